@@ -1,0 +1,363 @@
+//! Repositories: a folder → its Python files, decoded and in one fixed order.
+//!
+//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode): hidden files and
+//! folders are left out, symbolic links are followed, `.py` is case-sensitive, files that git
+//! ignores count. Its order is the file system's; ours is the code-point order of the path.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use walkdir::WalkDir;
+
+use crate::error::{Error, Result};
+use crate::lines::{Lines, universal_newlines};
+
+/// Offsets into a file's text are 32 bits wide.
+const LARGEST_FILE: u64 = u32::MAX as u64 - 1;
+
+/// One source file of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// `repository/folder/…/file.py`, with `/` on every system.
+    pub path: String,
+    /// The text with `\r\n` and `\r` turned into `\n`, as Python's text mode reads it.
+    pub text: String,
+    /// Index of the first file in the repository that is the same file on disk, where a symbolic
+    /// link gives one file several names; its own index otherwise.
+    pub same_as: u32,
+}
+
+/// A repository's files in the code-point order of their paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// Name of its folder.
+    pub name: String,
+    /// Its Python files.
+    pub files: Vec<SourceFile>,
+}
+
+/// What reading a repository gave.
+#[derive(Debug)]
+pub struct Reading {
+    /// What could be read.
+    pub repository: Repository,
+    /// The files and folders that could not, each with its reason.
+    pub skipped: Vec<Error>,
+}
+
+impl SourceFile {
+    /// The file's lines as Python's `str.splitlines` gives them.
+    pub fn lines(&self) -> Lines {
+        Lines::new(&self.text)
+    }
+}
+
+impl Repository {
+    /// Reads `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are stepped over and reported.
+    ///
+    /// # Errors
+    /// The folder does not exist, is no folder, or `name` is not a single folder name.
+    pub fn read(repos_dir: &Path, name: &str) -> Result<Reading> {
+        check_name(repos_dir, name)?;
+        let root = repos_dir.join(name);
+        let (found, mut skipped) = find_python_files(&root, name)?;
+        let read: Vec<Result<String>> = found
+            .par_iter()
+            .map(|file| read_text(&file.on_disk))
+            .collect();
+        let mut first_name: FxHashMap<PathBuf, u32> = FxHashMap::default();
+        let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
+        for (found, text) in found.into_iter().zip(read) {
+            match text {
+                Ok(text) => {
+                    let index = files.len() as u32;
+                    // Only where links occur can two names be one file; resolving every path would cost a system call each.
+                    let same_as = match found.real_path {
+                        Some(real) => *first_name.entry(real).or_insert(index),
+                        None => index,
+                    };
+                    files.push(SourceFile {
+                        path: found.path,
+                        text,
+                        same_as,
+                    });
+                }
+                Err(error) => skipped.push(error),
+            }
+        }
+        Ok(Reading {
+            repository: Repository {
+                name: name.to_owned(),
+                files,
+            },
+            skipped,
+        })
+    }
+
+    /// The file with this `repository/…` path, by binary search.
+    pub fn file(&self, path: &str) -> Option<&SourceFile> {
+        self.files
+            .binary_search_by(|file| file.path.as_str().cmp(path))
+            .ok()
+            .map(|i| &self.files[i])
+    }
+}
+
+/// The folders directly below `repos_dir`, hidden ones left out, in code-point order.
+///
+/// # Errors
+/// `repos_dir` cannot be listed or holds no folder.
+pub fn repository_names(repos_dir: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(repos_dir)
+        .map_err(|e| Error::io(repos_dir, "list the repositories folder", e))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::io(repos_dir, "list the repositories folder", e))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') && entry.path().is_dir() {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        let reason = "holds no folder; --repos-dir wants one folder a repository".into();
+        return Err(Error::Repository {
+            path: repos_dir.to_owned(),
+            reason,
+        });
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Whether `name` can be a repository's folder: one path component that leads nowhere else.
+pub fn is_folder_name(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
+        && !name.contains(['\\', '\0'])
+}
+
+fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
+    if is_folder_name(name) {
+        return Ok(());
+    }
+    let reason = format!("'{name}' is not the name of a folder directly below it");
+    Err(Error::Repository {
+        path: repos_dir.to_owned(),
+        reason,
+    })
+}
+
+struct Found {
+    path: String,
+    on_disk: PathBuf,
+    /// Set in repositories with symbolic links.
+    real_path: Option<PathBuf>,
+}
+
+fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)> {
+    let metadata =
+        fs::metadata(root).map_err(|e| Error::io(root, "open this repository folder", e))?;
+    if !metadata.is_dir() {
+        return Err(Error::Repository {
+            path: root.to_owned(),
+            reason: "is no folder".into(),
+        });
+    }
+    let (mut found, mut skipped, mut has_links) = (Vec::new(), Vec::new(), false);
+    let walk = WalkDir::new(root)
+        .follow_links(true)
+        .into_iter()
+        .filter_entry(|entry| {
+            entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
+        });
+    for entry in walk {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let path = error.path().unwrap_or(root);
+                // Python's glob never sees a link that leads nowhere unless it looks like a source file.
+                if path.is_symlink() && !is_python_name(path) {
+                    continue;
+                }
+                let reason = error.to_string();
+                skipped.push(Error::SourceFile {
+                    path: path.to_owned(),
+                    reason,
+                });
+                continue;
+            }
+        };
+        has_links |= entry.path_is_symlink();
+        if entry.depth() == 0 || !is_python_name(entry.path()) || entry.file_type().is_dir() {
+            continue;
+        }
+        let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+        match slashed(name, relative) {
+            Some(path) => found.push(Found {
+                path,
+                on_disk: entry.into_path(),
+                real_path: None,
+            }),
+            None => skipped.push(Error::SourceFile {
+                path: entry.into_path(),
+                reason: "its name is not UTF-8; rename it".into(),
+            }),
+        }
+    }
+    if has_links {
+        for file in &mut found {
+            file.real_path = fs::canonicalize(&file.on_disk).ok();
+        }
+    }
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok((found, skipped))
+}
+
+fn is_python_name(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_encoded_bytes().ends_with(b".py"))
+}
+
+fn slashed(name: &str, relative: &Path) -> Option<String> {
+    let mut path = name.to_owned();
+    for component in relative.components() {
+        path.push('/');
+        path.push_str(component.as_os_str().to_str()?);
+    }
+    Some(path)
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    let metadata = fs::metadata(path).map_err(|e| Error::io(path, "read this file", e))?;
+    if !metadata.is_file() {
+        return Err(Error::SourceFile {
+            path: path.to_owned(),
+            reason: "not a regular file".into(),
+        });
+    }
+    if metadata.len() > LARGEST_FILE {
+        return Err(Error::SourceFile {
+            path: path.to_owned(),
+            reason: "larger than 4 GiB".into(),
+        });
+    }
+    let bytes = fs::read(path).map_err(|e| Error::io(path, "read this file", e))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(universal_newlines(text)),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
+            let reason =
+                format!("not UTF-8 (byte {at}, line {line}); convert it to have it indexed");
+            Err(Error::SourceFile {
+                path: path.to_owned(),
+                reason,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, bytes) in files {
+            let path = dir.path().join("r").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn order_is_the_paths_code_points_and_hidden_files_stay_out() {
+        let dir = repository(&[
+            ("a/b.py", b""),
+            ("a.py", b""),
+            ("a b/c.py", b""),
+            ("Z.py", b""),
+            (".h/x.py", b""),
+            ("a/.x.py", b""),
+            ("U.PY", b""),
+            ("x.py/inner.py", b""),
+        ]);
+        let reading = Repository::read(dir.path(), "r").unwrap();
+        let paths: Vec<_> = reading
+            .repository
+            .files
+            .iter()
+            .map(|f| f.path.as_str())
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                "r/Z.py",
+                "r/a b/c.py",
+                "r/a.py",
+                "r/a/b.py",
+                "r/x.py/inner.py"
+            ]
+        );
+        assert!(reading.skipped.is_empty());
+        assert!(reading.repository.file("r/a.py").is_some());
+        assert!(reading.repository.file("r/.h/x.py").is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf8_names_its_byte_and_line_and_loses_no_other() {
+        let dir = repository(&[("a.py", b"x = 1\n"), ("b.py", b"# ok\n# caf\xe9\n")]);
+        let reading = Repository::read(dir.path(), "r").unwrap();
+        assert_eq!(reading.repository.files.len(), 1);
+        let message = reading.skipped[0].to_string();
+        assert!(
+            message.contains("b.py") && message.contains("byte 10, line 2"),
+            "{message}"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_remember_which_file_they_are() {
+        let dir = repository(&[("m.py", b"x\n"), ("real/r.py", b"y\n")]);
+        let root = dir.path().join("r");
+        std::os::unix::fs::symlink("m.py", root.join("z.py")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("alias")).unwrap();
+        std::os::unix::fs::symlink("nowhere.py", root.join("broken.py")).unwrap();
+        std::os::unix::fs::symlink("..", root.join("real/loop")).unwrap();
+        let reading = Repository::read(dir.path(), "r").unwrap();
+        let files: Vec<_> = reading
+            .repository
+            .files
+            .iter()
+            .map(|f| (f.path.as_str(), f.same_as))
+            .collect();
+        assert_eq!(
+            files,
+            [
+                ("r/alias/r.py", 0),
+                ("r/m.py", 1),
+                ("r/real/r.py", 0),
+                ("r/z.py", 1)
+            ]
+        );
+        assert!(
+            reading
+                .skipped
+                .iter()
+                .any(|e| e.to_string().contains("broken.py"))
+        );
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_refused() {
+        for name in ["..", ".", "a/b", "/etc", "", "a/..", "a/"] {
+            assert!(!is_folder_name(name), "{name:?}");
+        }
+        assert!(is_folder_name("huggingface_diffusers"));
+        assert!(Repository::read(Path::new("/tmp"), "../etc").is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! Typed errors that say what is wrong, where (path, line, task), and the way out.
+//!
+//! The same type serves for what ends a stage (returned as `Err`) and for what a stage
+//! steps over (collected in a `Vec<Error>`, printed, and counted in the exit code).
+
+use std::path::{Path, PathBuf};
+
+/// Everything that can go wrong in the core.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Reading or writing failed.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried, as a verb phrase: "read this file".
+        action: &'static str,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// A source file that is left out of its repository.
+    #[error("{}: left out: {reason}", path.display())]
+    SourceFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A repository folder that cannot serve.
+    #[error("{}: {reason}", path.display())]
+    Repository {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// A record of a JSONL file that cannot be used.
+    #[error("{}:{line}: {reason}", path.display())]
+    Record {
+        /// The JSONL file.
+        path: PathBuf,
+        /// 1-based line in it.
+        line: usize,
+        /// The field and what is wrong with it.
+        reason: String,
+    },
+    /// A task that cannot be carried out.
+    #[error("{}:{line}: task {task_id}: {reason}", path.display())]
+    Task {
+        /// The task file.
+        path: PathBuf,
+        /// 1-based line in it.
+        line: usize,
+        /// The task's id as the file gives it.
+        task_id: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An artifact that is not what its reader needs.
+    #[error("{}: {reason}", path.display())]
+    Artifact {
+        /// The artifact.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// A parameter outside its range.
+    #[error("{name}: {reason}")]
+    Parameter {
+        /// Name of the parameter, as on the command line.
+        name: &'static str,
+        /// What is wrong with its value.
+        reason: String,
+    },
+}
+
+/// Result of the core's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub(crate) fn io(path: &Path, action: &'static str, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            action,
+            source,
+        }
+    }
+
+    pub(crate) fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
+        Self::Record {
+            path: path.to_owned(),
+            line,
+            reason: reason.into(),
+        }
+    }
+
+    /// The way out, where one is known; printed as `hint:` below the error.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io { action, source, .. } => match source.kind() {
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
+                    if action.contains("write") =>
+                {
+                    Some("choose a folder that can be written with --cache-dir or -o".into())
+                }
+                std::io::ErrorKind::StorageFull
+                | std::io::ErrorKind::QuotaExceeded
+                | std::io::ErrorKind::FileTooLarge => Some(
+                    "make room, or choose another folder with --cache-dir or -o; nothing half-written was kept"
+                        .into(),
+                ),
+                std::io::ErrorKind::NotADirectory if action.contains("write") => {
+                    Some("a file stands where a folder is needed; choose another --cache-dir".into())
+                }
+                _ => None,
+            },
+            Self::Artifact { hint, .. } => Some(hint.clone()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! JSON lines from a file, a compressed file or standard input, one record at a time.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// A JSON object with its fields in the order of the file.
+pub type Object = Map<String, Value>;
+
+/// Opens a file by its content: gzip, zstd or plain; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be opened, or its compression cannot be read.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    let raw: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|e| Error::io(path, "open this file", e))?)
+    };
+    let mut buffered = BufReader::with_capacity(1 << 16, raw);
+    let start = buffered
+        .fill_buf()
+        .map_err(|e| Error::io(path, "read this file", e))?;
+    if start.starts_with(&[0x1f, 0x8b]) {
+        return Ok(Box::new(BufReader::new(
+            flate2::bufread::MultiGzDecoder::new(buffered),
+        )));
+    }
+    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = ruzstd::decoding::StreamingDecoder::new(buffered)
+            .map_err(|e| Error::io(path, "read this zstd file", io::Error::other(e.to_string())))?;
+        return Ok(Box::new(BufReader::new(decoder)));
+    }
+    Ok(Box::new(buffered))
+}
+
+/// Where a record stands in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// 1-based line, for messages.
+    pub line: usize,
+    /// 0-based count of the records before it, unusable ones included: the key of a task.
+    pub row: usize,
+}
+
+/// Calls `record` with each object and its place. Blank lines are passed over; a line that is no JSON
+/// object, or that `record` refuses, goes into the returned list and the reading goes on.
+///
+/// # Errors
+/// The file cannot be opened or read on.
+pub fn for_each(
+    path: &Path,
+    mut record: impl FnMut(At, Object) -> Result<()>,
+) -> Result<Vec<Error>> {
+    let mut reader = open(path)?;
+    let (mut problems, mut bytes) = (Vec::new(), Vec::new());
+    let mut at = At { line: 0, row: 0 };
+    loop {
+        bytes.clear();
+        let read = reader
+            .read_until(b'\n', &mut bytes)
+            .map_err(|e| Error::io(path, "read this file", e))?;
+        if read == 0 {
+            return Ok(problems);
+        }
+        at.line += 1;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let outcome = parse(path, at.line, &bytes).and_then(|object| record(at, object));
+        problems.extend(outcome.err());
+        at.row += 1;
+    }
+}
+
+fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+    match serde_json::from_slice(bytes.trim_ascii_end()) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(other) => Err(Error::record(
+            path,
+            line,
+            format!("a JSON object is expected, not {}", kind(&other)),
+        )),
+        // serde_json counts lines within the text it is given; only its column means something here.
+        Err(e) => {
+            let text = e.to_string();
+            let what = text.split(" at line ").next().unwrap_or(&text);
+            Err(Error::record(
+                path,
+                line,
+                format!("not JSON: {what} (column {})", e.column()),
+            ))
+        }
+    }
+}
+
+/// What a JSON value is, for messages: "a string".
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Reads typed fields of one record; its errors name the file, the line and the field.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'a> {
+    path: &'a Path,
+    line: usize,
+    /// `metadata.` below the top level.
+    prefix: &'a str,
+    object: &'a Object,
+}
+
+impl<'a> Fields<'a> {
+    /// Of the record at `line` of `path`; `prefix` stands before field names in errors.
+    pub fn new(path: &'a Path, line: usize, prefix: &'a str, object: &'a Object) -> Self {
+        Self {
+            path,
+            line,
+            prefix,
+            object,
+        }
+    }
+
+    /// An error that names this record.
+    pub fn error(&self, reason: impl Into<String>) -> Error {
+        Error::record(self.path, self.line, reason)
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        self.error(format!("field '{}{name}' is missing", self.prefix))
+    }
+
+    fn wrong(&self, name: &str, wanted: &str, found: &Value) -> Error {
+        self.error(format!(
+            "field '{}{name}' must be {wanted}, not {}",
+            self.prefix,
+            kind(found)
+        ))
+    }
+
+    /// A string that must be there.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn string(&self, name: &str) -> Result<&'a str> {
+        match self.object.get(name) {
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(self.wrong(name, "a string", other)),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A whole number ≥ 0 under the first of `names` that is there.
+    ///
+    /// # Errors
+    /// None is there, or it is of another type or negative.
+    pub fn count(&self, names: &[&str]) -> Result<usize> {
+        for name in names {
+            if let Some(value) = self.object.get(*name) {
+                let whole = value.as_u64().and_then(|n| usize::try_from(n).ok());
+                return whole.ok_or_else(|| match value {
+                    Value::Number(n) => self.error(format!(
+                        "field '{}{name}' must be a whole number from 0, not {n}",
+                        self.prefix
+                    )),
+                    other => self.wrong(name, "a whole number", other),
+                });
+            }
+        }
+        Err(self.missing(names.first().unwrap_or(&"")))
+    }
+
+    /// An object that must be there.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn object(&self, name: &str) -> Result<&'a Object> {
+        match self.object.get(name) {
+            Some(Value::Object(object)) => Ok(object),
+            Some(other) => Err(self.wrong(name, "an object", other)),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A list that must be there.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn list(&self, name: &str) -> Result<&'a [Value]> {
+        match self.object.get(name) {
+            Some(Value::Array(list)) => Ok(list),
+            Some(other) => Err(self.wrong(name, "a list", other)),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A list of strings that must be there.
+    ///
+    /// # Errors
+    /// It is missing, no list, or holds something else.
+    pub fn strings(&self, name: &str) -> Result<Vec<&'a str>> {
+        let element = |value: &'a Value| match value {
+            Value::String(text) => Ok(text.as_str()),
+            other => Err(self.wrong(name, "a list of strings", other)),
+        };
+        self.list(name)?.iter().map(element).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn one_bad_line_loses_no_other_and_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        std::fs::write(&path, "{\"a\": 1}\n\n[1]\n{\"a\": \n{\"a\": \"x\"}").unwrap();
+        let mut seen = Vec::new();
+        let problems = for_each(&path, |at, object| {
+            seen.push(Fields::new(&path, at.line, "", &object).count(&["a"])?);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, [1]);
+        let text: Vec<String> = problems.iter().map(|p| p.to_string()).collect();
+        assert!(
+            text[0].ends_with("x.jsonl:3: a JSON object is expected, not a list"),
+            "{text:?}"
+        );
+        assert!(
+            text[1].contains("x.jsonl:4: not JSON: EOF while parsing a value"),
+            "{text:?}"
+        );
+        assert!(
+            text[2].ends_with("x.jsonl:5: field 'a' must be a whole number, not a string"),
+            "{text:?}"
+        );
+    }
+
+    #[test]
+    fn compressed_files_are_known_by_their_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tasks");
+        let mut encoder = flate2::write::GzEncoder::new(
+            File::create(&path).unwrap(),
+            flate2::Compression::fast(),
+        );
+        encoder.write_all(b"{\"a\": 7}\n").unwrap();
+        encoder.finish().unwrap();
+        let zstd = ruzstd::encoding::compress_to_vec(
+            &b"{\"a\": 7}\n"[..],
+            ruzstd::encoding::CompressionLevel::Uncompressed,
+        );
+        let other = dir.path().join("other");
+        std::fs::write(&other, zstd).unwrap();
+        for path in [path, other] {
+            let mut sum = 0;
+            for_each(&path, |_, object| {
+                sum += object["a"].as_u64().unwrap();
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(sum, 7);
+        }
+    }
+}

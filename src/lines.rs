@@ -1,0 +1,208 @@
+//! Lines as Python counts them: text mode's newlines and `str.splitlines`.
+//!
+//! Every `line_no` of a benchmark counts these lines, so a form feed or a U+2028 in a file moves
+//! all holes behind it.
+
+use memchr::memchr;
+
+/// A text cut into lines: the lines joined by `\n`, and where each starts. A run of lines is one slice of the text.
+///
+/// ```
+/// use repoformer::lines::Lines;
+/// let lines = Lines::new("def f():\u{0c}    return 1\n\n");
+/// assert_eq!(lines.count(), 3);
+/// assert_eq!(lines.line(1), "    return 1");
+/// assert_eq!(lines.range(0, 2), "def f():\n    return 1");
+/// assert_eq!(lines.range(2, 3), "");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    text: String,
+    /// Byte offset of each line's first character.
+    starts: Vec<u32>,
+}
+
+impl Lines {
+    /// Cuts a text into lines as `str.splitlines` does: at `\n \r \r\n \v \f \x1c \x1d \x1e \x85 U+2028 U+2029`;
+    /// a separator at the end opens no further line.
+    pub fn new(text: &str) -> Self {
+        let text = if has_rare_separator(text) {
+            split_rare(text)
+        } else {
+            text.to_owned()
+        };
+        Self::from_newlines(text)
+    }
+
+    /// The same for a text whose only line separators are `\n`.
+    fn from_newlines(mut text: String) -> Self {
+        let mut starts = Vec::with_capacity(text.len() / 32 + 1);
+        if !text.is_empty() {
+            starts.push(0);
+            starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
+        }
+        if text.ends_with('\n') {
+            text.pop();
+            starts.pop();
+        }
+        Self { text, starts }
+    }
+
+    /// Rebuilds lines from their joined text and their count (an empty text is no line or one).
+    pub(crate) fn from_joined(joined: String, count: usize) -> Self {
+        let mut starts = Vec::with_capacity(count);
+        if count > 0 {
+            starts.push(0);
+            starts.extend(memchr::memchr_iter(b'\n', joined.as_bytes()).map(|at| at as u32 + 1));
+        }
+        Self {
+            text: joined,
+            starts,
+        }
+    }
+
+    /// Number of lines.
+    pub fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// All lines joined by `\n`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Byte range in [`text`](Self::text) of lines `start..end`, joined by `\n`.
+    ///
+    /// # Panics
+    /// When `end` is beyond the last line.
+    pub fn byte_range(&self, start: usize, end: usize) -> std::ops::Range<usize> {
+        assert!(end <= self.count(), "line {end} of {}", self.count());
+        if start >= end {
+            return 0..0;
+        }
+        let to = self
+            .starts
+            .get(end)
+            .map_or(self.text.len(), |&next| next as usize - 1);
+        self.starts[start] as usize..to
+    }
+
+    /// Lines `start..end` (0-based, end excluded) joined by `\n`.
+    ///
+    /// # Panics
+    /// When `end` is beyond the last line.
+    pub fn range(&self, start: usize, end: usize) -> &str {
+        &self.text[self.byte_range(start, end)]
+    }
+
+    /// One line without its separator.
+    pub fn line(&self, number: usize) -> &str {
+        self.range(number, number + 1)
+    }
+
+    /// All lines in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.count()).map(|number| self.line(number))
+    }
+}
+
+/// `\r\n` and `\r` turned into `\n`, as Python's text mode does on reading.
+pub fn universal_newlines(text: String) -> String {
+    if memchr(b'\r', text.as_bytes()).is_none() {
+        return text;
+    }
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// What separates lines for `str.splitlines`.
+fn is_separator(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r'
+            | '\x0b'
+            | '\x0c'
+            | '\x1c'
+            | '\x1d'
+            | '\x1e'
+            | '\u{85}'
+            | '\u{2028}'
+            | '\u{2029}'
+    )
+}
+
+fn has_rare_separator(text: &str) -> bool {
+    // One pass over bytes that vectorizes: a control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029.
+    let suspicious = text.as_bytes().iter().any(|&b| {
+        (0x0b..=0x0d).contains(&b) || (0x1c..=0x1e).contains(&b) || b == 0xc2 || b == 0xe2
+    });
+    suspicious && text.contains(|c| c != '\n' && is_separator(c))
+}
+
+fn split_rare(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if c == '\r' && characters.peek() == Some(&'\n') {
+            continue;
+        }
+        joined.push(if is_separator(c) { '\n' } else { c });
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Python's definition, one character at a time.
+    fn splitlines(text: &str) -> Vec<String> {
+        let (mut lines, mut line) = (Vec::new(), String::new());
+        let characters: Vec<char> = text.chars().collect();
+        let mut i = 0;
+        while i < characters.len() {
+            if is_separator(characters[i]) {
+                lines.push(std::mem::take(&mut line));
+                i += usize::from(characters[i] == '\r' && characters.get(i + 1) == Some(&'\n'));
+            } else {
+                line.push(characters[i]);
+            }
+            i += 1;
+        }
+        if !line.is_empty() {
+            lines.push(line);
+        }
+        lines
+    }
+
+    #[test]
+    fn python_examples() {
+        // Expectations from the Python documentation of str.splitlines.
+        let lines = |text: &str| {
+            Lines::new(text)
+                .iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lines("ab c\n\nde fg\rkl\r\n"), ["ab c", "", "de fg", "kl"]);
+        assert_eq!(lines(""), [""; 0]);
+        assert_eq!(lines("One line\n"), ["One line"]);
+        assert_eq!(lines("\n"), [""]);
+        assert_eq!(universal_newlines("a\r\nb\rc\n".into()), "a\nb\nc\n");
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_definition(text in "[ab\n\r\x0b\x0c\x1c\x1d\x1e\u{85}\u{2028}\u{2029}é\u{a0}\u{2027}]{0,40}") {
+            let lines = Lines::new(&text);
+            let slow = splitlines(&text);
+            prop_assert_eq!(lines.iter().map(str::to_owned).collect::<Vec<_>>(), slow.clone());
+            prop_assert_eq!(&Lines::from_joined(lines.text().to_owned(), lines.count()), &lines);
+            for start in 0..slow.len() {
+                for end in start + 1..=slow.len() {
+                    prop_assert_eq!(lines.range(start, end), slow[start..end].join("\n"));
+                }
+            }
+        }
+    }
+}

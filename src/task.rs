@@ -1,0 +1,282 @@
+//! Benchmark tasks: one hole in one file, in RepoEval's format.
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+use crate::corpus::is_folder_name;
+use crate::error::{Error, Result};
+use crate::jsonl::{self, At, Fields, Object};
+
+/// One hole: the prompt that leads to it, and what stood there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// 0-based place in the task file: the task's key, since benchmark ids repeat.
+    pub row: usize,
+    /// 1-based line in the task file, for messages.
+    pub line: usize,
+    /// The id as the file gives it; not unique in RepoEval's line and API files.
+    pub id: String,
+    /// Folder of its repository.
+    pub repository: String,
+    /// `repository/folder/…/file.py`.
+    pub path: String,
+    /// 0-based first line of the file that the prompt shows.
+    pub context_start: usize,
+    /// 0-based first line of the hole; lines as [`crate::lines::Lines`] counts them.
+    pub line_no: usize,
+    /// What stood in the hole.
+    pub ground_truth: String,
+    /// The file's lines before the hole, as the model sees them without retrieval.
+    pub prompt: String,
+    /// The record's `metadata` as it was read, unknown fields included.
+    pub metadata: Object,
+}
+
+/// The tasks of one file.
+#[derive(Debug, Clone)]
+pub struct TaskSet {
+    /// Where they were read from.
+    pub path: PathBuf,
+    /// In the order of the file.
+    pub tasks: Vec<Task>,
+}
+
+/// What reading a task file gave.
+#[derive(Debug)]
+pub struct Reading {
+    /// The tasks that can be used.
+    pub set: TaskSet,
+    /// The records that cannot, each with its line and reason.
+    pub problems: Vec<Error>,
+    /// How many tasks carry an id that an earlier task has too.
+    pub repeated_ids: usize,
+}
+
+impl TaskSet {
+    /// Reads a RepoEval task file (`.jsonl`, gzip, zstd, or `-`).
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no usable task at all.
+    pub fn read(path: &Path) -> Result<Reading> {
+        let mut tasks = Vec::new();
+        let problems = jsonl::for_each(path, |at, object| {
+            tasks.push(Task::from_record(path, at, object)?);
+            Ok(())
+        })?;
+        if tasks.is_empty() {
+            return Err(match problems.into_iter().next() {
+                Some(first) => first,
+                None => Error::record(path, 1, "the file holds no task"),
+            });
+        }
+        let mut seen: FxHashMap<&str, ()> = FxHashMap::default();
+        let repeated_ids = tasks
+            .iter()
+            .filter(|task| seen.insert(&task.id, ()).is_some())
+            .count();
+        Ok(Reading {
+            set: TaskSet {
+                path: path.to_owned(),
+                tasks,
+            },
+            problems,
+            repeated_ids,
+        })
+    }
+
+    /// The repositories its tasks name, sorted, each once.
+    pub fn repositories(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .tasks
+            .iter()
+            .map(|task| task.repository.clone())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The error for one of its tasks.
+    pub fn error(&self, task: &Task, reason: impl Into<String>) -> Error {
+        Error::Task {
+            path: self.path.clone(),
+            line: task.line,
+            task_id: task.id.clone(),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl Task {
+    fn from_record(path: &Path, At { line, row }: At, mut object: Object) -> Result<Self> {
+        let Some(Value::Object(metadata)) = object.remove("metadata") else {
+            let found = if object.contains_key("prompt") {
+                ""
+            } else {
+                " (is this a task file?)"
+            };
+            return Err(Error::record(
+                path,
+                line,
+                format!("field 'metadata' must be an object{found}"),
+            ));
+        };
+        let fields = Fields::new(path, line, "metadata.", &metadata);
+        let names = fields.strings("fpath_tuple")?;
+        let Some(bad) = names.iter().find(|name| !is_folder_name(name)) else {
+            let [repository, _, ..] = names.as_slice() else {
+                return Err(fields
+                    .error("field 'metadata.fpath_tuple' must be [repository, folder, …, file]"));
+            };
+            // Function files name the repository as on the hub, `owner--name`, and its folder `owner_name`.
+            let repository = repository.replace("--", "_");
+            let file_path = std::iter::once(repository.as_str()).chain(names[1..].iter().copied());
+            let file_path = file_path.collect::<Vec<_>>().join("/");
+            let (context_start, line_no) = (
+                fields.count(&["context_start_lineno"])?,
+                fields.count(&["line_no", "lineno"])?,
+            );
+            if context_start > line_no {
+                return Err(fields.error(format!(
+                    "field 'metadata.context_start_lineno' ({context_start}) lies behind the hole's line ({line_no})"
+                )));
+            }
+            return Ok(Self {
+                row,
+                line,
+                id: fields.string("task_id")?.to_owned(),
+                context_start,
+                line_no,
+                ground_truth: fields.string("ground_truth")?.to_owned(),
+                prompt: Fields::new(path, line, "", &object)
+                    .string("prompt")?
+                    .to_owned(),
+                path: file_path,
+                repository,
+                metadata,
+            });
+        };
+        Err(fields.error(format!(
+            "field 'metadata.fpath_tuple' leads out of the repository: {bad:?}"
+        )))
+    }
+
+    /// A new task with the metadata that RepoEval gives a task.
+    pub fn new(
+        id: String,
+        path: &str,
+        context_start: usize,
+        line_no: usize,
+        ground_truth: &str,
+        prompt: &str,
+    ) -> Self {
+        let names: Vec<&str> = path.split('/').collect();
+        let record = json!({
+            "task_id": id, "ground_truth": ground_truth, "fpath_tuple": names,
+            "context_start_lineno": context_start, "line_no": line_no,
+        });
+        let Value::Object(metadata) = record else {
+            unreachable!("the literal above is an object")
+        };
+        Self {
+            row: 0,
+            line: 0,
+            repository: names[0].to_owned(),
+            path: path.to_owned(),
+            context_start,
+            line_no,
+            ground_truth: ground_truth.to_owned(),
+            prompt: prompt.to_owned(),
+            id,
+            metadata,
+        }
+    }
+
+    /// The record in RepoEval's format.
+    pub fn to_record(&self) -> Value {
+        json!({ "prompt": self.prompt, "metadata": self.metadata })
+    }
+
+    /// Number of lines of the target that scoring looks at: its non-blank ones, at least one.
+    pub fn target_lines(&self) -> usize {
+        crate::lines::Lines::new(&self.ground_truth)
+            .iter()
+            .filter(|line| !line.trim().is_empty())
+            .count()
+            .max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Reading> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        std::fs::write(&path, text).unwrap();
+        TaskSet::read(&path)
+    }
+
+    const GOOD: &str = r#"{"prompt": "a\n", "metadata": {"task_id": "o--r/0", "ground_truth": "x = 1", "fpath_tuple": ["o--r", "a.py"], "context_start_lineno": 0, "lineno": 1, "extra": [1]}}"#;
+
+    #[test]
+    fn function_files_and_unknown_fields() {
+        let reading = read(GOOD).unwrap();
+        let task = &reading.set.tasks[0];
+        assert_eq!(
+            (task.repository.as_str(), task.path.as_str(), task.line_no),
+            ("o_r", "o_r/a.py", 1)
+        );
+        assert_eq!(task.to_record()["metadata"]["extra"], json!([1]));
+    }
+
+    #[test]
+    fn each_bad_record_is_named_and_keeps_its_row() {
+        let bad = |from: &str, to: &str| GOOD.replace(from, to);
+        let text = [
+            GOOD.to_owned(),
+            bad(r#""lineno": 1"#, r#""lineno": "1""#),
+            bad(r#""lineno": 1"#, r#""lineno": -1"#),
+            bad(
+                r#"["o--r", "a.py"]"#,
+                r#"["o--r", "..", "..", "etc", "passwd"]"#,
+            ),
+            bad(r#"["o--r", "a.py"]"#, r#"["/etc", "a.py"]"#),
+            bad(r#"["o--r", "a.py"]"#, r#"["o--r"]"#),
+            bad(
+                r#""context_start_lineno": 0"#,
+                r#""context_start_lineno": 2"#,
+            ),
+            bad(r#""prompt": "a\n", "#, ""),
+            "{".to_owned(),
+            GOOD.to_owned(),
+        ]
+        .join("\n");
+        let reading = read(&text).unwrap();
+        assert_eq!(
+            reading.set.tasks.iter().map(|t| t.row).collect::<Vec<_>>(),
+            [0, 9]
+        );
+        assert_eq!(reading.repeated_ids, 1);
+        let wanted = [
+            "t.jsonl:2: field 'metadata.lineno' must be a whole number, not a string",
+            "t.jsonl:3: field 'metadata.lineno' must be a whole number from 0, not -1",
+            "t.jsonl:4: field 'metadata.fpath_tuple' leads out of the repository: \"..\"",
+            "t.jsonl:5: field 'metadata.fpath_tuple' leads out of the repository: \"/etc\"",
+            "t.jsonl:6: field 'metadata.fpath_tuple' must be [repository, folder, …, file]",
+            "t.jsonl:7: field 'metadata.context_start_lineno' (2) lies behind the hole's line (1)",
+            "t.jsonl:8: field 'prompt' is missing",
+            "t.jsonl:9: not JSON: EOF while parsing an object (column 1)",
+        ];
+        assert_eq!(reading.problems.len(), wanted.len());
+        for (problem, wanted) in reading.problems.iter().zip(wanted) {
+            assert!(
+                problem.to_string().ends_with(wanted),
+                "{problem} / {wanted}"
+            );
+        }
+    }
+}
