@@ -1,0 +1,93 @@
+//! Where artifacts lie below the cache folder, so that a person finds them by eye.
+
+use std::path::{Path, PathBuf};
+
+use crate::query::Mode;
+use crate::window::WindowShape;
+
+/// Paths of one configuration's artifacts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The cache folder.
+    pub cache: PathBuf,
+    /// Name of the benchmark, a folder in several places.
+    pub benchmark: String,
+    /// Window and slice size are part of every name.
+    pub shape: WindowShape,
+    /// The vectorizer's name.
+    pub vectorizer: String,
+    /// Windows kept a query.
+    pub top_k: usize,
+}
+
+impl Layout {
+    fn below(&self, parts: &[&str]) -> PathBuf {
+        parts.iter().fold(self.cache.clone(), |path, part| path.join(part))
+    }
+
+    fn stem(&self, repository: &str) -> String {
+        format!("{repository}_ws{}_slice{}", self.shape.window_size, self.shape.slice_size)
+    }
+
+    fn run_name(&self, mode: Mode) -> String {
+        format!("{mode}-{}-ws-{}-ss-{}", self.vectorizer, self.shape.window_size, self.shape.slice_size)
+    }
+
+    /// `window/repos/<repo>_ws20_slice2.bin`
+    pub fn repo_windows(&self, repository: &str) -> PathBuf {
+        self.below(&["window", "repos", &format!("{}.bin", self.stem(repository))])
+    }
+
+    /// `window/<benchmark>/<mode>/<repo>_ws20_slice2.bin`
+    pub fn query_windows(&self, mode: Mode, repository: &str) -> PathBuf {
+        self.below(&["window", &self.benchmark, mode.name(), &format!("{}.bin", self.stem(repository))])
+    }
+
+    /// `vector/repos/<repo>_ws20_slice2.one-gram.bin`
+    pub fn repo_vectors(&self, repository: &str) -> PathBuf {
+        self.below(&["vector", "repos", &format!("{}.{}.bin", self.stem(repository), self.vectorizer)])
+    }
+
+    /// `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`
+    pub fn query_vectors(&self, mode: Mode, repository: &str) -> PathBuf {
+        let name = format!("{}.{}.bin", self.stem(repository), self.vectorizer);
+        self.below(&["vector", &self.benchmark, mode.name(), &name])
+    }
+
+    /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
+    pub fn retrieval(&self, mode: Mode, repository: &str) -> PathBuf {
+        let name = format!("{}.{}.top{}.bin", self.stem(repository), self.vectorizer, self.top_k);
+        self.below(&["retrieval", &self.benchmark, mode.name(), &name])
+    }
+
+    /// Beside a retrieval artifact: how long the search took. The one file that depends on the clock.
+    pub fn search_time(&self, mode: Mode, repository: &str) -> PathBuf {
+        self.retrieval(mode, repository).with_extension("time.json")
+    }
+
+    /// `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`
+    pub fn prompts(&self, mode: Mode) -> PathBuf {
+        self.below(&["prompts", &self.benchmark, &format!("{}.jsonl", self.run_name(mode))])
+    }
+
+    /// `predictions/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`
+    pub fn predictions(&self, mode: Mode, model: &str) -> PathBuf {
+        self.below(&["predictions", &self.benchmark, &format!("{}-{model}.jsonl", self.run_name(mode))])
+    }
+
+    /// `scores/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.json`
+    pub fn scores(&self, mode: Mode, model: &str) -> PathBuf {
+        self.below(&["scores", &self.benchmark, &format!("{}-{model}.json", self.run_name(mode))])
+    }
+
+    /// The cache folder that a file of this layout lies in, found from the names of its folders.
+    pub fn cache_of(path: &Path) -> Option<PathBuf> {
+        let stage = path.ancestors().skip(1).find(|folder| {
+            matches!(
+                folder.file_name().and_then(|name| name.to_str()),
+                Some("window" | "vector" | "retrieval" | "prompts" | "predictions" | "scores")
+            )
+        })?;
+        stage.parent().map(Path::to_owned)
+    }
+}

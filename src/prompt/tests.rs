@@ -1,0 +1,161 @@
+use super::*;
+use crate::corpus::{Repository, SourceFile};
+use crate::query::QueryWindows;
+use crate::retrieve::Retrieval;
+use crate::task::TaskSet;
+use crate::vector::TokenSets;
+use crate::window::WindowShape;
+use proptest::prelude::*;
+
+fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoWindows {
+    let file = |(i, (name, text)): (usize, &(&str, String))| SourceFile {
+        path: format!("r/{name}"),
+        text: text.clone(),
+        same_as: i as u32,
+    };
+    let mut files: Vec<SourceFile> = files.iter().enumerate().map(file).collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    (0..files.len()).for_each(|i| files[i].same_as = i as u32);
+    RepoWindows::cut(Repository { name: "r".into(), files }, shape)
+}
+
+fn numbered(name: &str, count: usize) -> String {
+    (0..count).map(|n| format!("{name} = {n}\n")).collect()
+}
+
+#[test]
+fn the_head_is_twenty_tokens() {
+    assert_eq!(P50k::default().count(&block::head()), HEAD_TOKENS);
+}
+
+#[test]
+fn layout_of_an_extended_and_a_plain_block() {
+    // Expectation by hand from the reference's _make_an_extended_block and _make_a_block.
+    let windows = windows(&[("a.py", numbered("x", 7)), ("pkg/b.py", "y\n\n".into())], WindowShape {
+        window_size: 4,
+        ..WindowShape::default()
+    });
+    let task = Task::new("r/0".into(), "r/pkg/b.py", 0, 1, "", "own\n");
+    let p50k = P50k::default();
+    let hit = |window| Hit { window, overlap: 1, union: 2 };
+    let found = Found { row: 0, sample: 0, hits: vec![hit(1)] };
+    let build = |mode| Builder::new(&windows, &p50k, mode, HoleGuard::Strict, Budget::default()).build(&task, Some(&found));
+    let line = "# --------------------------------------------------\n";
+    let head = format!("# Here are some relevant code fragments from other files of the repo:\n{line}");
+    let name = "# the below code fragment can be found in:\n# a.py\n";
+    // Window 1 is lines 0..4; extended by 4 / 2 lines it is 2..6.
+    assert_eq!(
+        build(Mode::LeftContext).text,
+        format!("{head}{name}{line}# x = 2\n# x = 3\n# x = 4\n# x = 5\n{line}\nown\n")
+    );
+    assert_eq!(
+        build(Mode::GroundTruth).text,
+        format!("{head}{name}{line}# x = 0\n# x = 1\n# x = 2\n# x = 3\n{line}\nown\n")
+    );
+}
+
+#[test]
+fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
+    let long = format!("s = '{}'\n", "word ".repeat(400));
+    let windows = windows(&[("a.py", long), ("b.py", numbered("x", 3))], WindowShape::default());
+    let task = Task::new("r/0".into(), "r/b.py", 3, 3, "", "own\n");
+    let p50k = P50k::default();
+    let hits = (0..windows.len() as u32).map(|window| Hit { window, overlap: 1, union: 2 }).collect();
+    let builder = Builder::new(&windows, &p50k, Mode::LeftContext, HoleGuard::Strict, Budget { tokens: 200, blocks: 10 });
+    let prompt = builder.build(&task, Some(&Found { row: 0, sample: 0, hits }));
+    assert_eq!(prompt.chosen.iter().map(|hit| hit.window).collect::<Vec<_>>(), [1]);
+    let none = Builder::new(&windows, &p50k, Mode::LeftContext, HoleGuard::Strict, Budget { tokens: 30, blocks: 10 });
+    let prompt = none.build(&task, Some(&Found { row: 0, sample: 0, hits: prompt.chosen }));
+    assert!(prompt.chosen.is_empty() && prompt.text.ends_with("\n\nown\n"));
+}
+
+fn source() -> impl Strategy<Value = String> {
+    let line = prop_oneof![Just(String::new()), "[a-c]{1,2}", " {1,4}[a-c] = [xy]( #|\t)?", "[é\u{a0}'s\"-]{0,6}"];
+    prop::collection::vec(line, 0..25).prop_map(|lines| lines.join("\n") + "\n")
+}
+
+/// Searches and builds prompts as the stages do.
+fn prompts(windows: &RepoWindows, tasks: &TaskSet, mode: Mode, guard: HoleGuard, budget: Budget) -> Vec<(Prompt, Found)> {
+    let p50k = P50k::default();
+    let queries = match mode {
+        Mode::Prediction => {
+            let predictions: Vec<_> = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]).collect();
+            QueryWindows::cut_with_predictions(tasks, &predictions, windows).queries
+        }
+        _ => QueryWindows::cut(mode, tasks, windows).queries,
+    };
+    let (sets, query_sets) = (TokenSets::of_windows(windows, &p50k), TokenSets::of_queries(&queries, &p50k));
+    let (retrieval, _) = Retrieval::search(windows, &sets, &queries, &query_sets, tasks, (20, guard));
+    let builder = Builder::new(windows, &p50k, mode, guard, budget);
+    let of = |found: Found| (builder.build(&tasks.tasks[found.row as usize], Some(&found)), found);
+    retrieval.found.into_iter().map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// The guarantee of the default guard. Every line of the hole's file is made unique, so that its text tells
+    /// where a prompt's line was taken from, whatever path led there.
+    #[test]
+    fn no_prompt_holds_a_line_at_or_after_its_hole(
+        count in 2_usize..60, others in prop::collection::vec(source(), 1..4), linked in any::<bool>(),
+        window_size in 1_usize..12, slice_size in 1_usize..5, context in 0_usize..60, at in 1_usize..60,
+        mode in prop_oneof![Just(Mode::LeftContext), Just(Mode::GroundTruth), Just(Mode::Prediction)],
+    ) {
+        let line_no = at % count;
+        let context_start = context.min(line_no);
+        let own: String = (0..count).map(|n| format!("own_{n}_ = a\n")).collect();
+        let mut files = vec![("own.py", own.clone())];
+        let names = ["a.py", "b.py", "z.py"];
+        files.extend(others.iter().enumerate().map(|(i, text)| (names[i], text.clone())));
+        if linked {
+            files.push(("link.py", own));
+        }
+        let mut windows = windows(&files, WindowShape { window_size, slice_size, ..WindowShape::default() });
+        if linked {
+            let (link, own) = (windows.file_index("r/link.py").unwrap(), windows.file_index("r/own.py").unwrap());
+            windows.files[own].same_as = link as u32;
+        }
+        let prompt = (context_start..line_no).map(|n| format!("own_{n}_ = a\n")).collect::<String>();
+        let task = Task::new("r/0".into(), "r/own.py", context_start, line_no, "own_x = a", &prompt);
+        let tasks = TaskSet { path: "t".into(), tasks: vec![task] };
+        for (built, _) in prompts(&windows, &tasks, mode, HoleGuard::Strict, Budget::default()) {
+            for n in line_no..count {
+                let line = format!("own_{n}_ ");
+                prop_assert!(!built.text.contains(&line), "line {} of hole {} in\n{}", n, line_no, built.text);
+            }
+            for n in context_start..line_no {
+                let line = format!("own_{n}_ ");
+                prop_assert_eq!(built.text.matches(&line).count(), 1, "line {} is shown twice", n);
+            }
+        }
+    }
+
+    #[test]
+    fn counts_equal_the_tokenizers(
+        texts in prop::collection::vec(source(), 1..4), window_size in 1_usize..9, prompt in source(),
+        mode in prop_oneof![Just(Mode::LeftContext), Just(Mode::GroundTruth)],
+        guard in prop_oneof![Just(HoleGuard::Strict), Just(HoleGuard::Reference)],
+    ) {
+        let names = ["a.py", "b/c d.py", "é.py"];
+        let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
+        let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
+        let p50k = P50k::default();
+        let counts = BlockCounts::new(&windows, &p50k);
+        let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
+        let hole = Hole::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
+        for window in 0..windows.len() as u32 {
+            for block in [Block::plain(&windows, window, &hole), Block::extended(&windows, window, &hole)] {
+                let mut text = String::new();
+                block.render(&windows, &mut text);
+                prop_assert_eq!(counts.tokens(&block), p50k.count(&text), "{:?}", text);
+            }
+        }
+        let tasks = TaskSet { path: "t".into(), tasks: vec![task] };
+        for tokens in [25, 60, 150, 2000] {
+            for (built, _) in prompts(&windows, &tasks, mode, guard, Budget { tokens, blocks: 3 }) {
+                prop_assert_eq!(built.tokens, p50k.count(&built.text), "{:?}", built.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Retrieval: for each query the k most similar windows of its repository, its own hole kept out.
+
+mod hole;
+mod index;
+
+pub use hole::{Hole, HoleGuard};
+pub use index::{Hit, Index, Scratch};
+
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::artifact::Payload;
+use crate::error::Result;
+use crate::query::{Mode, QueryWindows};
+use crate::task::TaskSet;
+use crate::vector::TokenSets;
+use crate::window::RepoWindows;
+
+/// The windows found for one query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The task's row.
+    pub row: u32,
+    /// Which of the task's predictions was searched with; 0 in the other modes.
+    pub sample: u32,
+    /// Best first.
+    pub hits: Vec<Hit>,
+}
+
+/// The retrieval results of one repository in one mode, in the order of its query windows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retrieval {
+    /// The repository's folder name.
+    pub repository: String,
+    /// Where the queries came from.
+    pub mode: Mode,
+    /// How many windows were kept a query, at most.
+    pub top_k: u32,
+    /// How the hole was kept out.
+    pub guard: HoleGuard,
+    /// Number of windows searched: every hit's window is below it.
+    pub windows: u32,
+    /// A result a query.
+    pub found: Vec<Found>,
+}
+
+impl Retrieval {
+    /// Searches a repository's windows with every query. Also tells how long building the index and searching took.
+    ///
+    /// Windows that lie in the hole or behind the prompt's start are left out as [`Hole`] says; the ranking is
+    /// by Jaccard similarity, then the later window first: a total order, so nothing depends on scheduling.
+    pub fn search(
+        windows: &RepoWindows,
+        vectors: &TokenSets,
+        queries: &QueryWindows,
+        query_vectors: &TokenSets,
+        tasks: &TaskSet,
+        (top_k, guard): (usize, HoleGuard),
+    ) -> (Self, Duration) {
+        let begin = Instant::now();
+        let index = Index::new(vectors);
+        let found = queries
+            .windows
+            .par_iter()
+            .zip(0..queries.windows.len())
+            .map_init(Scratch::default, |scratch, (query, i)| {
+                let hits = match tasks.tasks.binary_search_by_key(&(query.row as usize), |task| task.row) {
+                    Ok(at) => {
+                        let hole = Hole::of(&tasks.tasks[at], windows, guard);
+                        index.search(query_vectors.get(i), top_k, |window| hole.allows(window), scratch)
+                    }
+                    Err(_) => Vec::new(),
+                };
+                Found { row: query.row, sample: query.sample, hits }
+            })
+            .collect();
+        let retrieval = Self {
+            repository: windows.repository.clone(),
+            mode: queries.mode,
+            top_k: top_k as u32,
+            guard,
+            windows: windows.len() as u32,
+            found,
+        };
+        (retrieval, begin.elapsed())
+    }
+}
+
+impl Payload for Retrieval {
+    const KIND: &'static str = "retrieval results";
+
+    fn records(&self) -> usize {
+        self.found.len()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let bad = self.found.iter().flat_map(|found| &found.hits).any(|hit| hit.window >= self.windows);
+        if bad { Err("a hit names a window that is not there".into()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,104 @@
+//! The four classes of characters that the pattern of p50k_base tells apart.
+
+include!(concat!(env!("OUT_DIR"), "/classes.rs"));
+
+static CLASS_INDEX: [u8; INDEX] = *include_bytes!(concat!(env!("OUT_DIR"), "/class_index.bin"));
+static CLASS_BLOCKS: [u8; BLOCKS] = *include_bytes!(concat!(env!("OUT_DIR"), "/class_blocks.bin"));
+
+/// What the pattern sees of a character.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// `[^\s\p{L}\p{N}]`: marks, symbols, punctuation, controls, unassigned.
+    Other,
+    /// `\p{L}`.
+    Letter,
+    /// `\p{N}`: `½` and `Ⅷ` too.
+    Number,
+    /// `\s`: the Unicode property White_Space, so U+0085 but not U+001C.
+    Space,
+}
+
+impl Class {
+    /// The class of a character.
+    pub(super) fn of(character: char) -> Self {
+        let code = u32::from(character) as usize;
+        let block = CLASS_INDEX.get(code >> 8).copied().map_or(0, usize::from);
+        match CLASS_BLOCKS.get(block << 8 | code & 0xFF) {
+            Some(1) => Self::Letter,
+            Some(2) => Self::Number,
+            Some(3) => Self::Space,
+            _ => Self::Other,
+        }
+    }
+
+    /// The class of the character that starts at byte `at`, `None` at the end.
+    #[inline(always)]
+    pub(super) fn at(text: &str, at: usize) -> Option<Self> {
+        let byte = *text.as_bytes().get(at)?;
+        match ASCII.get(usize::from(byte)) {
+            Some(&class) => Some(class),
+            None => Self::beyond_ascii(text, at),
+        }
+    }
+
+    #[inline(never)]
+    fn beyond_ascii(text: &str, at: usize) -> Option<Self> {
+        text.get(at..)?.chars().next().map(Self::of)
+    }
+}
+
+/// The classes of the 128 ASCII characters.
+static ASCII: [Class; 128] = {
+    let mut classes = [Class::Other; 128];
+    let mut code = 0;
+    while code < 128 {
+        classes[code] = match code as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
+            b'0'..=b'9' => Class::Number,
+            b' ' | b'\t'..=b'\r' => Class::Space,
+            _ => Class::Other,
+        };
+        code += 1;
+    }
+    classes
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_and_the_unicode_table_agree() {
+        for code in 0..128_u8 {
+            let character = char::from(code);
+            assert_eq!(Class::at(&character.to_string(), 0), Some(Class::of(character)));
+        }
+        assert_eq!(Class::at("", 0), None);
+    }
+
+    #[test]
+    fn whitespace_is_the_unicode_property_and_letters_and_numbers_are_categories() {
+        for character in '\0'..=char::MAX {
+            assert_eq!(
+                Class::of(character) == Class::Space,
+                character.is_whitespace(),
+                "{character:?}"
+            );
+        }
+        for (character, class) in [
+            ('é', Class::Letter),
+            ('漢', Class::Letter),
+            ('ª', Class::Letter),
+            ('½', Class::Number),
+            ('Ⅷ', Class::Number),
+            ('٣', Class::Number),
+            ('\u{301}', Class::Other),
+            ('😀', Class::Other),
+            ('\u{1c}', Class::Other),
+            ('\u{feff}', Class::Other),
+            ('\u{10ffff}', Class::Other),
+        ] {
+            assert_eq!(Class::of(character), class, "{character:?}");
+        }
+    }
+}
