@@ -96,6 +96,19 @@ impl Repository {
         })
     }
 
+    /// A digest of its files' paths and texts.
+    pub fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for file in &self.files {
+            for part in [&file.path, &file.text] {
+                hasher.update(&(part.len() as u64).to_le_bytes());
+                hasher.update(part.as_bytes());
+            }
+            hasher.update(&file.same_as.to_le_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// The file with this `repository/…` path, by binary search.
     pub fn file(&self, path: &str) -> Option<&SourceFile> {
         self.files

@@ -114,6 +114,15 @@ pub fn universal_newlines(text: String) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
+/// Python's `str.strip()`: its white space is Unicode's and the four separators U+001C to U+001F.
+///
+/// ```
+/// assert_eq!(repoformer::lines::strip("\t\u{a0}x = 1\u{1f} "), "x = 1");
+/// ```
+pub fn strip(line: &str) -> &str {
+    line.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
+}
+
 /// What separates lines for `str.splitlines`.
 fn is_separator(c: char) -> bool {
     matches!(
@@ -189,6 +198,21 @@ mod tests {
         assert_eq!(lines("One line\n"), ["One line"]);
         assert_eq!(lines("\n"), [""]);
         assert_eq!(universal_newlines("a\r\nb\rc\n".into()), "a\nb\nc\n");
+    }
+
+    #[test]
+    fn white_space_is_pythons() {
+        // [c for c in map(chr, range(0x110000)) if c.isspace()] of Python 3.
+        let mut python: Vec<u32> = vec![0x20, 0x85, 0xa0, 0x1680, 0x202f, 0x205f, 0x3000];
+        python.extend((0x9..=0xd).chain(0x1c..=0x1f).chain(0x2000..=0x200a));
+        python.extend([0x2028, 0x2029]);
+        for c in '\0'..=char::MAX {
+            assert_eq!(
+                strip(&format!("{c}x{c}")) == "x",
+                python.contains(&u32::from(c)),
+                "{c:?}"
+            );
+        }
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::Payload;
 use crate::error::{Error, Result};
-use crate::lines::Lines;
+use crate::lines::{Lines, strip};
 use crate::task::{Task, TaskSet};
 use crate::window::{RepoWindows, WindowShape};
 
@@ -29,7 +29,12 @@ pub enum Mode {
 
 impl Mode {
     /// All of them, in the order of a results table.
-    pub const ALL: [Self; 4] = [Self::Without, Self::LeftContext, Self::Prediction, Self::GroundTruth];
+    pub const ALL: [Self; 4] = [
+        Self::Without,
+        Self::LeftContext,
+        Self::Prediction,
+        Self::GroundTruth,
+    ];
 
     /// The name on the command line and in paths.
     pub fn name(self) -> &'static str {
@@ -108,7 +113,11 @@ impl QueryWindows {
         cut_each(mode, tasks, windows, |task, lines| {
             let (start, end) = match mode {
                 Mode::GroundTruth => around_hole(task, shape, lines.count()),
-                _ => (task.context_start.max(task.line_no.saturating_sub(shape.window_size)), task.line_no),
+                _ => (
+                    task.context_start
+                        .max(task.line_no.saturating_sub(shape.window_size)),
+                    task.line_no,
+                ),
             };
             vec![QueryWindow {
                 row: task.row as u32,
@@ -121,12 +130,18 @@ impl QueryWindows {
     }
 
     /// Query windows with a prediction in the hole's place. `predictions[i]` are the samples for `tasks.tasks[i]`.
-    pub fn cut_with_predictions(tasks: &TaskSet, predictions: &[Vec<String>], windows: &RepoWindows) -> Cut {
+    pub fn cut_with_predictions(
+        tasks: &TaskSet,
+        predictions: &[Vec<String>],
+        windows: &RepoWindows,
+    ) -> Cut {
         let shape = windows.shape;
         let index_of_row = |row: usize| tasks.tasks.partition_point(|task| task.row < row);
         let mut empty = Vec::new();
         let mut cut = cut_each(Mode::Prediction, tasks, windows, |task, lines| {
-            let samples = predictions.get(index_of_row(task.row)).map_or(&[][..], Vec::as_slice);
+            let samples = predictions
+                .get(index_of_row(task.row))
+                .map_or(&[][..], Vec::as_slice);
             if samples.is_empty() {
                 empty.push(tasks.error(task, "has no prediction, so nothing to search with"));
             }
@@ -160,14 +175,26 @@ fn cut_each(
     mut queries_of: impl FnMut(&Task, &Lines) -> Vec<QueryWindow>,
 ) -> Cut {
     let (mut queries, mut skipped) = (Vec::new(), Vec::new());
-    for task in tasks.tasks.iter().filter(|task| task.repository == windows.repository) {
+    for task in tasks
+        .tasks
+        .iter()
+        .filter(|task| task.repository == windows.repository)
+    {
         match hole_lines(task, windows) {
             Ok(lines) => queries.extend(queries_of(task, lines)),
             Err(reason) => skipped.push(tasks.error(task, reason)),
         }
     }
     let repository = windows.repository.clone();
-    Cut { queries: QueryWindows { repository, mode, shape: windows.shape, windows: queries }, skipped }
+    Cut {
+        queries: QueryWindows {
+            repository,
+            mode,
+            shape: windows.shape,
+            windows: queries,
+        },
+        skipped,
+    }
 }
 
 /// The lines of a task's file, once its hole is known to lie in them.
@@ -176,35 +203,56 @@ fn cut_each(
 /// What is wrong with the task, in words.
 pub fn hole_lines<'a>(task: &Task, windows: &'a RepoWindows) -> Result<&'a Lines, String> {
     let Some(file) = windows.file_index(&task.path) else {
-        return Err(format!("its file {} is not among the repository's Python files", task.path));
+        return Err(format!(
+            "its file {} is not among the repository's Python files",
+            task.path
+        ));
     };
     let lines = &windows.files[file].lines;
     if task.line_no >= lines.count() {
-        return Err(format!("its hole is at line {} (from 0) of {}, which has {} lines", task.line_no, task.path, lines.count()));
+        return Err(format!(
+            "its hole is at line {} (from 0) of {}, which has {} lines",
+            task.line_no,
+            task.path,
+            lines.count()
+        ));
     }
     Ok(lines)
 }
 
 fn around_hole(task: &Task, shape: WindowShape, count: usize) -> (usize, usize) {
-    let start = task.context_start.max(task.line_no.saturating_sub(shape.half()));
-    (start, count.min(task.line_no + shape.window_size - shape.half()))
+    let start = task
+        .context_start
+        .max(task.line_no.saturating_sub(shape.half()));
+    (
+        start,
+        count.min(task.line_no + shape.window_size - shape.half()),
+    )
 }
 
 /// The reference's prediction window: the file's lines before the hole followed by the prediction's non-blank
 /// lines; a window around the hole in that, its blank lines dropped. `None` where nothing is left.
-fn with_prediction(task: &Task, shape: WindowShape, lines: &Lines, prediction: &str) -> Option<(u32, u32, String)> {
+fn with_prediction(
+    task: &Task,
+    shape: WindowShape,
+    lines: &Lines,
+    prediction: &str,
+) -> Option<(u32, u32, String)> {
     let predicted = Lines::new(prediction);
-    let predicted: Vec<&str> = predicted.iter().filter(|line| !is_blank(line)).collect();
+    let predicted: Vec<&str> = predicted
+        .iter()
+        .filter(|line| !strip(line).is_empty())
+        .collect();
     let (start, end) = around_hole(task, shape, task.line_no + predicted.len());
-    let before = (start..end.min(task.line_no)).map(|number| lines.line(number)).filter(|line| !is_blank(line));
-    let after = predicted.iter().copied().take(end.saturating_sub(task.line_no));
+    let before = (start..end.min(task.line_no))
+        .map(|number| lines.line(number))
+        .filter(|line| !strip(line).is_empty());
+    let after = predicted
+        .iter()
+        .copied()
+        .take(end.saturating_sub(task.line_no));
     let kept: Vec<&str> = before.chain(after).collect();
     (!kept.is_empty()).then(|| (start as u32, end as u32, kept.join("\n")))
-}
-
-/// Whether Python's `str.strip()` leaves nothing of a line.
-fn is_blank(line: &str) -> bool {
-    line.chars().all(|c| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
 }
 
 impl Payload for QueryWindows {
@@ -226,18 +274,46 @@ mod tests {
     use std::path::PathBuf;
 
     fn windows() -> RepoWindows {
-        let text: String = (0..60).map(|n| if n % 7 == 3 { "\n".into() } else { format!("line {n}\n") }).collect();
-        let file = SourceFile { path: "r/a.py".into(), text, same_as: 0 };
-        RepoWindows::cut(Repository { name: "r".into(), files: vec![file] }, WindowShape::default())
+        let text: String = (0..60)
+            .map(|n| {
+                if n % 7 == 3 {
+                    "\n".into()
+                } else {
+                    format!("line {n}\n")
+                }
+            })
+            .collect();
+        let file = SourceFile {
+            path: "r/a.py".into(),
+            text,
+            same_as: 0,
+        };
+        RepoWindows::cut(
+            Repository {
+                name: "r".into(),
+                files: vec![file],
+            },
+            WindowShape::default(),
+        )
     }
 
     fn tasks(holes: &[(usize, usize)]) -> TaskSet {
         let task = |(row, &(context_start, line_no)): (usize, &(usize, usize))| Task {
             row,
             line: row + 1,
-            ..Task::new(format!("r/{row}"), "r/a.py", context_start, line_no, "x", "")
+            ..Task::new(
+                format!("r/{row}"),
+                "r/a.py",
+                context_start,
+                line_no,
+                "x",
+                "",
+            )
         };
-        TaskSet { path: PathBuf::from("t.jsonl"), tasks: holes.iter().enumerate().map(task).collect() }
+        TaskSet {
+            path: PathBuf::from("t.jsonl"),
+            tasks: holes.iter().enumerate().map(task).collect(),
+        }
     }
 
     #[test]
@@ -246,10 +322,20 @@ mod tests {
         let tasks = tasks(&[(0, 57), (50, 57), (0, 5), (0, 30)]);
         let ranges = |mode| {
             let cut = QueryWindows::cut(mode, &tasks, &windows());
-            cut.queries.windows.iter().map(|q| (q.start, q.end)).collect::<Vec<_>>()
+            cut.queries
+                .windows
+                .iter()
+                .map(|q| (q.start, q.end))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(ranges(Mode::LeftContext), [(37, 57), (50, 57), (0, 5), (10, 30)]);
-        assert_eq!(ranges(Mode::GroundTruth), [(47, 60), (50, 60), (0, 15), (20, 40)]);
+        assert_eq!(
+            ranges(Mode::LeftContext),
+            [(37, 57), (50, 57), (0, 5), (10, 30)]
+        );
+        assert_eq!(
+            ranges(Mode::GroundTruth),
+            [(47, 60), (50, 60), (0, 15), (20, 40)]
+        );
     }
 
     #[test]
@@ -261,15 +347,22 @@ mod tests {
         let first = &cut.queries.windows[0];
         assert_eq!((first.sample, first.start, first.end), (0, 20, 32));
         // Line 24 (24 % 7 == 3) is blank and dropped.
-        let before = "line 20\nline 21\nline 22\nline 23\nline 25\nline 26\nline 27\nline 28\nline 29";
+        let before =
+            "line 20\nline 21\nline 22\nline 23\nline 25\nline 26\nline 27\nline 28\nline 29";
         assert_eq!(first.text, format!("{before}\na\n  b"));
         let second = &cut.queries.windows[1];
         assert_eq!((second.sample, second.start, second.end), (1, 20, 40));
         assert!(second.text.ends_with("p8\np9"));
         assert_eq!(cut.queries.windows.len(), 2);
         let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
-        assert!(skipped[0].starts_with("t.jsonl:2: task r/1: sample 0: neither the prediction"), "{skipped:?}");
-        assert!(skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"), "{skipped:?}");
+        assert!(
+            skipped[0].starts_with("t.jsonl:2: task r/1: sample 0: neither the prediction"),
+            "{skipped:?}"
+        );
+        assert!(
+            skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"),
+            "{skipped:?}"
+        );
     }
 
     #[test]
@@ -279,7 +372,13 @@ mod tests {
         let cut = QueryWindows::cut(Mode::LeftContext, &tasks, &windows());
         assert!(cut.queries.windows.is_empty());
         let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
-        assert_eq!(skipped[0], "t.jsonl:1: task r/0: its hole is at line 60 (from 0) of r/a.py, which has 60 lines");
-        assert_eq!(skipped[1], "t.jsonl:2: task r/1: its file r/missing.py is not among the repository's Python files");
+        assert_eq!(
+            skipped[0],
+            "t.jsonl:1: task r/0: its hole is at line 60 (from 0) of r/a.py, which has 60 lines"
+        );
+        assert_eq!(
+            skipped[1],
+            "t.jsonl:2: task r/1: its file r/missing.py is not among the repository's Python files"
+        );
     }
 }

@@ -158,7 +158,12 @@ pub fn query<'a>(
 }
 
 /// The record of one hit. With a hole, only the places that the prompt names.
-pub fn hit<'a>(windows: &'a RepoWindows, hit: &Hit, hole: Option<&Hole<'_>>, context: bool) -> HitRecord<'a> {
+pub fn hit<'a>(
+    windows: &'a RepoWindows,
+    hit: &Hit,
+    hole: Option<&Hole<'_>>,
+    context: bool,
+) -> HitRecord<'a> {
     let places = match hole {
         Some(hole) => hole.named_places(hit.window),
         None => windows.places(hit.window as usize).collect(),
@@ -187,8 +192,19 @@ pub fn retrieval<'a>(
     RetrievalRecord {
         task_id: task.map(|task| task.id.as_str()),
         row: found.row,
-        query_window: query(query_window, retrieval.mode, sizes, &windows.repository, task, context),
-        top_k_context: found.hits.iter().map(|h| hit(windows, h, hole.as_ref(), context)).collect(),
+        query_window: query(
+            query_window,
+            retrieval.mode,
+            sizes,
+            &windows.repository,
+            task,
+            context,
+        ),
+        top_k_context: found
+            .hits
+            .iter()
+            .map(|h| hit(windows, h, hole.as_ref(), context))
+            .collect(),
     }
 }
 

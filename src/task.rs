@@ -98,6 +98,34 @@ impl TaskSet {
         names
     }
 
+    /// A digest of where the holes of one repository's tasks are.
+    pub fn hole_digest(&self, repository: &str) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for task in self
+            .tasks
+            .iter()
+            .filter(|task| task.repository == repository)
+        {
+            hasher.update(task.path.as_bytes());
+            for number in [task.path.len(), task.row, task.context_start, task.line_no] {
+                hasher.update(&(number as u64).to_le_bytes());
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// A digest of all tasks, everything in them included.
+    pub fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for task in &self.tasks {
+            hasher.update(&(task.row as u64).to_le_bytes());
+            let record = task.to_record().to_string();
+            hasher.update(&(record.len() as u64).to_le_bytes());
+            hasher.update(record.as_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// The error for one of its tasks.
     pub fn error(&self, task: &Task, reason: impl Into<String>) -> Error {
         Error::Task {
@@ -197,15 +225,6 @@ impl Task {
     /// The record in RepoEval's format.
     pub fn to_record(&self) -> Value {
         json!({ "prompt": self.prompt, "metadata": self.metadata })
-    }
-
-    /// Number of lines of the target that scoring looks at: its non-blank ones, at least one.
-    pub fn target_lines(&self) -> usize {
-        crate::lines::Lines::new(&self.ground_truth)
-            .iter()
-            .filter(|line| !line.trim().is_empty())
-            .count()
-            .max(1)
     }
 }
 

@@ -21,7 +21,10 @@ pub struct TokenSets {
 
 impl Default for TokenSets {
     fn default() -> Self {
-        Self { first: vec![0], tokens: Vec::new() }
+        Self {
+            first: vec![0],
+            tokens: Vec::new(),
+        }
     }
 }
 
@@ -31,19 +34,29 @@ impl TokenSets {
         let by_file = windows_by_file(windows);
         let parts: Vec<Self> = by_file
             .into_par_iter()
-            .map_init(<(PieceCache, IdSet)>::default, |(cache, seen), (file, range)| {
-                let lines = &windows.files[file].lines;
-                let tokens = LineTokens::new(tokenizer, cache, lines.text());
-                let (mut sets, mut ids) = (Self::default(), Vec::new());
-                for window in range {
-                    let place = windows.first_place(window);
-                    let bytes = lines.byte_range(place.start as usize, place.end as usize);
-                    ids.clear();
-                    tokens.set_into(lines.text(), bytes.start, bytes.end, cache, seen, &mut ids);
-                    sets.push(ids.iter().map(|id| u32::from(*id)));
-                }
-                sets
-            })
+            .map_init(
+                <(PieceCache, IdSet)>::default,
+                |(cache, seen), (file, range)| {
+                    let lines = &windows.files[file].lines;
+                    let tokens = LineTokens::new(tokenizer, cache, lines.text());
+                    let (mut sets, mut ids) = (Self::default(), Vec::new());
+                    for window in range {
+                        let place = windows.first_place(window);
+                        let bytes = lines.byte_range(place.start as usize, place.end as usize);
+                        ids.clear();
+                        tokens.set_into(
+                            lines.text(),
+                            bytes.start,
+                            bytes.end,
+                            cache,
+                            seen,
+                            &mut ids,
+                        );
+                        sets.push(ids.iter().map(|id| u32::from(*id)));
+                    }
+                    sets
+                },
+            )
             .collect();
         Self::concatenate(parts)
     }
@@ -81,7 +94,8 @@ impl TokenSets {
         all.first.push(0);
         for part in parts {
             let base = all.tokens.len() as u32;
-            all.first.extend(part.first[1..].iter().map(|end| base + end));
+            all.first
+                .extend(part.first[1..].iter().map(|end| base + end));
             all.tokens.extend_from_slice(&part.tokens);
         }
         all
@@ -136,7 +150,11 @@ impl Payload for TokenSets {
     fn check(&self) -> Result<(), String> {
         packed::check_offsets(&self.first, self.tokens.len())?;
         let ascending = self.iter().all(|set| set.is_sorted_by(|a, b| a < b));
-        if ascending { Ok(()) } else { Err("a token set is not in ascending order".into()) }
+        if ascending {
+            Ok(())
+        } else {
+            Err("a token set is not in ascending order".into())
+        }
     }
 }
 

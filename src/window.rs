@@ -57,7 +57,11 @@ pub struct WindowShape {
 
 impl Default for WindowShape {
     fn default() -> Self {
-        Self { window_size: 20, slice_size: 2, center: Center::Half }
+        Self {
+            window_size: 20,
+            slice_size: 2,
+            center: Center::Half,
+        }
     }
 }
 
@@ -66,7 +70,10 @@ impl WindowShape {
     /// A size of 0, or one past any file's length.
     pub fn check(&self) -> Result<()> {
         let too_large = u32::MAX as usize / 4;
-        for (name, value) in [("window-size", self.window_size), ("slice-size", self.slice_size)] {
+        for (name, value) in [
+            ("window-size", self.window_size),
+            ("slice-size", self.slice_size),
+        ] {
             if value == 0 || value > too_large {
                 let reason = format!("must lie between 1 and {too_large}, not {value}");
                 return Err(Error::Parameter { name, reason });
@@ -155,7 +162,11 @@ impl RepoWindows {
         let files: Vec<WindowFile> = repository
             .files
             .into_iter()
-            .map(|file| WindowFile { lines: file.lines(), same_as: file.same_as, path: file.path })
+            .map(|file| WindowFile {
+                lines: file.lines(),
+                same_as: file.same_as,
+                path: file.path,
+            })
             .collect();
         let mut window_of: FxHashMap<&str, u32> = FxHashMap::with_hasher(FxBuildHasher);
         let mut found: Vec<(u32, Place)> = Vec::new();
@@ -167,13 +178,29 @@ impl RepoWindows {
                     continue;
                 }
                 let next = window_of.len() as u32;
-                let window = *window_of.entry(file.lines.range(lines.start, lines.end)).or_insert(next);
+                let window = *window_of
+                    .entry(file.lines.range(lines.start, lines.end))
+                    .or_insert(next);
                 let (start, end) = (lines.start as u32, lines.end as u32);
-                found.push((window, Place { file: index as u32, line_no: line_no as u32, start, end }));
+                found.push((
+                    window,
+                    Place {
+                        file: index as u32,
+                        line_no: line_no as u32,
+                        start,
+                        end,
+                    },
+                ));
             }
         }
         let (first_place, places) = group(window_of.len(), &found);
-        Self { repository: name, shape, files, first_place, places }
+        Self {
+            repository: name,
+            shape,
+            files,
+            first_place,
+            places,
+        }
     }
 
     /// Number of windows.
@@ -188,25 +215,44 @@ impl RepoWindows {
 
     /// Where a window occurs, in corpus order; at least one place.
     pub fn places(&self, window: usize) -> impl ExactSizeIterator<Item = Place> + '_ {
-        let (from, to) = (self.first_place[window] as usize, self.first_place[window + 1] as usize);
-        self.places[4 * from..4 * to].chunks_exact(4).map(|n| Place { file: n[0], line_no: n[1], start: n[2], end: n[3] })
+        let (from, to) = (
+            self.first_place[window] as usize,
+            self.first_place[window + 1] as usize,
+        );
+        self.places[4 * from..4 * to]
+            .chunks_exact(4)
+            .map(|n| Place {
+                file: n[0],
+                line_no: n[1],
+                start: n[2],
+                end: n[3],
+            })
     }
 
     /// Where a window occurs first.
     pub fn first_place(&self, window: usize) -> Place {
         let n = &self.places[4 * self.first_place[window] as usize..];
-        Place { file: n[0], line_no: n[1], start: n[2], end: n[3] }
+        Place {
+            file: n[0],
+            line_no: n[1],
+            start: n[2],
+            end: n[3],
+        }
     }
 
     /// A window's text: its lines joined by `\n`.
     pub fn text(&self, window: usize) -> &str {
         let place = self.first_place(window);
-        self.files[place.file as usize].lines.range(place.start as usize, place.end as usize)
+        self.files[place.file as usize]
+            .lines
+            .range(place.start as usize, place.end as usize)
     }
 
     /// Index of the file with this path.
     pub fn file_index(&self, path: &str) -> Option<usize> {
-        self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()
+        self.files
+            .binary_search_by(|file| file.path.as_str().cmp(path))
+            .ok()
     }
 
     /// Number of places before merging.
@@ -226,9 +272,16 @@ impl Payload for RepoWindows {
         packed::check_offsets(&self.first_place, self.places.len() / 4)?;
         let out_of_range = self.places.chunks(4).any(|n| {
             n.len() < 4
-                || self.files.get(n[0] as usize).is_none_or(|file| n[2] >= n[3] || n[3] as usize > file.lines.count())
+                || self
+                    .files
+                    .get(n[0] as usize)
+                    .is_none_or(|file| n[2] >= n[3] || n[3] as usize > file.lines.count())
         });
-        if out_of_range { Err("a window lies outside its file".into()) } else { Ok(()) }
+        if out_of_range {
+            Err("a window lies outside its file".into())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -263,18 +316,28 @@ mod tests {
             text: text.clone(),
             same_as: i as u32,
         };
-        Repository { name: "r".into(), files: texts.iter().enumerate().map(file).collect() }
+        Repository {
+            name: "r".into(),
+            files: texts.iter().enumerate().map(file).collect(),
+        }
     }
 
     /// The reference's loop: windows as (text, places), merged by a linear search.
-    fn slow(texts: &[String], w: usize, s: usize) -> Vec<(String, Vec<(usize, usize, usize, usize)>)> {
+    fn slow(
+        texts: &[String],
+        w: usize,
+        s: usize,
+    ) -> Vec<(String, Vec<(usize, usize, usize, usize)>)> {
         let (step, delta) = ((w / s).max(1), w / 2);
         let mut merged: Vec<(String, Vec<_>)> = Vec::new();
         for (file, text) in texts.iter().enumerate() {
             let lines: Vec<String> = Lines::new(text).iter().map(str::to_owned).collect();
             let mut line_no = 0;
             while line_no < lines.len() {
-                let (start, end) = (line_no.saturating_sub(delta), lines.len().min(line_no + w - delta));
+                let (start, end) = (
+                    line_no.saturating_sub(delta),
+                    lines.len().min(line_no + w - delta),
+                );
                 if end > start {
                     let (text, place) = (lines[start..end].join("\n"), (file, line_no, start, end));
                     match merged.iter_mut().find(|(t, _)| *t == text) {
@@ -304,7 +367,14 @@ mod tests {
 
     #[test]
     fn both_centers_agree_at_slice_size_2() {
-        let cut = |center, slice_size| WindowShape { window_size: 20, slice_size, center }.around(30, 100);
+        let cut = |center, slice_size| {
+            WindowShape {
+                window_size: 20,
+                slice_size,
+                center,
+            }
+            .around(30, 100)
+        };
         assert_eq!(cut(Center::Half, 2), cut(Center::Step, 2));
         assert_eq!(cut(Center::Half, 5), 20..40);
         assert_eq!(cut(Center::Step, 5), 26..46);
@@ -312,7 +382,16 @@ mod tests {
 
     #[test]
     fn sizes_of_zero_are_refused() {
-        let shape = WindowShape { window_size: 0, ..WindowShape::default() };
-        assert!(shape.check().unwrap_err().to_string().starts_with("window-size: must lie between"));
+        let shape = WindowShape {
+            window_size: 0,
+            ..WindowShape::default()
+        };
+        assert!(
+            shape
+                .check()
+                .unwrap_err()
+                .to_string()
+                .starts_with("window-size: must lie between")
+        );
     }
 }

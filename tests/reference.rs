@@ -28,13 +28,18 @@ struct Fixture {
 }
 
 fn sha256(bytes: impl AsRef<[u8]>) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn lines(path: &Path) -> impl Iterator<Item = Value> {
     let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let reader = BufReader::new(flate2::read::MultiGzDecoder::new(file));
-    reader.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+    reader
+        .lines()
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
 }
 
 impl Fixture {
@@ -44,7 +49,13 @@ impl Fixture {
         let vectors = TokenSets::of_windows(&windows, &P50k::default());
         let tasks = TaskSet::read(&folder.join(format!("{name}.tasks.jsonl.gz"))).unwrap();
         assert!(tasks.problems.is_empty(), "{:?}", tasks.problems);
-        Self { folder: folder.into(), name: name.into(), windows, vectors, tasks: tasks.set }
+        Self {
+            folder: folder.into(),
+            name: name.into(),
+            windows,
+            vectors,
+            tasks: tasks.set,
+        }
     }
 
     fn expectations(&self, kind: &str) -> Vec<Value> {
@@ -53,36 +64,87 @@ impl Fixture {
 
     fn windows_and_tokens(&self) {
         let wanted = self.expectations("windows.json").remove(0);
-        assert_eq!(self.windows.place_count() as u64, wanted["raw_windows"].as_u64().unwrap());
-        assert_eq!(self.windows.len() as u64, wanted["merged_windows"].as_u64().unwrap());
-        let digests: Vec<String> = (0..self.windows.len()).map(|w| sha256(self.windows.text(w))).collect();
-        assert_eq!(sha256(digests.join("\n")), wanted["digest_contexts"].as_str().unwrap());
+        assert_eq!(
+            self.windows.place_count() as u64,
+            wanted["raw_windows"].as_u64().unwrap()
+        );
+        assert_eq!(
+            self.windows.len() as u64,
+            wanted["merged_windows"].as_u64().unwrap()
+        );
+        let digests: Vec<String> = (0..self.windows.len())
+            .map(|w| sha256(self.windows.text(w)))
+            .collect();
+        assert_eq!(
+            sha256(digests.join("\n")),
+            wanted["digest_contexts"].as_str().unwrap()
+        );
         let texts = (0..self.windows.len()).map(|w| {
-            let ids: Vec<String> = P50k::default().encode(self.windows.text(w)).iter().map(u16::to_string).collect();
+            let ids: Vec<String> = P50k::default()
+                .encode(self.windows.text(w))
+                .iter()
+                .map(u16::to_string)
+                .collect();
             ids.join(",")
         });
-        assert_eq!(sha256(texts.collect::<Vec<_>>().join("\n")), wanted["digest_tokens"].as_str().unwrap());
-        assert_eq!(self.vectors.token_count() as u64, wanted["set_sizes_total"].as_u64().unwrap());
-        let merged = (0..self.windows.len()).filter(|w| self.windows.places(*w).len() > 1).count();
-        assert_eq!(merged as u64, wanted["merged_with_more_than_one_place"].as_u64().unwrap());
+        assert_eq!(
+            sha256(texts.collect::<Vec<_>>().join("\n")),
+            wanted["digest_tokens"].as_str().unwrap()
+        );
+        assert_eq!(
+            self.vectors.token_count() as u64,
+            wanted["set_sizes_total"].as_u64().unwrap()
+        );
+        let merged = (0..self.windows.len())
+            .filter(|w| self.windows.places(*w).len() > 1)
+            .count();
+        assert_eq!(
+            merged as u64,
+            wanted["merged_with_more_than_one_place"].as_u64().unwrap()
+        );
     }
 
     fn search(&self, queries: &QueryWindows) -> (TokenSets, Retrieval) {
         let vectors = TokenSets::of_queries(queries, &P50k::default());
         let parameters = (20, HoleGuard::Reference);
-        let (retrieval, _) =
-            Retrieval::search(&self.windows, &self.vectors, queries, &vectors, &self.tasks, parameters);
+        let (retrieval, _) = Retrieval::search(
+            &self.windows,
+            &self.vectors,
+            queries,
+            &vectors,
+            &self.tasks,
+            parameters,
+        );
         (vectors, retrieval)
     }
 
     /// One expected record against query `i` of `queries`.
-    fn check(&self, i: usize, queries: &QueryWindows, vectors: &TokenSets, retrieval: &Retrieval, wanted: &Value) {
+    fn check(
+        &self,
+        i: usize,
+        queries: &QueryWindows,
+        vectors: &TokenSets,
+        retrieval: &Retrieval,
+        wanted: &Value,
+    ) {
         let query = &queries.windows[i];
         let task = &self.tasks.tasks[query.row as usize];
         let at = format!("{} row {} {}", self.name, query.row, queries.mode);
-        assert_eq!(sha256(&query.text), wanted["query_sha256"].as_str().unwrap(), "{at}: query");
-        assert_eq!(u64::from(query.start), wanted["start_line_no"].as_u64().unwrap(), "{at}");
-        assert_eq!(u64::from(query.end), wanted["end_line_no"].as_u64().unwrap(), "{at}");
+        assert_eq!(
+            sha256(&query.text),
+            wanted["query_sha256"].as_str().unwrap(),
+            "{at}: query"
+        );
+        assert_eq!(
+            u64::from(query.start),
+            wanted["start_line_no"].as_u64().unwrap(),
+            "{at}"
+        );
+        assert_eq!(
+            u64::from(query.end),
+            wanted["end_line_no"].as_u64().unwrap(),
+            "{at}"
+        );
         if let Some(size) = wanted["query_set_size"].as_u64() {
             assert_eq!(vectors.get(i).len() as u64, size, "{at}: query set");
         }
@@ -95,19 +157,45 @@ impl Fixture {
                 let place = self.windows.first_place(hit.window as usize);
                 let path = &self.windows.files[place.file as usize].path;
                 let places = self.windows.places(hit.window as usize).len();
-                serde_json::json!([path, place.start, place.end, hit.score(), hit.overlap, hit.union, places])
+                serde_json::json!([
+                    path,
+                    place.start,
+                    place.end,
+                    hit.score(),
+                    hit.overlap,
+                    hit.union,
+                    places
+                ])
             })
             .collect();
         for (ours, wanted) in top.iter().zip(wanted["top20"].as_array().unwrap()) {
             let columns = wanted.as_array().unwrap().len();
-            assert_eq!(&ours.as_array().unwrap()[..columns], wanted.as_array().unwrap(), "{at}");
+            assert_eq!(
+                &ours.as_array().unwrap()[..columns],
+                wanted.as_array().unwrap(),
+                "{at}"
+            );
         }
         assert_eq!(top.len(), wanted["top20"].as_array().unwrap().len(), "{at}");
         let p50k = P50k::default();
-        let builder = Builder::new(&self.windows, &p50k, queries.mode, HoleGuard::Reference, Budget::default());
+        let builder = Builder::new(
+            &self.windows,
+            &p50k,
+            queries.mode,
+            HoleGuard::Reference,
+            Budget::default(),
+        );
         let prompt = builder.build(task, Some(found));
-        assert_eq!(prompt.chosen.len() as u64, wanted["chosen"].as_u64().unwrap(), "{at}: blocks");
-        assert_eq!(sha256(&prompt.text), wanted["prompt_sha256"].as_str().unwrap(), "{at}: prompt");
+        assert_eq!(
+            prompt.chosen.len() as u64,
+            wanted["chosen"].as_u64().unwrap(),
+            "{at}: blocks"
+        );
+        assert_eq!(
+            sha256(&prompt.text),
+            wanted["prompt_sha256"].as_str().unwrap(),
+            "{at}: prompt"
+        );
         if let Some(tokens) = wanted["prompt_tokens"].as_u64() {
             assert_eq!(prompt.tokens as u64, tokens, "{at}: prompt tokens");
         }
@@ -141,15 +229,24 @@ impl Fixture {
         let (vectors, retrieval) = self.search(&cut.queries);
         let mut queries = cut.queries.windows.iter().enumerate();
         let mut checked = 0;
-        for wanted in expected.iter().filter(|wanted| wanted["query_sha256"].is_string()) {
+        for wanted in expected
+            .iter()
+            .filter(|wanted| wanted["query_sha256"].is_string())
+        {
             let of_this = |(_, query): &(usize, &repoformer::query::QueryWindow)| {
                 self.tasks.tasks[query.row as usize].id == wanted["task_id"].as_str().unwrap()
             };
-            let (i, _) = queries.find(of_this).unwrap_or_else(|| panic!("no window for {}", wanted["task_id"]));
+            let (i, _) = queries
+                .find(of_this)
+                .unwrap_or_else(|| panic!("no window for {}", wanted["task_id"]));
             self.check(i, &cut.queries, &vectors, &retrieval, wanted);
             checked += 1;
         }
-        assert_eq!(checked, cut.queries.windows.len(), "windows that the reference does not have");
+        assert_eq!(
+            checked,
+            cut.queries.windows.len(),
+            "windows that the reference does not have"
+        );
     }
 }
 
@@ -158,7 +255,9 @@ fn edge_cases() -> (tempfile::TempDir, Fixture) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let dir = tempfile::tempdir().unwrap();
     let archive = File::open(fixtures.join("edge_cases.tar.gz")).unwrap();
-    tar::Archive::new(flate2::read::GzDecoder::new(archive)).unpack(dir.path()).unwrap();
+    tar::Archive::new(flate2::read::GzDecoder::new(archive))
+        .unpack(dir.path())
+        .unwrap();
     let fixture = Fixture::read(&fixtures.join("repocoder"), dir.path(), "edge_cases");
     (dir, fixture)
 }
@@ -184,11 +283,16 @@ fn edge_cases_second_retrieval() {
 #[test]
 fn edge_cases_holes_on_the_first_line_are_served() {
     let (_dir, mut fixture) = edge_cases();
-    fixture.tasks = TaskSet::read(&fixture.folder.join("edge_cases.line0.tasks.jsonl.gz")).unwrap().set;
+    fixture.tasks = TaskSet::read(&fixture.folder.join("edge_cases.line0.tasks.jsonl.gz"))
+        .unwrap()
+        .set;
     for mode in [Mode::LeftContext, Mode::GroundTruth] {
         let cut = QueryWindows::cut(mode, &fixture.tasks, &fixture.windows);
         let (_, retrieval) = fixture.search(&cut.queries);
-        assert_eq!(retrieval.found.len() + cut.skipped.len(), fixture.tasks.tasks.len());
+        assert_eq!(
+            retrieval.found.len() + cut.skipped.len(),
+            fixture.tasks.tasks.len()
+        );
         assert!(retrieval.found.iter().all(|found| found.hits.len() == 20));
     }
 }
@@ -196,7 +300,8 @@ fn edge_cases_holes_on_the_first_line_are_served() {
 #[test]
 #[ignore = "reads real repositories: set REPOFORMER_FIXTURES and REPOFORMER_CORPORA"]
 fn real_repositories() {
-    let folder = |name| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set")));
+    let folder =
+        |name| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set")));
     let (fixtures, corpora) = (folder("REPOFORMER_FIXTURES"), folder("REPOFORMER_CORPORA"));
     for name in ["huggingface_evaluate", "awslabs_fortuna"] {
         let fixture = Fixture::read(&fixtures.join("repocoder"), &corpora, name);

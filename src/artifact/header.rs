@@ -21,7 +21,11 @@ pub struct Identity {
 impl Identity {
     /// Of an artifact of this kind.
     pub fn new(kind: &str) -> Self {
-        Self { kind: kind.into(), parameters: BTreeMap::new(), inputs: BTreeMap::new() }
+        Self {
+            kind: kind.into(),
+            parameters: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+        }
     }
 
     /// With one more parameter.

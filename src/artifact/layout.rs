@@ -22,15 +22,23 @@ pub struct Layout {
 
 impl Layout {
     fn below(&self, parts: &[&str]) -> PathBuf {
-        parts.iter().fold(self.cache.clone(), |path, part| path.join(part))
+        parts
+            .iter()
+            .fold(self.cache.clone(), |path, part| path.join(part))
     }
 
     fn stem(&self, repository: &str) -> String {
-        format!("{repository}_ws{}_slice{}", self.shape.window_size, self.shape.slice_size)
+        format!(
+            "{repository}_ws{}_slice{}",
+            self.shape.window_size, self.shape.slice_size
+        )
     }
 
     fn run_name(&self, mode: Mode) -> String {
-        format!("{mode}-{}-ws-{}-ss-{}", self.vectorizer, self.shape.window_size, self.shape.slice_size)
+        format!(
+            "{mode}-{}-ws-{}-ss-{}",
+            self.vectorizer, self.shape.window_size, self.shape.slice_size
+        )
     }
 
     /// `window/repos/<repo>_ws20_slice2.bin`
@@ -40,12 +48,21 @@ impl Layout {
 
     /// `window/<benchmark>/<mode>/<repo>_ws20_slice2.bin`
     pub fn query_windows(&self, mode: Mode, repository: &str) -> PathBuf {
-        self.below(&["window", &self.benchmark, mode.name(), &format!("{}.bin", self.stem(repository))])
+        self.below(&[
+            "window",
+            &self.benchmark,
+            mode.name(),
+            &format!("{}.bin", self.stem(repository)),
+        ])
     }
 
     /// `vector/repos/<repo>_ws20_slice2.one-gram.bin`
     pub fn repo_vectors(&self, repository: &str) -> PathBuf {
-        self.below(&["vector", "repos", &format!("{}.{}.bin", self.stem(repository), self.vectorizer)])
+        self.below(&[
+            "vector",
+            "repos",
+            &format!("{}.{}.bin", self.stem(repository), self.vectorizer),
+        ])
     }
 
     /// `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`
@@ -56,7 +73,12 @@ impl Layout {
 
     /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
     pub fn retrieval(&self, mode: Mode, repository: &str) -> PathBuf {
-        let name = format!("{}.{}.top{}.bin", self.stem(repository), self.vectorizer, self.top_k);
+        let name = format!(
+            "{}.{}.top{}.bin",
+            self.stem(repository),
+            self.vectorizer,
+            self.top_k
+        );
         self.below(&["retrieval", &self.benchmark, mode.name(), &name])
     }
 
@@ -67,17 +89,29 @@ impl Layout {
 
     /// `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`
     pub fn prompts(&self, mode: Mode) -> PathBuf {
-        self.below(&["prompts", &self.benchmark, &format!("{}.jsonl", self.run_name(mode))])
+        self.below(&[
+            "prompts",
+            &self.benchmark,
+            &format!("{}.jsonl", self.run_name(mode)),
+        ])
     }
 
     /// `predictions/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`
     pub fn predictions(&self, mode: Mode, model: &str) -> PathBuf {
-        self.below(&["predictions", &self.benchmark, &format!("{}-{model}.jsonl", self.run_name(mode))])
+        self.below(&[
+            "predictions",
+            &self.benchmark,
+            &format!("{}-{model}.jsonl", self.run_name(mode)),
+        ])
     }
 
     /// `scores/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.json`
     pub fn scores(&self, mode: Mode, model: &str) -> PathBuf {
-        self.below(&["scores", &self.benchmark, &format!("{}-{model}.json", self.run_name(mode))])
+        self.below(&[
+            "scores",
+            &self.benchmark,
+            &format!("{}-{model}.json", self.run_name(mode)),
+        ])
     }
 
     /// The cache folder that a file of this layout lies in, found from the names of its folders.

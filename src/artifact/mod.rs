@@ -8,7 +8,8 @@ mod store;
 pub use header::{Header, Identity};
 pub use layout::Layout;
 pub use store::{
-    State, digest, header_path, read, read_header, read_jsonl_header, state, state_jsonl, write, write_file, write_jsonl,
+    State, digest, header_path, read, read_header, read_jsonl_header, state, state_jsonl, write,
+    write_file, write_jsonl,
 };
 
 use serde::{Serialize, de::DeserializeOwned};

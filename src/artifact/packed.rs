@@ -5,12 +5,17 @@
 pub(crate) mod numbers {
     use serde::{Deserializer, Serializer, de};
 
-    pub(crate) fn serialize<S: Serializer>(numbers: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        numbers: &[u32],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         serializer.serialize_bytes(&bytes)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u32>, D::Error> {
         deserializer.deserialize_bytes(Visitor)
     }
 
@@ -38,19 +43,34 @@ pub(crate) mod lines {
     use crate::lines::Lines;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-    pub(crate) fn serialize<S: Serializer>(lines: &Lines, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        lines: &Lines,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         (lines.text(), lines.count() as u64).serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Lines, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Lines, D::Error> {
         let (text, count) = <(String, u64)>::deserialize(deserializer)?;
         let lines = Lines::from_joined(text, count as usize);
-        if lines.count() as u64 == count { Ok(lines) } else { Err(D::Error::custom("a text has another number of lines")) }
+        if lines.count() as u64 == count {
+            Ok(lines)
+        } else {
+            Err(D::Error::custom("a text has another number of lines"))
+        }
     }
 }
 
 /// Whether `offsets` cut `total` items into `offsets.len() - 1` runs.
 pub(crate) fn check_offsets(offsets: &[u32], total: usize) -> Result<(), String> {
-    let ordered = offsets.first() == Some(&0) && offsets.is_sorted() && offsets.last().map(|n| *n as usize) == Some(total);
-    if ordered { Ok(()) } else { Err("its offsets are out of order".into()) }
+    let ordered = offsets.first() == Some(&0)
+        && offsets.is_sorted()
+        && offsets.last().map(|n| *n as usize) == Some(total);
+    if ordered {
+        Ok(())
+    } else {
+        Err("its offsets are out of order".into())
+    }
 }

@@ -8,8 +8,8 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::header::{FORMAT, Header, Identity};
 use super::Payload;
+use super::header::{FORMAT, Header, Identity};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
@@ -20,7 +20,9 @@ const LONGEST_HEADER: u64 = 1 << 20;
 const LARGEST_PAYLOAD: usize = 1 << 36;
 
 fn encoding() -> impl bincode::config::Config {
-    bincode::config::standard().with_fixed_int_encoding().with_limit::<LARGEST_PAYLOAD>()
+    bincode::config::standard()
+        .with_fixed_int_encoding()
+        .with_limit::<LARGEST_PAYLOAD>()
 }
 
 /// How an artifact on disk relates to the one that is wanted.
@@ -46,10 +48,16 @@ pub fn digest(bytes: &[u8]) -> String {
 /// # Errors
 /// The folder or file cannot be written; nothing is left behind then.
 pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Result<Header> {
-    let encoded = bincode::serde::encode_to_vec(payload, encoding())
-        .map_err(|e| Error::io(path, "write this artifact", std::io::Error::other(e.to_string())))?;
+    let encoded = bincode::serde::encode_to_vec(payload, encoding()).map_err(|e| {
+        Error::io(
+            path,
+            "write this artifact",
+            std::io::Error::other(e.to_string()),
+        )
+    })?;
     let header = Header::new(identity, payload.records(), &encoded);
-    let json = serde_json::to_vec(&header).map_err(|e| Error::io(path, "write this artifact", e.into()))?;
+    let json = serde_json::to_vec(&header)
+        .map_err(|e| Error::io(path, "write this artifact", e.into()))?;
     write_parts(path, &[MAGIC, &json, b"\n", &encoded])?;
     Ok(header)
 }
@@ -58,9 +66,15 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
 ///
 /// # Errors
 /// As [`write`].
-pub fn write_jsonl(path: &Path, identity: &Identity, records: usize, text: &[u8]) -> Result<Header> {
+pub fn write_jsonl(
+    path: &Path,
+    identity: &Identity,
+    records: usize,
+    text: &[u8],
+) -> Result<Header> {
     let header = Header::new(identity, records, text);
-    let mut json = serde_json::to_vec_pretty(&header).map_err(|e| Error::io(path, "write this artifact", e.into()))?;
+    let mut json = serde_json::to_vec_pretty(&header)
+        .map_err(|e| Error::io(path, "write this artifact", e.into()))?;
     json.push(b'\n');
     // The header goes last: without it the file is rebuilt, with an old one it would be taken for something else.
     write_file(path, text)?;
@@ -81,21 +95,29 @@ fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create this folder to write into it", e))?;
+    fs::create_dir_all(folder)
+        .map_err(|e| Error::io(folder, "create this folder to write into it", e))?;
     // A device or pipe (`/dev/full`, `/dev/stdout`) can only be written through.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-        let mut file = File::options().write(true).open(path).map_err(|e| Error::io(path, "write this file", e))?;
+        let mut file = File::options()
+            .write(true)
+            .open(path)
+            .map_err(|e| Error::io(path, "write this file", e))?;
         return write_all(&mut file, parts).map_err(|e| Error::io(path, "write this file", e));
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder.tempfile_in(folder).map_err(|e| Error::io(folder, "write into this folder", e))?;
+    let mut temporary = builder
+        .tempfile_in(folder)
+        .map_err(|e| Error::io(folder, "write into this folder", e))?;
     write_all(temporary.as_file_mut(), parts)
         .and_then(|()| temporary.as_file().sync_all())
         .map_err(|e| Error::io(path, "write this file", e))?;
-    temporary.persist(path).map_err(|e| Error::io(path, "write this file", e.error))?;
+    temporary
+        .persist(path)
+        .map_err(|e| Error::io(path, "write this file", e.error))?;
     Ok(())
 }
 
@@ -110,7 +132,11 @@ pub fn header_path(path: &Path) -> PathBuf {
 
 fn damaged(path: &Path, reason: impl Into<String>) -> Error {
     let hint = "run the command that makes it again; it is rebuilt".into();
-    Error::Artifact { path: path.to_owned(), reason: format!("damaged: {}", reason.into()), hint }
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: format!("damaged: {}", reason.into()),
+        hint,
+    }
 }
 
 /// Reads an artifact's header alone.
@@ -126,19 +152,30 @@ fn open(path: &Path) -> Result<(Header, BufReader<File>)> {
     let mut reader = BufReader::new(file);
     let mut magic = Vec::new();
     let cannot_read = |e| Error::io(path, "read this artifact", e);
-    reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(cannot_read)?;
+    reader
+        .by_ref()
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut magic)
+        .map_err(cannot_read)?;
     if magic != MAGIC {
-        return Err(damaged(path, "it does not begin as an artifact of repoformer does"));
+        return Err(damaged(
+            path,
+            "it does not begin as an artifact of repoformer does",
+        ));
     }
     let mut json = Vec::new();
-    reader.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut json).map_err(cannot_read)?;
+    reader
+        .by_ref()
+        .take(LONGEST_HEADER)
+        .read_until(b'\n', &mut json)
+        .map_err(cannot_read)?;
     Ok((parse_header(path, &json)?, reader))
 }
 
 fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
     // The version is looked at alone first: a later format may hold other fields.
-    let value: serde_json::Value =
-        serde_json::from_slice(json).map_err(|_| damaged(path, "its header is no JSON or cut off"))?;
+    let value: serde_json::Value = serde_json::from_slice(json)
+        .map_err(|_| damaged(path, "its header is no JSON or cut off"))?;
     if value["format"].as_u64() != Some(u64::from(FORMAT)) {
         let reason = format!(
             "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
@@ -147,7 +184,11 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
             env!("CARGO_PKG_VERSION"),
         );
         let hint = "run the command that makes it again, or use another --cache-dir".into();
-        return Err(Error::Artifact { path: path.to_owned(), reason, hint });
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason,
+            hint,
+        });
     }
     serde_json::from_value(value).map_err(|e| damaged(path, format!("its header: {e}")))
 }
@@ -155,9 +196,18 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
 fn read_payload(path: &Path) -> Result<(Header, Vec<u8>)> {
     let (header, mut reader) = open(path)?;
     let mut payload = Vec::with_capacity(header.bytes.min(1 << 32) as usize);
-    reader.read_to_end(&mut payload).map_err(|e| Error::io(path, "read this artifact", e))?;
+    reader
+        .read_to_end(&mut payload)
+        .map_err(|e| Error::io(path, "read this artifact", e))?;
     if payload.len() as u64 != header.bytes {
-        return Err(damaged(path, format!("{} bytes of payload where {} were written", payload.len(), header.bytes)));
+        return Err(damaged(
+            path,
+            format!(
+                "{} bytes of payload where {} were written",
+                payload.len(),
+                header.bytes
+            ),
+        ));
     }
     if digest(&payload) != header.checksum {
         return Err(damaged(path, "its checksum does not match"));
@@ -172,8 +222,16 @@ fn read_payload(path: &Path) -> Result<(Header, Vec<u8>)> {
 pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
     let (header, payload) = read_payload(path)?;
     if header.identity.kind != T::KIND {
-        let reason = format!("holds {}, where {} are wanted", header.identity.kind, T::KIND);
-        return Err(Error::Artifact { path: path.to_owned(), reason, hint: "name another file".into() });
+        let reason = format!(
+            "holds {}, where {} are wanted",
+            header.identity.kind,
+            T::KIND
+        );
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason,
+            hint: "name another file".into(),
+        });
     }
     let (value, used): (T, usize) = bincode::serde::decode_from_slice(&payload, encoding())
         .map_err(|e| damaged(path, format!("its payload cannot be decoded: {e}")))?;
@@ -219,7 +277,10 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
     let json = fs::read(&beside).map_err(|e| Error::io(&beside, "open this header", e))?;
     let header = parse_header(&beside, &json)?;
     if digest(&text) != header.checksum {
-        return Err(damaged(path, "it is not the file that its header speaks of"));
+        return Err(damaged(
+            path,
+            "it is not the file that its header speaks of",
+        ));
     }
     Ok(header)
 }
@@ -231,15 +292,31 @@ mod tests {
     use crate::window::{RepoWindows, WindowShape};
 
     fn windows() -> RepoWindows {
-        let file = |name: &str, text: &str| SourceFile { path: format!("r/{name}"), text: text.into(), same_as: 0 };
-        let files = vec![file("a.py", "x = 1\n\ny = 2\n"), file("b.py", "\n"), file("c.py", "")];
-        RepoWindows::cut(Repository { name: "r".into(), files }, WindowShape::default())
+        let file = |name: &str, text: &str| SourceFile {
+            path: format!("r/{name}"),
+            text: text.into(),
+            same_as: 0,
+        };
+        let files = vec![
+            file("a.py", "x = 1\n\ny = 2\n"),
+            file("b.py", "\n"),
+            file("c.py", ""),
+        ];
+        RepoWindows::cut(
+            Repository {
+                name: "r".into(),
+                files,
+            },
+            WindowShape::default(),
+        )
     }
 
     fn written() -> (tempfile::TempDir, PathBuf, Identity) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/w.bin");
-        let identity = Identity::new(RepoWindows::KIND).parameter("window-size", 20).input("repository", "d");
+        let identity = Identity::new(RepoWindows::KIND)
+            .parameter("window-size", 20)
+            .input("repository", "d");
         write(&path, &identity, &windows()).unwrap();
         (dir, path, identity)
     }
@@ -251,7 +328,10 @@ mod tests {
         assert_eq!(back, windows());
         assert_eq!((header.records, &header.identity), (2, &identity));
         assert!(matches!(state(&path, &identity), State::Current(_)));
-        let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let names: Vec<_> = fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         assert_eq!(names, ["w.bin"], "nothing temporary is left");
     }
 
@@ -263,9 +343,16 @@ mod tests {
             let mut changed = bytes.clone();
             changed[at] ^= 0x20;
             fs::write(&path, &changed).unwrap();
-            assert!(!matches!(state(&path, &identity), State::Current(_)) || changed_only_spelling(&changed, &bytes), "byte {at}");
+            assert!(
+                !matches!(state(&path, &identity), State::Current(_))
+                    || changed_only_spelling(&changed, &bytes),
+                "byte {at}"
+            );
             fs::write(&path, &bytes[..at]).unwrap();
-            assert!(matches!(state(&path, &identity), State::Damaged(_)), "cut at {at}");
+            assert!(
+                matches!(state(&path, &identity), State::Damaged(_)),
+                "cut at {at}"
+            );
             assert!(read::<RepoWindows>(&path).is_err());
         }
     }
@@ -273,7 +360,11 @@ mod tests {
     /// The record count and the case of a hex digit's letter are the only bytes of the header that decide nothing.
     fn changed_only_spelling(changed: &[u8], bytes: &[u8]) -> bool {
         let header = |bytes: &[u8]| {
-            let json = bytes[MAGIC.len()..].split(|b| *b == b'\n').next().unwrap().to_vec();
+            let json = bytes[MAGIC.len()..]
+                .split(|b| *b == b'\n')
+                .next()
+                .unwrap()
+                .to_vec();
             let mut header: Header = serde_json::from_slice(&json).unwrap();
             header.records = 0;
             header
@@ -284,19 +375,35 @@ mod tests {
     #[test]
     fn stale_artifacts_say_why() {
         let (_dir, path, identity) = written();
-        let other = Identity::new(RepoWindows::KIND).parameter("window-size", 10).input("repository", "d");
-        assert_eq!(state(&path, &other), State::Stale("window-size was 20, is 10".into()));
-        assert_eq!(state(&path, &identity.input("repository", "e")), State::Stale("repository changed".into()));
+        let other = Identity::new(RepoWindows::KIND)
+            .parameter("window-size", 10)
+            .input("repository", "d");
+        assert_eq!(
+            state(&path, &other),
+            State::Stale("window-size was 20, is 10".into())
+        );
+        assert_eq!(
+            state(&path, &identity.input("repository", "e")),
+            State::Stale("repository changed".into())
+        );
     }
 
     #[test]
     fn another_version_is_named_with_the_way_out() {
         let (_dir, path, identity) = written();
         let bytes = fs::read(&path).unwrap();
-        let text = String::from_utf8_lossy(&bytes).replace("\"format\":1,\"tool\":\"0.1.0\"", "\"format\":7,\"tool\":\"9.0.0\"");
+        let text = String::from_utf8_lossy(&bytes).replace(
+            "\"format\":1,\"tool\":\"0.1.0\"",
+            "\"format\":7,\"tool\":\"9.0.0\"",
+        );
         fs::write(&path, text.as_bytes()).unwrap();
         let error = read::<RepoWindows>(&path).unwrap_err();
-        assert!(error.to_string().contains("written by repoformer 9.0.0 in format 7; this is repoformer"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("written by repoformer 9.0.0 in format 7; this is repoformer"),
+            "{error}"
+        );
         assert!(error.hint().unwrap().contains("--cache-dir"));
         assert!(matches!(state(&path, &identity), State::Damaged(_)));
     }
@@ -319,7 +426,10 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, b"").unwrap();
         let error = write_file(&file.join("sub/x.bin"), b"x").unwrap_err();
-        assert!(error.to_string().contains("cannot create this folder"), "{error}");
+        assert!(
+            error.to_string().contains("cannot create this folder"),
+            "{error}"
+        );
         assert!(error.hint().unwrap().contains("--cache-dir"));
     }
 }

@@ -33,19 +33,36 @@ impl Block {
     /// The window itself; one blank line at its end falls away, as in the reference.
     pub fn plain(windows: &RepoWindows, window: u32, hole: &Hole<'_>) -> Self {
         let places = hole.named_places(window);
-        let place = places.first().copied().unwrap_or_else(|| windows.first_place(window as usize));
+        let place = places
+            .first()
+            .copied()
+            .unwrap_or_else(|| windows.first_place(window as usize));
         let lines = &windows.files[place.file as usize].lines;
         let blank_end = lines.line(place.end as usize - 1).is_empty();
-        Self { file: place.file, start: place.start, end: place.end - u32::from(blank_end), places }
+        Self {
+            file: place.file,
+            start: place.start,
+            end: place.end - u32::from(blank_end),
+            places,
+        }
     }
 
     /// The window moved down in its file, to show what follows the lines that resemble the query.
     pub fn extended(windows: &RepoWindows, window: u32, hole: &Hole<'_>) -> Self {
         let places = hole.named_places(window);
-        let place = places.first().copied().unwrap_or_else(|| windows.first_place(window as usize));
+        let place = places
+            .first()
+            .copied()
+            .unwrap_or_else(|| windows.first_place(window as usize));
         let shape = windows.shape;
-        let end = (place.end + (shape.window_size / shape.slice_size) as u32).min(hole.last_line(place));
-        Self { file: place.file, start: end.saturating_sub(shape.window_size as u32), end, places }
+        let end =
+            (place.end + (shape.window_size / shape.slice_size) as u32).min(hole.last_line(place));
+        Self {
+            file: place.file,
+            start: end.saturating_sub(shape.window_size as u32),
+            end,
+            places,
+        }
     }
 
     /// Appends the block's text: every line a comment, a newline at the end.
@@ -101,13 +118,21 @@ impl<'a> BlockCounts<'a> {
     pub fn tokens(&self, block: &Block) -> usize {
         let names: u32 = block.places.iter().map(|place| self.name(place.file)).sum();
         let sums = self.lines[block.file as usize].get_or_init(|| self.sums(block.file));
-        let lines = if block.end > block.start { sums[block.end as usize] - sums[block.start as usize] } else { 0 };
+        let lines = if block.end > block.start {
+            sums[block.end as usize] - sums[block.start as usize]
+        } else {
+            0
+        };
         (self.frame + names + lines) as usize
     }
 
     fn name(&self, file: u32) -> u32 {
-        *self.names[file as usize]
-            .get_or_init(|| line_tokens(self.tokenizer, &format!("# {}", path_in_repository(self.windows, file))))
+        *self.names[file as usize].get_or_init(|| {
+            line_tokens(
+                self.tokenizer,
+                &format!("# {}", path_in_repository(self.windows, file)),
+            )
+        })
     }
 
     fn sums(&self, file: u32) -> Vec<u32> {

@@ -30,7 +30,10 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { tokens: 2000, blocks: 10 }
+        Self {
+            tokens: 2000,
+            blocks: 10,
+        }
     }
 }
 
@@ -58,14 +61,31 @@ pub struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// For one mode: `rg1` prints the lines that follow a retrieved window, the other modes the window itself.
-    pub fn new(windows: &'a RepoWindows, tokenizer: &'a P50k, mode: Mode, guard: HoleGuard, budget: Budget) -> Self {
-        Self { windows, tokenizer, counts: BlockCounts::new(windows, tokenizer), mode, guard, budget }
+    pub fn new(
+        windows: &'a RepoWindows,
+        tokenizer: &'a P50k,
+        mode: Mode,
+        guard: HoleGuard,
+        budget: Budget,
+    ) -> Self {
+        Self {
+            windows,
+            tokenizer,
+            counts: BlockCounts::new(windows, tokenizer),
+            mode,
+            guard,
+            budget,
+        }
     }
 
     /// The prompt of a task with what was found for it; the task's own prompt where nothing was searched.
     pub fn build(&self, task: &Task, found: Option<&Found>) -> Prompt {
         let Some(found) = found else {
-            return Prompt { text: task.prompt.clone(), tokens: self.tokenizer.count(&task.prompt), chosen: Vec::new() };
+            return Prompt {
+                text: task.prompt.clone(),
+                tokens: self.tokenizer.count(&task.prompt),
+                chosen: Vec::new(),
+            };
         };
         let (blocks, chosen) = self.choose(task, &found.hits);
         let mut text = block::head();
@@ -76,7 +96,11 @@ impl<'a> Builder<'a> {
         text.push('\n');
         text.push_str(&task.prompt);
         let tokens = block_tokens + self.counts.head_and_prompt(&task.prompt);
-        Prompt { text, tokens, chosen }
+        Prompt {
+            text,
+            tokens,
+            chosen,
+        }
     }
 
     /// Blocks best first while they fit; one that does not is passed over and the next is tried.
@@ -109,7 +133,14 @@ impl<'a> Builder<'a> {
         if let Some(query) = query {
             let hole = Hole::of(task, self.windows, self.guard);
             let sizes = (shape.window_size, shape.slice_size);
-            let window = records::query(query, self.mode, sizes, &self.windows.repository, Some(task), true);
+            let window = records::query(
+                query,
+                self.mode,
+                sizes,
+                &self.windows.repository,
+                Some(task),
+                true,
+            );
             let contexts: Vec<Value> = prompt
                 .chosen
                 .iter()
@@ -119,7 +150,14 @@ impl<'a> Builder<'a> {
             let any = !contexts.is_empty();
             metadata.insert("top_k_context".into(), contexts.into());
             metadata.insert("window_size".into(), shape.window_size.into());
-            metadata.insert("slice_size".into(), if any { shape.slice_size.into() } else { Value::Null });
+            metadata.insert(
+                "slice_size".into(),
+                if any {
+                    shape.slice_size.into()
+                } else {
+                    Value::Null
+                },
+            );
             metadata.insert("sample".into(), query.sample.into());
         }
         metadata.insert("row".into(), task.row.into());

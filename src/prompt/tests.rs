@@ -16,7 +16,13 @@ fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoWindows {
     let mut files: Vec<SourceFile> = files.iter().enumerate().map(file).collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     (0..files.len()).for_each(|i| files[i].same_as = i as u32);
-    RepoWindows::cut(Repository { name: "r".into(), files }, shape)
+    RepoWindows::cut(
+        Repository {
+            name: "r".into(),
+            files,
+        },
+        shape,
+    )
 }
 
 fn numbered(name: &str, count: usize) -> String {
@@ -31,17 +37,32 @@ fn the_head_is_twenty_tokens() {
 #[test]
 fn layout_of_an_extended_and_a_plain_block() {
     // Expectation by hand from the reference's _make_an_extended_block and _make_a_block.
-    let windows = windows(&[("a.py", numbered("x", 7)), ("pkg/b.py", "y\n\n".into())], WindowShape {
-        window_size: 4,
-        ..WindowShape::default()
-    });
+    let windows = windows(
+        &[("a.py", numbered("x", 7)), ("pkg/b.py", "y\n\n".into())],
+        WindowShape {
+            window_size: 4,
+            ..WindowShape::default()
+        },
+    );
     let task = Task::new("r/0".into(), "r/pkg/b.py", 0, 1, "", "own\n");
     let p50k = P50k::default();
-    let hit = |window| Hit { window, overlap: 1, union: 2 };
-    let found = Found { row: 0, sample: 0, hits: vec![hit(1)] };
-    let build = |mode| Builder::new(&windows, &p50k, mode, HoleGuard::Strict, Budget::default()).build(&task, Some(&found));
+    let hit = |window| Hit {
+        window,
+        overlap: 1,
+        union: 2,
+    };
+    let found = Found {
+        row: 0,
+        sample: 0,
+        hits: vec![hit(1)],
+    };
+    let build = |mode| {
+        Builder::new(&windows, &p50k, mode, HoleGuard::Strict, Budget::default())
+            .build(&task, Some(&found))
+    };
     let line = "# --------------------------------------------------\n";
-    let head = format!("# Here are some relevant code fragments from other files of the repo:\n{line}");
+    let head =
+        format!("# Here are some relevant code fragments from other files of the repo:\n{line}");
     let name = "# the below code fragment can be found in:\n# a.py\n";
     // Window 1 is lines 0..4; extended by 4 / 2 lines it is 2..6.
     assert_eq!(
@@ -57,37 +78,109 @@ fn layout_of_an_extended_and_a_plain_block() {
 #[test]
 fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
     let long = format!("s = '{}'\n", "word ".repeat(400));
-    let windows = windows(&[("a.py", long), ("b.py", numbered("x", 3))], WindowShape::default());
+    let windows = windows(
+        &[("a.py", long), ("b.py", numbered("x", 3))],
+        WindowShape::default(),
+    );
     let task = Task::new("r/0".into(), "r/b.py", 3, 3, "", "own\n");
     let p50k = P50k::default();
-    let hits = (0..windows.len() as u32).map(|window| Hit { window, overlap: 1, union: 2 }).collect();
-    let builder = Builder::new(&windows, &p50k, Mode::LeftContext, HoleGuard::Strict, Budget { tokens: 200, blocks: 10 });
-    let prompt = builder.build(&task, Some(&Found { row: 0, sample: 0, hits }));
-    assert_eq!(prompt.chosen.iter().map(|hit| hit.window).collect::<Vec<_>>(), [1]);
-    let none = Builder::new(&windows, &p50k, Mode::LeftContext, HoleGuard::Strict, Budget { tokens: 30, blocks: 10 });
-    let prompt = none.build(&task, Some(&Found { row: 0, sample: 0, hits: prompt.chosen }));
+    let hits = (0..windows.len() as u32)
+        .map(|window| Hit {
+            window,
+            overlap: 1,
+            union: 2,
+        })
+        .collect();
+    let builder = Builder::new(
+        &windows,
+        &p50k,
+        Mode::LeftContext,
+        HoleGuard::Strict,
+        Budget {
+            tokens: 200,
+            blocks: 10,
+        },
+    );
+    let prompt = builder.build(
+        &task,
+        Some(&Found {
+            row: 0,
+            sample: 0,
+            hits,
+        }),
+    );
+    assert_eq!(
+        prompt
+            .chosen
+            .iter()
+            .map(|hit| hit.window)
+            .collect::<Vec<_>>(),
+        [1]
+    );
+    let none = Builder::new(
+        &windows,
+        &p50k,
+        Mode::LeftContext,
+        HoleGuard::Strict,
+        Budget {
+            tokens: 30,
+            blocks: 10,
+        },
+    );
+    let prompt = none.build(
+        &task,
+        Some(&Found {
+            row: 0,
+            sample: 0,
+            hits: prompt.chosen,
+        }),
+    );
     assert!(prompt.chosen.is_empty() && prompt.text.ends_with("\n\nown\n"));
 }
 
 fn source() -> impl Strategy<Value = String> {
-    let line = prop_oneof![Just(String::new()), "[a-c]{1,2}", " {1,4}[a-c] = [xy]( #|\t)?", "[é\u{a0}'s\"-]{0,6}"];
+    let line = prop_oneof![
+        Just(String::new()),
+        "[a-c]{1,2}",
+        " {1,4}[a-c] = [xy]( #|\t)?",
+        "[é\u{a0}'s\"-]{0,6}"
+    ];
     prop::collection::vec(line, 0..25).prop_map(|lines| lines.join("\n") + "\n")
 }
 
 /// Searches and builds prompts as the stages do.
-fn prompts(windows: &RepoWindows, tasks: &TaskSet, mode: Mode, guard: HoleGuard, budget: Budget) -> Vec<(Prompt, Found)> {
+fn prompts(
+    windows: &RepoWindows,
+    tasks: &TaskSet,
+    mode: Mode,
+    guard: HoleGuard,
+    budget: Budget,
+) -> Vec<(Prompt, Found)> {
     let p50k = P50k::default();
     let queries = match mode {
         Mode::Prediction => {
-            let predictions: Vec<_> = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]).collect();
+            let predictions: Vec<_> = tasks
+                .tasks
+                .iter()
+                .map(|task| vec![task.ground_truth.clone()])
+                .collect();
             QueryWindows::cut_with_predictions(tasks, &predictions, windows).queries
         }
         _ => QueryWindows::cut(mode, tasks, windows).queries,
     };
-    let (sets, query_sets) = (TokenSets::of_windows(windows, &p50k), TokenSets::of_queries(&queries, &p50k));
-    let (retrieval, _) = Retrieval::search(windows, &sets, &queries, &query_sets, tasks, (20, guard));
+    let (sets, query_sets) = (
+        TokenSets::of_windows(windows, &p50k),
+        TokenSets::of_queries(&queries, &p50k),
+    );
+    let (retrieval, _) =
+        Retrieval::search(windows, &sets, &queries, &query_sets, tasks, (20, guard));
     let builder = Builder::new(windows, &p50k, mode, guard, budget);
-    let of = |found: Found| (builder.build(&tasks.tasks[found.row as usize], Some(&found)), found);
+    let of = |found: Found| {
+        (
+            builder.build(&tasks.tasks[found.row as usize], Some(&found)),
+            found,
+        )
+    };
     retrieval.found.into_iter().map(of).collect()
 }
 

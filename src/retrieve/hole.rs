@@ -56,7 +56,12 @@ impl<'a> Hole<'a> {
     /// The hole of a task.
     pub fn of(task: &Task, windows: &'a RepoWindows, guard: HoleGuard) -> Self {
         let file = windows.file_index(&task.path).map(|index| index as u32);
-        Self { windows, guard, file, context_start: task.context_start as u32 }
+        Self {
+            windows,
+            guard,
+            file,
+            context_start: task.context_start as u32,
+        }
     }
 
     /// Whether a place lies in the hole's own file.
@@ -65,7 +70,8 @@ impl<'a> Hole<'a> {
         match self.guard {
             HoleGuard::Reference => place.file == file,
             HoleGuard::Strict => {
-                self.windows.files[place.file as usize].same_as == self.windows.files[file as usize].same_as
+                self.windows.files[place.file as usize].same_as
+                    == self.windows.files[file as usize].same_as
             }
         }
     }
@@ -77,7 +83,9 @@ impl<'a> Hole<'a> {
 
     /// Whether a window may be retrieved: one of its places is allowed.
     pub fn allows(&self, window: u32) -> bool {
-        self.windows.places(window as usize).any(|place| self.allows_place(place))
+        self.windows
+            .places(window as usize)
+            .any(|place| self.allows_place(place))
     }
 
     /// The places of a window that a prompt names, the first of which it extends.
@@ -92,6 +100,10 @@ impl<'a> Hole<'a> {
     /// The line of a place's file at which extension stops.
     pub fn last_line(&self, place: Place) -> u32 {
         let count = self.windows.files[place.file as usize].lines.count() as u32;
-        if self.guard == HoleGuard::Strict && self.is_own_file(place) { count.min(self.context_start) } else { count }
+        if self.guard == HoleGuard::Strict && self.is_own_file(place) {
+            count.min(self.context_start)
+        } else {
+            count
+        }
     }
 }

@@ -19,12 +19,17 @@ pub struct Hit {
 impl Hit {
     /// Jaccard similarity; 0 where both sets are empty (the reference divides by zero).
     pub fn score(&self) -> f64 {
-        if self.union == 0 { 0.0 } else { f64::from(self.overlap) / f64::from(self.union) }
+        if self.union == 0 {
+            0.0
+        } else {
+            f64::from(self.overlap) / f64::from(self.union)
+        }
     }
 
     /// Whether this similarity is above another's. Fractions of 32-bit numbers compare exactly by cross-multiplication.
     fn beats(&self, other: &Self) -> bool {
-        u64::from(self.overlap) * u64::from(other.union.max(1)) > u64::from(other.overlap) * u64::from(self.union.max(1))
+        u64::from(self.overlap) * u64::from(other.union.max(1))
+            > u64::from(other.overlap) * u64::from(self.union.max(1))
     }
 
     /// Best first: by similarity, then the later window.
@@ -84,7 +89,12 @@ impl Index {
             }
         }
         let sizes = sets.iter().map(|set| set.len() as u32).collect();
-        Self { terms, first, windows, sizes }
+        Self {
+            terms,
+            first,
+            windows,
+            sizes,
+        }
     }
 
     /// The `k` windows most similar to a set of tokens among those that `allowed` lets through, best first:
@@ -101,13 +111,22 @@ impl Index {
     /// assert_eq!(hits.iter().map(|hit| hit.window).collect::<Vec<_>>(), [1, 2]);
     /// assert_eq!((hits[1].overlap, hits[1].union), (2, 3));
     /// ```
-    pub fn search(&self, query: &[u32], k: usize, allowed: impl Fn(u32) -> bool, scratch: &mut Scratch) -> Vec<Hit> {
+    pub fn search(
+        &self,
+        query: &[u32],
+        k: usize,
+        allowed: impl Fn(u32) -> bool,
+        scratch: &mut Scratch,
+    ) -> Vec<Hit> {
         let Scratch { overlaps, best } = scratch;
         overlaps.clear();
         overlaps.resize(self.sizes.len(), 0);
         best.clear();
         for term in query.iter().filter_map(|token| self.terms.get(token)) {
-            let (from, to) = (self.first[*term as usize] as usize, self.first[*term as usize + 1] as usize);
+            let (from, to) = (
+                self.first[*term as usize] as usize,
+                self.first[*term as usize + 1] as usize,
+            );
             for window in &self.windows[from..to] {
                 overlaps[*window as usize] += 1;
             }
@@ -117,7 +136,11 @@ impl Index {
         }
         let total = query.len() as u32;
         for (window, (&overlap, &size)) in overlaps.iter().zip(&self.sizes).enumerate() {
-            let hit = Hit { window: window as u32, overlap, union: total + size - overlap };
+            let hit = Hit {
+                window: window as u32,
+                overlap,
+                union: total + size - overlap,
+            };
             // Windows come in ascending order, so one that is as similar as the worst kept replaces it.
             if best.len() == k && best[k - 1].beats(&hit) {
                 continue;
@@ -139,12 +162,25 @@ mod tests {
     use proptest::prelude::*;
 
     /// The reference's loop: every window, one float division, a stable ascending sort read from its end.
-    fn slow(sets: &[Vec<u32>], query: &[u32], k: usize, allowed: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
+    fn slow(
+        sets: &[Vec<u32>],
+        query: &[u32],
+        k: usize,
+        allowed: impl Fn(u32) -> bool,
+    ) -> Vec<(u32, f64)> {
         let mut scored: Vec<(u32, f64)> = Vec::new();
-        for (window, set) in sets.iter().enumerate().filter(|(window, _)| allowed(*window as u32)) {
+        for (window, set) in sets
+            .iter()
+            .enumerate()
+            .filter(|(window, _)| allowed(*window as u32))
+        {
             let overlap = set.iter().filter(|token| query.contains(token)).count();
             let union = set.len() + query.len() - overlap;
-            let score = if union == 0 { 0.0 } else { overlap as f64 / union as f64 };
+            let score = if union == 0 {
+                0.0
+            } else {
+                overlap as f64 / union as f64
+            };
             scored.push((window as u32, score));
         }
         scored.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -186,6 +222,11 @@ mod tests {
     fn empty_sets_score_zero_and_the_later_window_comes_first() {
         let index = Index::new(&token_sets(&[vec![], vec![1], vec![]]));
         let hits = index.search(&[], 2, |_| true, &mut Scratch::default());
-        assert_eq!(hits.iter().map(|hit| (hit.window, hit.score())).collect::<Vec<_>>(), [(2, 0.0), (1, 0.0)]);
+        assert_eq!(
+            hits.iter()
+                .map(|hit| (hit.window, hit.score()))
+                .collect::<Vec<_>>(),
+            [(2, 0.0), (1, 0.0)]
+        );
     }
 }

@@ -66,14 +66,26 @@ impl Retrieval {
             .par_iter()
             .zip(0..queries.windows.len())
             .map_init(Scratch::default, |scratch, (query, i)| {
-                let hits = match tasks.tasks.binary_search_by_key(&(query.row as usize), |task| task.row) {
+                let hits = match tasks
+                    .tasks
+                    .binary_search_by_key(&(query.row as usize), |task| task.row)
+                {
                     Ok(at) => {
                         let hole = Hole::of(&tasks.tasks[at], windows, guard);
-                        index.search(query_vectors.get(i), top_k, |window| hole.allows(window), scratch)
+                        index.search(
+                            query_vectors.get(i),
+                            top_k,
+                            |window| hole.allows(window),
+                            scratch,
+                        )
                     }
                     Err(_) => Vec::new(),
                 };
-                Found { row: query.row, sample: query.sample, hits }
+                Found {
+                    row: query.row,
+                    sample: query.sample,
+                    hits,
+                }
             })
             .collect();
         let retrieval = Self {
@@ -96,7 +108,15 @@ impl Payload for Retrieval {
     }
 
     fn check(&self) -> Result<(), String> {
-        let bad = self.found.iter().flat_map(|found| &found.hits).any(|hit| hit.window >= self.windows);
-        if bad { Err("a hit names a window that is not there".into()) } else { Ok(()) }
+        let bad = self
+            .found
+            .iter()
+            .flat_map(|found| &found.hits)
+            .any(|hit| hit.window >= self.windows);
+        if bad {
+            Err("a hit names a window that is not there".into())
+        } else {
+            Ok(())
+        }
     }
 }

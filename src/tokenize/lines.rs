@@ -9,10 +9,10 @@
 //! and behind them is tokenized anew. Cutting the whole text's ids at the
 //! newlines would be wrong: `\n\n` is a token, and so is `\n` with U+00A0.
 
-use super::cache::PieceCache;
-use super::set::IdSet;
 use super::P50k;
+use super::cache::PieceCache;
 use super::classes::Class;
+use super::set::IdSet;
 
 /// A text tokenized once, from which the ids of any run of whole lines are cut.
 ///
@@ -76,7 +76,14 @@ impl LineTokens {
     /// # Panics
     ///
     /// Where `text[start..end]` does.
-    pub fn slice_into(&self, text: &str, start: usize, end: usize, cache: &mut PieceCache, out: &mut Vec<u16>) {
+    pub fn slice_into(
+        &self,
+        text: &str,
+        start: usize,
+        end: usize,
+        cache: &mut PieceCache,
+        out: &mut Vec<u16>,
+    ) {
         self.each_run(text, start, end, cache, |ids| out.extend_from_slice(ids));
     }
 
@@ -111,7 +118,14 @@ impl LineTokens {
 
     /// Calls `visit` with the ids of `text[start..end]`, a run at a time.
     #[inline]
-    fn each_run(&self, text: &str, start: usize, end: usize, cache: &mut PieceCache, mut visit: impl FnMut(&[u16])) {
+    fn each_run(
+        &self,
+        text: &str,
+        start: usize,
+        end: usize,
+        cache: &mut PieceCache,
+        mut visit: impl FnMut(&[u16]),
+    ) {
         let window = &text[start..end];
         let Some((first, last)) = self.bounds(text, start, end) else {
             P50k.each_piece(window, cache, |_, _, ids| visit(ids.as_slice()));
@@ -133,8 +147,14 @@ impl LineTokens {
 
     /// The lines that start and end at these offsets, if there are such.
     fn bounds(&self, text: &str, start: usize, end: usize) -> Option<(&Line, &Line)> {
-        let first = self.lines.binary_search_by_key(&start, |line| line.start).ok()?;
-        let last = self.lines.binary_search_by_key(&end, |line| line.end).ok()?;
+        let first = self
+            .lines
+            .binary_search_by_key(&start, |line| line.start)
+            .ok()?;
+        let last = self
+            .lines
+            .binary_search_by_key(&end, |line| line.end)
+            .ok()?;
         (text.len() == self.length).then_some((&self.lines[first], &self.lines[last]))
     }
 }
@@ -157,7 +177,14 @@ impl<'a> Notes<'a> {
         let mut lines = Vec::with_capacity(text.len() / 32 + 1);
         lines.push(Line::starting(0));
         let ids = Vec::with_capacity(text.len() / 3 + 8);
-        Self { text, ids, lines, known: 0, body: (0, 0), space: (0, 0) }
+        Self {
+            text,
+            ids,
+            lines,
+            known: 0,
+            body: (0, 0),
+            space: (0, 0),
+        }
     }
 
     /// Takes note of the next piece, before its ids are appended.
@@ -203,8 +230,11 @@ impl<'a> Notes<'a> {
     fn body_after_whitespace(&mut self, start: usize) {
         let joined = self.text.as_bytes().get(start) == Some(&b' ');
         for line in self.lines.iter_mut().skip(self.known) {
-            (line.head, line.first) =
-                if !joined && line.start <= self.space.0 { self.space } else { (start, self.ids.len()) };
+            (line.head, line.first) = if !joined && line.start <= self.space.0 {
+                self.space
+            } else {
+                (start, self.ids.len())
+            };
         }
         self.known = self.lines.len();
     }
@@ -225,12 +255,23 @@ impl<'a> Notes<'a> {
         for line in self.lines.iter_mut().skip(self.known) {
             (line.head, line.first) = (length, self.ids.len());
         }
-        LineTokens { ids: self.ids, lines: self.lines, length }
+        LineTokens {
+            ids: self.ids,
+            lines: self.lines,
+            length,
+        }
     }
 }
 
 impl Line {
     fn starting(start: usize) -> Self {
-        Self { start, head: 0, first: 0, end: 0, tail: 0, last: 0 }
+        Self {
+            start,
+            head: 0,
+            first: 0,
+            end: 0,
+            tail: 0,
+            last: 0,
+        }
     }
 }

@@ -4,12 +4,12 @@
 //! lowest rank are joined, the leftmost first, until no two neighbours make a
 //! token. Ids are ranks.
 
-use super::vocabulary::{rank, SIZE};
+use super::vocabulary::{SIZE, rank};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// Pieces of up to this many bytes are merged by scanning, which takes
-/// quadratic time but beats a heap while everything stays in registers and
+/// quadratic time but beats a queue while everything stays in registers and
 /// first-level cache.
 pub(super) const SCANNED: usize = 64;
 
@@ -53,36 +53,37 @@ fn merge_short_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u16>) 
         bounds.copy_within(part + 2..=parts, part + 1);
         ranks.copy_within(part + 1..parts, part);
         parts -= 1;
-        ranks[part] = if part + 1 < parts { pair(bounds[part], bounds[part + 2]) } else { NONE };
+        ranks[part] = if part + 1 < parts {
+            pair(bounds[part], bounds[part + 2])
+        } else {
+            NONE
+        };
         if part > 0 {
             ranks[part - 1] = pair(bounds[part - 1], bounds[part + 1]);
         }
     }
     // Every part is a token: a single byte, or a pair that had a rank.
-    ids.extend(bounds[..=parts].windows(2).filter_map(|part| rank(bytes, part[0], part[1])));
+    ids.extend(
+        bounds[..=parts]
+            .windows(2)
+            .filter_map(|part| rank(bytes, part[0], part[1])),
+    );
 }
 
-/// Merges with a heap of the possible merges: O(n log n) for n bytes, with
-/// some 12 bytes of memory for each.
+/// Merges with a queue of the possible merges: O(n log n) for n bytes, with up
+/// to some 20 bytes of memory for each.
 fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
-    let pair = |from: usize, to: usize| rank(piece, from, to).unwrap_or(NONE);
-    // A merge in one word, so that the lowest word is the next merge.
-    let entry = |rank: u16, at: usize| Reverse(u64::from(rank) << 48 | at as u64);
     let length = piece.len();
     // At a part's first byte: its length, that of the part before it, and the
     // rank of it joined with the next. No token is longer than 128 bytes.
     let mut sizes = vec![1_u8; length];
     let mut before = vec![1_u8; length];
-    let mut ranks: Vec<u16> = (0..length).map(|at| if at + 2 <= length { pair(at, at + 2) } else { NONE }).collect();
-    let mut heap: BinaryHeap<Reverse<u64>> = ranks
-        .iter()
-        .enumerate()
-        .filter(|&(_, &rank)| rank != NONE)
-        .map(|(at, &rank)| entry(rank, at))
-        .collect();
-
-    while let Some(Reverse(word)) = heap.pop() {
-        let (rank, left) = ((word >> 48) as u16, (word & (!0 >> 16)) as usize);
+    let mut ranks = vec![NONE; length];
+    let mut pending = Pending::default();
+    for (at, slot) in ranks.iter_mut().enumerate().take(length - 1) {
+        *slot = pending.pair(piece, at, at + 2);
+    }
+    while let Some((rank, left)) = pending.pop() {
         if ranks[left] != rank {
             continue; // one of the two parts has been merged otherwise since
         }
@@ -94,17 +95,11 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
         ranks[left] = NONE;
         if end < length {
             before[end] = size;
-            ranks[left] = pair(left, end + usize::from(sizes[end]));
-            if ranks[left] != NONE {
-                heap.push(entry(ranks[left], left));
-            }
+            ranks[left] = pending.pair(piece, left, end + usize::from(sizes[end]));
         }
         if left > 0 {
             let previous = left - usize::from(before[left]);
-            ranks[previous] = pair(previous, end);
-            if ranks[previous] != NONE {
-                heap.push(entry(ranks[previous], previous));
-            }
+            ranks[previous] = pending.pair(piece, previous, end);
         }
     }
     let mut at = 0;
@@ -115,6 +110,55 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
     }
 }
 
+/// The merges that may be done, by rank and then by place.
+#[derive(Default)]
+struct Pending(BTreeMap<u16, Places>);
+
+/// Places at which one rank is to be merged. They come nearly in order, and a
+/// queue takes those that do in constant time and reads them back in order,
+/// where one heap for everything would miss the cache at every step.
+#[derive(Default)]
+struct Places {
+    ordered: VecDeque<usize>,
+    late: BinaryHeap<Reverse<usize>>,
+}
+
+impl Pending {
+    /// The rank of two parts `piece[from..to]`, which is put in if it is one.
+    #[inline]
+    fn pair(&mut self, piece: &[u8], from: usize, to: usize) -> u16 {
+        let Some(rank) = rank(piece, from, to) else {
+            return NONE;
+        };
+        let places = self.0.entry(rank).or_default();
+        if places.ordered.back().is_none_or(|&last| last <= from) {
+            places.ordered.push_back(from);
+        } else {
+            places.late.push(Reverse(from));
+        }
+        rank
+    }
+
+    /// The lowest rank and its leftmost place.
+    fn pop(&mut self) -> Option<(u16, usize)> {
+        let mut entry = self.0.first_entry()?;
+        let (rank, places) = (*entry.key(), entry.get_mut());
+        let late = match (places.ordered.front(), places.late.peek()) {
+            (Some(ordered), Some(Reverse(late))) => late < ordered,
+            (ordered, _) => ordered.is_none(),
+        };
+        let place = if late {
+            places.late.pop().map(|Reverse(place)| place)
+        } else {
+            places.ordered.pop_front()
+        };
+        if places.ordered.is_empty() && places.late.is_empty() {
+            entry.remove();
+        }
+        place.map(|place| (rank, place))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,18 +166,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_heap_merges_as_the_scan_does(piece in "[aehinorst =_#\\-\n]{1,64}|[a-z]{1,64}|\\PC{1,16}") {
+        fn the_queue_merges_as_the_scan_does(piece in "[aehinorst =_#\\-\n]{1,64}|[a-z]{1,64}|\\PC{1,16}") {
             let piece = piece.as_bytes();
-            let (mut scanned, mut heaped) = (Vec::new(), Vec::new());
+            let (mut scanned, mut queued) = (Vec::new(), Vec::new());
             merge_short_into(piece, 0, piece.len(), &mut scanned);
-            merge_long_into(piece, &mut heaped);
-            prop_assert_eq!(scanned, heaped);
+            merge_long_into(piece, &mut queued);
+            prop_assert_eq!(scanned, queued);
         }
     }
 
     #[test]
     fn a_single_byte_is_its_own_token() {
-        for merge in [|piece: &[u8], ids: &mut Vec<u16>| merge_short_into(piece, 0, 1, ids), merge_long_into] {
+        for merge in [
+            |piece: &[u8], ids: &mut Vec<u16>| merge_short_into(piece, 0, 1, ids),
+            merge_long_into,
+        ] {
             let mut ids = Vec::new();
             merge(b"a", &mut ids);
             assert_eq!(ids, [64]);

@@ -92,7 +92,7 @@ impl P50k {
     ///
     /// ```
     /// use repoformer::tokenize::{P50k, PieceCache};
-    /// assert_eq!(P50k::new().count_with("np.zeros(3)", &mut PieceCache::new()), 6);
+    /// assert_eq!(P50k::new().count_with("np.zeros(3)", &mut PieceCache::new()), 7);
     /// ```
     pub fn count_with(&self, text: &str, cache: &mut PieceCache) -> usize {
         let mut count = 0;
@@ -111,12 +111,22 @@ impl P50k {
     /// assert_eq!(p50k.decode(&[50_256, 60_000]), b"<|endoftext|>");
     /// ```
     pub fn decode(&self, ids: &[u16]) -> Vec<u8> {
-        ids.iter().copied().filter_map(vocabulary::bytes_of).flatten().copied().collect()
+        ids.iter()
+            .copied()
+            .filter_map(vocabulary::bytes_of)
+            .flatten()
+            .copied()
+            .collect()
     }
 
     /// Calls `visit` with start, end (byte offsets) and ids of every piece, in order.
     #[inline(always)]
-    fn each_piece(&self, text: &str, cache: &mut PieceCache, mut visit: impl FnMut(usize, usize, Ids<'_>)) {
+    fn each_piece(
+        &self,
+        text: &str,
+        cache: &mut PieceCache,
+        mut visit: impl FnMut(usize, usize, Ids<'_>),
+    ) {
         let mut start = 0;
         while start < text.len() {
             let end = pieces::end_of_piece(text, start);

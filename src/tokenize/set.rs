@@ -33,14 +33,19 @@ impl Default for IdSet {
 impl IdSet {
     /// An empty set.
     pub fn new() -> Self {
-        Self { bits: Box::new([0; WORDS]), words: [0; GROUPS] }
+        Self {
+            bits: Box::new([0; WORDS]),
+            words: [0; GROUPS],
+        }
     }
 
     /// Adds ids; numbers beyond the vocabulary are left out.
     pub fn insert_all(&mut self, ids: &[u16]) {
         for &id in ids {
             let word = usize::from(id >> 6);
-            if let (Some(bits), Some(words)) = (self.bits.get_mut(word), self.words.get_mut(word >> 6)) {
+            if let (Some(bits), Some(words)) =
+                (self.bits.get_mut(word), self.words.get_mut(word >> 6))
+            {
                 *bits |= 1 << (id & 63);
                 *words |= 1 << (word & 63);
             }
@@ -52,7 +57,9 @@ impl IdSet {
         for (group, words) in self.words.iter_mut().enumerate() {
             for word in ones(std::mem::take(words)) {
                 let word = group << 6 | word;
-                let Some(bits) = self.bits.get_mut(word) else { continue };
+                let Some(bits) = self.bits.get_mut(word) else {
+                    continue;
+                };
                 out.extend(ones(std::mem::take(bits)).map(|bit| (word << 6 | bit) as u16));
             }
         }

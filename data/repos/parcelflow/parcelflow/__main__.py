@@ -1,0 +1,6 @@
+"""Allow ``python -m parcelflow``."""
+import sys
+
+from parcelflow.cli import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""A tiny request/response layer without a web server."""

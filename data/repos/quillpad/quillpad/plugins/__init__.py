@@ -1,0 +1,3 @@
+"""Plugins of the site builder."""
+
+from quillpad.plugins.base import PLUGINS, DraftPlugin, HookManager, Plugin, SitemapPlugin

@@ -1,0 +1,3 @@
+"""A small template engine."""
+
+from quillpad.templates.engine import FILTERS, PAGE_TEMPLATE, Template, TemplateEngine

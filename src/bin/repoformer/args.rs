@@ -1,0 +1,296 @@
+//! The command line: flags parsed into plain values, nothing built from them here.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Repository-level code completion experiments: window, retrieve, prompt, complete, retrieve again, score.
+#[derive(Debug, Parser)]
+#[command(name = "repoformer", version, styles = STYLES, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Run `repoformer run` for the embedded demonstration. Exit status: 0 done, 1 done but something was\nskipped or a check failed, 2 could not run."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) screen: ScreenFlags,
+}
+
+/// How much is said, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ScreenFlags {
+    /// Say nothing but errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more: every path, every problem
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Draw no progress bar (none is drawn where stderr is no terminal)
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+    /// When to colour what is said; NO_COLOR is respected
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorWhen,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Cut repositories into windows, and tasks into query windows of each mode
+    Window(WindowArgs),
+    /// Turn windows into vectors
+    Vectorize(StageArgs),
+    /// Find the windows most similar to each query
+    Search(StageArgs),
+    /// Build prompts from tasks and retrieval results
+    Prompt(PromptArgs),
+    /// Complete prompts with the embedded model
+    Complete(CompleteArgs),
+    /// Search again with predictions: their windows, vectors, retrieval and prompts
+    RgRg(RgRgArgs),
+    /// Score predictions against tasks, or pairs of texts
+    Eval(EvalArgs),
+    /// Run the whole experiment and print its table; without flags, the embedded demonstration
+    Run(RunArgs),
+    /// Print any cached artifact: its header, or its records as JSONL
+    Inspect(InspectArgs),
+    /// Make a benchmark from repositories: holes with their prompts, in RepoEval's format
+    Sample(SampleArgs),
+}
+
+/// What every stage can be told; each flag has an environment variable `REPOFORMER_…` and a key of the same name.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Data set")]
+pub(crate) struct SettingFlags {
+    /// Folder with one folder a repository
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repos_dir: Option<String>,
+    /// Only this repository (repeatable) [default: those that the tasks name, or all]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) repo: Vec<String>,
+    /// Task file: JSONL, plain, gzip or zstd
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tasks: Vec<String>,
+    /// Name of the benchmark's cache folders [default: the task file's stem]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) benchmark: Option<String>,
+    /// Where artifacts are kept [default: data/cache]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache_dir: Option<String>,
+    /// Where queries come from: none, rg1, gt, rg-rg (repeatable, or separated by commas)
+    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    pub(crate) mode: Vec<String>,
+    /// A bundled profile, or configs/NAME.toml here
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// A file of settings (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Threads [default: all cores]; output never depends on it
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<String>,
+    /// Print the settings in force and where each comes from, and stop
+    #[arg(long)]
+    pub(crate) show_settings: bool,
+    /// Lines of a window [default: 20]
+    #[arg(long, value_name = "N", help_heading = "Stages")]
+    pub(crate) window_size: Option<String>,
+    /// A new window starts every window-size / slice-size lines [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Stages")]
+    pub(crate) slice_size: Option<String>,
+    /// Lines of a window before the one it is cut around: half a window, or one step [default: half]
+    #[arg(long, value_name = "half|step", help_heading = "Stages")]
+    pub(crate) center: Option<String>,
+    /// Tokenizer of vectors and budgets [default: p50k_base]
+    #[arg(long, value_name = "NAME", help_heading = "Stages")]
+    pub(crate) tokenizer: Option<String>,
+    /// What a vector is [default: one-gram]
+    #[arg(long, value_name = "NAME", help_heading = "Stages")]
+    pub(crate) vectorizer: Option<String>,
+    /// How windows are ranked [default: jaccard]
+    #[arg(long, value_name = "NAME", help_heading = "Stages")]
+    pub(crate) ranker: Option<String>,
+    /// Windows kept a query [default: 20]
+    #[arg(long, value_name = "N", help_heading = "Stages")]
+    pub(crate) top_k: Option<String>,
+    /// Blocks in a prompt, at most [default: 10]
+    #[arg(long, value_name = "N", help_heading = "Stages")]
+    pub(crate) max_blocks: Option<String>,
+    /// Tokens of a prompt's retrieved part stay below this [default: 2000]
+    #[arg(long, value_name = "N", help_heading = "Stages")]
+    pub(crate) max_prompt_tokens: Option<String>,
+    /// How a hole is kept out of its own prompt: strict, or as the reference program does [default: strict]
+    #[arg(long, value_name = "strict|reference", help_heading = "Stages")]
+    pub(crate) hole_guard: Option<String>,
+    /// The model that completes [default: in-context]
+    #[arg(long, value_name = "NAME", help_heading = "Stages")]
+    pub(crate) model: Option<String>,
+    /// Tokens of a completion, at most [default: 500]
+    #[arg(long, value_name = "N", help_heading = "Stages")]
+    pub(crate) max_tokens: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StageArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WindowArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Predictions for mode rg-rg [default: the model's for mode rg1, in the cache]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) predictions: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Also write the prompts of the one mode asked for here (`-`: standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Prompts to complete [default: those of the data set in the cache, mode by mode]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompts: Option<PathBuf>,
+    /// Where predictions go (`-`: standard output) [default: the cache; standard output with --prompts]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Lines of a completion, at most [default: as many as the task's target has]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_lines: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RgRgArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Predictions to search with, from any model [default: the model's for mode rg1, in the cache]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) predictions: Option<PathBuf>,
+    /// Also write the prompts here (`-`: standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Predictions of the one mode asked for, or of any model [default: the model's in the cache, mode by mode]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) predictions: Option<PathBuf>,
+    /// Score pairs `{"task_id", "target", "pred"}` instead, without any task file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references"])]
+    pub(crate) pairs: Option<PathBuf>,
+    /// Metric (repeatable) [default: repocoder]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+    /// Also give each task's scores
+    #[arg(long)]
+    pub(crate) per_task: bool,
+    /// How the scores are written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ScoreFormat,
+    /// What a task without prediction means
+    #[arg(long, value_name = "POLICY", default_value = "error")]
+    pub(crate) missing: String,
+    /// Score the references against themselves: anything but perfect is a failure
+    #[arg(long, conflicts_with = "predictions")]
+    pub(crate) check_references: bool,
+    /// Where the scores go (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+/// How scores are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScoreFormat {
+    /// An aligned table
+    Text,
+    /// The same with tabs
+    Tsv,
+    /// One object, values between 0 and 1
+    Json,
+    /// One object a line, values between 0 and 1
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// How the table is written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ScoreFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// An artifact below the cache folder
+    pub(crate) file: PathBuf,
+    /// `text`: the header; `jsonl`: the records
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: InspectFormat,
+    /// Give the windows' texts too
+    #[arg(long)]
+    pub(crate) context: bool,
+    /// The task file, for the ids and holes of query windows and retrieval results
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tasks: Option<PathBuf>,
+}
+
+/// What `inspect` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InspectFormat {
+    Text,
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SampleArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// What a hole is: line, api, function or chunk
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: String,
+    /// Tasks a repository, at most
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) per_repo: usize,
+    /// Same seed, same bytes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Tokens of the left context, at most
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub(crate) context_tokens: usize,
+    /// Tokens of a sampled line, at least
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) min_tokens: usize,
+    /// Where the tasks go (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}

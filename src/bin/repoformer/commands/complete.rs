@@ -1,0 +1,44 @@
+//! `complete`
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use repoformer::pipeline::{self, artifact_text, complete_file};
+use repoformer::query::Mode;
+
+use super::session::{WITHOUT_PREDICTION, completion, label, modes, open, single};
+use crate::args::CompleteArgs;
+use crate::output::{Printer, group, write_data};
+
+pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
+    let completion = completion(&settings, args.max_lines)?;
+    if let Some(prompts) = &args.prompts {
+        let bar = printer.bar("complete", 0);
+        let (records, text, problems) = complete_file(prompts, &completion, &|| bar.inc(1))?;
+        bar.finish_and_clear();
+        write_data(args.output.as_deref().unwrap_or(Path::new("-")), &text)?;
+        printer.problems(&problems);
+        printer.note(format!("complete: {} predictions", group(records as u64)));
+        return Ok(());
+    }
+    let experiment = single(&settings, printer)?;
+    let modes: Vec<Mode> = modes(&settings, &WITHOUT_PREDICTION)?;
+    if args.output.is_some() && modes.len() != 1 {
+        bail!("-o takes the predictions of one mode: choose it with --mode");
+    }
+    let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
+    let bar = printer.bar("complete", total);
+    let report = pipeline::complete(&experiment, &modes, &completion, &|| bar.inc(1));
+    bar.finish_and_clear();
+    printer.report(&label("complete", &experiment), &report?);
+    if let Some(output) = &args.output {
+        write_data(
+            output,
+            &artifact_text(&experiment.layout.predictions(modes[0], &completion.model))?,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! `inspect`: any artifact's header, or its records as JSONL.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use repoformer::artifact::{
+    Header, Layout, Payload, header_path, read, read_header, read_jsonl_header,
+};
+use repoformer::query::{QueryWindow, QueryWindows};
+use repoformer::records;
+use repoformer::retrieve::Retrieval;
+use repoformer::task::{Task, TaskSet};
+use repoformer::vector::TokenSets;
+use repoformer::window::RepoWindows;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::{InspectArgs, InspectFormat};
+use crate::output::{hinted, write_data};
+
+pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let text = match args.format {
+        InspectFormat::Text => header_text(&args.file)?,
+        InspectFormat::Jsonl => records_text(args)?,
+    };
+    write_data(Path::new("-"), &text)
+}
+
+fn is_jsonl(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "jsonl") && header_path(path).exists()
+}
+
+fn header_text(path: &Path) -> Result<Vec<u8>> {
+    let header = if is_jsonl(path) {
+        read_jsonl_header(path)?
+    } else {
+        read_header(path)?
+    };
+    let Header {
+        identity,
+        format,
+        tool,
+        records,
+        bytes,
+        checksum,
+    } = header;
+    let mut lines = vec![
+        format!("kind        {}", identity.kind),
+        format!("records     {records}"),
+        format!("bytes       {bytes}"),
+        format!("checksum    {checksum}"),
+        format!("format      {format}"),
+        format!("written by  repoformer {tool}"),
+    ];
+    lines.extend(
+        identity
+            .parameters
+            .iter()
+            .map(|(name, value)| format!("parameter   {name} = {value}")),
+    );
+    lines.extend(
+        identity
+            .inputs
+            .iter()
+            .map(|(name, digest)| format!("input       {name}: {digest}")),
+    );
+    Ok((lines.join("\n") + "\n").into_bytes())
+}
+
+fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
+    let path = &args.file;
+    if is_jsonl(path) {
+        read_jsonl_header(path)?;
+        return Ok(std::fs::read(path)?);
+    }
+    let kind = read_header(path)?.identity.kind;
+    let tasks = args
+        .tasks
+        .as_deref()
+        .map(TaskSet::read)
+        .transpose()?
+        .map(|reading| reading.set);
+    let mut out = Vec::new();
+    if kind == RepoWindows::KIND {
+        let (_, windows) = read::<RepoWindows>(path)?;
+        (0..windows.len())
+            .for_each(|w| line(&mut out, &records::window(&windows, w, args.context)));
+    } else if kind == QueryWindows::KIND {
+        let (_, queries) = read::<QueryWindows>(path)?;
+        let sizes = (queries.shape.window_size, queries.shape.slice_size);
+        for query in &queries.windows {
+            let task = task_of(tasks.as_ref(), query.row);
+            line(
+                &mut out,
+                &records::query(
+                    query,
+                    queries.mode,
+                    sizes,
+                    &queries.repository,
+                    task,
+                    args.context,
+                ),
+            );
+        }
+    } else if kind == TokenSets::KIND {
+        let (_, sets) = read::<TokenSets>(path)?;
+        sets.iter()
+            .for_each(|set| line(&mut out, &json!({ "embedding": set })));
+    } else if kind == Retrieval::KIND {
+        retrieval(args, tasks.as_ref(), &mut out)?;
+    } else {
+        anyhow::bail!(
+            "{}: holds {kind}, which has no records to print",
+            path.display()
+        );
+    }
+    Ok(out)
+}
+
+/// Retrieval results name windows by number; the windows themselves lie in the same cache.
+fn retrieval(args: &InspectArgs, tasks: Option<&TaskSet>, out: &mut Vec<u8>) -> Result<()> {
+    let (header, results) = read::<Retrieval>(&args.file)?;
+    let windows = sibling::<RepoWindows>(&args.file, &header, "windows", |layout| {
+        layout.repo_windows(&results.repository)
+    })?;
+    let queries = sibling::<QueryWindows>(&args.file, &header, "queries", |layout| {
+        layout.query_windows(results.mode, &results.repository)
+    })?;
+    for (index, found) in results.found.iter().enumerate() {
+        let nothing = QueryWindow {
+            row: found.row,
+            sample: found.sample,
+            start: 0,
+            end: 0,
+            text: String::new(),
+        };
+        let query = queries.windows.get(index).unwrap_or(&nothing);
+        let task = task_of(tasks, found.row);
+        line(
+            out,
+            &records::retrieval(&results, index, &windows, query, task, args.context),
+        );
+    }
+    Ok(())
+}
+
+/// Reads the artifact of the same cache that this one was made from.
+fn sibling<T: Payload>(
+    path: &Path,
+    header: &Header,
+    input: &str,
+    place: impl Fn(&Layout) -> PathBuf,
+) -> Result<T> {
+    let layout = layout_of(path, header).ok_or_else(|| {
+        hinted(
+            anyhow!("{}: lies in no cache folder", path.display()),
+            "leave it where it was written",
+        )
+    })?;
+    let place = place(&layout);
+    let (found, payload) = read::<T>(&place)?;
+    if header.identity.inputs.get(input) != Some(&found.checksum) {
+        return Err(hinted(
+            anyhow!(
+                "{}: was made from other {input} than {} holds now",
+                path.display(),
+                place.display()
+            ),
+            "make it again with `repoformer search`",
+        ));
+    }
+    Ok(payload)
+}
+
+/// The layout that a retrieval artifact was written in, read off its path: `<repo>_ws20_slice2.one-gram.top20.bin`.
+fn layout_of(path: &Path, header: &Header) -> Option<Layout> {
+    let repository = header.identity.parameters.get("repository")?;
+    let name = path
+        .file_name()?
+        .to_str()?
+        .strip_prefix(repository.as_str())?;
+    let mut parts = name.strip_prefix("_ws")?.split('.');
+    let (window_size, slice_size) = parts.next()?.split_once("_slice")?;
+    let vectorizer = parts.next()?.to_owned();
+    Some(Layout {
+        cache: Layout::cache_of(path)?,
+        benchmark: header.identity.parameters.get("benchmark")?.clone(),
+        shape: repoformer::window::WindowShape {
+            window_size: window_size.parse().ok()?,
+            slice_size: slice_size.parse().ok()?,
+            ..Default::default()
+        },
+        vectorizer,
+        top_k: header.identity.parameters.get("top-k")?.parse().ok()?,
+    })
+}
+
+fn task_of(tasks: Option<&TaskSet>, row: u32) -> Option<&Task> {
+    let tasks = &tasks?.tasks;
+    tasks
+        .binary_search_by_key(&(row as usize), |task| task.row)
+        .ok()
+        .map(|at| &tasks[at])
+}
+
+fn line(out: &mut Vec<u8>, record: &impl Serialize) {
+    if serde_json::to_writer(&mut *out, record).is_ok() {
+        out.push(b'\n');
+    }
+}

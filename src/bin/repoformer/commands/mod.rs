@@ -1,0 +1,13 @@
+//! One file a subcommand.
+
+pub(crate) mod complete;
+pub(crate) mod eval;
+pub(crate) mod inspect;
+pub(crate) mod prompt;
+pub(crate) mod rg_rg;
+pub(crate) mod run;
+pub(crate) mod sample;
+pub(crate) mod search;
+mod session;
+pub(crate) mod vectorize;
+pub(crate) mod window;

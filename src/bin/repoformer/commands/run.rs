@@ -1,0 +1,283 @@
+//! `run`: every stage for one configuration, then a table of modes × metrics.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use repoformer::artifact::{Layout, write_file};
+use repoformer::jsonl;
+use repoformer::metrics::Metric;
+use repoformer::pipeline::{
+    self, Completion, Experiment, Report, SearchTime, evaluate, first_predictions,
+};
+use repoformer::query::Mode;
+use repoformer::score::{Missing, Scores};
+use serde_json::{Value, json};
+
+use super::eval::{percent, record};
+use super::session::{completion, experiments, label, modes, open};
+use super::{rg_rg, window};
+use crate::args::{RunArgs, ScoreFormat, SettingFlags};
+use crate::config::Settings;
+use crate::output::{Printer, write_data};
+use crate::table::Table;
+
+/// The demonstration's data, for a program that runs elsewhere than in its project.
+mod demo {
+    include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
+}
+
+/// One row of the table.
+struct Row {
+    benchmark: String,
+    mode: Mode,
+    scores: Scores,
+    prompts: PromptStatistics,
+    time: Option<SearchTime>,
+}
+
+#[derive(Default)]
+struct PromptStatistics {
+    prompts: usize,
+    tokens: usize,
+    with_blocks: usize,
+}
+
+pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
+    let Some(settings) = settings(&args.settings)? else {
+        return Ok(());
+    };
+    let completion = completion(&settings, None)?;
+    let modes = modes(&settings, &Mode::ALL)?;
+    let (mut rows, mut places) = (Vec::new(), Vec::new());
+    for experiment in experiments(&settings, printer)? {
+        if experiment.tasks.is_none() {
+            bail!("--tasks is not set, so there is nothing to complete");
+        }
+        stages(&experiment, &settings, &modes, &completion, printer)?;
+        places.push(place(&experiment));
+        for &mode in &modes {
+            rows.push(row(&experiment, mode, &completion, printer)?);
+        }
+    }
+    let text = match args.format {
+        ScoreFormat::Text => table(&rows).text(),
+        ScoreFormat::Tsv => table(&rows).tsv(),
+        ScoreFormat::Json => {
+            serde_json::to_string_pretty(&rows.iter().map(json_row).collect::<Vec<_>>())? + "\n"
+        }
+        ScoreFormat::Jsonl => rows
+            .iter()
+            .map(|row| json_row(row).to_string() + "\n")
+            .collect(),
+    };
+    write_data(Path::new("-"), text.as_bytes())?;
+    places.iter().for_each(|place| printer.note(place));
+    Ok(())
+}
+
+/// Where the artifacts of a benchmark lie.
+fn place(experiment: &Experiment) -> String {
+    let Layout {
+        cache, benchmark, ..
+    } = &experiment.layout;
+    let stages = "{window,vector,retrieval,prompts,predictions,scores}";
+    format!(
+        "artifacts: {}",
+        cache.join(stages).join(benchmark).display()
+    )
+}
+
+/// The user's settings, or those of the demonstration where no data is named.
+fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
+    let asked = Settings::resolve(flags)?;
+    if asked.text("repos-dir").is_some() || asked.text("tasks").is_some() || flags.config.is_some()
+    {
+        return open(flags);
+    }
+    let demo = SettingFlags {
+        profile: Some(flags.profile.clone().unwrap_or_else(|| "demo".into())),
+        ..flags.clone()
+    };
+    let Some(mut settings) = open(&demo)? else {
+        return Ok(None);
+    };
+    let here = settings
+        .text("repos-dir")
+        .is_some_and(|dir| Path::new(dir).is_dir());
+    if !here && settings.text("repos-dir").is_some() {
+        let root = Path::new(settings.text("cache-dir").unwrap_or("data/cache")).join("demo");
+        for (path, text) in demo::FILES {
+            write_file(&root.join(path), text.as_bytes())?;
+        }
+        settings.move_paths(&root);
+    }
+    Ok(Some(settings))
+}
+
+/// Runs every stage.
+fn stages(
+    experiment: &Experiment,
+    settings: &Settings,
+    modes: &[Mode],
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<()> {
+    // The second retrieval searches with the predictions of the first.
+    let mut first: Vec<Mode> = modes
+        .iter()
+        .copied()
+        .filter(|mode| *mode != Mode::Prediction)
+        .collect();
+    if modes.contains(&Mode::Prediction) && !first.contains(&Mode::LeftContext) {
+        first.push(Mode::LeftContext);
+    }
+    let mut tell = |name: &str, report: Report| printer.report(&label(name, experiment), &report);
+    let mut windows = pipeline::window_repositories(experiment)?;
+    windows.merge(pipeline::window_queries(experiment, &first, None)?);
+    tell("window", windows);
+    let mut vectors = pipeline::vectorize_repositories(experiment)?;
+    vectors.merge(pipeline::vectorize_queries(experiment, &first)?);
+    tell("vectorize", vectors);
+    tell("search", pipeline::search(experiment, &first)?);
+    tell("prompt", pipeline::prompt(experiment, &first)?);
+    complete(experiment, &first, completion, printer)?;
+    if modes.contains(&Mode::Prediction) {
+        let path = first_predictions(experiment, &completion.model)?;
+        let joined = window::read_predictions(experiment, settings, Some(&path))?;
+        let report = rg_rg::stages(experiment, &joined)?;
+        printer.report(&label("rg-rg", experiment), &report);
+        complete(experiment, &[Mode::Prediction], completion, printer)?;
+    }
+    Ok(())
+}
+
+fn complete(
+    experiment: &Experiment,
+    modes: &[Mode],
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<()> {
+    let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
+    let bar = printer.bar("complete", total);
+    let report = pipeline::complete(experiment, modes, completion, &|| bar.inc(1));
+    bar.finish_and_clear();
+    printer.report(&label("complete", experiment), &report?);
+    Ok(())
+}
+
+fn row(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<Row> {
+    let layout = &experiment.layout;
+    let evaluation = evaluate(
+        experiment,
+        &layout.predictions(mode, &completion.model),
+        &[Metric::RepoCoder],
+        Missing::Skip,
+    )?;
+    printer.problems(&evaluation.problems);
+    let scores =
+        serde_json::to_string_pretty(&record(mode.name(), &evaluation.scores, true))? + "\n";
+    let path = layout.scores(mode, &completion.model);
+    if std::fs::read(&path).ok().as_deref() != Some(scores.as_bytes()) {
+        write_file(&path, scores.as_bytes())?;
+    }
+    Ok(Row {
+        benchmark: layout.benchmark.clone(),
+        mode,
+        scores: evaluation.scores,
+        prompts: prompt_statistics(&layout.prompts(mode))?,
+        time: if mode.retrieves() {
+            pipeline::search_time(experiment, mode)
+        } else {
+            None
+        },
+    })
+}
+
+fn prompt_statistics(path: &Path) -> Result<PromptStatistics> {
+    let mut statistics = PromptStatistics::default();
+    jsonl::for_each(path, |_, object| {
+        let metadata = object.get("metadata");
+        let tokens = metadata
+            .and_then(|m| m.get("prompt_tokens"))
+            .and_then(Value::as_u64);
+        let blocks = metadata
+            .and_then(|m| m.get("top_k_context"))
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        statistics.prompts += 1;
+        statistics.tokens += tokens.unwrap_or(0) as usize;
+        statistics.with_blocks += usize::from(blocks > 0);
+        Ok(())
+    })?;
+    Ok(statistics)
+}
+
+impl Row {
+    fn value(&self, name: &str) -> f64 {
+        self.scores
+            .all
+            .means
+            .first()
+            .and_then(|mean| mean.get(name))
+            .unwrap_or(0.0)
+    }
+
+    fn tokens_per_prompt(&self) -> f64 {
+        self.prompts.tokens as f64 / self.prompts.prompts.max(1) as f64
+    }
+
+    fn share_with_blocks(&self) -> f64 {
+        self.prompts.with_blocks as f64 / self.prompts.prompts.max(1) as f64
+    }
+
+    fn milliseconds_per_query(&self) -> Option<f64> {
+        self.time
+            .map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let head = [
+        "tasks",
+        "mode",
+        "n",
+        "EM",
+        "ES",
+        "tokens/prompt",
+        "with retrieved %",
+        "retrieval ms/query",
+    ];
+    let mut table = Table::new(&head);
+    for row in rows {
+        table.row(vec![
+            row.benchmark.clone(),
+            row.mode.to_string(),
+            row.scores.all.n.to_string(),
+            percent(&row.value("em")),
+            percent(&row.value("es")),
+            format!("{:.0}", row.tokens_per_prompt()),
+            format!("{:.1}", 100.0 * row.share_with_blocks()),
+            row.milliseconds_per_query()
+                .map_or("-".into(), |ms| format!("{ms:.3}")),
+        ]);
+    }
+    table
+}
+
+fn json_row(row: &Row) -> Value {
+    json!({
+        "benchmark": row.benchmark,
+        "mode": row.mode.name(),
+        "n": row.scores.all.n,
+        "em": row.value("em"),
+        "es": row.value("es"),
+        "prompt_tokens": row.tokens_per_prompt(),
+        "with_retrieved": row.share_with_blocks(),
+        "retrieval_ms": row.milliseconds_per_query(),
+    })
+}

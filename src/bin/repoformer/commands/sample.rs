@@ -1,0 +1,76 @@
+//! `sample`
+
+use anyhow::Result;
+use rayon::prelude::*;
+use repoformer::corpus::{Repository, repository_names};
+use repoformer::sample::{Kind, Sampling, sample};
+use repoformer::tokenize::P50k;
+
+use super::session::{open, repos_dir};
+use crate::args::SampleArgs;
+use crate::output::{Printer, group, write_data};
+
+pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
+    let dir = repos_dir(&settings)?;
+    let named = settings.list("repo");
+    let names = if named.is_empty() {
+        repository_names(&dir)?
+    } else {
+        named.to_vec()
+    };
+    let kind: Kind = args.kind.parse()?;
+    let sampling = Sampling {
+        per_repository: args.per_repo,
+        seed: args.seed,
+        context_tokens: args.context_tokens,
+        min_tokens: args.min_tokens,
+        ..Sampling::new(kind)
+    };
+    let p50k = P50k::new();
+    let bar = printer.bar("sample", names.len());
+    let drawn: Vec<_> = names
+        .par_iter()
+        .map(|name| {
+            let reading = Repository::read(&dir, name)?;
+            let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
+            bar.inc(1);
+            Ok((tasks, reading.skipped))
+        })
+        .collect();
+    bar.finish_and_clear();
+    let (mut text, mut total) = (Vec::new(), 0);
+    for (name, outcome) in names.iter().zip(drawn) {
+        match outcome {
+            Ok((tasks, skipped)) => {
+                printer.problems(&skipped);
+                printer.detail(format!("  {name}: {} tasks", tasks.len()));
+                if tasks.is_empty() {
+                    printer.warning(format!("{name}: nothing to draw a {kind} task from"));
+                }
+                total += tasks.len();
+                for task in tasks {
+                    text.extend_from_slice(task.to_record().to_string().as_bytes());
+                    text.push(b'\n');
+                }
+            }
+            Err(error) => printer.problems(&[error]),
+        }
+    }
+    if total == 0 {
+        anyhow::bail!(
+            "{}: no task could be drawn from {} repositories",
+            dir.display(),
+            names.len()
+        );
+    }
+    write_data(&args.output, &text)?;
+    printer.note(format!(
+        "sample: {} {kind} tasks from {} repositories",
+        group(total as u64),
+        names.len()
+    ));
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! From flags to the experiment that a stage works on.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use repoformer::artifact::Layout;
+use repoformer::pipeline::{Completion, Experiment};
+use repoformer::prompt::Budget;
+use repoformer::query::Mode;
+use repoformer::task::TaskSet;
+use repoformer::window::WindowShape;
+
+use crate::args::SettingFlags;
+use crate::config::Settings;
+use crate::output::{Printer, hinted, write_data};
+
+/// What a command needs to begin; `None` where the settings were only to be shown.
+pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
+    let settings = Settings::resolve(flags)?;
+    if flags.show_settings {
+        let text = settings.lines().join("\n") + "\n";
+        write_data(Path::new("-"), text.as_bytes())?;
+        return Ok(None);
+    }
+    set_threads(&settings)?;
+    Ok(Some(settings))
+}
+
+fn set_threads(settings: &Settings) -> Result<()> {
+    let threads: usize = settings.parsed("threads")?;
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()?;
+    Ok(())
+}
+
+/// The folder of repositories, which has no default.
+pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
+    match settings.text("repos-dir") {
+        Some(dir) => Ok(dir.into()),
+        None => Err(hinted(
+            anyhow!("--repos-dir is not set"),
+            "name the folder that holds one folder a repository; `repoformer run` alone runs the demonstration",
+        )),
+    }
+}
+
+/// One experiment a task file; one without tasks where there is none.
+pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
+    check_fixed(settings)?;
+    let files = settings.list("tasks");
+    if files.len() > 1 && settings.text("benchmark").is_some() {
+        bail!(
+            "--benchmark names one task file's folders, and there are {}",
+            files.len()
+        );
+    }
+    if files.is_empty() {
+        return Ok(vec![experiment(settings, None, printer)?]);
+    }
+    files
+        .iter()
+        .map(|file| experiment(settings, Some(Path::new(file)), printer))
+        .collect()
+}
+
+/// The one experiment of a command that works on one task file.
+pub(super) fn single(settings: &Settings, printer: &mut Printer) -> Result<Experiment> {
+    let mut all = experiments(settings, printer)?;
+    match all.len() {
+        1 => Ok(all.remove(0)),
+        n => bail!("this works on one task file, and there are {n}"),
+    }
+}
+
+fn experiment(
+    settings: &Settings,
+    file: Option<&Path>,
+    printer: &mut Printer,
+) -> Result<Experiment> {
+    let repos_dir = repos_dir(settings)?;
+    let tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
+    let named = settings.list("repo");
+    let (repositories, problems) =
+        Experiment::settle_repositories(&repos_dir, named, tasks.as_ref())?;
+    printer.problems(&problems);
+    let shape = WindowShape {
+        window_size: settings.parsed("window-size")?,
+        slice_size: settings.parsed("slice-size")?,
+        center: settings.parsed("center")?,
+    };
+    shape.check()?;
+    let layout = Layout {
+        cache: settings.text("cache-dir").unwrap_or("data/cache").into(),
+        benchmark: benchmark(settings, file)?,
+        shape,
+        vectorizer: settings.parsed("vectorizer")?,
+        top_k: settings.parsed("top-k")?,
+    };
+    let budget = Budget {
+        tokens: settings.parsed("max-prompt-tokens")?,
+        blocks: settings.parsed("max-blocks")?,
+    };
+    Ok(Experiment {
+        repos_dir,
+        repositories,
+        tasks,
+        layout,
+        guard: settings.parsed("hole-guard")?,
+        budget,
+    })
+}
+
+fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> {
+    let reading = TaskSet::read(file)?;
+    printer.problems(&reading.problems);
+    if reading.repeated_ids > 0 {
+        printer.detail(format!(
+            "{}: {} tasks repeat an id; tasks are told apart by their row",
+            file.display(),
+            reading.repeated_ids
+        ));
+    }
+    Ok(reading.set)
+}
+
+fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
+    let name = match (settings.text("benchmark"), file) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(file)) => {
+            let name = file
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            let stem = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"]
+                .iter()
+                .find_map(|end| name.strip_suffix(end));
+            stem.unwrap_or(if name == "-" { "stdin" } else { &name })
+                .to_owned()
+        }
+        (None, None) => "none".into(),
+    };
+    if repoformer::corpus::is_folder_name(&name) && name != "repos" {
+        return Ok(name);
+    }
+    Err(hinted(
+        anyhow!("'{name}' cannot name the benchmark's cache folders"),
+        "choose another with --benchmark",
+    ))
+}
+
+/// Choices that the command line names already, of which there is one.
+fn check_fixed(settings: &Settings) -> Result<()> {
+    for (key, only) in [
+        ("tokenizer", "p50k_base"),
+        ("vectorizer", "one-gram"),
+        ("ranker", "jaccard"),
+    ] {
+        let value: String = settings.parsed(key)?;
+        if value != only {
+            return Err(hinted(
+                anyhow!("{key} '{value}' is not known"),
+                format!("there is {only}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The modes asked for, or `default`, in the order of a results table.
+pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
+    let mut modes: Vec<Mode> = settings.parsed_list("mode")?;
+    if modes.is_empty() {
+        modes = default.to_vec();
+    }
+    modes.sort_unstable();
+    modes.dedup();
+    Ok(modes)
+}
+
+/// How prompts are completed.
+pub(super) fn completion(settings: &Settings, max_lines: Option<usize>) -> Result<Completion> {
+    let completion = Completion {
+        model: settings.parsed("model")?,
+        max_tokens: settings.parsed("max-tokens")?,
+        max_lines,
+    };
+    completion.check()?;
+    Ok(completion)
+}
+
+/// Runs a stage on each experiment and tells what it did.
+pub(super) fn stage(
+    name: &str,
+    flags: &SettingFlags,
+    printer: &mut Printer,
+    work: impl Fn(&Experiment, &Settings) -> Result<repoformer::pipeline::Report>,
+) -> Result<()> {
+    let Some(settings) = open(flags)? else {
+        return Ok(());
+    };
+    for experiment in experiments(&settings, printer)? {
+        let report = work(&experiment, &settings)?;
+        printer.report(&label(name, &experiment), &report);
+    }
+    Ok(())
+}
+
+/// `window line:` where there is a benchmark.
+pub(super) fn label(name: &str, experiment: &Experiment) -> String {
+    match experiment.tasks {
+        Some(_) => format!("{name} {}", experiment.layout.benchmark),
+        None => name.to_owned(),
+    }
+}
+
+/// The modes that retrieve with what is there before any completion.
+pub(super) const FIRST: [Mode; 2] = [Mode::LeftContext, Mode::GroundTruth];
+/// The modes that need no prediction.
+pub(super) const WITHOUT_PREDICTION: [Mode; 3] =
+    [Mode::Without, Mode::LeftContext, Mode::GroundTruth];

@@ -1,0 +1,55 @@
+//! `window`
+
+use anyhow::Result;
+use repoformer::pipeline::{self, Experiment, first_predictions};
+use repoformer::predictions::{self, Joined};
+use repoformer::query::Mode;
+
+use super::session::{FIRST, modes, stage};
+use crate::args::WindowArgs;
+use crate::config::Settings;
+use crate::output::Printer;
+
+pub(crate) fn run(args: &WindowArgs, printer: &mut Printer) -> Result<()> {
+    stage("window", &args.settings, printer, |experiment, settings| {
+        let modes = modes(settings, &FIRST)?;
+        let mut report = pipeline::window_repositories(experiment)?;
+        if experiment.tasks.is_none() {
+            return Ok(report);
+        }
+        let joined = match modes.contains(&Mode::Prediction) {
+            true => Some(read_predictions(
+                experiment,
+                settings,
+                args.predictions.as_deref(),
+            )?),
+            false => None,
+        };
+        report.merge(pipeline::window_queries(
+            experiment,
+            &modes,
+            joined.as_ref(),
+        )?);
+        report
+            .problems
+            .extend(joined.into_iter().flat_map(|joined| joined.problems));
+        Ok(report)
+    })
+}
+
+/// The predictions named, or the model's own for mode rg1.
+pub(super) fn read_predictions(
+    experiment: &Experiment,
+    settings: &Settings,
+    named: Option<&std::path::Path>,
+) -> Result<Joined> {
+    let model: String = settings.parsed("model")?;
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => first_predictions(experiment, &model)?,
+    };
+    let Some(tasks) = &experiment.tasks else {
+        anyhow::bail!("predictions need the --tasks that they belong to")
+    };
+    Ok(predictions::read(&path, tasks)?)
+}

@@ -1,0 +1,247 @@
+//! What is said and where: data to stdout, everything else to stderr.
+
+#![allow(clippy::print_stderr)] // the one place that speaks
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anstream::eprintln;
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use repoformer::error::Error;
+use repoformer::pipeline::Report;
+
+use crate::args::{ColorWhen, ScreenFlags};
+
+/// Problems shown without `-v`.
+const PROBLEMS_SHOWN: usize = 20;
+
+/// An error with the way out.
+#[derive(Debug)]
+struct Hinted {
+    source: anyhow::Error,
+    hint: String,
+}
+
+impl std::fmt::Display for Hinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.source)
+    }
+}
+
+impl std::error::Error for Hinted {}
+
+/// Adds the way out to an error.
+pub(crate) fn hinted(source: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Hinted {
+        source,
+        hint: hint.into(),
+    })
+}
+
+/// The lines that tell of an error: itself with its causes, then the way out.
+pub(crate) fn describe(error: &anyhow::Error) -> Vec<String> {
+    let mut lines = vec![format!("error: {error:#}")];
+    let hint = error
+        .chain()
+        .find_map(|cause| match cause.downcast_ref::<Hinted>() {
+            Some(hinted) => Some(hinted.hint.clone()),
+            None => cause.downcast_ref::<Error>().and_then(Error::hint),
+        });
+    lines.extend(hint.map(|hint| format!("hint: {hint}")));
+    lines
+}
+
+/// Speaks to the person at the terminal, and remembers whether anything was skipped.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    quiet: bool,
+    verbose: bool,
+    progress: bool,
+    /// Number of things stepped over and checks failed.
+    problems: usize,
+    seen: std::collections::HashSet<String>,
+}
+
+impl Printer {
+    pub(crate) fn new(flags: &ScreenFlags) -> Self {
+        match flags.color {
+            ColorWhen::Auto => {}
+            ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
+            ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
+        }
+        let progress = !flags.quiet && !flags.no_progress && io::stderr().is_terminal();
+        Self {
+            quiet: flags.quiet,
+            verbose: flags.verbose,
+            progress,
+            problems: 0,
+            seen: Default::default(),
+        }
+    }
+
+    /// Whether everything was done.
+    pub(crate) fn all_done(&self) -> bool {
+        self.problems == 0
+    }
+
+    pub(crate) fn error(error: &anyhow::Error) {
+        for line in describe(error) {
+            match line.split_once(": ") {
+                Some(("error", rest)) => eprintln!("\x1b[1;31merror\x1b[0m: {rest}"),
+                Some((label, rest)) => eprintln!("\x1b[1;36m{label}\x1b[0m: {rest}"),
+                None => eprintln!("{line}"),
+            }
+        }
+    }
+
+    pub(crate) fn note(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            eprintln!("{}", text.as_ref());
+        }
+    }
+
+    pub(crate) fn detail(&self, text: impl AsRef<str>) {
+        if self.verbose {
+            eprintln!("{}", text.as_ref());
+        }
+    }
+
+    pub(crate) fn warning(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            eprintln!("\x1b[1;33mwarning\x1b[0m: {}", text.as_ref());
+        }
+    }
+
+    /// Tells of things stepped over, each once, and counts them.
+    pub(crate) fn problems(&mut self, problems: &[Error]) {
+        let mut shown = 0;
+        let mut hidden = 0;
+        for problem in problems {
+            let text = problem.to_string();
+            if !self.seen.insert(text.clone()) {
+                continue;
+            }
+            self.problems += 1;
+            if shown < PROBLEMS_SHOWN || self.verbose {
+                shown += 1;
+                eprintln!("\x1b[1;31merror\x1b[0m: {text}");
+                if let Some(hint) = problem.hint() {
+                    eprintln!("\x1b[1;36mhint\x1b[0m: {hint}");
+                }
+            } else {
+                hidden += 1;
+            }
+        }
+        if hidden > 0 {
+            self.note(format!("… and {hidden} more like these (-v shows all)"));
+        }
+    }
+
+    /// Counts a failed check.
+    pub(crate) fn failed(&mut self, text: &str) {
+        self.problems += 1;
+        eprintln!("\x1b[1;31merror\x1b[0m: {text}");
+    }
+
+    /// Tells what a stage did.
+    pub(crate) fn report(&mut self, stage: &str, report: &Report) {
+        for rebuilt in &report.rebuilt {
+            self.warning(rebuilt);
+        }
+        let before = self.problems;
+        self.problems(&report.problems);
+        let skipped = match self.problems - before {
+            0 => String::new(),
+            n => format!(", {n} skipped"),
+        };
+        let artifacts = match report.built + report.current {
+            1 => "1 artifact".to_owned(),
+            n => format!("{n} artifacts"),
+        };
+        let state = match (report.built, report.current) {
+            (0, _) => "current".to_owned(),
+            (_, 0) => "written".to_owned(),
+            (built, current) => format!("{built} written, {current} current"),
+        };
+        self.note(format!(
+            "{stage}: {} records in {artifacts} ({state}){skipped}",
+            group(report.records)
+        ));
+        for path in &report.outputs {
+            self.detail(format!("  {}", path.display()));
+        }
+    }
+
+    /// A bar over `total` steps, or none where none is wanted.
+    pub(crate) fn bar(&self, label: &str, total: usize) -> ProgressBar {
+        if !self.progress {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {per_sec} {eta}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(
+            Some(total as u64),
+            ProgressDrawTarget::stderr_with_hz(10),
+        );
+        bar.set_style(style);
+        bar.set_message(label.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+}
+
+/// 14457 → `14,457`.
+pub(crate) fn group(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Writes data to a file, whole or not at all, or to standard output (`-`).
+pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
+    if path != Path::new("-") {
+        return Ok(repoformer::artifact::write_file(path, bytes)?);
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    Ok(stdout.flush()?)
+}
+
+/// Whether an error only says that nobody reads on.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let direct = cause.downcast_ref::<io::Error>();
+        let io = direct.or(match cause.downcast_ref::<Error>() {
+            Some(Error::Io { source, .. }) => Some(source),
+            _ => None,
+        });
+        io.is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_in_threes() {
+        assert_eq!(
+            [
+                group(0),
+                group(999),
+                group(1000),
+                group(14457),
+                group(1234567)
+            ],
+            ["0", "999", "1,000", "14,457", "1,234,567"]
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! Code tokens.
+//!
+//! A token is a word, a number, an operator or a run of quotes or rules, together with the blank
+//! space before it. The space is part of the token only for writing (`a = b` and `a=b` are
+//! different texts); contexts are compared without it. Newline and indentation are not produced
+//! here: a line is the unit above the token, and it carries its indentation itself.
+
+use std::collections::HashMap;
+
+/// Number of a distinct token text, without the blank space before it.
+pub(super) type Core = u32;
+
+/// The core of the newline token.
+pub(super) const NEWLINE: Core = 0;
+
+/// Blank space before a token, as far as it is told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    None,
+    One,
+    /// Two columns or more; written as two spaces, as before a trailing comment.
+    Wide,
+}
+
+/// A token as it is written: its core and the gap before it, packed to be an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Piece(u32);
+
+impl Piece {
+    pub(super) const NEWLINE: Self = Self::new(NEWLINE, Gap::None);
+
+    pub(super) const fn new(core: Core, gap: Gap) -> Self {
+        Self(core * 3 + gap as u32)
+    }
+
+    pub(super) const fn core(self) -> Core {
+        self.0 / 3
+    }
+
+    pub(super) const fn gap(self) -> Gap {
+        match self.0 % 3 {
+            0 => Gap::None,
+            1 => Gap::One,
+            _ => Gap::Wide,
+        }
+    }
+
+    pub(super) const fn with_core(self, core: Core) -> Self {
+        Self::new(core, self.gap())
+    }
+
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The distinct token texts of one prompt.
+#[derive(Debug)]
+pub(super) struct Vocabulary {
+    numbers: HashMap<String, Core>,
+    texts: Vec<String>,
+    identifiers: Vec<bool>,
+}
+
+impl Vocabulary {
+    pub(super) fn new() -> Self {
+        let mut vocabulary = Self {
+            numbers: HashMap::new(),
+            texts: Vec::new(),
+            identifiers: Vec::new(),
+        };
+        vocabulary.intern("\n");
+        vocabulary
+    }
+
+    pub(super) fn intern(&mut self, text: &str) -> Core {
+        if let Some(&core) = self.numbers.get(text) {
+            return core;
+        }
+        let core = self.texts.len() as Core;
+        self.numbers.insert(text.to_owned(), core);
+        self.texts.push(text.to_owned());
+        self.identifiers.push(is_identifier(text));
+        core
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    pub(super) fn text(&self, core: Core) -> &str {
+        &self.texts[core as usize]
+    }
+
+    /// Whether the core is a name, which adaptation may replace by another name.
+    pub(super) fn is_identifier(&self, core: Core) -> bool {
+        self.identifiers[core as usize]
+    }
+
+    /// The token as it stands in a text.
+    pub(super) fn write(&self, piece: Piece) -> String {
+        let gap = match piece.gap() {
+            Gap::None => "",
+            Gap::One => " ",
+            Gap::Wide => "  ",
+        };
+        format!("{gap}{}", self.text(piece.core()))
+    }
+
+    /// The tokens of a line without its indentation, at most `limit` of them.
+    pub(super) fn tokenize(&mut self, line: &str, limit: usize) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut rest = line;
+        while pieces.len() < limit {
+            let token = rest.trim_start();
+            if token.is_empty() {
+                break;
+            }
+            let gap = match rest.len() - token.len() {
+                0 => Gap::None,
+                1 => Gap::One,
+                _ => Gap::Wide,
+            };
+            let gap = if pieces.is_empty() { Gap::None } else { gap };
+            let length = token_length(token);
+            pieces.push(Piece::new(self.intern(&token[..length]), gap));
+            rest = &token[length..];
+        }
+        pieces
+    }
+}
+
+/// Words that are part of a statement's shape and never a name to be replaced.
+const KEYWORDS: [&str; 36] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield", "self",
+];
+
+fn is_identifier(text: &str) -> bool {
+    let named = text
+        .chars()
+        .next()
+        .is_some_and(|c| c.is_alphabetic() || c == '_');
+    named && !KEYWORDS.contains(&text)
+}
+
+/// Operators of more than one character, longest first.
+const OPERATORS: [&str; 27] = [
+    "\"\"\"", "'''", "...", "**=", "//=", ">>=", "<<=", "===", "!==", "->", "=>", "==", "!=", "<=",
+    ">=", "+=", "-=", "*=", "/=", "|=", "&=", "**", "//", "::", "&&", "||", ":=",
+];
+
+/// Length in bytes of the token a non-empty text begins with.
+fn token_length(text: &str) -> usize {
+    let run = |keep: &dyn Fn(char) -> bool| text.find(|c| !keep(c)).unwrap_or(text.len());
+    let Some(first) = text.chars().next() else {
+        return 0;
+    };
+    if is_word(first) {
+        return run(&is_word);
+    }
+    // Rules drawn with one character are one token, however long.
+    if matches!(first, '-' | '=' | '#' | '~' | '_') {
+        let length = run(&|c| c == first);
+        if length > 2 {
+            return length;
+        }
+    }
+    let operator = OPERATORS
+        .iter()
+        .find(|operator| text.starts_with(**operator));
+    operator.map_or(first.len_utf8(), |operator| operator.len())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}

@@ -1,0 +1,72 @@
+//! The numbers of the model.
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    pub max_prompt_bytes: usize,
+    pub max_line_tokens: usize,
+    pub history_lines: usize,
+    pub theta: f64,
+    pub info_scale: f64,
+    pub sim_power: f64,
+    pub align_decay: f64,
+    pub gap_history: f64,
+    pub gap_line: f64,
+    pub rank_bonus: f64,
+    pub repeat_window: usize,
+    pub substitution: f64,
+    pub active_rho: f64,
+    pub escape: f64,
+    pub ngram_beta: f64,
+    pub ngram_cap: usize,
+    pub ngram_own: f64,
+    pub ngram_recency: f64,
+    pub ngram_align: f64,
+    pub beam: usize,
+    pub branch: usize,
+    pub pool_lines: usize,
+    pub pool_copy: f64,
+    pub temperature: f64,
+    pub successor: f64,
+    pub background: f64,
+    pub mode_bonus: f64,
+    pub line_weights: [f64; super::features::FEATURES],
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            max_prompt_bytes: 1 << 18,
+            max_line_tokens: 96,
+            history_lines: 20,
+            theta: 0.15,
+            info_scale: 6.8,
+            sim_power: 1.29,
+            align_decay: 0.54,
+            gap_history: 0.04,
+            gap_line: 0.778,
+            rank_bonus: 0.3,
+            repeat_window: 11,
+            substitution: 0.7,
+            active_rho: 0.28,
+            escape: 0.05,
+            ngram_beta: 1.0,
+            ngram_cap: 7,
+            ngram_own: 0.02,
+            ngram_recency: 0.215,
+            ngram_align: 0.3,
+            beam: 8,
+            branch: 5,
+            pool_lines: 24,
+            pool_copy: 0.7,
+            temperature: 1.0,
+            successor: 0.1,
+            background: 0.1,
+            mode_bonus: 0.075,
+            line_weights: [
+                4.163, -0.808, -0.323, -0.901, 0.835, 1.018, -0.012, 1.029, 0.284, 0.123, 2.960,
+                -1.980, -1.615, -0.908, -0.271, 0.379, -0.202, 1.138, 1.285, -0.235, -0.609,
+                -0.160, 0.218, -0.999, 0.108, 0.585, 0.313, 0.582,
+            ],
+        }
+    }
+}

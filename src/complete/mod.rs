@@ -1,0 +1,3 @@
+//! Completion: prompt → prediction.
+
+pub mod in_context;

@@ -1,0 +1,226 @@
+//! `complete`: prompts → predictions (JSONL, in the order of the prompts).
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Experiment, Report};
+use crate::artifact::{self, Identity, header_path, read_jsonl_header};
+use crate::complete::in_context::{Finish, Generation, InContextModel, Limits};
+use crate::error::{Error, Result};
+use crate::jsonl::{self, Fields, Object};
+use crate::lines::{Lines, strip};
+use crate::query::Mode;
+
+/// How prompts are completed.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// The model's name, as it stands in paths: `in-context`.
+    pub model: String,
+    /// Tokens of a completion, at most.
+    pub max_tokens: usize,
+    /// Lines of a completion, at most; by default as many as the task's target has non-blank lines.
+    pub max_lines: Option<usize>,
+}
+
+impl Completion {
+    /// # Errors
+    /// There is no such model.
+    pub fn check(&self) -> Result<()> {
+        if self.model == "in-context" && self.max_tokens > 0 {
+            return Ok(());
+        }
+        if self.max_tokens == 0 {
+            return Err(Error::Parameter {
+                name: "max-tokens",
+                reason: "must be at least 1".into(),
+            });
+        }
+        let reason = format!(
+            "'{}' is not known; the embedded model is in-context",
+            self.model
+        );
+        Err(Error::Parameter {
+            name: "model",
+            reason,
+        })
+    }
+}
+
+/// Completes the cached prompts of each mode. `tick` is called after each prompt.
+///
+/// # Errors
+/// Prompts are missing, an artifact cannot be written, or a predictions file is in the way that this program did not write.
+pub fn complete(
+    experiment: &Experiment,
+    modes: &[Mode],
+    completion: &Completion,
+    tick: &(dyn Fn() + Sync),
+) -> Result<Report> {
+    completion.check()?;
+    let mut report = Report::default();
+    for &mode in modes {
+        let prompts = experiment.layout.prompts(mode);
+        if !prompts.exists() {
+            let stage = if mode == Mode::Prediction {
+                "rg-rg".into()
+            } else {
+                format!("prompt --mode {mode}")
+            };
+            let hint = format!("make them with `repoformer {stage}` and the same data set flags");
+            return Err(Error::Artifact {
+                path: prompts,
+                reason: "the prompts are missing".into(),
+                hint,
+            });
+        }
+        let header = read_jsonl_header(&prompts)?;
+        let mut identity = Identity::new("predictions")
+            .parameter("benchmark", &experiment.layout.benchmark)
+            .parameter("mode", mode)
+            .parameter("model", &completion.model)
+            .parameter("max-tokens", completion.max_tokens)
+            .input("prompts", header.checksum);
+        if let Some(lines) = completion.max_lines {
+            identity = identity.parameter("max-lines", lines);
+        }
+        let path = experiment.layout.predictions(mode, &completion.model);
+        refuse_foreign(&path)?;
+        report.ensure_jsonl(path, &identity, |report| {
+            let (records, text, problems) = complete_file(&prompts, completion, tick)?;
+            report.problems.extend(problems);
+            Ok((records, text))
+        })?;
+    }
+    Ok(report)
+}
+
+/// Somebody's own predictions, put into the cache by hand, must not be lost.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    if path.exists() && !header_path(path).exists() {
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason: "these predictions were not written by repoformer, and would be overwritten"
+                .into(),
+            hint: "move them away; `rg-rg` and `eval` take them with --predictions".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Completes every prompt of a JSONL file: the number of predictions, their lines, and the records that could not be used.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn complete_file(
+    prompts: &Path,
+    completion: &Completion,
+    tick: &(dyn Fn() + Sync),
+) -> Result<(usize, Vec<u8>, Vec<Error>)> {
+    completion.check()?;
+    let mut records = Vec::new();
+    let problems = jsonl::for_each(prompts, |at, object| {
+        let max_lines = match completion.max_lines {
+            Some(lines) => lines,
+            None => target_lines(&Fields::new(prompts, at.line, "", &object), &object)?,
+        };
+        Fields::new(prompts, at.line, "", &object).string("prompt")?;
+        records.push((max_lines, object));
+        Ok(())
+    })?;
+    let model = InContextModel::default();
+    let lines: Vec<Vec<u8>> = records
+        .into_par_iter()
+        .map(|(max_lines, object)| {
+            let prompt = object
+                .get("prompt")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let limits = Limits {
+                max_lines,
+                max_tokens: completion.max_tokens,
+            };
+            let generation = model.complete(prompt, &limits);
+            tick();
+            line(object, &generation)
+        })
+        .collect();
+    Ok((lines.len(), lines.concat(), problems))
+}
+
+/// Lines of the target in a prompt's record, under any name that the field's formats give it.
+fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    let target = metadata
+        .and_then(|m| m.get("ground_truth"))
+        .or_else(|| object.get("groundtruth"));
+    match target.and_then(Value::as_str) {
+        Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
+        None => Err(fields.error(
+            "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; give --max-lines",
+        )),
+    }
+}
+
+/// A prediction in RepoCoder's format. The retrieved windows stay with the prompt.
+fn line(mut object: Object, generation: &Generation) -> Vec<u8> {
+    let mut metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+    if let Value::Object(metadata) = &mut metadata {
+        metadata.remove("query_window");
+        metadata.remove("top_k_context");
+    }
+    let tokens: Vec<&str> = generation
+        .tokens
+        .iter()
+        .map(|token| token.text.as_str())
+        .collect();
+    let logprobs: Vec<f64> = generation
+        .tokens
+        .iter()
+        .map(|token| token.probability.ln())
+        .collect();
+    let finish = if generation.finish == Finish::Tokens {
+        "length"
+    } else {
+        "stop"
+    };
+    let record = json!({
+        "prompt": object.remove("prompt"),
+        "metadata": metadata,
+        "choices": [{
+            "text": generation.text,
+            "finish_reason": finish,
+            "logprobs": { "tokens": tokens, "token_logprobs": logprobs },
+        }],
+    });
+    let mut line = serde_json::to_vec(&record).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// The predictions that `rg-rg` searches with unless told otherwise: the model's for mode rg1.
+///
+/// # Errors
+/// They are missing.
+pub fn first_predictions(experiment: &Experiment, model: &str) -> Result<std::path::PathBuf> {
+    let path = experiment.layout.predictions(Mode::LeftContext, model);
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Error::Artifact {
+        path,
+        reason: "the predictions to search with are missing".into(),
+        hint: "make them with `repoformer complete --mode rg1`, or name a file with --predictions"
+            .into(),
+    })
+}
+
+/// Writes somewhere else than into the cache what a mode's artifact holds.
+///
+/// # Errors
+/// It cannot be read.
+pub fn artifact_text(path: &Path) -> Result<Vec<u8>> {
+    artifact::read_jsonl_header(path)?;
+    std::fs::read(path).map_err(|e| Error::io(path, "read this artifact", e))
+}

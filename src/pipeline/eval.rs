@@ -1,0 +1,75 @@
+//! `eval`: tasks + predictions → scores.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::metrics::Metric;
+use crate::predictions::{self, Joined};
+use crate::score::{Missing, Scores, score_tasks};
+use crate::task::TaskSet;
+
+use super::Experiment;
+
+/// What was scored, and what could not be.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The scores.
+    pub scores: Scores,
+    /// Records and tasks that were stepped over.
+    pub problems: Vec<Error>,
+    /// Samples that are empty texts; they score as such.
+    pub empty: usize,
+}
+
+/// Scores a predictions file against the experiment's tasks.
+///
+/// # Errors
+/// The file cannot be read, or a task has no prediction and `missing` says that this is an error.
+pub fn evaluate(
+    experiment: &Experiment,
+    path: &Path,
+    metrics: &[Metric],
+    missing: Missing,
+) -> Result<Evaluation> {
+    let tasks = experiment.tasks()?;
+    let joined = predictions::read(path, tasks)?;
+    let (tasks, samples) = part(experiment, tasks, &joined);
+    let lost = tasks
+        .tasks
+        .iter()
+        .zip(&samples)
+        .filter(|(_, samples)| samples.is_empty());
+    let mut problems: Vec<Error> = lost
+        .map(|(task, _)| tasks.error(task, "has no prediction"))
+        .collect();
+    if missing == Missing::Zero {
+        problems.clear();
+    }
+    let scores = score_tasks(&tasks, &samples, metrics, missing)?;
+    problems.extend(joined.problems);
+    Ok(Evaluation {
+        scores,
+        problems,
+        empty: joined.empty,
+    })
+}
+
+/// The tasks of the repositories that take part, and their samples.
+fn part(experiment: &Experiment, tasks: &TaskSet, joined: &Joined) -> (TaskSet, Vec<Vec<String>>) {
+    let taking_part =
+        |repository: &String| experiment.repositories.binary_search(repository).is_ok();
+    let (kept, samples) = tasks
+        .tasks
+        .iter()
+        .zip(&joined.predictions)
+        .filter(|(task, _)| taking_part(&task.repository))
+        .map(|(task, samples)| (task.clone(), samples.clone()))
+        .unzip();
+    (
+        TaskSet {
+            path: tasks.path.clone(),
+            tasks: kept,
+        },
+        samples,
+    )
+}

@@ -1,0 +1,273 @@
+//! The stages: each reads typed artifacts, calls a pure function of the core, and writes a typed artifact.
+//!
+//! A stage does nothing where its artifact is current, rebuilds one that is stale or damaged and says why, and
+//! names the command that makes an upstream artifact which is missing.
+
+mod complete;
+mod eval;
+mod prompt;
+mod search;
+mod vectorize;
+mod window;
+
+pub use complete::{Completion, artifact_text, complete, complete_file, first_predictions};
+pub use eval::{Evaluation, evaluate};
+pub use prompt::prompt;
+pub use search::{SearchTime, search, search_time};
+pub use vectorize::{vectorize_queries, vectorize_repositories};
+pub use window::{window_queries, window_repositories};
+
+use std::path::{Path, PathBuf};
+
+use crate::artifact::{self, Header, Identity, Layout, Payload, State};
+use crate::corpus;
+use crate::error::{Error, Result};
+use crate::prompt::Budget;
+use crate::retrieve::HoleGuard;
+use crate::task::TaskSet;
+use crate::window::WindowShape;
+
+/// What a stage works on: a data set, its parameters, and where artifacts lie.
+#[derive(Debug)]
+pub struct Experiment {
+    /// One folder a repository.
+    pub repos_dir: PathBuf,
+    /// The repositories that take part, sorted.
+    pub repositories: Vec<String>,
+    /// The benchmark's tasks, those of other repositories included; without them only the repositories are windowed and vectorized.
+    pub tasks: Option<TaskSet>,
+    /// Where artifacts lie.
+    pub layout: Layout,
+    /// How the hole is kept out of prompts.
+    pub guard: HoleGuard,
+    /// What bounds the retrieved part of a prompt.
+    pub budget: Budget,
+}
+
+/// What a stage did.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Artifacts written.
+    pub built: usize,
+    /// Artifacts found current and left alone.
+    pub current: usize,
+    /// Records in all of them.
+    pub records: u64,
+    /// Stale and damaged artifacts that were rebuilt, and why.
+    pub rebuilt: Vec<String>,
+    /// What was stepped over.
+    pub problems: Vec<Error>,
+    /// The artifacts, in the order of the work.
+    pub outputs: Vec<PathBuf>,
+}
+
+impl Report {
+    /// Adds what another did.
+    pub fn merge(&mut self, other: Self) {
+        self.built += other.built;
+        self.current += other.current;
+        self.records += other.records;
+        self.rebuilt.extend(other.rebuilt);
+        self.problems.extend(other.problems);
+        self.outputs.extend(other.outputs);
+    }
+
+    fn note(&mut self, path: &Path, state: &State) {
+        match state {
+            State::Stale(reason) => self
+                .rebuilt
+                .push(format!("{}: stale ({reason}), rebuilt", path.display())),
+            State::Damaged(reason) => self
+                .rebuilt
+                .push(format!("{}: {reason}; rebuilt", path.display())),
+            State::Missing | State::Current(_) => {}
+        }
+    }
+
+    fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
+        self.built += usize::from(built);
+        self.current += usize::from(!built);
+        self.records += header.records;
+        self.outputs.push(path);
+    }
+
+    /// Leaves a current artifact alone, and builds and writes any other.
+    fn ensure<T: Payload>(
+        &mut self,
+        path: PathBuf,
+        identity: &Identity,
+        build: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<()> {
+        let state = artifact::state(&path, identity);
+        if let State::Current(header) = state {
+            self.done(path, &header, false);
+            return Ok(());
+        }
+        self.note(&path, &state);
+        let payload = build(self)?;
+        let header = artifact::write(&path, identity, &payload)?;
+        self.done(path, &header, true);
+        Ok(())
+    }
+
+    /// The same for a JSONL artifact; `build` gives its records, one a line, and their number.
+    fn ensure_jsonl(
+        &mut self,
+        path: PathBuf,
+        identity: &Identity,
+        build: impl FnOnce(&mut Self) -> Result<(usize, Vec<u8>)>,
+    ) -> Result<()> {
+        let state = artifact::state_jsonl(&path, identity);
+        if let State::Current(header) = state {
+            self.done(path, &header, false);
+            return Ok(());
+        }
+        self.note(&path, &state);
+        let (records, text) = build(self)?;
+        let header = artifact::write_jsonl(&path, identity, records, &text)?;
+        self.done(path, &header, true);
+        Ok(())
+    }
+}
+
+/// Reads an artifact that an earlier stage makes.
+fn require<T: Payload>(path: &Path, command: &str) -> Result<(Header, T)> {
+    if !path.exists() {
+        return Err(missing::<T>(path, command));
+    }
+    artifact::read(path).map_err(|error| match error {
+        Error::Artifact { path, reason, .. } => Error::Artifact {
+            path,
+            reason,
+            hint: format!("make it again with `repoformer {command}`"),
+        },
+        other => other,
+    })
+}
+
+fn missing<T: Payload>(path: &Path, command: &str) -> Error {
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: format!("the {} are missing", T::KIND),
+        hint: format!("make them with `repoformer {command}` and the same data set flags"),
+    }
+}
+
+/// That an artifact was made from the one that is there now.
+fn check_input(
+    path: &Path,
+    header: &Header,
+    input: &str,
+    upstream: &Header,
+    command: &str,
+) -> Result<()> {
+    if header.identity.inputs.get(input) == Some(&upstream.checksum) {
+        return Ok(());
+    }
+    let reason = format!("stale: made from other {input} than are there now");
+    Err(Error::Artifact {
+        path: path.to_owned(),
+        reason,
+        hint: format!("make it again with `repoformer {command}`"),
+    })
+}
+
+impl Experiment {
+    /// Settles which repositories take part: those named, or those that the tasks name, or all folders. A named
+    /// repository without a folder takes no part and is reported, with the number of tasks that this costs.
+    ///
+    /// # Errors
+    /// The repositories folder cannot be listed, or none takes part.
+    pub fn settle_repositories(
+        repos_dir: &Path,
+        named: &[String],
+        tasks: Option<&TaskSet>,
+    ) -> Result<(Vec<String>, Vec<Error>)> {
+        let there = corpus::repository_names(repos_dir)?;
+        let wanted = match &tasks {
+            _ if !named.is_empty() => {
+                let mut names = named.to_vec();
+                names.sort_unstable();
+                names.dedup();
+                names
+            }
+            Some(tasks) => tasks.repositories(),
+            None => there.clone(),
+        };
+        let (found, lost): (Vec<_>, Vec<_>) =
+            wanted.into_iter().partition(|name| there.contains(name));
+        let mut problems = Vec::new();
+        for name in lost {
+            let of_it = tasks.as_ref().map_or(0, |set| {
+                set.tasks.iter().filter(|t| t.repository == name).count()
+            });
+            let cost = if of_it > 0 {
+                format!("; {of_it} tasks cannot be carried out")
+            } else {
+                String::new()
+            };
+            let reason = format!("there is no such repository folder{cost}");
+            problems.push(Error::Repository {
+                path: repos_dir.join(&name),
+                reason,
+            });
+        }
+        if found.is_empty() {
+            let none = Error::Repository {
+                path: repos_dir.into(),
+                reason: "holds none of the repositories".into(),
+            };
+            return Err(problems.into_iter().next().unwrap_or(none));
+        }
+        Ok((found, problems))
+    }
+
+    fn shape(&self) -> WindowShape {
+        self.layout.shape
+    }
+
+    /// The tasks, which most stages cannot do without.
+    fn tasks(&self) -> Result<&TaskSet> {
+        self.tasks.as_ref().ok_or(Error::Parameter {
+            name: "tasks",
+            reason: "this stage needs a task file".into(),
+        })
+    }
+}
+
+/// Runs a stage's work for each repository, in parallel, and merges the reports in the repositories' order.
+fn for_each_repository(
+    experiment: &Experiment,
+    work: impl Fn(&str, &mut Report) -> Result<()> + Sync,
+) -> Result<Report> {
+    use rayon::prelude::*;
+    let reports: Vec<(Report, Result<()>)> = experiment
+        .repositories
+        .par_iter()
+        .map(|repository| {
+            let mut report = Report::default();
+            let outcome = work(repository, &mut report);
+            (report, outcome)
+        })
+        .collect();
+    let mut all = Report::default();
+    let mut failed = None;
+    for (report, outcome) in reports {
+        all.merge(report);
+        if let Err(error) = outcome {
+            // One repository that cannot be read costs no other; a cache that cannot be written ends the stage.
+            match error {
+                Error::Io { .. } if failed.is_none() && !is_about_reading(&error) => {
+                    failed = Some(error)
+                }
+                Error::Artifact { .. } if failed.is_none() => failed = Some(error),
+                other => all.problems.push(other),
+            }
+        }
+    }
+    failed.map_or(Ok(all), Err)
+}
+
+fn is_about_reading(error: &Error) -> bool {
+    matches!(error, Error::Io { action, .. } if !action.contains("write"))
+}

@@ -1,0 +1,104 @@
+//! `window`: repositories → repository windows; tasks → query windows.
+
+use super::{Experiment, Report, for_each_repository, require};
+use crate::artifact::{Header, Identity, Payload};
+use crate::corpus::Repository;
+use crate::error::{Error, Result};
+use crate::predictions::Joined;
+use crate::query::{Mode, QueryWindows};
+use crate::window::RepoWindows;
+
+/// Cuts the repositories.
+///
+/// # Errors
+/// An artifact cannot be written.
+pub fn window_repositories(experiment: &Experiment) -> Result<Report> {
+    for_each_repository(experiment, |repository, report| {
+        cut_repository(experiment, repository, report)
+    })
+}
+
+/// Cuts the query windows of each mode that retrieves; rg-rg needs `predictions`.
+///
+/// # Errors
+/// Repository windows are missing, an artifact cannot be written, or rg-rg is asked for without predictions.
+pub fn window_queries(
+    experiment: &Experiment,
+    modes: &[Mode],
+    predictions: Option<&Joined>,
+) -> Result<Report> {
+    for_each_repository(experiment, |repository, report| {
+        let windows = repo_windows(experiment, repository)?;
+        modes
+            .iter()
+            .filter(|mode| mode.retrieves())
+            .try_for_each(|mode| cut_queries(experiment, *mode, &windows, predictions, report))
+    })
+}
+
+fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> Result<()> {
+    let reading = Repository::read(&experiment.repos_dir, name)?;
+    report.problems.extend(reading.skipped);
+    let repository = reading.repository;
+    if repository.files.is_empty() {
+        let path = experiment.repos_dir.join(name);
+        let reason =
+            "holds no Python file that can be read, so nothing can be retrieved from it".into();
+        report.problems.push(Error::Repository { path, reason });
+    }
+    let shape = experiment.shape();
+    let identity = Identity::new(RepoWindows::KIND)
+        .parameter("repository", name)
+        .parameter("window-size", shape.window_size)
+        .parameter("slice-size", shape.slice_size)
+        .parameter("center", shape.center)
+        .input("repository", repository.digest());
+    report.ensure(experiment.layout.repo_windows(name), &identity, |_| {
+        Ok(RepoWindows::cut(repository, shape))
+    })
+}
+
+fn cut_queries(
+    experiment: &Experiment,
+    mode: Mode,
+    (header, windows): &(Header, RepoWindows),
+    predictions: Option<&Joined>,
+    report: &mut Report,
+) -> Result<()> {
+    let (tasks, repository) = (experiment.tasks()?, windows.repository.as_str());
+    let mut identity = Identity::new(QueryWindows::KIND)
+        .parameter("repository", repository)
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .input("tasks", tasks.hole_digest(repository))
+        .input("windows", &*header.checksum);
+    let cut = match (mode, predictions) {
+        (Mode::Prediction, Some(joined)) => {
+            identity = identity.input("predictions", joined.digest(tasks, repository));
+            QueryWindows::cut_with_predictions(tasks, &joined.predictions, windows)
+        }
+        (Mode::Prediction, None) => {
+            let reason = "mode rg-rg searches with predictions: name their file".into();
+            return Err(Error::Parameter {
+                name: "predictions",
+                reason,
+            });
+        }
+        _ => QueryWindows::cut(mode, tasks, windows),
+    };
+    // Cutting is cheap, and its complaints are due whether or not the artifact is current.
+    report.problems.extend(cut.skipped);
+    report.ensure(
+        experiment.layout.query_windows(mode, repository),
+        &identity,
+        |_| Ok(cut.queries),
+    )
+}
+
+/// A repository's windows as the `window` stage left them.
+pub(super) fn repo_windows(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<(Header, RepoWindows)> {
+    require(&experiment.layout.repo_windows(repository), "window")
+}

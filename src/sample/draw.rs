@@ -1,0 +1,178 @@
+//! Which holes become tasks: a random order, and what two tasks may not have in common.
+
+use std::collections::BTreeMap;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rustc_hash::FxHashSet;
+
+use super::source::Source;
+use super::{Hole, Kind, Sampling, chunks, context};
+
+/// e⁻³, the probability of 0 in a Poisson distribution of mean 3. As a literal: `exp` may differ from platform to platform.
+const POISSON_3_ZERO: f64 = 0.049_787_068_367_863_944;
+
+/// The random numbers of one repository: what is drawn from them is written out here, so that no
+/// dependency's change can alter a benchmark.
+pub(super) struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// A stream of its own for each seed, kind and repository name.
+    pub(super) fn new(seed: u64, kind: Kind, repository: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"repoformer sample 1\0");
+        hasher.update(&seed.to_le_bytes());
+        hasher.update(kind.name().as_bytes());
+        hasher.update(b"\0");
+        hasher.update(repository.as_bytes());
+        Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
+    }
+
+    /// A number from 0 to `n` - 1, each as likely as the others; `n` at least 1.
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        let n = n as u64;
+        // Numbers below 2⁶⁴ mod n would favour the small remainders.
+        let uneven = n.wrapping_neg() % n;
+        loop {
+            let number = self.0.next_u64();
+            if number >= uneven {
+                return (number % n) as usize;
+            }
+        }
+    }
+
+    /// Poisson(3) by inversion, clipped to 1..=[`chunks::LONGEST`].
+    pub(super) fn length(&mut self) -> usize {
+        let uniform = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let (mut number, mut probability) = (0, POISSON_3_ZERO);
+        let mut cumulated = probability;
+        while cumulated <= uniform && number < chunks::LONGEST {
+            number += 1;
+            probability *= 3.0 / number as f64;
+            cumulated += probability;
+        }
+        number.max(1)
+    }
+}
+
+/// The drawing of one repository's tasks.
+pub(super) struct Draw<'a> {
+    sources: &'a [Option<Source>],
+    sampling: &'a Sampling,
+    count_tokens: &'a (dyn Fn(&str) -> usize + Sync),
+    /// (file, first line) → line behind the last, of the holes drawn so far.
+    drawn: BTreeMap<(usize, usize), usize>,
+    ground_truths: FxHashSet<&'a str>,
+}
+
+impl<'a> Draw<'a> {
+    pub(super) fn new(
+        sources: &'a [Option<Source>],
+        sampling: &'a Sampling,
+        count_tokens: &'a (dyn Fn(&str) -> usize + Sync),
+    ) -> Self {
+        Self {
+            sources,
+            sampling,
+            count_tokens,
+            drawn: BTreeMap::new(),
+            ground_truths: FxHashSet::default(),
+        }
+    }
+
+    /// Looks at the candidates in random order (Fisher and Yates) until enough of them will do.
+    pub(super) fn run(mut self, repository: &str, mut candidates: Vec<Hole>) -> Vec<Hole> {
+        let mut stream = Stream::new(self.sampling.seed, self.sampling.kind, repository);
+        let mut holes = Vec::new();
+        for at in 0..candidates.len() {
+            if holes.len() >= self.sampling.per_repository {
+                break;
+            }
+            let other = at + stream.below(candidates.len() - at);
+            candidates.swap(at, other);
+            let mut hole = candidates[at];
+            let Some(source) = &self.sources[hole.file] else {
+                continue;
+            };
+            if self.sampling.kind == Kind::Chunk {
+                hole.end = chunks::end(source, hole.start, stream.length());
+            }
+            if self.accepts(source, hole) {
+                holes.push(hole);
+            }
+        }
+        holes
+    }
+
+    fn accepts(&mut self, source: &'a Source, hole: Hole) -> bool {
+        let ground_truth = source.lines.range(hole.start, hole.end).trim();
+        if self.overlaps(hole) || self.ground_truths.contains(ground_truth) {
+            return false;
+        }
+        let enough = match self.sampling.kind {
+            Kind::Line => (self.count_tokens)(ground_truth) >= self.sampling.min_tokens,
+            Kind::Api | Kind::Function | Kind::Chunk => true,
+        };
+        let line_before = context::prompt(&source.lines, hole.start - 1, hole.start);
+        if !enough || (self.count_tokens)(line_before) > self.sampling.context_tokens {
+            return false;
+        }
+        self.drawn.insert((hole.file, hole.start), hole.end);
+        self.ground_truths.insert(ground_truth);
+        true
+    }
+
+    /// Whether a hole drawn before has a line of this one. Those are disjoint, so the last to begin before its end tells.
+    fn overlaps(&self, hole: Hole) -> bool {
+        let mut before = self.drawn.range((hole.file, 0)..(hole.file, hole.end));
+        before.next_back().is_some_and(|(_, &end)| end > hole.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stream_is_its_own() {
+        let numbers = |seed, kind, name: &str| {
+            let mut stream = Stream::new(seed, kind, name);
+            [0; 4].map(|_| stream.below(1000))
+        };
+        let first = numbers(0, Kind::Line, "r");
+        assert_eq!(first, numbers(0, Kind::Line, "r"));
+        assert_ne!(first, numbers(1, Kind::Line, "r"));
+        assert_ne!(first, numbers(0, Kind::Api, "r"));
+        assert_ne!(first, numbers(0, Kind::Line, "s"));
+    }
+
+    #[test]
+    fn numbers_are_even_and_lengths_are_poisson() {
+        let mut stream = Stream::new(0, Kind::Chunk, "r");
+        let mut counts = [0u32; 7];
+        (0..70_000).for_each(|_| counts[stream.below(7)] += 1);
+        // 10 000 of each, with a standard deviation of 93.
+        assert!(
+            counts.iter().all(|n| n.abs_diff(10_000) < 500),
+            "{counts:?}"
+        );
+
+        let mut lengths = [0u32; 11];
+        (0..100_000).for_each(|_| lengths[stream.length()] += 1);
+        // Poisson(3): P(0) + P(1) = 4e⁻³ = 0.19915, P(2) = P(3) = 4.5e⁻³ = 0.22404, P(4) = 0.16803, P(≥ 10) = 0.00110.
+        for (length, wanted) in [
+            (0, 0),
+            (1, 19_915),
+            (2, 22_404),
+            (3, 22_404),
+            (4, 16_803),
+            (10, 110),
+        ] {
+            assert!(
+                lengths[length].abs_diff(wanted) < 600,
+                "{length}: {lengths:?}"
+            );
+        }
+        assert!((50..200).contains(&lengths[10]));
+    }
+}

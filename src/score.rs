@@ -1,0 +1,407 @@
+//! Scores: every task by every metric, then means by repository and over all.
+//!
+//! A mean is over tasks, so a repository counts as much as it has tasks; RepoCoder's `compute_score.py` prints the same
+//! means by repository, rounded to four digits. Sums run in the order of the tasks, whatever the number of threads.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::metrics::Metric;
+use crate::pairs::Pair;
+use crate::task::TaskSet;
+
+/// What to do with tasks that have no prediction.
+///
+/// ```
+/// use repoformer::score::Missing;
+/// assert_eq!("skip".parse::<Missing>()?, Missing::Skip);
+/// assert_eq!(Missing::default().to_string(), "error");
+/// # Ok::<(), repoformer::error::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Missing {
+    /// Score nothing at all.
+    #[default]
+    Error,
+    /// They score 0 and count in the means.
+    Zero,
+    /// They are left out of the means.
+    Skip,
+}
+
+impl Missing {
+    const ALL: [Self; 3] = [Self::Error, Self::Zero, Self::Skip];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Zero => "zero",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Missing {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|policy| policy.name() == name);
+        found.ok_or_else(|| Error::Parameter {
+            name: "missing",
+            reason: format!("'{name}' is not one of error, zero, skip"),
+        })
+    }
+}
+
+/// A metric's values, or their means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricScore {
+    /// The metric.
+    pub metric: Metric,
+    /// In the order of [`Metric::values`], each between 0 and 1.
+    pub values: Vec<f64>,
+}
+
+impl MetricScore {
+    /// One of its values by name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        let place = self.metric.values().iter().position(|&value| value == name);
+        place.and_then(|place| self.values.get(place)).copied()
+    }
+}
+
+/// The scores of one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskScore {
+    /// 0-based place in the task file, or in the file of pairs.
+    pub row: usize,
+    /// The task's id, as its file gives it.
+    pub task_id: String,
+    /// Its repository; a pair has none.
+    pub repository: Option<String>,
+    /// One for each metric asked for, in that order.
+    pub scores: Vec<MetricScore>,
+}
+
+impl TaskScore {
+    /// `{"task_id": …, "repocoder": {"em": …, "es": …}, …}`, every value between 0 and 1.
+    pub fn to_record(&self) -> Value {
+        let mut record = Map::new();
+        record.insert("task_id".into(), self.task_id.clone().into());
+        record.extend(metrics_json(&self.scores));
+        Value::Object(record)
+    }
+}
+
+/// Means over some tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// How many tasks the means are over.
+    pub n: usize,
+    /// One for each metric; 0 where there is no task.
+    pub means: Vec<MetricScore>,
+}
+
+impl Summary {
+    /// Of the tasks, added up in their order.
+    fn of<'a>(metrics: &[Metric], tasks: impl Iterator<Item = &'a TaskScore>) -> Self {
+        let zero = |&metric: &Metric| MetricScore {
+            metric,
+            values: vec![0.0; metric.values().len()],
+        };
+        let (mut n, mut means) = (0, metrics.iter().map(zero).collect::<Vec<_>>());
+        for task in tasks {
+            n += 1;
+            for (sum, score) in means.iter_mut().zip(&task.scores) {
+                for (sum, value) in sum.values.iter_mut().zip(&score.values) {
+                    *sum += value;
+                }
+            }
+        }
+        for mean in means.iter_mut().flat_map(|score| &mut score.values) {
+            *mean /= n.max(1) as f64;
+        }
+        Self { n, means }
+    }
+
+    /// `{"n": …, "repocoder": {"em": …, "es": …}, …}`.
+    pub fn to_record(&self) -> Value {
+        let mut record = Map::new();
+        record.insert("n".into(), self.n.into());
+        record.extend(metrics_json(&self.means));
+        Value::Object(record)
+    }
+}
+
+fn metrics_json(scores: &[MetricScore]) -> impl Iterator<Item = (String, Value)> {
+    scores.iter().map(|MetricScore { metric, values }| {
+        let names = metric.values().iter().map(|&name| name.to_owned());
+        let values = names.zip(values.iter().map(|&value| value.into()));
+        (metric.name().to_owned(), Value::Object(values.collect()))
+    })
+}
+
+/// The scores of a benchmark.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scores {
+    /// The tasks that were scored, in the order of their file.
+    pub tasks: Vec<TaskScore>,
+    /// Means by repository, in the order of their names.
+    pub repositories: Vec<(String, Summary)>,
+    /// Means over all tasks.
+    pub all: Summary,
+    /// How many tasks had no prediction: 0 in the means with [`Missing::Zero`], left out with [`Missing::Skip`].
+    pub missing: usize,
+}
+
+impl Scores {
+    fn of(metrics: &[Metric], tasks: Vec<TaskScore>, missing: usize) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<&TaskScore>> = BTreeMap::new();
+        for task in &tasks {
+            if let Some(name) = &task.repository {
+                by_name.entry(name).or_default().push(task);
+            }
+        }
+        let summary = |(name, tasks): (&str, Vec<&TaskScore>)| {
+            (name.to_owned(), Summary::of(metrics, tasks.iter().copied()))
+        };
+        Self {
+            repositories: by_name.into_iter().map(summary).collect(),
+            all: Summary::of(metrics, tasks.iter()),
+            tasks,
+            missing,
+        }
+    }
+}
+
+/// Scores the samples of each task (`samples[i]` for the i-th task; none: a missing prediction).
+///
+/// ```
+/// use repoformer::metrics::Metric;
+/// use repoformer::score::{Missing, score_tasks};
+/// use repoformer::task::{Task, TaskSet};
+/// let task = |path| Task::new("id".into(), path, 0, 3, "return x", "");
+/// let tasks = TaskSet { path: "t.jsonl".into(), tasks: vec![task("a/x.py"), task("b/x.py")] };
+/// let samples = [vec!["return x".to_owned()], vec![]];
+/// let scores = score_tasks(&tasks, &samples, &[Metric::RepoCoder], Missing::Zero)?;
+/// assert_eq!(scores.all.means[0].values, [0.5, 0.5]);
+/// assert_eq!(scores.repositories[0].1.means[0].values, [1.0, 1.0]);
+/// assert_eq!(scores.missing, 1);
+/// # Ok::<(), repoformer::error::Error>(())
+/// ```
+///
+/// # Errors
+/// A task has no sample and `missing` is [`Missing::Error`], or there are not as many lists as tasks.
+pub fn score_tasks(
+    tasks: &TaskSet,
+    samples: &[Vec<String>],
+    metrics: &[Metric],
+    missing: Missing,
+) -> Result<Scores> {
+    if samples.len() != tasks.tasks.len() {
+        return Err(Error::Parameter {
+            name: "predictions",
+            reason: format!(
+                "{} lists of samples for {} tasks",
+                samples.len(),
+                tasks.tasks.len()
+            ),
+        });
+    }
+    let pairs: Vec<_> = tasks.tasks.iter().zip(samples).collect();
+    let mut without = pairs.iter().filter(|(_, samples)| samples.is_empty());
+    let first = without.next();
+    let count = usize::from(first.is_some()) + without.count();
+    if let (Missing::Error, Some((task, _))) = (missing, first) {
+        let total = tasks.tasks.len();
+        return Err(tasks.error(
+            task,
+            format!(
+                "it has no prediction ({count} of {total} tasks have none); --missing zero counts them as wrong, --missing skip leaves them out"
+            ),
+        ));
+    }
+    let scored = pairs
+        .par_iter()
+        .filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty())
+        .map(|(task, samples)| TaskScore {
+            row: task.row,
+            task_id: task.id.clone(),
+            repository: Some(task.repository.clone()),
+            scores: score_one(metrics, &task.ground_truth, samples),
+        })
+        .collect();
+    Ok(Scores::of(metrics, scored, count))
+}
+
+/// Scores pairs of target and prediction that belong to no task file.
+pub fn score_pairs(pairs: &[Pair], metrics: &[Metric]) -> Scores {
+    let scored = pairs
+        .par_iter()
+        .map(|pair| TaskScore {
+            row: pair.row,
+            task_id: pair.task_id.clone(),
+            repository: None,
+            scores: score_one(metrics, &pair.target, &pair.samples),
+        })
+        .collect();
+    Scores::of(metrics, scored, 0)
+}
+
+fn score_one(metrics: &[Metric], target: &str, samples: &[String]) -> Vec<MetricScore> {
+    let score = |&metric: &Metric| MetricScore {
+        metric,
+        values: metric.score(target, samples),
+    };
+    metrics.iter().map(score).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Task;
+
+    fn tasks() -> TaskSet {
+        let task = |row, path: &str, target: &str| Task {
+            row,
+            line: row + 1,
+            ..Task::new(format!("id{row}"), path, 0, 1, target, "")
+        };
+        TaskSet {
+            path: "t.jsonl".into(),
+            tasks: vec![
+                task(0, "b/x.py", "ab"),
+                task(1, "a/x.py", "abcd"),
+                task(2, "b/y.py", "abc"),
+            ],
+        }
+    }
+
+    fn samples(texts: [&[&str]; 3]) -> Vec<Vec<String>> {
+        let owned = |samples: &[&str]| samples.iter().map(|&s| s.to_owned()).collect();
+        texts.into_iter().map(owned).collect()
+    }
+
+    #[test]
+    fn means_are_over_tasks() {
+        let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
+        let scores = score_tasks(&tasks(), &given, &[Metric::RepoCoder], Missing::Error).unwrap();
+        let third = 1.0 - 1.0 / 3.0;
+        let rows: Vec<_> = scores
+            .tasks
+            .iter()
+            .map(|t| t.scores[0].values.clone())
+            .collect();
+        assert_eq!(rows, [[1.0, 1.0], [0.0, 0.75], [0.0, third]]);
+        let names: Vec<_> = scores
+            .repositories
+            .iter()
+            .map(|(name, s)| (&**name, s.n))
+            .collect();
+        assert_eq!(names, [("a", 1), ("b", 2)]);
+        let b = &scores.repositories[1].1.means[0];
+        assert_eq!(
+            (b.get("em"), b.get("es")),
+            (Some(0.5), Some((1.0 + third) / 2.0))
+        );
+        assert_eq!(b.get("id_em"), None);
+        assert_eq!(scores.all.n, 3);
+        assert_eq!(
+            scores.all.means[0].get("es"),
+            Some((1.0 + 0.75 + third) / 3.0)
+        );
+        assert_eq!(
+            scores.tasks[1].to_record().to_string(),
+            r#"{"task_id":"id1","repocoder":{"em":0.0,"es":0.75}}"#
+        );
+        assert_eq!(
+            scores.repositories[0].1.to_record().to_string(),
+            r#"{"n":1,"repocoder":{"em":0.0,"es":0.75}}"#
+        );
+    }
+
+    #[test]
+    fn missing_predictions() {
+        let given = samples([&["ab"], &[], &[]]);
+        let score = |missing| score_tasks(&tasks(), &given, &[Metric::RepoCoder], missing);
+        assert_eq!(
+            score(Missing::Error).unwrap_err().to_string(),
+            "t.jsonl:2: task id1: it has no prediction (2 of 3 tasks have none); --missing zero counts them as wrong, --missing skip leaves them out"
+        );
+        let zero = score(Missing::Zero).unwrap();
+        assert_eq!((zero.all.n, zero.missing, zero.tasks.len()), (3, 2, 3));
+        assert_eq!(zero.all.means[0].values, [1.0 / 3.0; 2]);
+        let skip = score(Missing::Skip).unwrap();
+        assert_eq!((skip.all.n, skip.missing, skip.tasks.len()), (1, 2, 1));
+        assert_eq!(skip.all.means[0].values, [1.0; 2]);
+        // An empty prediction is no missing one.
+        let given = samples([&["ab"], &[""], &["abc"]]);
+        let all = score_tasks(&tasks(), &given, &[Metric::RepoCoder], Missing::Error).unwrap();
+        assert_eq!((all.all.n, all.missing), (3, 0));
+        assert!(score_tasks(&tasks(), &given[1..], &[], Missing::Zero).is_err());
+    }
+
+    #[test]
+    fn no_task_left_is_no_division_by_zero() {
+        let none = score_tasks(
+            &tasks(),
+            &samples([&[]; 3]),
+            &[Metric::RepoCoder],
+            Missing::Skip,
+        );
+        let none = none.unwrap();
+        assert_eq!((none.all.n, none.missing), (0, 3));
+        assert_eq!(none.all.means[0].values, [0.0; 2]);
+        assert_eq!(none.repositories, []);
+    }
+
+    #[test]
+    fn policies_parse_and_print_alike() {
+        for policy in Missing::ALL {
+            assert_eq!(policy.to_string().parse::<Missing>().unwrap(), policy);
+        }
+        assert!("drop".parse::<Missing>().is_err());
+    }
+
+    #[test]
+    fn the_same_bits_at_every_number_of_threads() {
+        let set = TaskSet {
+            path: "t.jsonl".into(),
+            tasks: (0..500)
+                .map(|row| Task {
+                    row,
+                    ..Task::new(
+                        format!("{row}"),
+                        ["a/x.py", "b/x.py"][row % 2],
+                        0,
+                        1,
+                        &"ab".repeat(row),
+                        "",
+                    )
+                })
+                .collect(),
+        };
+        let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
+        let score = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                score_tasks(&set, &given, &[Metric::RepoCoder], Missing::Error).unwrap()
+            })
+        };
+        assert_eq!(score(1), score(3));
+    }
+}
