@@ -1,7 +1,6 @@
 //! Artifacts as the JSON records that users of this field exchange, in RepoCoder's field names.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::query::{Mode, QueryWindow};
 use crate::retrieve::{Hit, Hole, Retrieval};
@@ -206,12 +205,4 @@ pub fn retrieval<'a>(
             .map(|h| hit(windows, h, hole.as_ref(), context))
             .collect(),
     }
-}
-
-/// A JSON value of any of these records.
-///
-/// # Panics
-/// Never: the records hold nothing that JSON lacks.
-pub fn to_value(record: &impl Serialize) -> Value {
-    serde_json::to_value(record).unwrap_or(Value::Null)
 }

@@ -176,7 +176,7 @@ mod tests {
             let files = texts.iter().enumerate().map(file).collect();
             let shape = WindowShape { window_size: w, ..WindowShape::default() };
             let windows = RepoWindows::cut(Repository { name: "r".into(), files }, shape);
-            let p50k = P50k::default();
+            let p50k = P50k::new();
             let sets = TokenSets::of_windows(&windows, &p50k);
             prop_assert_eq!(sets.len(), windows.len());
             for window in 0..windows.len() {

@@ -4,6 +4,8 @@
 //! it: digests of every window, token set, query and prompt, and the top 20 with their scores. The ignored test reads the same
 //! for real repositories: `REPOFORMER_FIXTURES` names the folder of expectations, `REPOFORMER_CORPORA` the repositories.
 
+#![allow(clippy::unwrap_used)] // a test that cannot read its fixture fails where it stands
+
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -46,7 +48,7 @@ impl Fixture {
     fn read(folder: &Path, repos: &Path, name: &str) -> Self {
         let reading = Repository::read(repos, name).unwrap();
         let windows = RepoWindows::cut(reading.repository, WindowShape::default());
-        let vectors = TokenSets::of_windows(&windows, &P50k::default());
+        let vectors = TokenSets::of_windows(&windows, &P50k::new());
         let tasks = TaskSet::read(&folder.join(format!("{name}.tasks.jsonl.gz"))).unwrap();
         assert!(tasks.problems.is_empty(), "{:?}", tasks.problems);
         Self {
@@ -80,7 +82,7 @@ impl Fixture {
             wanted["digest_contexts"].as_str().unwrap()
         );
         let texts = (0..self.windows.len()).map(|w| {
-            let ids: Vec<String> = P50k::default()
+            let ids: Vec<String> = P50k::new()
                 .encode(self.windows.text(w))
                 .iter()
                 .map(u16::to_string)
@@ -105,7 +107,7 @@ impl Fixture {
     }
 
     fn search(&self, queries: &QueryWindows) -> (TokenSets, Retrieval) {
-        let vectors = TokenSets::of_queries(queries, &P50k::default());
+        let vectors = TokenSets::of_queries(queries, &P50k::new());
         let parameters = (20, HoleGuard::Reference);
         let (retrieval, _) = Retrieval::search(
             &self.windows,
@@ -177,7 +179,7 @@ impl Fixture {
             );
         }
         assert_eq!(top.len(), wanted["top20"].as_array().unwrap().len(), "{at}");
-        let p50k = P50k::default();
+        let p50k = P50k::new();
         let builder = Builder::new(
             &self.windows,
             &p50k,

@@ -65,7 +65,7 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
 /// Writes a JSONL artifact and, beside it, its header.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_jsonl(
     path: &Path,
     identity: &Identity,

@@ -1,14 +1,13 @@
 //! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks).
 
 use rayon::prelude::*;
-use serde_json::Value;
 
 use super::vectorize::query_windows;
 use super::window::repo_windows;
 use super::{Experiment, Report, check_input, require};
 use crate::artifact::{Header, Identity};
 use crate::error::Result;
-use crate::prompt::{Builder, Prompt};
+use crate::prompt::Builder;
 use crate::query::{Mode, QueryWindows, hole_lines};
 use crate::retrieve::Retrieval;
 use crate::task::Task;
@@ -122,19 +121,15 @@ impl Sources {
                             Some((
                                 found.row,
                                 found.sample,
-                                line(&builder.record(task, Some(query), &prompt)),
+                                builder.line(task, Some(query), &prompt),
                             ))
                         },
                     );
                     records.par_extend(built);
                 }
                 None => records.par_extend(tasks_of(&tasks.tasks, part).map(|task| {
-                    let prompt: Prompt = builder.build(task, None);
-                    (
-                        task.row as u32,
-                        0,
-                        line(&builder.record(task, None, &prompt)),
-                    )
+                    let prompt = builder.build(task, None);
+                    (task.row as u32, 0, builder.line(task, None, &prompt))
                 })),
             }
         }
@@ -180,10 +175,4 @@ fn report_lost(
         }
     }
     Ok(())
-}
-
-fn line(record: &Value) -> Vec<u8> {
-    let mut line = serde_json::to_vec(record).unwrap_or_default();
-    line.push(b'\n');
-    line
 }

@@ -7,10 +7,11 @@ mod block;
 
 pub use block::{Block, BlockCounts};
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
+use crate::jsonl::Object;
 use crate::query::{Mode, QueryWindow};
-use crate::records;
+use crate::records::{self, HitRecord, QueryRecord};
 use crate::retrieve::{Found, Hit, Hole, HoleGuard};
 use crate::task::Task;
 use crate::tokenize::P50k;
@@ -125,45 +126,101 @@ impl<'a> Builder<'a> {
         (blocks, chosen)
     }
 
-    /// The JSON record of a prompt: the task's, what was searched with and what was chosen, in RepoCoder's fields;
-    /// ours are `mode`, `row`, `sample` and `prompt_tokens`.
-    pub fn record(&self, task: &Task, query: Option<&QueryWindow>, prompt: &Prompt) -> Value {
-        let mut metadata = task.metadata.clone();
+    /// The JSON line of a prompt: the task's record, what was searched with and what was chosen, in RepoCoder's
+    /// fields; ours are `sample`, `row`, `mode` and `prompt_tokens`.
+    pub fn line(&self, task: &Task, query: Option<&QueryWindow>, prompt: &Prompt) -> Vec<u8> {
         let shape = self.windows.shape;
-        if let Some(query) = query {
-            let hole = Hole::of(task, self.windows, self.guard);
-            let sizes = (shape.window_size, shape.slice_size);
-            let window = records::query(
+        let hole = Hole::of(task, self.windows, self.guard);
+        let retrieved = query.map(|query| Retrieved {
+            query_window: records::query(
                 query,
                 self.mode,
-                sizes,
+                (shape.window_size, shape.slice_size),
                 &self.windows.repository,
                 Some(task),
                 true,
-            );
-            let contexts: Vec<Value> = prompt
+            ),
+            top_k_context: prompt
                 .chosen
                 .iter()
-                .map(|hit| records::to_value(&records::hit(self.windows, hit, Some(&hole), true)))
-                .collect();
-            metadata.insert("query_window".into(), records::to_value(&window));
-            let any = !contexts.is_empty();
-            metadata.insert("top_k_context".into(), contexts.into());
-            metadata.insert("window_size".into(), shape.window_size.into());
-            metadata.insert(
-                "slice_size".into(),
-                if any {
-                    shape.slice_size.into()
-                } else {
-                    Value::Null
-                },
-            );
-            metadata.insert("sample".into(), query.sample.into());
+                .map(|hit| records::hit(self.windows, hit, Some(&hole), true))
+                .collect(),
+            window_size: shape.window_size,
+            slice_size: (!prompt.chosen.is_empty()).then_some(shape.slice_size),
+            sample: query.sample,
+        });
+        let metadata = Metadata {
+            task: TaskFields(&task.metadata),
+            retrieved,
+            row: task.row,
+            mode: self.mode.name(),
+            prompt_tokens: prompt.tokens,
+        };
+        let mut line = Vec::with_capacity(2 * prompt.text.len());
+        // Writing to memory fails for no record of ours: all keys are texts.
+        if serde_json::to_writer(
+            &mut line,
+            &Record {
+                prompt: &prompt.text,
+                metadata,
+            },
+        )
+        .is_ok()
+        {
+            line.push(b'\n');
         }
-        metadata.insert("row".into(), task.row.into());
-        metadata.insert("mode".into(), self.mode.name().into());
-        metadata.insert("prompt_tokens".into(), prompt.tokens.into());
-        json!({ "prompt": prompt.text, "metadata": metadata })
+        line
+    }
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    prompt: &'a str,
+    metadata: Metadata<'a>,
+}
+
+/// The task's metadata, then what is new.
+#[derive(Serialize)]
+struct Metadata<'a> {
+    #[serde(flatten)]
+    task: TaskFields<'a>,
+    #[serde(flatten)]
+    retrieved: Option<Retrieved<'a>>,
+    row: usize,
+    mode: &'static str,
+    prompt_tokens: usize,
+}
+
+#[derive(Serialize)]
+struct Retrieved<'a> {
+    query_window: QueryRecord<'a>,
+    top_k_context: Vec<HitRecord<'a>>,
+    window_size: usize,
+    slice_size: Option<usize>,
+    sample: u32,
+}
+
+/// A task's metadata without the fields that a prompt writes itself: the task may have been a prompt once.
+struct TaskFields<'a>(&'a Object);
+
+const WRITTEN_ANEW: [&str; 8] = [
+    "query_window",
+    "top_k_context",
+    "window_size",
+    "slice_size",
+    "sample",
+    "row",
+    "mode",
+    "prompt_tokens",
+];
+
+impl Serialize for TaskFields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            self.0
+                .iter()
+                .filter(|(name, _)| !WRITTEN_ANEW.contains(&name.as_str())),
+        )
     }
 }
 

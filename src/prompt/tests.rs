@@ -31,7 +31,7 @@ fn numbered(name: &str, count: usize) -> String {
 
 #[test]
 fn the_head_is_twenty_tokens() {
-    assert_eq!(P50k::default().count(&block::head()), HEAD_TOKENS);
+    assert_eq!(P50k::new().count(&block::head()), HEAD_TOKENS);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn layout_of_an_extended_and_a_plain_block() {
         },
     );
     let task = Task::new("r/0".into(), "r/pkg/b.py", 0, 1, "", "own\n");
-    let p50k = P50k::default();
+    let p50k = P50k::new();
     let hit = |window| Hit {
         window,
         overlap: 1,
@@ -83,7 +83,7 @@ fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
         WindowShape::default(),
     );
     let task = Task::new("r/0".into(), "r/b.py", 3, 3, "", "own\n");
-    let p50k = P50k::default();
+    let p50k = P50k::new();
     let hits = (0..windows.len() as u32)
         .map(|window| Hit {
             window,
@@ -156,7 +156,7 @@ fn prompts(
     guard: HoleGuard,
     budget: Budget,
 ) -> Vec<(Prompt, Found)> {
-    let p50k = P50k::default();
+    let p50k = P50k::new();
     let queries = match mode {
         Mode::Prediction => {
             let predictions: Vec<_> = tasks
@@ -233,7 +233,7 @@ proptest! {
         let names = ["a.py", "b/c d.py", "é.py"];
         let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
         let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
-        let p50k = P50k::default();
+        let p50k = P50k::new();
         let counts = BlockCounts::new(&windows, &p50k);
         let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
         let hole = Hole::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);

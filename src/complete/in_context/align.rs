@@ -2,23 +2,24 @@
 //!
 //! A local alignment of lines (Smith & Waterman 1981) that ends at the hole on one side: lines
 //! inserted or left out on either side cost, agreeing lines gain by how much they agree and how
-//! much they say, and what lies further back counts less.
+//! much they say, and what lies further back counts less. This is longest-suffix matching made
+//! tolerant: a renamed variable or an extra line weakens a match and does not end it.
 
 use super::corpus::Corpus;
 use super::lexer::{Core, Piece};
-use super::parameters::Parameters;
+use super::parameters::{AlignmentParameters, Parameters};
 
 #[derive(Debug)]
 pub(super) struct Alignment {
-    /// For each core how much its agreement says.
+    /// For each core how much its agreement says, in nats.
     information: Vec<f64>,
     /// For each line the sum over its tokens.
     line_information: Vec<f64>,
-    /// For each line the score of the alignment that ends with it and with the last history line.
+    /// For each line the score of the alignment that ends with it and with the last line.
     pub scores: Vec<f64>,
-    /// For each line its similarity to the last history line.
+    /// For each line its similarity to the last line, between 0 and 1.
     pub similarities: Vec<f64>,
-    /// For each line its similarity to the history line before the last.
+    /// For each line its similarity to the last line but one.
     pub older_similarities: Vec<f64>,
 }
 
@@ -28,83 +29,85 @@ impl Alignment {
         let information: Vec<f64> = (corpus.places.iter())
             .map(|places| (1.0 + total / places.len().max(1) as f64).ln())
             .collect();
+        let lines = corpus.lines.len();
         let sum = |line| weigh(&information, corpus.line_pieces(line));
-        let line_information = (0..corpus.lines.len()).map(sum).collect();
         let mut alignment = Self {
+            line_information: (0..lines).map(sum).collect(),
             information,
-            line_information,
-            scores: vec![0.0; corpus.lines.len()],
-            similarities: vec![0.0; corpus.lines.len()],
-            older_similarities: vec![0.0; corpus.lines.len()],
+            scores: vec![0.0; lines],
+            similarities: vec![0.0; lines],
+            older_similarities: vec![0.0; lines],
         };
-        let own = corpus
-            .lines
-            .partition_point(|line| line.source < corpus.blocks);
-        let first = own.max(corpus.lines.len().saturating_sub(parameters.history_lines));
-        for line in first..corpus.lines.len() {
-            alignment.advance(corpus, parameters, corpus.line_pieces(line), line);
+        let first = corpus
+            .own_lines()
+            .max(lines.saturating_sub(parameters.history_lines));
+        for line in first..lines {
+            alignment.advance(
+                corpus,
+                &parameters.alignment,
+                corpus.line_pieces(line),
+                line,
+            );
         }
         alignment
     }
 
-    /// Goes on by one history line; `limit` is the first line it must not be aligned to.
+    /// Goes on by one line before the hole; lines from `limit` on are not aligned to it, so that
+    /// a line of the prompt is never aligned to itself.
     pub(super) fn advance(
         &mut self,
         corpus: &Corpus,
-        p: &Parameters,
-        history: &[Piece],
+        p: &AlignmentParameters,
+        last: &[Piece],
         limit: usize,
     ) {
-        let similarities = self.compare(corpus, history);
+        let similarities = self.compare(corpus, last);
         self.older_similarities = std::mem::replace(&mut self.similarities, similarities);
-        let mut scores = vec![0.0; self.scores.len()];
+        let mut scores = vec![0.0_f64; self.scores.len()];
         for line in 0..limit.min(scores.len()) {
             let before = corpus.previous(line);
-            let diagonal = before.map_or(0.0, |before| self.scores[before]);
-            let left = before.map_or(0.0, |before| scores[before]);
-            let gain = self.gain(p, line);
-            let best = (p.align_decay * diagonal + gain)
-                .max(self.scores[line] * p.align_decay - p.gap_history)
-                .max(left - p.gap_line);
-            scores[line] = best.max(0.0);
+            let both = before.map_or(0.0, |before| self.scores[before]);
+            let skipped = before.map_or(0.0, |before| scores[before]) - p.skipped;
+            let inserted = p.decay * self.scores[line] - p.inserted;
+            let paired = p.decay * both + self.gain(p, line);
+            scores[line] = paired.max(inserted).max(skipped).max(0.0);
         }
         self.scores = scores;
     }
 
-    fn gain(&self, p: &Parameters, line: usize) -> f64 {
+    fn gain(&self, p: &AlignmentParameters, line: usize) -> f64 {
         let similarity = self.similarities[line];
-        let information = (self.line_information[line] / p.info_scale).min(1.0);
-        similarity.powf(p.sim_power) * information - p.theta * (1.0 - similarity)
+        let information = (self.line_information[line] / p.full_information).min(1.0);
+        similarity.powf(p.power) * information - p.mismatch * (1.0 - similarity)
     }
 
-    /// Weighted Dice coefficients of the distinct tokens of a line with all lines.
-    fn compare(&self, corpus: &Corpus, history: &[Piece]) -> Vec<f64> {
+    /// Dice coefficients of the token multisets of one line and of each line, weighted by
+    /// information.
+    fn compare(&self, corpus: &Corpus, one: &[Piece]) -> Vec<f64> {
         let mut common = vec![0.0; corpus.lines.len()];
-        let mut cores: Vec<Core> = history.iter().map(|piece| piece.core()).collect();
+        let mut cores: Vec<Core> = one.iter().map(|piece| piece.core()).collect();
         cores.sort_unstable();
         for run in cores.chunk_by(|a, b| a == b) {
             self.count(corpus, run[0], run.len(), &mut common);
         }
-        let own = weigh(&self.information, history);
-        for (common, line) in common.iter_mut().zip(&self.line_information) {
-            *common = if *common > 0.0 {
-                2.0 * *common / (own + line)
-            } else {
-                0.0
-            };
+        let own = weigh(&self.information, one);
+        for (common, other) in common.iter_mut().zip(&self.line_information) {
+            if *common > 0.0 {
+                *common = (2.0 * *common / (own + other)).min(1.0);
+            }
         }
         common
     }
 
-    /// Adds what a core that stands `times` times in the history line has in common with each line.
+    /// Adds what a core that stands `times` times in a line has in common with each line.
     fn count(&self, corpus: &Corpus, core: Core, times: usize, common: &mut [f64]) {
-        let (mut last, mut seen) = (u32::MAX, 0);
+        let (mut last, mut seen) = (usize::MAX, 0);
         for &place in &corpus.places[core as usize] {
-            let line = corpus.line_of[place as usize];
+            let line = corpus.line_of[place as usize] as usize;
             seen = if line == last { seen + 1 } else { 1 };
             last = line;
             if seen <= times {
-                common[line as usize] += self.information[core as usize];
+                common[line] += self.information[core as usize];
             }
         }
     }
@@ -115,4 +118,42 @@ fn weigh(information: &[f64], pieces: &[Piece]) -> f64 {
         .iter()
         .map(|piece| information[piece.core() as usize])
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn align(prompt: &str) -> Alignment {
+        let parameters = Parameters::default();
+        Alignment::new(&Corpus::read(prompt, &parameters), &parameters)
+    }
+
+    #[test]
+    fn similarity_is_one_for_equal_lines_and_zero_for_strange_ones() {
+        let alignment = align("a b\nc d\na c\na b\n");
+        assert_eq!(alignment.similarities[0], 1.0);
+        assert_eq!(alignment.similarities[1], 0.0);
+        // `a` stands three times, `b` and `c` twice, among eight tokens.
+        let (a, b) = ((1.0_f64 + 8.0 / 3.0).ln(), (1.0_f64 + 8.0 / 2.0).ln());
+        let half = 2.0 * a / (a + b + a + b);
+        assert!((alignment.similarities[2] - half).abs() < 1e-12);
+    }
+
+    #[test]
+    fn longer_agreement_scores_higher_and_nothing_aligns_to_itself() {
+        let alignment = align("x y\np q\n\nr s\np q\n\nx y\np q\n");
+        assert!(alignment.scores[1] > alignment.scores[3]);
+        assert!(alignment.scores[3] > 0.0);
+        // The last line agrees with itself, which says nothing.
+        assert_eq!(alignment.scores[5], 0.0);
+    }
+
+    #[test]
+    fn a_skipped_line_weakens_an_alignment_and_does_not_end_it() {
+        let whole = align("f(a)\ng(b)\n\nother\n\nf(a)\ng(b)\n").scores[1];
+        let broken = align("f(a)\nz\ng(b)\n\nother\n\nf(a)\ng(b)\n").scores[2];
+        let single = align("z\ng(b)\n\nother\n\nf(a)\ng(b)\n").scores[1];
+        assert!(whole > broken && broken > single);
+    }
 }

@@ -1,80 +1,103 @@
-//! Which line to write: a beam search for likely lines, and among them and the templates the one
-//! that is most similar to what may come, by expectation (minimum Bayes risk).
+//! Which line to write.
+//!
+//! The candidates are the drafts a beam search finds and the likeliest lines of the prompt as they
+//! would stand here. Among them the one is taken that is, by expectation over all of them, most
+//! similar to what may come (minimum Bayes risk, with edit similarity as the gain). A line that is
+//! somewhat like many likely ones so goes before one that is a little likelier and like no other.
 
 use super::lexer::Piece;
-use super::parameters::Parameters;
-use super::predict::{Draft, Predictor};
-use super::similarity::Pattern;
+use super::parameters::SearchParameters;
+use crate::metrics::levenshtein;
 
+use super::predict::{Draft, Predictor};
+
+#[derive(Debug)]
 struct Candidate {
     pieces: Vec<Piece>,
     mass: f64,
 }
 
-/// The tokens of the next line, without the newline; none if nothing can be said.
-pub(super) fn line(predictor: &mut Predictor<'_>, p: &Parameters) -> Option<Vec<Piece>> {
-    let mut candidates = beam(predictor, p);
-    normalize(&mut candidates, 1.0 / p.temperature, 1.0 - p.pool_copy);
+/// Characters of a line that are compared.
+const COMPARED: usize = 256;
+
+/// Keeps the power finite.
+const LEAST_TEMPERATURE: f64 = 1e-3;
+
+/// The tokens of the next line, without the newline; none if there is nothing to go by.
+pub(super) fn line(
+    predictor: &mut Predictor<'_>,
+    p: &SearchParameters,
+    max_tokens: usize,
+) -> Option<Vec<Piece>> {
+    let mut candidates = beam(predictor, p, max_tokens);
+    normalize(&mut candidates, p.temperature, 1.0 - p.lines_share);
     let mut copies = copies(predictor, p);
-    normalize(&mut copies, 1.0 / p.temperature, p.pool_copy);
+    normalize(&mut copies, p.temperature, p.lines_share);
     candidates.append(&mut copies);
     merge(&mut candidates);
-    likeliest(predictor, p, candidates)
+    best(predictor, p, candidates)
 }
 
-fn beam(predictor: &mut Predictor<'_>, p: &Parameters) -> Vec<Candidate> {
-    let mut open = vec![(0.0_f64, Draft::new(predictor.templates))];
-    let mut done: Vec<Candidate> = Vec::new();
-    for _ in 0..p.max_line_tokens {
-        let mut next: Vec<(f64, usize, Piece)> = Vec::new();
-        for (number, (score, draft)) in open.iter().enumerate() {
-            let offers = predictor.next(draft);
-            next.extend(
-                offers
-                    .iter()
-                    .take(p.branch)
-                    .map(|(piece, probability)| (score + probability.ln(), number, *piece)),
-            );
-        }
-        next.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        next.truncate(p.beam);
-        let mut grown = Vec::new();
-        for (score, number, piece) in next {
+/// The finished drafts of a beam search.
+fn beam(predictor: &mut Predictor<'_>, p: &SearchParameters, max_tokens: usize) -> Vec<Candidate> {
+    let mut open = vec![(0.0_f64, predictor.draft())];
+    let mut done = Vec::new();
+    for _ in 0..=max_tokens {
+        let mut grown: Vec<(f64, Draft)> = Vec::new();
+        for (score, number, piece) in continuations(predictor, p, &open) {
+            let draft = &open[number].1;
             if piece == Piece::NEWLINE {
                 done.push(Candidate {
-                    pieces: open[number].1.pieces.clone(),
+                    pieces: draft.pieces.clone(),
                     mass: score.exp(),
                 });
             } else {
-                grown.push((score, predictor.extend(&open[number].1, piece)));
+                grown.push((score, predictor.extend(draft, piece)));
             }
         }
         open = grown;
-        if open.is_empty() || done.len() >= p.beam * 2 {
+        if open.is_empty() || done.len() >= 2 * p.beam {
             break;
         }
     }
     done
 }
 
+/// The best ways to go on with any of the drafts: score, number of the draft, token.
+fn continuations(
+    predictor: &mut Predictor<'_>,
+    p: &SearchParameters,
+    open: &[(f64, Draft)],
+) -> Vec<(f64, usize, Piece)> {
+    let mut all: Vec<(f64, usize, Piece)> = Vec::new();
+    for (number, (score, draft)) in open.iter().enumerate() {
+        let tokens = predictor.next(draft);
+        let scored = tokens.iter().take(p.branch);
+        all.extend(scored.map(|(piece, share)| (score + share.ln(), number, *piece)));
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    all.truncate(p.beam);
+    all
+}
+
 /// The best templates as they would stand here.
-fn copies(predictor: &Predictor<'_>, p: &Parameters) -> Vec<Candidate> {
-    let mut order: Vec<usize> = (0..predictor.templates.len()).collect();
+fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
+    let templates = predictor.templates;
+    let mut order: Vec<usize> = (0..templates.len()).collect();
     order.sort_by(|a, b| {
-        predictor.templates[*b]
+        templates[*b]
             .weight
-            .total_cmp(&predictor.templates[*a].weight)
+            .total_cmp(&templates[*a].weight)
             .then(b.cmp(a))
     });
-    order.truncate(p.pool_lines);
+    order.truncate(p.lines);
     let copy = |number: usize| {
-        let template = &predictor.templates[number];
+        let template = &templates[number];
         let rename = |piece: &Piece| {
-            let found = template
+            template
                 .renaming
-                .iter()
-                .find(|(from, _)| *from == piece.core());
-            found.map_or(*piece, |(_, to)| piece.with_core(*to))
+                .get(piece.core())
+                .map_or(*piece, |core| piece.with_core(core))
         };
         let pieces = predictor
             .corpus
@@ -90,62 +113,95 @@ fn copies(predictor: &Predictor<'_>, p: &Parameters) -> Vec<Candidate> {
     order.into_iter().map(copy).collect()
 }
 
-fn normalize(candidates: &mut [Candidate], power: f64, share: f64) {
+/// Scales the masses to sum to `share`.
+fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
     for candidate in candidates.iter_mut() {
-        candidate.mass = candidate.mass.powf(power);
+        candidate.mass = candidate
+            .mass
+            .powf(1.0 / temperature.max(LEAST_TEMPERATURE));
     }
     let sum: f64 = candidates.iter().map(|candidate| candidate.mass).sum();
     for candidate in candidates {
-        candidate.mass *= share / sum;
+        candidate.mass = if sum > 0.0 {
+            candidate.mass * share / sum
+        } else {
+            0.0
+        };
     }
 }
 
+/// Makes one of equal candidates.
 fn merge(candidates: &mut Vec<Candidate>) {
     candidates.sort_by(|a, b| a.pieces.cmp(&b.pieces));
-    candidates.dedup_by(|b, a| {
-        let same = a.pieces == b.pieces;
-        if same {
-            a.mass += b.mass;
-        }
+    candidates.dedup_by(|later, first| {
+        let same = later.pieces == first.pieces;
+        first.mass += if same { later.mass } else { 0.0 };
         same
     });
 }
 
-fn likeliest(
+/// The candidate with the highest expected similarity.
+fn best(
     predictor: &Predictor<'_>,
-    p: &Parameters,
+    p: &SearchParameters,
     candidates: Vec<Candidate>,
 ) -> Option<Vec<Piece>> {
-    let texts: Vec<Vec<char>> = (candidates.iter())
-        .map(|candidate| {
-            let vocabulary = &predictor.corpus.vocabulary;
-            let tokens = candidate
-                .pieces
-                .iter()
-                .map(|piece| vocabulary.write(*piece));
-            tokens
-                .collect::<String>()
-                .trim()
-                .chars()
-                .take(256)
-                .collect()
-        })
-        .collect();
-    let mut values: Vec<f64> = candidates
+    let vocabulary = &predictor.corpus.vocabulary;
+    let text = |candidate: &Candidate| {
+        let line: String = candidate
+            .pieces
+            .iter()
+            .map(|piece| vocabulary.write(*piece))
+            .collect();
+        line.chars().take(COMPARED).collect()
+    };
+    let texts: Vec<String> = candidates.iter().map(text).collect();
+    let mut gains: Vec<f64> = candidates
         .iter()
-        .map(|c| c.mass * (1.0 + p.mode_bonus))
+        .map(|c| c.mass * (1.0 + p.exact_bonus))
         .collect();
     for (a, text) in texts.iter().enumerate() {
-        let pattern = Pattern::new(text);
         for b in 0..a {
-            let similarity = pattern.similarity(&texts[b]);
-            values[a] += candidates[b].mass * similarity;
-            values[b] += candidates[a].mass * similarity;
+            let similarity = levenshtein::similarity(text, &texts[b]);
+            gains[a] += candidates[b].mass * similarity;
+            gains[b] += candidates[a].mass * similarity;
         }
     }
-    let best = (0..values.len()).max_by(|a, b| values[*a].total_cmp(&values[*b]).then(b.cmp(a)))?;
+    let best = (0..gains.len()).max_by(|a, b| gains[*a].total_cmp(&gains[*b]).then(b.cmp(a)))?;
     candidates
         .into_iter()
         .nth(best)
         .map(|candidate| candidate.pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::complete::in_context::lexer::Gap;
+
+    fn candidate(core: u32, mass: f64) -> Candidate {
+        Candidate {
+            pieces: vec![Piece::new(core, Gap::None)],
+            mass,
+        }
+    }
+
+    #[test]
+    fn masses_are_scaled_and_equal_candidates_merged() {
+        let mut candidates = vec![candidate(2, 1.0), candidate(1, 2.0), candidate(2, 1.0)];
+        normalize(&mut candidates, 1.0, 0.5);
+        merge(&mut candidates);
+        let masses: Vec<_> = candidates
+            .iter()
+            .map(|c| (c.pieces[0].core(), c.mass))
+            .collect();
+        assert_eq!(masses, [(1, 0.25), (2, 0.25)]);
+    }
+
+    #[test]
+    fn a_temperature_above_one_flattens() {
+        let mut candidates = vec![candidate(1, 0.64), candidate(2, 0.04)];
+        normalize(&mut candidates, 2.0, 1.0);
+        assert!((candidates[0].mass - 0.8).abs() < 1e-12);
+    }
 }

@@ -1,6 +1,6 @@
 //! The prompt as indexed lines of tokens: all that the model knows.
 
-use super::layout;
+use super::layout::{self, SourceLine};
 use super::lexer::{Core, Piece, Vocabulary};
 use super::parameters::Parameters;
 use super::state::{Marks, State};
@@ -11,33 +11,38 @@ pub(super) struct Line {
     /// Range in [`Corpus::pieces`].
     pub start: usize,
     pub end: usize,
-    /// Columns of indentation.
+    /// Characters of indentation.
     pub indent: usize,
     /// Block number; the file at hand has [`Corpus::blocks`].
     pub source: usize,
-    /// Whether a blank line or a source's start stands before it.
+    /// Whether a blank line or the source's start stands before it.
     pub after_blank: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Corpus {
     pub vocabulary: Vocabulary,
+    pub marks: Marks,
     pub lines: Vec<Line>,
+    /// For each line what it stands in.
+    pub states: Vec<State>,
+    /// What the line after the last stands in.
+    pub end_state: State,
+    /// Whether the prompt ends in a blank line, or is one.
+    pub blank_end: bool,
     /// Tokens of all lines, one line after the other.
     pub pieces: Vec<Piece>,
     /// For each token the line it stands in.
     pub line_of: Vec<u32>,
     /// For each core the places it stands at, ascending.
     pub places: Vec<Vec<u32>>,
-    /// For each line the state before it, and the state at the end.
-    pub states: Vec<State>,
-    pub end_state: State,
-    pub marks: Marks,
     pub blocks: usize,
-    /// Whether the prompt ends in a blank line.
-    pub blank_end: bool,
+    /// Whether the last line is indented by tabs.
     pub tabs: bool,
 }
+
+/// Indentation beyond this says nothing more.
+pub(super) const MAX_INDENT: usize = 200;
 
 impl Corpus {
     pub(super) fn read(prompt: &str, parameters: &Parameters) -> Self {
@@ -47,50 +52,50 @@ impl Corpus {
         let mut corpus = Self {
             vocabulary,
             marks,
+            lines: Vec::new(),
             states: Vec::new(),
             end_state: State::default(),
-            lines: Vec::new(),
+            blank_end: false,
             pieces: Vec::new(),
             line_of: Vec::new(),
             places: Vec::new(),
             blocks,
-            blank_end: false,
             tabs: false,
         };
-        let mut source = usize::MAX;
-        let mut blank = true;
-        // What follows the last newline is the empty beginning of the line to be written.
-        let count =
-            lines.len() - usize::from(lines.last().is_some_and(|line| line.text.is_empty()));
-        for line in &lines[..count] {
-            blank |= line.source != source;
-            source = line.source;
-            blank = !corpus.push(line, blank, parameters);
-        }
-        corpus.blank_end = blank;
+        corpus.fill(&lines, parameters.max_line_tokens);
         corpus.index();
         corpus.trace();
         corpus
     }
 
-    /// Takes a line in; false if it is blank.
-    fn push(&mut self, line: &layout::SourceLine<'_>, after_blank: bool, p: &Parameters) -> bool {
+    fn fill(&mut self, lines: &[SourceLine<'_>], max_tokens: usize) {
+        let mut source = usize::MAX;
+        let mut blank = true;
+        for line in lines {
+            blank |= line.source != source;
+            source = line.source;
+            blank = !self.push(line, blank, max_tokens);
+        }
+        self.blank_end = blank;
+    }
+
+    /// Takes a line in; false if there is nothing in it.
+    fn push(&mut self, line: &SourceLine<'_>, after_blank: bool, max_tokens: usize) -> bool {
         let code = line.text.trim_start();
-        if code.is_empty() {
+        let pieces = self.vocabulary.tokenize(code, max_tokens);
+        if pieces.is_empty() {
             return false;
         }
+        let margin = &line.text[..line.text.len() - code.len()];
         let start = self.pieces.len();
-        let indent = line.text.len() - code.len();
-        self.tabs = line.text.starts_with('\t');
-        let pieces = self.vocabulary.tokenize(code, p.max_line_tokens);
+        self.tabs = margin.starts_with('\t');
         self.line_of
             .extend(std::iter::repeat_n(self.lines.len() as u32, pieces.len()));
         self.pieces.extend(pieces);
-        let end = self.pieces.len();
         self.lines.push(Line {
             start,
-            end,
-            indent,
+            end: self.pieces.len(),
+            indent: margin.chars().count().min(MAX_INDENT),
             source: line.source,
             after_blank,
         });
@@ -104,28 +109,37 @@ impl Corpus {
         }
     }
 
+    /// Finds what each line stands in.
     fn trace(&mut self) {
-        let mut states = Vec::with_capacity(self.lines.len());
         let mut state = State::default();
-        for line in 0..self.lines.len() {
-            let source = self.lines[line].source;
-            if self.previous(line).is_none() {
-                let all = (line..self.lines.len()).take_while(|l| self.lines[*l].source == source);
-                state = self.marks.begin(all.map(|l| self.line_pieces(l)));
+        let mut states = Vec::with_capacity(self.lines.len());
+        for (index, line) in self.lines.iter().enumerate() {
+            if self.previous(index).is_none() {
+                let rest = (index..self.lines.len())
+                    .take_while(|other| self.lines[*other].source == line.source);
+                state = self.marks.begin(rest.map(|other| self.line_pieces(other)));
             }
             states.push(state);
-            state = self.marks.after(state, self.line_pieces(line));
+            state = self.marks.after(state, self.line_pieces(index));
         }
-        self.end_state = match self.lines.last() {
-            Some(line) if line.source == self.blocks => state,
-            _ => State::default(),
-        };
+        let own = self.own_lines() < self.lines.len();
+        self.end_state = if own { state } else { State::default() };
         self.states = states;
     }
 
     pub(super) fn line_pieces(&self, line: usize) -> &[Piece] {
         let line = &self.lines[line];
         &self.pieces[line.start..line.end]
+    }
+
+    /// Number of the first line of the file at hand.
+    pub(super) fn own_lines(&self) -> usize {
+        self.lines.partition_point(|line| line.source < self.blocks)
+    }
+
+    /// Blocks between the line's block and the last; none for a line of the file at hand.
+    pub(super) fn distance_to_last_block(&self, line: &Line) -> Option<usize> {
+        self.blocks.checked_sub(line.source + 1)
     }
 
     /// The token after a place: the next of its line, or the newline.
@@ -146,16 +160,18 @@ impl Corpus {
 
     /// Whether two cores agree once names are left out of account.
     pub(super) fn same_shape(&self, a: Core, b: Core) -> bool {
-        a == b || self.vocabulary.is_identifier(a) && self.vocabulary.is_identifier(b)
+        a == b || self.vocabulary.is_name(a) && self.vocabulary.is_name(b)
     }
 }
 
 /// The end of a text, cut at a line start where there is one.
 fn tail(text: &str, max_bytes: usize) -> &str {
-    if text.len() <= max_bytes {
+    let Some(mut start) = text.len().checked_sub(max_bytes) else {
+        return text;
+    };
+    if start == 0 {
         return text;
     }
-    let mut start = text.len() - max_bytes;
     while !text.is_char_boundary(start) {
         start += 1;
     }
@@ -163,5 +179,62 @@ fn tail(text: &str, max_bytes: usize) -> &str {
     match cut.find('\n') {
         Some(newline) if newline + 1 < cut.len() => &cut[newline + 1..],
         _ => cut,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(prompt: &str) -> Corpus {
+        Corpus::read(prompt, &Parameters::default())
+    }
+
+    #[test]
+    fn lines_know_indentation_and_blank_lines() {
+        let corpus = read("a = 1\n\n    b = 2\n");
+        let indents: Vec<_> = corpus
+            .lines
+            .iter()
+            .map(|l| (l.indent, l.after_blank))
+            .collect();
+        assert_eq!(indents, [(0, true), (4, true)]);
+        assert!(!corpus.blank_end);
+        assert!(read("a = 1\n\n").blank_end);
+        assert!(read("").lines.is_empty());
+    }
+
+    #[test]
+    fn the_follower_of_a_last_token_is_the_newline() {
+        let corpus = read("a b\nc\n");
+        assert_eq!(corpus.follower(0), corpus.pieces[1]);
+        assert_eq!(corpus.follower(1), Piece::NEWLINE);
+    }
+
+    #[test]
+    fn a_long_prompt_is_cut_at_a_line_start() {
+        assert_eq!(tail("abc\ndef\n", 6), "def\n");
+        assert_eq!(tail("abcdef", 3), "def");
+        assert_eq!(tail("ééé", 3), "é");
+        assert_eq!(tail("abc", 3), "abc");
+    }
+
+    #[test]
+    fn a_source_may_begin_within_a_string() {
+        let corpus = read("the end.\n\"\"\"\nx = f(\n    1,\n)\n");
+        let states: Vec<_> = corpus.states.iter().map(|s| (s.text, s.depth)).collect();
+        assert_eq!(
+            states,
+            [(true, 0), (true, 0), (false, 0), (false, 1), (false, 1)]
+        );
+        assert_eq!(corpus.end_state, State::default());
+        let corpus = read("def f():\n    \"\"\"\n    Text (\n");
+        assert_eq!(
+            corpus.end_state,
+            State {
+                text: true,
+                depth: 0
+            }
+        );
     }
 }

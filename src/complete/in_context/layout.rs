@@ -6,7 +6,7 @@
 /// One line of code found in a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SourceLine<'a> {
-    /// Number of the block in the order of the prompt; the file at hand has the last number.
+    /// Number of the stretch of the prompt the line is of, ascending.
     pub source: usize,
     /// The code without the comment prefix and without the line end.
     pub text: &'a str,
@@ -15,29 +15,20 @@ pub(super) struct SourceLine<'a> {
 const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
 const BLOCK: &str = "the below code fragment can be found in:";
 
-/// The code lines of a prompt and the number of its blocks.
+/// The code lines of a prompt, and the number of the source that is the file at hand: what stands
+/// after the last block. Numbers may be left out.
 pub(super) fn read(prompt: &str) -> (Vec<SourceLine<'_>>, usize) {
     let mut reader = Reader {
         lines: Vec::new(),
-        blocks: 0,
+        source: 0,
         state: State::File,
     };
-    for line in prompt.split('\n') {
+    for line in prompt.strip_suffix('\n').unwrap_or(prompt).split('\n') {
         reader.take(line.strip_suffix('\r').unwrap_or(line));
     }
-    let Reader {
-        mut lines, blocks, ..
-    } = reader;
-    for line in &mut lines {
-        if line.source == FILE {
-            line.source = blocks;
-        }
-    }
-    (lines, blocks)
+    let own = reader.source + usize::from(reader.state != State::File);
+    (reader.lines, own)
 }
-
-/// Stands for the file at hand until the number of blocks is known.
-const FILE: usize = usize::MAX;
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
@@ -51,49 +42,44 @@ enum State {
 
 struct Reader<'a> {
     lines: Vec<SourceLine<'a>>,
-    blocks: usize,
+    source: usize,
     state: State,
 }
 
 impl<'a> Reader<'a> {
     fn take(&mut self, line: &'a str) {
         match uncomment(line) {
-            Some(text) if text == BLOCK => {
-                self.blocks += 1;
+            Some(BLOCK) => {
+                self.source += 1;
                 self.state = State::Paths;
             }
             Some(HEAD) => self.state = State::Between,
             Some(text) if self.state != State::File => self.take_comment(text),
             _ => {
+                self.source += usize::from(self.state != State::File);
                 self.state = State::File;
-                self.lines.push(SourceLine {
-                    source: FILE,
-                    text: line,
-                });
+                self.push(line);
             }
         }
     }
 
     fn take_comment(&mut self, text: &'a str) {
-        self.state = match (self.state, is_rule(text)) {
-            (State::Paths, true) => State::Code,
-            // A layout without rules: one path, then the code.
+        match (self.state, is_rule(text)) {
+            (State::Paths, true) => self.state = State::Code,
+            (State::Code, true) => self.state = State::Between,
+            // A layout without rules: a path, then the code.
             (State::Paths, false) if !is_path(text) => {
-                self.push_block_line(text);
-                State::Code
+                self.state = State::Code;
+                self.push(text);
             }
-            (State::Code, true) => State::Between,
-            (State::Code, false) => {
-                self.push_block_line(text);
-                State::Code
-            }
-            (state, _) => state,
-        };
+            (State::Code, false) => self.push(text),
+            _ => {}
+        }
     }
 
-    fn push_block_line(&mut self, text: &'a str) {
+    fn push(&mut self, text: &'a str) {
         self.lines.push(SourceLine {
-            source: self.blocks - 1,
+            source: self.source,
             text,
         });
     }
@@ -110,6 +96,72 @@ fn is_rule(text: &str) -> bool {
 }
 
 fn is_path(text: &str) -> bool {
-    !text.is_empty() && !text.contains(char::is_whitespace) && text.contains('.')
-        || text.contains('/') && !text.contains('(')
+    let plain = !text.contains(char::is_whitespace) && !text.contains('(');
+    plain && (text.contains('/') || text.contains('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(prompt: &str) -> (Vec<(usize, &str)>, usize) {
+        let (lines, own) = read(prompt);
+        (
+            lines
+                .into_iter()
+                .map(|line| (line.source, line.text))
+                .collect(),
+            own,
+        )
+    }
+
+    #[test]
+    fn blocks_are_read_as_code() {
+        let rule = format!("# {}", "-".repeat(50));
+        let prompt = format!(
+            "# {HEAD}\n{rule}\n# {BLOCK}\n# a/b.py\n# c.py\n{rule}\n# def f():\n#     pass\n# \n\
+             # # note\n{rule}\n# {BLOCK}\n# d.py\n{rule}\n# x = 1\n{rule}\n\n# own\ny = 2\n"
+        );
+        let (lines, own) = texts(&prompt);
+        assert_eq!(
+            lines,
+            [
+                (1, "def f():"),
+                (1, "    pass"),
+                (1, ""),
+                (1, "# note"),
+                (2, "x = 1"),
+                (3, ""),
+                (3, "# own"),
+                (3, "y = 2"),
+            ]
+        );
+        assert_eq!(own, 3);
+    }
+
+    #[test]
+    fn blocks_without_rules_end_at_a_blank_line() {
+        let prompt = format!("// {HEAD}\n\n// {BLOCK}\n// a/b.ts\n// let x = f(1);\n\nlet y;\n");
+        assert_eq!(
+            texts(&prompt),
+            (
+                vec![(1, ""), (2, "let x = f(1);"), (3, ""), (3, "let y;")],
+                3
+            )
+        );
+    }
+
+    #[test]
+    fn a_plain_prompt_is_the_file_and_its_comments_stay() {
+        assert_eq!(texts("# a\r\nb\n"), (vec![(0, "# a"), (0, "b")], 0));
+        assert_eq!(texts(""), (vec![(0, "")], 0));
+    }
+
+    #[test]
+    fn a_prompt_that_ends_in_a_block_has_an_empty_file() {
+        assert_eq!(
+            texts(&format!("# {BLOCK}\n# a.py\n# b = 1")),
+            (vec![(1, "b = 1")], 2)
+        );
+    }
 }

@@ -49,6 +49,11 @@ impl Piece {
         Self::new(core, self.gap())
     }
 
+    /// Number of pieces there can be of so many cores.
+    pub(super) const fn count(cores: usize) -> usize {
+        cores * 3
+    }
+
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
@@ -59,7 +64,7 @@ impl Piece {
 pub(super) struct Vocabulary {
     numbers: HashMap<String, Core>,
     texts: Vec<String>,
-    identifiers: Vec<bool>,
+    names: Vec<bool>,
 }
 
 impl Vocabulary {
@@ -67,7 +72,7 @@ impl Vocabulary {
         let mut vocabulary = Self {
             numbers: HashMap::new(),
             texts: Vec::new(),
-            identifiers: Vec::new(),
+            names: Vec::new(),
         };
         vocabulary.intern("\n");
         vocabulary
@@ -80,7 +85,7 @@ impl Vocabulary {
         let core = self.texts.len() as Core;
         self.numbers.insert(text.to_owned(), core);
         self.texts.push(text.to_owned());
-        self.identifiers.push(is_identifier(text));
+        self.names.push(is_name(text));
         core
     }
 
@@ -92,9 +97,9 @@ impl Vocabulary {
         &self.texts[core as usize]
     }
 
-    /// Whether the core is a name, which adaptation may replace by another name.
-    pub(super) fn is_identifier(&self, core: Core) -> bool {
-        self.identifiers[core as usize]
+    /// Whether the core is a name, which may be replaced by another name.
+    pub(super) fn is_name(&self, core: Core) -> bool {
+        self.names[core as usize]
     }
 
     /// The token as it stands in a text.
@@ -112,7 +117,7 @@ impl Vocabulary {
         let mut pieces = Vec::new();
         let mut rest = line;
         while pieces.len() < limit {
-            let token = rest.trim_start();
+            let token = rest.trim_start_matches(is_blank);
             if token.is_empty() {
                 break;
             }
@@ -138,7 +143,7 @@ const KEYWORDS: [&str; 36] = [
     "with", "yield", "self",
 ];
 
-fn is_identifier(text: &str) -> bool {
+fn is_name(text: &str) -> bool {
     let named = text
         .chars()
         .next()
@@ -174,6 +179,82 @@ fn token_length(text: &str) -> usize {
     operator.map_or(first.len_utf8(), |operator| operator.len())
 }
 
+/// Control characters may end lines for other readers, so they are never written.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c.is_control()
+}
+
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(line: &str) -> Vec<String> {
+        let mut vocabulary = Vocabulary::new();
+        let pieces = vocabulary.tokenize(line, 100);
+        pieces
+            .into_iter()
+            .map(|piece| vocabulary.write(piece))
+            .collect()
+    }
+
+    #[test]
+    fn tokens_carry_the_space_before_them() {
+        assert_eq!(
+            tokens("self.a_1 += f(x)[0]  # é!"),
+            [
+                "self", ".", "a_1", " +=", " f", "(", "x", ")", "[", "0", "]", "  #", " é", "!"
+            ]
+        );
+    }
+
+    #[test]
+    fn quotes_rules_and_operators_are_tokens() {
+        assert_eq!(tokens("r\"\"\"x"), ["r", "\"\"\"", "x"]);
+        assert_eq!(
+            tokens("------ a -> --b"),
+            ["------", " a", " ->", " -", "-", "b"]
+        );
+        assert_eq!(tokens("a**b//c"), ["a", "**", "b", "//", "c"]);
+    }
+
+    #[test]
+    fn wide_gaps_and_control_characters_are_blank() {
+        assert_eq!(tokens("a \t  b\u{1c}c  "), ["a", "  b", " c"]);
+        assert!(tokens(" \u{b}\u{2028} ").is_empty());
+    }
+
+    #[test]
+    fn the_first_token_has_no_gap_and_the_limit_holds() {
+        let mut vocabulary = Vocabulary::new();
+        let pieces = vocabulary.tokenize("  a b c", 2);
+        let written: Vec<_> = pieces
+            .iter()
+            .map(|piece| vocabulary.write(*piece))
+            .collect();
+        assert_eq!(written, ["a", " b"]);
+    }
+
+    #[test]
+    fn keywords_and_numbers_are_no_names() {
+        let mut vocabulary = Vocabulary::new();
+        let names: Vec<_> = ["value", "_x", "return", "self", "12", "(", "\n"]
+            .map(|text| vocabulary.intern(text))
+            .map(|core| vocabulary.is_name(core))
+            .into();
+        assert_eq!(names, [true, true, false, false, false, false, false]);
+        assert_eq!(vocabulary.intern("\n"), NEWLINE);
+    }
+
+    #[test]
+    fn a_piece_keeps_core_and_gap() {
+        for gap in [Gap::None, Gap::One, Gap::Wide] {
+            let piece = Piece::new(7, gap);
+            assert_eq!((piece.core(), piece.gap()), (7, gap));
+            assert_eq!(piece.with_core(9), Piece::new(9, gap));
+        }
+    }
 }

@@ -1,87 +1,160 @@
-//! The embedded model `in-context`.
+//! The embedded model `in-context`: completes code by what its prompt says, and by nothing else.
+//!
+//! It is an n-gram language model over code tokens that is fitted on the text of one prompt, for
+//! one completion. It needs no file, no network and no accelerator, so that an experiment's whole
+//! loop (retrieve, prompt, complete, score) can be run anywhere, in a test too, with the same
+//! outcome everywhere. As it knows only the prompt, what a retrieved block adds to the prompt is
+//! what the model can gain from it.
+//!
+//! # What it does
+//!
+//! 1. `layout`, `lexer`, `corpus`, `state`: the prompt is read as lines of tokens. Retrieved
+//!    blocks are seen through their comment prefix. Newline and indentation are tokens of their
+//!    own; open brackets and strings are kept track of.
+//! 2. `align`, `evidence`, `templates`: each line of the prompt is weighed as the next line, by how
+//!    the lines before it agree with the lines before the hole, by where it stands and by its
+//!    block's rank. Names that differ in the lines before are replaced.
+//! 3. `predict`: a token's probability, from the lines that are followed so far and, by an escape,
+//!    from places after the same last tokens, longer contexts and nearer text counting more.
+//! 4. `choose`: of the likely lines the one with the highest expected edit similarity is written.
+//!    Then the next line is treated in the same way, until the limits are reached.
+//!
+//! # Where the ideas come from
+//!
+//! Code is locally repetitive, and a cache of what stands nearby predicts it well: Tu, Su &
+//! Devanbu, *On the Localness of Software* (2014); nested caches that are weighted by nearness:
+//! Hellendoorn & Devanbu, *Are Deep Neural Networks the Best Choice for Modeling Source Code?*
+//! (2017). Blending contexts of several lengths by an escape: Cleary & Witten, *Data Compression
+//! Using Adaptive Coding and Partial String Matching* (1984). Local alignment: Smith & Waterman
+//! (1981). Copying a line and replacing what differs is analogy; choosing by expected gain is
+//! minimum Bayes risk decoding (Kumar & Byrne 2004).
+//!
+//! # What it is not
+//!
+//! It is not a neural model and stands in for none: its scores say how much of a target can be had
+//! by copying from the prompt with adaptation, and nothing about what a trained model would make
+//! of the same prompt. It writes no word that its prompt does not hold. Its probabilities are those
+//! of this small mixture: useful to order its own completions by doubt, not comparable to a
+//! language model's. Comment lines in the file at hand are code to it like any other line, and text
+//! after the hole is not read as such.
 
 mod align;
 mod choose;
 mod corpus;
-mod features;
+mod evidence;
+mod history;
 mod layout;
 mod lexer;
 mod parameters;
 mod predict;
-mod similarity;
 mod state;
-mod successors;
 mod templates;
+#[cfg(test)]
+mod tests;
 
-pub use features::{FEATURE_NAMES, FEATURES};
-pub use parameters::Parameters;
+pub use parameters::{
+    AlignmentParameters, ContextParameters, LineWeights, Parameters, SearchParameters,
+};
 
 use align::Alignment;
 use corpus::Corpus;
+use history::{History, HistoryLine};
 use lexer::Piece;
-use predict::{Draft, Predictor};
-use templates::History;
+use predict::Predictor;
+use templates::Template;
 
-/// Where a completion must end.
+/// Where a completion ends at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Lines to write; those of the task's target.
+    /// Lines to write. The model writes no blank lines, so all of them count.
     pub max_lines: usize,
+    /// Tokens to write, indentations and newlines counted.
     pub max_tokens: usize,
 }
 
-/// A token as it was written, and how likely the model held it to be.
+/// A token as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedToken {
+    /// The token with the blank space before it; a newline or an indentation is a token too.
     pub text: String,
+    /// How likely the model held it to be after the tokens before it, in (0, 1]. An indentation's
+    /// probability is that after its line's other tokens.
     pub probability: f64,
 }
 
 /// Why a completion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
+    /// All lines were written.
     Lines,
+    /// The tokens were used up; the last line may be cut.
     Tokens,
-    /// The prompt holds nothing to go by.
+    /// The prompt holds no code.
     NoCandidate,
 }
 
+/// A completion; its text is its tokens, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generation {
+    /// The lines written, each with its newline unless it was cut.
     pub text: String,
+    /// The same text by tokens.
     pub tokens: Vec<GeneratedToken>,
+    /// Why it ends there.
     pub finish: Finish,
 }
 
-#[derive(Clone, Debug, Default)]
+/// The embedded model; see the [module](self).
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct InContextModel {
     parameters: Parameters,
 }
 
+/// No token counts as less likely than this.
+const LEAST_PROBABILITY: f64 = 1e-6;
+
+/// A line as it was written.
+struct WrittenLine {
+    line: HistoryLine,
+    tokens: Vec<GeneratedToken>,
+}
+
 impl InContextModel {
+    /// A model with these numbers; the defaults are those of [`Parameters`].
+    #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         Self { parameters }
     }
 
+    /// Writes the lines after a prompt. A prompt that does not end in a newline is read as if it
+    /// did. The same prompt gives the same completion.
+    #[must_use]
     pub fn complete(&self, prompt: &str, limits: &Limits) -> Generation {
-        let corpus = Corpus::read(prompt, &self.parameters);
-        let mut alignment = Alignment::new(&corpus, &self.parameters);
-        let mut written: Vec<Written> = Vec::new();
+        let p = &self.parameters;
+        let corpus = Corpus::read(prompt, p);
+        let mut alignment = Alignment::new(&corpus, p);
+        let mut history = History::of_prompt(&corpus, p.history_lines);
         let mut tokens: Vec<GeneratedToken> = Vec::new();
         let mut finish = Finish::Lines;
         for _ in 0..limits.max_lines {
-            let Some(line) = self.next_line(&corpus, &alignment, &written) else {
-                finish = Finish::NoCandidate;
-                break;
-            };
             let room = limits.max_tokens - tokens.len();
-            tokens.extend(line.tokens.iter().take(room).cloned());
-            if line.tokens.len() > room {
+            if room == 0 {
                 finish = Finish::Tokens;
                 break;
             }
-            alignment.advance(&corpus, &self.parameters, &line.pieces, usize::MAX);
-            written.push(line);
+            let Some(WrittenLine { line, tokens: new }) = self.line(&corpus, &alignment, &history)
+            else {
+                finish = Finish::NoCandidate;
+                break;
+            };
+            let cut = new.len() > room;
+            tokens.extend(new.into_iter().take(room));
+            if cut {
+                finish = Finish::Tokens;
+                break;
+            }
+            alignment.advance(&corpus, &p.alignment, &line.pieces, usize::MAX);
+            history.push(&corpus, line);
         }
         let text = tokens.iter().map(|token| token.text.as_str()).collect();
         Generation {
@@ -91,135 +164,86 @@ impl InContextModel {
         }
     }
 
-    #[doc(hidden)]
-    pub fn dump(&self, prompt: &str) -> Vec<(String, [f64; FEATURES])> {
-        let corpus = Corpus::read(prompt, &self.parameters);
-        let alignment = Alignment::new(&corpus, &self.parameters);
-        let history = history(&corpus, &[], &self.parameters);
-        templates::dump(&corpus, &alignment, &history, &self.parameters)
-    }
-
-    fn next_line(
+    /// The line after the history.
+    fn line(
         &self,
         corpus: &Corpus,
         alignment: &Alignment,
-        written: &[Written],
-    ) -> Option<Written> {
+        history: &History,
+    ) -> Option<WrittenLine> {
         let p = &self.parameters;
-        let history = history(corpus, written, p);
-        let mut templates = templates::collect(corpus, alignment, &history, p);
-        if written.is_empty() {
-            successors::add(corpus, &mut templates, p);
-        }
-        let factors = (corpus.lines.iter().enumerate())
-            .map(|(index, line)| {
-                let near =
-                    corpus.previous(index).map_or(0.0, |b| alignment.scores[b]) * p.ngram_align;
-                if line.source == corpus.blocks {
-                    (p.ngram_own + near
-                        - p.ngram_recency * ((corpus.lines.len() - index) as f64).ln())
-                    .exp()
-                } else {
-                    (near - p.rank_bonus * (corpus.blocks - 1 - line.source) as f64).exp()
-                }
-            })
-            .collect();
-        let mut predictor = Predictor::new(corpus, p, &templates, factors);
-        let pieces = choose::line(&mut predictor, p)?;
-        let mut draft = Draft::new(&templates);
-        let mut tokens = Vec::new();
-        let last = history.indents.last().copied().unwrap_or(0);
-        let indent = indent(corpus, &templates, &pieces, last);
-        if indent.0 > 0 {
+        let templates = templates::collect(corpus, alignment, history, p);
+        let mut predictor = Predictor::new(corpus, alignment, p, &templates);
+        let pieces = choose::line(&mut predictor, &p.search, p.max_line_tokens)?;
+        let (indent, probability) = indent(corpus, &templates, history, &pieces);
+        let mut tokens = Vec::with_capacity(pieces.len() + 2);
+        if indent > 0 {
             let unit = if corpus.tabs { "\t" } else { " " };
             tokens.push(GeneratedToken {
-                text: unit.repeat(indent.0),
-                probability: indent.1,
+                text: unit.repeat(indent),
+                probability,
             });
         }
-        for piece in pieces.iter().chain([&Piece::NEWLINE]) {
-            let offers = predictor.next(&draft);
-            let probability = offers
-                .iter()
-                .find(|(other, _)| other == piece)
-                .map_or(1e-6, |(_, p)| *p);
-            tokens.push(GeneratedToken {
-                text: corpus.vocabulary.write(*piece),
-                probability: probability.clamp(1e-6, 1.0),
-            });
-            draft = predictor.extend(&draft, *piece);
-        }
-        Some(Written {
-            pieces,
-            indent: indent.0,
+        write(&mut predictor, &pieces, &mut tokens);
+        Some(WrittenLine {
+            line: HistoryLine { pieces, indent },
             tokens,
         })
     }
 }
 
-/// A line the model wrote.
-#[derive(Debug)]
-struct Written {
-    pieces: Vec<Piece>,
-    indent: usize,
-    tokens: Vec<GeneratedToken>,
-}
-
-fn history<'a>(corpus: &'a Corpus, written: &'a [Written], p: &Parameters) -> History<'a> {
-    let own = corpus
-        .lines
-        .partition_point(|line| line.source < corpus.blocks);
-    let first = own.max(corpus.lines.len().saturating_sub(p.history_lines));
-    let mut lines: Vec<&[Piece]> = (first..corpus.lines.len())
-        .map(|l| corpus.line_pieces(l))
-        .collect();
-    let mut indents: Vec<usize> = corpus.lines[first..]
-        .iter()
-        .map(|line| line.indent)
-        .collect();
-    lines.extend(written.iter().map(|line| line.pieces.as_slice()));
-    indents.extend(written.iter().map(|line| line.indent));
-    let blank_end = corpus.blank_end && written.is_empty();
-    let state = written.iter().fold(corpus.end_state, |state, line| {
-        corpus.marks.after(state, &line.pieces)
-    });
-    History {
-        state,
-        lines,
-        indents,
-        blank_end,
-        written: written.len(),
+/// Adds the tokens of a line and its newline, with their probabilities.
+fn write(predictor: &mut Predictor<'_>, pieces: &[Piece], tokens: &mut Vec<GeneratedToken>) {
+    let mut draft = predictor.draft();
+    for piece in pieces.iter().chain([&Piece::NEWLINE]) {
+        let next = predictor.next(&draft);
+        let found = next.iter().find(|(other, _)| other == piece);
+        let probability = found.map_or(0.0, |(_, probability)| *probability);
+        let text = predictor.corpus.vocabulary.write(*piece);
+        tokens.push(GeneratedToken {
+            text,
+            probability: limit(probability),
+        });
+        draft = predictor.extend(&draft, *piece);
     }
 }
 
-/// The likeliest indentation of a line by the templates that begin as it does.
+fn limit(probability: f64) -> f64 {
+    if probability.is_nan() {
+        LEAST_PROBABILITY
+    } else {
+        probability.clamp(LEAST_PROBABILITY, 1.0)
+    }
+}
+
+/// The indentation of a line, as the templates step from the line before them, those that share
+/// the beginning of the line counting more.
 fn indent(
     corpus: &Corpus,
-    templates: &[templates::Template],
+    templates: &[Template],
+    history: &History,
     pieces: &[Piece],
-    last: usize,
 ) -> (usize, f64) {
     let mut votes: Vec<(usize, f64)> = Vec::new();
     for template in templates {
-        let there = corpus.line_pieces(template.line);
-        let same = there
-            .iter()
-            .zip(pieces)
-            .take_while(|(a, b)| a.core() == b.core())
-            .count();
+        let there = corpus.line_pieces(template.line).iter().zip(pieces);
+        let same = there.take_while(|(a, b)| a.core() == b.core()).count();
         let before = corpus
             .previous(template.line)
             .map_or(0, |line| corpus.lines[line].indent);
-        let columns = (last + corpus.lines[template.line].indent).saturating_sub(before);
-        let weight = template.weight * (1.0 + same as f64);
-        match votes.iter_mut().find(|(other, _)| *other == columns) {
+        let indent = history.indent() + corpus.lines[template.line].indent;
+        let indent = indent.saturating_sub(before).min(corpus::MAX_INDENT);
+        let weight = template.weight * (1 + same) as f64;
+        match votes.iter_mut().find(|(other, _)| *other == indent) {
             Some(vote) => vote.1 += weight,
-            None => votes.push((columns, weight)),
+            None => votes.push((indent, weight)),
         }
     }
-    let sum: f64 = votes.iter().map(|vote| vote.1).sum();
     votes.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    votes.first().map_or((last, 1.0), |vote| {
-        (vote.0, (vote.1 / sum).clamp(1e-6, 1.0))
-    })
+    let sum: f64 = votes.iter().map(|(_, weight)| weight).sum();
+    votes
+        .first()
+        .map_or((history.indent(), 1.0), |(indent, weight)| {
+            (*indent, limit(weight / sum))
+        })
 }

@@ -1,16 +1,21 @@
 //! The probability of the next token, after the tokens of the line that are there already.
+//!
+//! Two sources are blended as in prediction by partial matching (Cleary & Witten 1984): lines of
+//! the prompt that the draft follows from its start, and, by an escape, places that stand after
+//! the same last tokens, longer contexts counting more.
 
+use super::align::Alignment;
 use super::corpus::Corpus;
-use super::lexer::{Core, NEWLINE, Piece};
-use super::parameters::Parameters;
+use super::lexer::{NEWLINE, Piece};
+use super::parameters::{ContextParameters, Parameters};
 use super::templates::{Renaming, Template};
 
-/// A template that the line follows so far.
+/// A template that a draft follows so far.
 #[derive(Clone, Debug)]
 struct Followed {
-    template: u32,
+    template: usize,
     weight: f64,
-    /// Renamings found within the line; those of the template come after.
+    /// Names replaced within the line; they go before those of the template.
     renaming: Renaming,
 }
 
@@ -21,211 +26,290 @@ pub(super) struct Draft {
     followed: Vec<Followed>,
 }
 
-impl Draft {
-    pub(super) fn new(templates: &[Template]) -> Self {
-        let followed = templates
-            .iter()
-            .enumerate()
-            .map(|(number, template)| Followed {
-                template: number as u32,
-                weight: template.weight,
-                renaming: Renaming::new(),
-            });
-        Self {
-            pieces: Vec::new(),
-            followed: followed.collect(),
-        }
-    }
+/// A template's next token as it stands there, and what its name is replaced by here.
+#[derive(Clone, Copy)]
+struct Offer {
+    plain: Piece,
+    renamed: Option<Piece>,
 }
 
 #[derive(Debug)]
 pub(super) struct Predictor<'a> {
     pub corpus: &'a Corpus,
-    pub parameters: &'a Parameters,
     pub templates: &'a [Template],
+    parameters: &'a Parameters,
     /// For each line the factor its tokens count with in short contexts.
-    pub line_factors: Vec<f64>,
-    /// Room for votes by piece.
+    line_factors: Vec<f64>,
+    /// Votes by piece, and the pieces that have some in the order of their first.
     votes: Vec<f64>,
-    touched: Vec<Piece>,
+    voted: Vec<Piece>,
 }
+
+/// Followed templates below this weight are let go.
+const NEGLIGIBLE: f64 = 1e-7;
 
 impl<'a> Predictor<'a> {
     pub(super) fn new(
         corpus: &'a Corpus,
+        alignment: &Alignment,
         parameters: &'a Parameters,
         templates: &'a [Template],
-        line_factors: Vec<f64>,
     ) -> Self {
-        let votes = vec![0.0; corpus.vocabulary.len() * 3];
+        let factor = |line| line_factor(corpus, alignment, &parameters.contexts, line);
         Self {
             corpus,
-            parameters,
             templates,
-            line_factors,
-            votes,
-            touched: Vec::new(),
+            parameters,
+            line_factors: (0..corpus.lines.len()).map(factor).collect(),
+            votes: vec![0.0; Piece::count(corpus.vocabulary.len())],
+            voted: Vec::new(),
+        }
+    }
+
+    /// A line without tokens.
+    pub(super) fn draft(&self) -> Draft {
+        let follow = |(template, one): (usize, &Template)| Followed {
+            template,
+            weight: one.weight,
+            renaming: Renaming::default(),
+        };
+        let followed = self.templates.iter().enumerate().map(follow).collect();
+        Draft {
+            pieces: Vec::new(),
+            followed,
         }
     }
 
     /// The tokens that may come next with their probabilities, likeliest first.
     pub(super) fn next(&mut self, draft: &Draft) -> Vec<(Piece, f64)> {
         let mass: f64 = draft.followed.iter().map(|followed| followed.weight).sum();
-        let follow = mass / (mass + self.parameters.escape);
-        let mut votes = Vec::new();
-        if draft.pieces.is_empty() {
-            self.vote_templates(draft);
-            self.collect(1.0, &mut votes);
-        } else {
-            self.vote_templates(draft);
-            self.collect(follow, &mut votes);
-            self.vote_contexts(&draft.pieces);
-            self.collect(1.0 - follow, &mut votes);
-        }
-        votes.sort_by_key(|(piece, _)| *piece);
-        votes.dedup_by(|b, a| {
-            let same = a.0 == b.0;
-            if same {
-                a.1 += b.1;
-            }
+        let escape = match draft.pieces.is_empty() {
+            true => 0.0,
+            false => self.parameters.contexts.escape,
+        };
+        let follow = mass / (mass + escape);
+        let mut tokens = Vec::new();
+        self.vote_templates(draft);
+        self.move_votes(follow, &mut tokens);
+        self.vote_contexts(&draft.pieces);
+        self.move_votes(1.0 - follow, &mut tokens);
+        tokens.sort_by_key(|(piece, _)| *piece);
+        tokens.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            first.1 += if same { later.1 } else { 0.0 };
             same
         });
-        let sum: f64 = votes.iter().map(|(_, vote)| vote).sum();
-        for (_, vote) in &mut votes {
-            *vote /= sum;
+        let sum: f64 = tokens.iter().map(|(_, share)| share).sum();
+        for (_, share) in &mut tokens {
+            *share /= sum;
         }
-        votes.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        votes
+        tokens.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        tokens
     }
 
     fn vote(&mut self, piece: Piece, weight: f64) {
-        if self.votes[piece.index()] == 0.0 {
-            self.touched.push(piece);
+        if weight > 0.0 {
+            if self.votes[piece.index()] == 0.0 {
+                self.voted.push(piece);
+            }
+            self.votes[piece.index()] += weight;
         }
-        self.votes[piece.index()] += weight;
     }
 
     /// Moves the votes out, scaled to sum to `share`.
-    fn collect(&mut self, share: f64, out: &mut Vec<(Piece, f64)>) {
+    fn move_votes(&mut self, share: f64, out: &mut Vec<(Piece, f64)>) {
         let sum: f64 = self
-            .touched
+            .voted
             .iter()
             .map(|piece| self.votes[piece.index()])
             .sum();
-        for piece in self.touched.drain(..) {
-            let vote = std::mem::take(&mut self.votes[piece.index()]);
-            if vote > 0.0 {
-                out.push((piece, share * vote / sum));
-            }
+        for piece in self.voted.drain(..) {
+            let votes = std::mem::take(&mut self.votes[piece.index()]);
+            out.push((piece, share * votes / sum));
         }
     }
 
     fn vote_templates(&mut self, draft: &Draft) {
+        let substitution = self.parameters.substitution;
         for followed in &draft.followed {
-            let (plain, renamed) = self.offer(followed, draft.pieces.len());
-            match renamed {
-                Some(renamed) => {
-                    self.vote(renamed, followed.weight * self.parameters.substitution);
-                    self.vote(
-                        plain,
-                        followed.weight * (1.0 - self.parameters.substitution),
-                    );
-                }
-                None => self.vote(plain, followed.weight),
-            }
+            let Offer { plain, renamed } = self.offer(followed, draft.pieces.len());
+            let share = if renamed.is_some() { substitution } else { 0.0 };
+            self.vote(renamed.unwrap_or(plain), followed.weight * share);
+            self.vote(plain, followed.weight * (1.0 - share));
         }
     }
 
-    /// The template's own token at a place, and what it is renamed to.
-    fn offer(&self, followed: &Followed, at: usize) -> (Piece, Option<Piece>) {
-        let template = &self.templates[followed.template as usize];
-        let pieces = self.corpus.line_pieces(template.line);
-        let Some(&piece) = pieces.get(at) else {
-            return (Piece::NEWLINE, None);
+    fn offer(&self, followed: &Followed, at: usize) -> Offer {
+        let template = &self.templates[followed.template];
+        let Some(&plain) = self.corpus.line_pieces(template.line).get(at) else {
+            return Offer {
+                plain: Piece::NEWLINE,
+                renamed: None,
+            };
         };
-        let core = piece.core();
-        let found = lookup(&followed.renaming, core).or_else(|| lookup(&template.renaming, core));
-        (
-            piece,
-            found.filter(|to| *to != core).map(|to| piece.with_core(to)),
-        )
+        let core = plain.core();
+        let found = followed
+            .renaming
+            .get(core)
+            .or_else(|| template.renaming.get(core));
+        let renamed = found.filter(|to| *to != core).map(|to| plain.with_core(to));
+        Offer { plain, renamed }
     }
 
-    /// Votes of all places that stand after the same tokens as the end of the draft.
+    /// Votes of the places that stand after the token the draft ends in.
     fn vote_contexts(&mut self, pieces: &[Piece]) {
-        let Some(last) = pieces.last() else { return };
-        for index in 0..self.corpus.places[last.core() as usize].len() {
-            let place = self.corpus.places[last.core() as usize][index] as usize;
-            let line = self.corpus.line_of[place] as usize;
-            let length = self.match_length(pieces, place, line);
-            let weight =
-                (self.parameters.ngram_beta * length as f64).exp() * self.line_factors[line];
-            let follower = self.corpus.follower(place);
-            self.vote(follower, weight);
+        let (Some(last), p) = (pieces.last(), &self.parameters.contexts) else {
+            return;
+        };
+        let corpus = self.corpus;
+        for &place in corpus.places[last.core() as usize]
+            .iter()
+            .rev()
+            .take(p.max_places)
+        {
+            let place = place as usize;
+            let length = self.match_length(pieces, place).min(p.longest);
+            let factor = self.line_factors[corpus.line_of[place] as usize];
+            self.vote(
+                corpus.follower(place),
+                factor * (p.growth * length as f64).exp(),
+            );
         }
     }
 
-    /// Tokens in common backwards, the line's start counted as one.
-    fn match_length(&self, pieces: &[Piece], place: usize, line: usize) -> usize {
-        let cap = self.parameters.ngram_cap;
-        let start = self.corpus.lines[line].start;
+    /// Tokens in common backwards from a place, the line's start counted as one.
+    fn match_length(&self, pieces: &[Piece], place: usize) -> usize {
+        let start = self.corpus.lines[self.corpus.line_of[place] as usize].start;
         let there = self.corpus.pieces[start..=place].iter().rev();
-        let common = there
+        let common = (there
             .zip(pieces.iter().rev())
-            .take(cap)
-            .take_while(|(a, b)| a.core() == b.core())
-            .count();
-        let whole = common == pieces.len() && place + 1 - start == common;
-        (common + usize::from(whole)).min(cap)
+            .take(self.parameters.contexts.longest))
+        .take_while(|(a, b)| a.core() == b.core())
+        .count();
+        common + usize::from(common == pieces.len() && common == place + 1 - start)
     }
 
     /// The draft with one more token.
     pub(super) fn extend(&self, draft: &Draft, piece: Piece) -> Draft {
-        let at = draft.pieces.len();
-        let mut followed = Vec::with_capacity(draft.followed.len());
-        for one in &draft.followed {
-            let (plain, renamed) = self.offer(one, at);
-            let core = plain.core();
-            if plain.core() == NEWLINE || piece.core() == NEWLINE {
-                if plain == piece {
-                    followed.push(one.clone());
-                }
-            } else if renamed.is_some_and(|renamed| renamed.core() == piece.core()) {
-                let mut one = one.clone();
-                one.weight *= self.parameters.substitution;
-                followed.push(one);
-            } else if core == piece.core() {
-                let mut one = one.clone();
-                if renamed.is_some() {
-                    one.weight *= 1.0 - self.parameters.substitution;
-                    set(&mut one.renaming, core, core);
-                }
-                followed.push(one);
-            } else if self.corpus.same_shape(core, piece.core()) {
-                let mut one = one.clone();
-                one.weight *= self.parameters.active_rho;
-                set(&mut one.renaming, core, piece.core());
-                if one.weight > 1e-7 {
-                    followed.push(one);
-                }
-            }
-        }
-        let mut pieces = draft.pieces.clone();
+        let mut pieces = Vec::with_capacity(draft.pieces.len() + 1);
+        pieces.extend_from_slice(&draft.pieces);
         pieces.push(piece);
-        Draft { pieces, followed }
+        let follow = |followed| self.follow(followed, draft.pieces.len(), piece);
+        Draft {
+            pieces,
+            followed: draft.followed.iter().filter_map(follow).collect(),
+        }
+    }
+
+    /// A followed template after one more token, if the draft still follows it.
+    fn follow(&self, followed: &Followed, at: usize, piece: Piece) -> Option<Followed> {
+        let Offer { plain, renamed } = self.offer(followed, at);
+        let (here, there) = (piece.core(), plain.core());
+        if (here == NEWLINE || there == NEWLINE) && here != there {
+            return None;
+        }
+        let mut next = followed.clone();
+        if renamed.is_some_and(|renamed| renamed.core() == here) {
+            next.weight *= self.parameters.substitution;
+        } else if there == here {
+            if renamed.is_some() {
+                next.weight *= 1.0 - self.parameters.substitution;
+                next.renaming.set(there, here);
+            }
+        } else if self.corpus.same_shape(there, here) {
+            next.weight *= self.parameters.departure;
+            next.renaming.set(there, here);
+        } else {
+            return None;
+        }
+        (next.weight > NEGLIGIBLE).then_some(next)
     }
 }
 
-fn lookup(renaming: &Renaming, core: Core) -> Option<Core> {
-    renaming
-        .iter()
-        .find(|(from, _)| *from == core)
-        .map(|(_, to)| *to)
+/// Nested caches (Hellendoorn & Devanbu 2017): what is nearer counts more.
+fn line_factor(corpus: &Corpus, alignment: &Alignment, p: &ContextParameters, index: usize) -> f64 {
+    let aligned = corpus
+        .previous(index)
+        .map_or(0.0, |before| alignment.scores[before]);
+    let near = match corpus.distance_to_last_block(&corpus.lines[index]) {
+        Some(rank) => p.rank * rank as f64,
+        None => p.own - p.distance * ((corpus.lines.len() - index) as f64).ln(),
+    };
+    (p.alignment * aligned + near).exp()
 }
 
-fn set(renaming: &mut Renaming, from: Core, to: Core) {
-    match renaming.iter_mut().find(|(core, _)| *core == from) {
-        Some(entry) => entry.1 = to,
-        None => renaming.push((from, to)),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The distributions along the tokens of the first line, each line a template of equal weight.
+    fn along_first_line(prompt: &str) -> Vec<Vec<(String, f64)>> {
+        let parameters = Parameters::default();
+        let corpus = Corpus::read(prompt, &parameters);
+        let alignment = Alignment::new(&corpus, &parameters);
+        let count = corpus.lines.len();
+        let template = |line| Template {
+            line,
+            weight: 1.0 / count as f64,
+            renaming: Renaming::default(),
+        };
+        let templates: Vec<_> = (0..count).map(template).collect();
+        let mut predictor = Predictor::new(&corpus, &alignment, &parameters, &templates);
+        let mut draft = predictor.draft();
+        let mut all = Vec::new();
+        for piece in corpus.line_pieces(0) {
+            let next = predictor.next(&draft);
+            let text = |(piece, share): &(Piece, f64)| (corpus.vocabulary.write(*piece), *share);
+            all.push(next.iter().map(text).collect());
+            draft = predictor.extend(&draft, *piece);
+        }
+        all
+    }
+
+    #[test]
+    fn the_first_token_is_by_weight_of_the_lines() {
+        let all = along_first_line("if a\nif b\nx\n");
+        assert_eq!(all[0][0].0, "if");
+        assert!((all[0][0].1 - 2.0 / 3.0).abs() < 1e-12);
+        assert!((all[0][1].1 - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn distributions_sum_to_one() {
+        for next in along_first_line("if f(a, b):\n    f(a)\nelse:\n    f(b, a)\n") {
+            let sum: f64 = next.iter().map(|(_, share)| share).sum();
+            assert!((sum - 1.0).abs() < 1e-9);
+            assert!(next.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+        }
+    }
+
+    #[test]
+    fn a_name_replaced_once_is_replaced_again() {
+        let parameters = Parameters::default();
+        let corpus = Corpus::read("x.a = a\ny\nb\n", &parameters);
+        let alignment = Alignment::new(&corpus, &parameters);
+        let templates = [Template {
+            line: 0,
+            weight: 1.0,
+            renaming: Renaming::default(),
+        }];
+        let mut predictor = Predictor::new(&corpus, &alignment, &parameters, &templates);
+        let mut draft = predictor.draft();
+        let b = corpus.line_pieces(2)[0];
+        for (at, piece) in corpus.line_pieces(0)[..4].iter().enumerate() {
+            // `x . b =` follows the line with `b` for `a`.
+            draft = predictor.extend(&draft, if at == 2 { b } else { *piece });
+        }
+        let next = predictor.next(&draft);
+        let share = |text: &str| {
+            let found = next
+                .iter()
+                .find(|(piece, _)| corpus.vocabulary.write(*piece) == text);
+            found.map(|(_, share)| *share)
+        };
+        // One departure, then the share of what is followed that goes to the replaced name.
+        let follow = parameters.departure / (parameters.departure + parameters.contexts.escape);
+        assert!((share(" b").unwrap() - follow * parameters.substitution).abs() < 1e-12);
+        assert!((share(" b").unwrap() + share(" a").unwrap() - 1.0).abs() < 1e-12);
     }
 }

@@ -1,4 +1,4 @@
-//! What a line stands in: a bracket or a string of several lines that is still open.
+//! What a line stands in: brackets or a string of several lines that are still open.
 
 use super::lexer::{Core, Piece, Vocabulary};
 
@@ -11,13 +11,15 @@ pub(super) struct State {
     pub depth: usize,
 }
 
-/// The cores that open and close.
+/// The cores that change the state.
 #[derive(Debug)]
 pub(super) struct Marks {
     triple: [Core; 2],
     quotes: [Core; 2],
     open: [Core; 3],
     close: [Core; 3],
+    /// After these a triple quote at a line's end begins a string.
+    lead: [Core; 3],
     colon: Core,
     hash: Core,
 }
@@ -29,53 +31,51 @@ impl Marks {
             quotes: ["\"", "'"].map(|text| vocabulary.intern(text)),
             open: ["(", "[", "{"].map(|text| vocabulary.intern(text)),
             close: [")", "]", "}"].map(|text| vocabulary.intern(text)),
+            lead: ["=", "(", ","].map(|text| vocabulary.intern(text)),
             colon: vocabulary.intern(":"),
             hash: vocabulary.intern("#"),
         }
     }
 
-    /// The state a source begins in, as far as its first triple quote tells: a source may begin
-    /// within a documentation string.
+    /// The state a source begins in, as far as its first triple quote tells: a source is mostly a
+    /// piece of a file and may begin within a documentation string.
     pub(super) fn begin<'a>(&self, lines: impl Iterator<Item = &'a [Piece]>) -> State {
         let mut before: Option<&[Piece]> = None;
         for line in lines {
-            if let Some(at) = line
+            let quote = line
                 .iter()
-                .position(|piece| self.triple.contains(&piece.core()))
-            {
-                let alone = line.len() == 1;
-                let opened = before
-                    .is_some_and(|before| before.last().map(|p| p.core()) == Some(self.colon));
-                // A closing mark ends its line; an opening one mostly begins it or is named (`r"""`).
-                let text = if alone {
-                    !opened && before.is_some()
-                } else {
-                    at + 1 == line.len()
-                        && at > 1
-                        && !line[..at]
-                            .iter()
-                            .any(|p| p.gap() == super::lexer::Gap::One && false)
+                .position(|piece| self.triple.contains(&piece.core()));
+            if let Some(at) = quote {
+                return State {
+                    text: self.closes(before, line, at),
+                    depth: 0,
                 };
-                return State { text, depth: 0 };
             }
             before = Some(line);
         }
         State::default()
     }
 
+    /// Whether the first triple quote of a source ends a string.
+    fn closes(&self, before: Option<&[Piece]>, line: &[Piece], at: usize) -> bool {
+        let last = |line: &[Piece]| line.last().map(|piece| piece.core());
+        if line.len() == 1 {
+            return before.is_some_and(|before| last(before) != Some(self.colon));
+        }
+        // A prefix (`r"""`) takes up one token; what ends a sentence takes up more.
+        at > 1 && at + 1 == line.len() && !self.lead.contains(&line[at - 1].core())
+    }
+
     /// The state after a line.
     pub(super) fn after(&self, mut state: State, line: &[Piece]) -> State {
         let mut quote: Option<Core> = None;
-        for piece in line {
-            let core = piece.core();
+        for core in line.iter().map(|piece| piece.core()) {
             if self.triple.contains(&core) {
                 state.text = !state.text;
             } else if state.text {
                 continue;
             } else if let Some(open) = quote {
-                if core == open {
-                    quote = None;
-                }
+                quote = (core != open).then_some(open);
             } else if self.quotes.contains(&core) {
                 quote = Some(core);
             } else if core == self.hash {
@@ -87,5 +87,60 @@ impl Marks {
             }
         }
         state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(vocabulary: &mut Vocabulary, text: &str) -> Vec<Vec<Piece>> {
+        text.lines()
+            .map(|line| vocabulary.tokenize(line, 100))
+            .collect()
+    }
+
+    fn begins_in_text(text: &str) -> bool {
+        let mut vocabulary = Vocabulary::new();
+        let marks = Marks::new(&mut vocabulary);
+        let lines = lines(&mut vocabulary, text);
+        marks.begin(lines.iter().map(Vec::as_slice)).text
+    }
+
+    fn after(text: &str) -> (bool, usize) {
+        let mut vocabulary = Vocabulary::new();
+        let marks = Marks::new(&mut vocabulary);
+        let lines = lines(&mut vocabulary, text);
+        let state = lines
+            .iter()
+            .fold(State::default(), |state, line| marks.after(state, line));
+        (state.text, state.depth)
+    }
+
+    #[test]
+    fn brackets_count_outside_of_strings_and_comments() {
+        assert_eq!(after("f(a, [b"), (false, 2));
+        assert_eq!(after("f(a, [b\n])"), (false, 0));
+        assert_eq!(after("f(\"(\", '[')  # ("), (false, 0));
+        assert_eq!(after(")"), (false, 0));
+    }
+
+    #[test]
+    fn triple_quotes_open_and_close() {
+        assert_eq!(after("\"\"\"Text ("), (true, 0));
+        assert_eq!(after("\"\"\"Text (\"\"\""), (false, 0));
+        assert_eq!(after("\"\"\"Text\nmore\n\"\"\"\nf("), (false, 1));
+    }
+
+    #[test]
+    fn the_first_triple_quote_tells_how_a_source_begins() {
+        assert!(begins_in_text("the end.\n\"\"\"\n"));
+        assert!(begins_in_text("the end.\"\"\"\n"));
+        assert!(!begins_in_text("def f():\n\"\"\"\n"));
+        assert!(!begins_in_text("\"\"\"\nText\n"));
+        assert!(!begins_in_text("r\"\"\"\n"));
+        assert!(!begins_in_text("x = \"\"\"\n"));
+        assert!(!begins_in_text("\"\"\"Text\n"));
+        assert!(!begins_in_text("x = 1\n"));
     }
 }

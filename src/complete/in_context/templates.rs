@@ -3,12 +3,39 @@
 
 use super::align::Alignment;
 use super::corpus::Corpus;
-use super::features::Context;
+use super::evidence::Evidence;
+use super::history::History;
 use super::lexer::{Core, Piece};
 use super::parameters::Parameters;
 
-/// Which name of a template stands for which name here; few, so a list.
-pub(super) type Renaming = Vec<(Core, Core)>;
+/// Which name of a template stands for which name here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Renaming(Vec<(Core, Core)>);
+
+impl Renaming {
+    pub(super) fn get(&self, from: Core) -> Option<Core> {
+        self.0
+            .iter()
+            .find(|(core, _)| *core == from)
+            .map(|(_, to)| *to)
+    }
+
+    pub(super) fn set(&mut self, from: Core, to: Core) {
+        match self.0.iter_mut().find(|(core, _)| *core == from) {
+            Some(entry) => entry.1 = to,
+            None => self.0.push((from, to)),
+        }
+    }
+
+    /// Takes over from two lines of one shape which name stands for which; what is known stays.
+    fn learn(&mut self, there: &[Piece], here: &[Piece]) {
+        for (from, to) in there.iter().zip(here) {
+            if self.get(from.core()).is_none() {
+                self.set(from.core(), to.core());
+            }
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Template {
@@ -17,141 +44,132 @@ pub(super) struct Template {
     pub renaming: Renaming,
 }
 
-/// The lines before the hole, oldest first: of the prompt and then those written.
-#[derive(Debug)]
-pub(super) struct History<'a> {
-    pub lines: Vec<&'a [Piece]>,
-    pub indents: Vec<usize>,
-    pub blank_end: bool,
-    pub state: super::state::State,
-    /// How many of them were written by the model.
-    pub written: usize,
-}
+/// Below this share a line is no candidate.
+const NEGLIGIBLE: f64 = 1e-5;
 
-/// All lines as templates, their weights summing to one.
+/// Lines before the hole that names are compared in.
+const RENAMED_LINES: usize = 4;
+
+/// Similarity of the lines before from which their names are compared.
+const RENAMED_SIMILARITY: f64 = 0.2;
+
+/// The lines that may come next, their weights summing to one.
 pub(super) fn collect(
     corpus: &Corpus,
     alignment: &Alignment,
-    history: &History<'_>,
-    p: &Parameters,
+    history: &History,
+    parameters: &Parameters,
 ) -> Vec<Template> {
-    let mut own_cores = vec![false; corpus.vocabulary.len()];
-    let own = corpus
-        .lines
-        .partition_point(|line| line.source < corpus.blocks);
-    for piece in &corpus.pieces[corpus
-        .lines
-        .get(own)
-        .map_or(corpus.pieces.len(), |l| l.start)..]
-    {
-        own_cores[piece.core() as usize] = true;
-    }
-    let context = Context {
-        corpus,
-        alignment,
-        history,
-        own_cores,
-        repeat_window: p.repeat_window,
-    };
-    let mut templates: Vec<Template> = (0..corpus.lines.len())
-        .map(|line| Template {
-            line,
-            weight: context
-                .features(line)
-                .iter()
-                .zip(&p.line_weights)
-                .map(|(f, w)| f * w)
-                .sum(),
-            renaming: Vec::new(),
-        })
+    let evidence = Evidence::new(corpus, alignment, history, parameters);
+    let logs: Vec<f64> = (0..corpus.lines.len())
+        .map(|line| evidence.log_weight(line))
         .collect();
-    let top = templates
-        .iter()
-        .map(|t| t.weight)
-        .fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for template in &mut templates {
-        template.weight = (template.weight - top).exp();
-        sum += template.weight;
-    }
-    templates.retain(|template| template.weight > 1e-5 * sum);
-    for template in &mut templates {
-        template.weight /= sum;
-        template.renaming = rename(corpus, alignment, history, template.line);
-    }
-    templates
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logs.iter().map(|log| (log - top).exp()).collect();
+    let least = NEGLIGIBLE * weights.iter().sum::<f64>();
+    let kept = || {
+        weights
+            .iter()
+            .enumerate()
+            .filter(|(_, weight)| **weight > least)
+    };
+    let sum: f64 = kept().map(|(_, weight)| weight).sum();
+    let template = |(line, weight): (usize, &f64)| Template {
+        line,
+        weight: weight / sum,
+        renaming: rename(corpus, alignment, history, line),
+    };
+    kept().map(template).collect()
 }
 
-/// Names that differ between the lines before the template and those before the hole, where the
+/// Names that differ between the lines before the candidate and those before the hole, where the
 /// two are otherwise of one shape.
-fn rename(corpus: &Corpus, alignment: &Alignment, history: &History<'_>, line: usize) -> Renaming {
-    let mut renaming = Renaming::new();
+fn rename(corpus: &Corpus, alignment: &Alignment, history: &History, line: usize) -> Renaming {
+    let mut renaming = Renaming::default();
     let mut there = line;
-    for (back, here) in history.lines.iter().rev().take(4).enumerate() {
+    for (back, here) in history.lines.iter().rev().take(RENAMED_LINES).enumerate() {
         let Some(before) = corpus.previous(there) else {
             break;
         };
-        there = before;
-        if back == 0 && alignment.similarities[before] < 0.2 {
+        if back == 0 && alignment.similarities[before] < RENAMED_SIMILARITY {
             break;
         }
+        there = before;
         let other = corpus.line_pieces(before);
-        let same = other.len() == here.len()
-            && other
-                .iter()
-                .zip(*here)
-                .all(|(a, b)| corpus.same_shape(a.core(), b.core()));
-        if !same {
-            continue;
-        }
-        for (a, b) in other.iter().zip(*here) {
-            if !renaming.iter().any(|(from, _)| *from == a.core()) {
-                renaming.push((a.core(), b.core()));
-            }
+        let pairs = || other.iter().zip(&here.pieces);
+        if other.len() == here.pieces.len()
+            && pairs().all(|(a, b)| corpus.same_shape(a.core(), b.core()))
+        {
+            renaming.learn(other, &here.pieces);
         }
     }
     renaming
 }
 
-pub(super) fn dump(
-    corpus: &Corpus,
-    alignment: &Alignment,
-    history: &History<'_>,
-    p: &Parameters,
-) -> Vec<(String, [f64; super::features::FEATURES])> {
-    let mut own_cores = vec![false; corpus.vocabulary.len()];
-    let own = corpus
-        .lines
-        .partition_point(|line| line.source < corpus.blocks);
-    for piece in &corpus.pieces[corpus
-        .lines
-        .get(own)
-        .map_or(corpus.pieces.len(), |l| l.start)..]
-    {
-        own_cores[piece.core() as usize] = true;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text and the weight of the likeliest line, and the sum of all weights.
+    fn likeliest(prompt: &str) -> (String, f64, f64) {
+        let parameters = Parameters::default();
+        let corpus = Corpus::read(prompt, &parameters);
+        let alignment = Alignment::new(&corpus, &parameters);
+        let history = History::of_prompt(&corpus, parameters.history_lines);
+        let templates = collect(&corpus, &alignment, &history, &parameters);
+        let sum = templates.iter().map(|template| template.weight).sum();
+        let best = templates
+            .iter()
+            .max_by(|a, b| a.weight.total_cmp(&b.weight))
+            .unwrap();
+        let pieces = corpus.line_pieces(best.line).iter();
+        (
+            pieces
+                .map(|piece| corpus.vocabulary.write(*piece))
+                .collect(),
+            best.weight,
+            sum,
+        )
     }
-    let context = Context {
-        corpus,
-        alignment,
-        history,
-        own_cores,
-        repeat_window: p.repeat_window,
-    };
-    (0..corpus.lines.len())
-        .map(|l| {
-            let r = rename(corpus, alignment, history, l);
-            let text: String = corpus
-                .line_pieces(l)
-                .iter()
-                .map(|q| {
-                    corpus.vocabulary.write(
-                        r.iter()
-                            .find(|x| x.0 == q.core())
-                            .map_or(*q, |x| q.with_core(x.1)),
-                    )
-                })
-                .collect();
-            (text, context.features(l))
-        })
-        .collect()
+
+    #[test]
+    fn weights_sum_to_one_and_the_continuation_leads() {
+        let (text, weight, sum) = likeliest("p = 1\nq = 2\nr(p)\n\nz()\n\np = 1\nq = 2\n");
+        assert_eq!(text, "r(p)");
+        assert!((sum - 1.0).abs() < 1e-12 && weight > 0.5);
+    }
+
+    #[test]
+    fn a_closing_bracket_needs_an_open_one() {
+        let open = "x = f(\n    1,\n)\ny = g()\nz = f(\n    1,\n";
+        assert_eq!(likeliest(open).0, ")");
+        let closed = "x = f(\n    1,\n)\ny = g()\nz = f(1)\n";
+        assert_ne!(likeliest(closed).0, ")");
+    }
+
+    #[test]
+    fn of_two_equal_continuations_the_better_block_counts_more() {
+        let rule = format!("# {}", "-".repeat(50));
+        let block = |line: &str| {
+            format!(
+                "# the below code fragment can be found in:\n# a.py\n{rule}\n# s = 1\n# {line}\n{rule}\n"
+            )
+        };
+        // Blocks are written worst to best.
+        let prompt = format!("{}{}\ns = 1\n", block("bad()"), block("good()"));
+        assert_eq!(likeliest(&prompt).0, "good()");
+    }
+
+    #[test]
+    fn names_are_learned_from_lines_of_one_shape() {
+        let parameters = Parameters::default();
+        let corpus = Corpus::read("a.x(k)\nb()\n\nnew.x(k)\n", &parameters);
+        let alignment = Alignment::new(&corpus, &parameters);
+        let history = History::of_prompt(&corpus, 1);
+        let renaming = rename(&corpus, &alignment, &history, 1);
+        let core = |line: usize, at: usize| corpus.line_pieces(line)[at].core();
+        assert_eq!(renaming.get(core(0, 0)), Some(core(2, 0)));
+        assert_eq!(renaming.get(core(0, 4)), Some(core(0, 4)));
+        assert_eq!(renaming.get(core(1, 0)), None);
+    }
 }

@@ -1,0 +1,150 @@
+//! What speaks for and against a line of the prompt as the next line.
+
+use super::align::Alignment;
+use super::corpus::Corpus;
+use super::history::History;
+use super::lexer::{Core, Piece};
+use super::parameters::Parameters;
+
+#[derive(Debug)]
+pub(super) struct Evidence<'a> {
+    corpus: &'a Corpus,
+    alignment: &'a Alignment,
+    history: &'a History,
+    parameters: &'a Parameters,
+    /// For each core whether the file at hand has it.
+    known: Vec<bool>,
+}
+
+fn flag(value: bool) -> f64 {
+    f64::from(u8::from(value))
+}
+
+fn cores(pieces: &[Piece]) -> impl DoubleEndedIterator<Item = Core> + '_ {
+    pieces.iter().map(|piece| piece.core())
+}
+
+impl<'a> Evidence<'a> {
+    pub(super) fn new(
+        corpus: &'a Corpus,
+        alignment: &'a Alignment,
+        history: &'a History,
+        parameters: &'a Parameters,
+    ) -> Self {
+        let mut known = vec![false; corpus.vocabulary.len()];
+        let own = corpus.own_lines()..corpus.lines.len();
+        for core in own.flat_map(|line| cores(corpus.line_pieces(line))) {
+            known[core as usize] = true;
+        }
+        Self {
+            corpus,
+            alignment,
+            history,
+            parameters,
+            known,
+        }
+    }
+
+    /// Logarithm of the line's weight, up to a constant.
+    pub(super) fn log_weight(&self, line: usize) -> f64 {
+        self.weigh_place(line) + self.weigh_line(line) + self.weigh_before(line)
+    }
+
+    /// Where the line stands, and in what.
+    fn weigh_place(&self, index: usize) -> f64 {
+        let w = &self.parameters.line_weights;
+        let (line, state) = (&self.corpus.lines[index], self.corpus.states[index]);
+        let here = self.history.state;
+        let depth = state.depth.min(3).abs_diff(here.depth.min(3));
+        let mut weight = w.blank * flag(line.after_blank == self.history.after_blank)
+            + w.text_state * flag(state.text != here.text)
+            + w.bracket_state * flag((state.depth > 0) != (here.depth > 0))
+            + w.depth * depth as f64;
+        weight += match self.corpus.distance_to_last_block(line) {
+            Some(rank) => w.rank * rank as f64,
+            None => w.own + w.distance * ((self.corpus.lines.len() - index) as f64).ln(),
+        };
+        weight
+    }
+
+    /// What the line is.
+    fn weigh_line(&self, index: usize) -> f64 {
+        let w = &self.parameters.line_weights;
+        let pieces = self.corpus.line_pieces(index);
+        let mut recent = self
+            .history
+            .lines
+            .iter()
+            .rev()
+            .take(self.parameters.repeat_window);
+        let last = self
+            .history
+            .back(0)
+            .is_some_and(|last| last.pieces == pieces);
+        let (mut names, mut foreign) = (0_usize, 0_usize);
+        for core in cores(pieces).filter(|core| self.corpus.vocabulary.is_name(*core)) {
+            names += 1;
+            foreign += usize::from(!self.known[core as usize]);
+        }
+        w.repeat_last * flag(last)
+            + w.repeat_near * flag(recent.any(|line| line.pieces == pieces))
+            + w.foreign_names * foreign as f64 / names.max(1) as f64
+    }
+
+    /// How the lines before it agree with the lines before the hole.
+    fn weigh_before(&self, index: usize) -> f64 {
+        let w = &self.parameters.line_weights;
+        let Some(before) = self.corpus.previous(index) else {
+            return w.start_of_source;
+        };
+        let Some(last) = self.history.back(0) else {
+            return 0.0;
+        };
+        let there = self.corpus.line_pieces(before);
+        let indent = self.corpus.lines[before].indent;
+        let past = last.indent + self.corpus.lines[index].indent < indent;
+        w.alignment * self.alignment.scores[before]
+            + w.similar_last * self.alignment.similarities[before]
+            + w.equal_last * flag(there == last.pieces)
+            + w.same_indent * flag(indent == last.indent)
+            + w.outdent_past * flag(past)
+            + self.weigh_ends(there, &last.pieces)
+            + self.weigh_second(before)
+    }
+
+    /// The first and the last tokens of the line before and of the last line.
+    fn weigh_ends(&self, there: &[Piece], here: &[Piece]) -> f64 {
+        let w = &self.parameters.line_weights;
+        let starts = |count| cores(there).take(count).eq(cores(here).take(count));
+        let common = |same: &dyn Fn(Core, Core) -> bool| {
+            let pairs = cores(there).rev().zip(cores(here).rev());
+            pairs.take_while(|(a, b)| same(*a, *b)).count()
+        };
+        let suffix = common(&|a, b| a == b);
+        let shape = common(&|a, b| self.corpus.same_shape(a, b));
+        w.last_token * flag(suffix > 0)
+            + w.first_token * flag(starts(1))
+            + w.first_two_tokens * flag(starts(2))
+            + w.suffix * (1.0 + suffix as f64).ln()
+            + w.suffix_shape * (1.0 + shape as f64).ln()
+    }
+
+    /// The line two before the candidate, and the last line but one.
+    fn weigh_second(&self, before: usize) -> f64 {
+        let w = &self.parameters.line_weights;
+        let (Some(second), Some(last)) = (self.corpus.previous(before), self.history.back(0))
+        else {
+            return 0.0;
+        };
+        let Some(other) = self.history.back(1) else {
+            return 0.0;
+        };
+        let lines = &self.corpus.lines;
+        let step = lines[before].indent.cmp(&lines[second].indent);
+        let equal = self.corpus.line_pieces(before) == last.pieces
+            && self.corpus.line_pieces(second) == other.pieces;
+        w.similar_second * self.alignment.older_similarities[second]
+            + w.equal_second * flag(equal)
+            + w.indent_step * flag(step == last.indent.cmp(&other.indent))
+    }
+}

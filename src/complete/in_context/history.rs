@@ -1,0 +1,53 @@
+//! The lines before the hole: the last ones of the prompt and those written since.
+
+use super::corpus::Corpus;
+use super::lexer::Piece;
+use super::state::State;
+
+#[derive(Clone, Debug)]
+pub(super) struct HistoryLine {
+    pub pieces: Vec<Piece>,
+    pub indent: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct History {
+    /// Oldest first.
+    pub lines: Vec<HistoryLine>,
+    /// Whether a blank line stands last.
+    pub after_blank: bool,
+    /// What the next line stands in.
+    pub state: State,
+}
+
+impl History {
+    pub(super) fn of_prompt(corpus: &Corpus, count: usize) -> Self {
+        let first = corpus
+            .own_lines()
+            .max(corpus.lines.len().saturating_sub(count));
+        let line = |index: usize| HistoryLine {
+            pieces: corpus.line_pieces(index).to_vec(),
+            indent: corpus.lines[index].indent,
+        };
+        Self {
+            lines: (first..corpus.lines.len()).map(line).collect(),
+            after_blank: corpus.blank_end,
+            state: corpus.end_state,
+        }
+    }
+
+    pub(super) fn push(&mut self, corpus: &Corpus, line: HistoryLine) {
+        self.state = corpus.marks.after(self.state, &line.pieces);
+        self.after_blank = false;
+        self.lines.push(line);
+    }
+
+    /// The line `back` lines before the last.
+    pub(super) fn back(&self, back: usize) -> Option<&HistoryLine> {
+        self.lines.iter().rev().nth(back)
+    }
+
+    pub(super) fn indent(&self) -> usize {
+        self.lines.last().map_or(0, |line| line.indent)
+    }
+}
