@@ -322,12 +322,15 @@ mod tests {
         }
     }
 
+    /// A window's text and its places: file, line_no, start, end.
+    type Merged = (String, Vec<(usize, usize, usize, usize)>);
+
     /// The reference's loop: windows as (text, places), merged by a linear search.
     fn slow(
         texts: &[String],
         w: usize,
         s: usize,
-    ) -> Vec<(String, Vec<(usize, usize, usize, usize)>)> {
+    ) -> Vec<Merged> {
         let (step, delta) = ((w / s).max(1), w / 2);
         let mut merged: Vec<(String, Vec<_>)> = Vec::new();
         for (file, text) in texts.iter().enumerate() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Experiment, Report};
 use crate::artifact::{self, Identity, header_path, read_jsonl_header};
-use crate::complete::in_context::{Finish, Generation, InContextModel, Limits};
+use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
 use crate::jsonl::{self, Fields, Object};
 use crate::lines::{Lines, strip};
@@ -80,6 +80,7 @@ pub fn complete(
             .parameter("benchmark", &experiment.layout.benchmark)
             .parameter("mode", mode)
             .parameter("model", &completion.model)
+            .parameter("model-revision", in_context::REVISION)
             .parameter("max-tokens", completion.max_tokens)
             .input("prompts", header.checksum);
         if let Some(lines) = completion.max_lines {

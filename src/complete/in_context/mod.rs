@@ -63,6 +63,9 @@ use lexer::Piece;
 use predict::Predictor;
 use templates::Template;
 
+/// Raised whenever a change of the model changes what it writes, so that cached predictions are made again.
+pub const REVISION: u32 = 1;
+
 /// Where a completion ends at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
