@@ -326,11 +326,7 @@ mod tests {
     type Merged = (String, Vec<(usize, usize, usize, usize)>);
 
     /// The reference's loop: windows as (text, places), merged by a linear search.
-    fn slow(
-        texts: &[String],
-        w: usize,
-        s: usize,
-    ) -> Vec<Merged> {
+    fn slow(texts: &[String], w: usize, s: usize) -> Vec<Merged> {
         let (step, delta) = ((w / s).max(1), w / 2);
         let mut merged: Vec<(String, Vec<_>)> = Vec::new();
         for (file, text) in texts.iter().enumerate() {
