@@ -1,4 +1,60 @@
-//! repoformer: repository-level code completion experiments, whole and exact.
+//! Repository-level code completion experiments, whole and exact.
+//!
+//! The pipeline is RepoCoder's, and each module is one step of it:
+//!
+//! 1. [`corpus`]: a folder → a repository's Python files, decoded, in one fixed order; [`lines`] counts their lines.
+//! 2. [`window`]: files → overlapping windows of lines, merged by text.
+//! 3. [`task`]: a benchmark's holes; [`sample`] draws new ones from any repository.
+//! 4. [`query`]: holes → what is searched for: the left context (rg1), the lines around the hole (gt), a prediction (rg-rg).
+//! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens.
+//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out.
+//! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt.
+//! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
+//! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
+//!
+//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON. The binary
+//! of the same name is the command line over it.
+//!
+//! From source text to a score:
+//!
+//! ```
+//! use repoformer::complete::in_context::{InContextModel, Limits};
+//! use repoformer::corpus::{Repository, SourceFile};
+//! use repoformer::metrics::Metric;
+//! use repoformer::prompt::{Budget, Builder};
+//! use repoformer::query::{Mode, QueryWindows};
+//! use repoformer::retrieve::{HoleGuard, Retrieval};
+//! use repoformer::task::{Task, TaskSet};
+//! use repoformer::tokenize::P50k;
+//! use repoformer::vector::TokenSets;
+//! use repoformer::window::{RepoWindows, WindowShape};
+//!
+//! // A repository of two files, with a hole in the second.
+//! let text = "def read_json(path):\n    with open(path) as stream:\n        return json.load(stream)\n";
+//! let hole = "def read_settings(path):\n    with open(path) as stream:\n        return NOTHING\n";
+//! let file = |path: &str, text: &str, same_as| SourceFile { path: path.into(), text: text.into(), same_as };
+//! let files = vec![file("demo/io.py", text, 0), file("demo/main.py", hole, 1)];
+//! let prompt = "def read_settings(path):\n    with open(path) as stream:\n";
+//! let task = Task::new("demo/0".into(), "demo/main.py", 0, 2, "        return json.load(stream)", prompt);
+//! let tasks = TaskSet { path: "tasks.jsonl".into(), tasks: vec![task.clone()] };
+//!
+//! // Windows, queries, vectors, retrieval.
+//! let windows = RepoWindows::cut(Repository { name: "demo".into(), files }, WindowShape::default());
+//! let queries = QueryWindows::cut(Mode::LeftContext, &tasks, &windows).queries;
+//! let p50k = P50k::new();
+//! let (vectors, query_vectors) = (TokenSets::of_windows(&windows, &p50k), TokenSets::of_queries(&queries, &p50k));
+//! let parameters = (20, HoleGuard::Strict);
+//! let (retrieval, _) = Retrieval::search(&windows, &vectors, &queries, &query_vectors, &tasks, parameters);
+//! assert_eq!(retrieval.found[0].hits.len(), 1, "the hole's own file stays out");
+//!
+//! // Prompt, completion, score.
+//! let builder = Builder::new(&windows, &p50k, Mode::LeftContext, HoleGuard::Strict, Budget::default());
+//! let prompt = builder.build(&task, Some(&retrieval.found[0]));
+//! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&task.prompt));
+//! let limits = Limits { max_lines: 1, max_tokens: 100 };
+//! let prediction = InContextModel::default().complete(&prompt.text, &limits).text;
+//! assert_eq!(Metric::RepoCoder.score(&task.ground_truth, &[prediction]), [1.0, 1.0]);
+//! ```
 
 #![forbid(unsafe_code)]
 

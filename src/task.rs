@@ -98,6 +98,19 @@ impl TaskSet {
         names
     }
 
+    /// Finds the folders of repositories that are named as on the hub: RepoEval's function files write `owner--name` for
+    /// the folder `owner_name`.
+    pub fn name_folders(&mut self, folders: &[String]) {
+        let there = |name: &str| folders.iter().any(|folder| folder == name);
+        for task in &mut self.tasks {
+            let folder = task.repository.replace("--", "_");
+            if folder != task.repository && !there(&task.repository) && there(&folder) {
+                task.path.replace_range(..task.repository.len(), &folder);
+                task.repository = folder;
+            }
+        }
+    }
+
     /// A digest of where the holes of one repository's tasks are.
     pub fn hole_digest(&self, repository: &str) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -152,43 +165,28 @@ impl Task {
             ));
         };
         let fields = Fields::new(path, line, "metadata.", &metadata);
-        let names = fields.strings("fpath_tuple")?;
-        let Some(bad) = names.iter().find(|name| !is_folder_name(name)) else {
-            let [repository, _, ..] = names.as_slice() else {
-                return Err(fields
-                    .error("field 'metadata.fpath_tuple' must be [repository, folder, …, file]"));
-            };
-            // Function files name the repository as on the hub, `owner--name`, and its folder `owner_name`.
-            let repository = repository.replace("--", "_");
-            let file_path = std::iter::once(repository.as_str()).chain(names[1..].iter().copied());
-            let file_path = file_path.collect::<Vec<_>>().join("/");
-            let (context_start, line_no) = (
-                fields.count(&["context_start_lineno"])?,
-                fields.count(&["line_no", "lineno"])?,
-            );
-            if context_start > line_no {
-                return Err(fields.error(format!(
-                    "field 'metadata.context_start_lineno' ({context_start}) lies behind the hole's line ({line_no})"
-                )));
-            }
-            return Ok(Self {
-                row,
-                line,
-                id: fields.string("task_id")?.to_owned(),
-                context_start,
-                line_no,
-                ground_truth: fields.string("ground_truth")?.to_owned(),
-                prompt: Fields::new(path, line, "", &object)
-                    .string("prompt")?
-                    .to_owned(),
-                path: file_path,
-                repository,
-                metadata,
-            });
-        };
-        Err(fields.error(format!(
-            "field 'metadata.fpath_tuple' leads out of the repository: {bad:?}"
-        )))
+        let (repository, file_path) = source_file(&fields)?;
+        let context_start = fields.count(&["context_start_lineno"])?;
+        let line_no = fields.count(&["line_no", "lineno"])?;
+        if context_start > line_no {
+            return Err(fields.error(format!(
+                "field 'metadata.context_start_lineno' ({context_start}) lies behind the hole's line ({line_no})"
+            )));
+        }
+        Ok(Self {
+            row,
+            line,
+            id: fields.string("task_id")?.to_owned(),
+            repository,
+            path: file_path,
+            context_start,
+            line_no,
+            ground_truth: fields.string("ground_truth")?.to_owned(),
+            prompt: Fields::new(path, line, "", &object)
+                .string("prompt")?
+                .to_owned(),
+            metadata,
+        })
     }
 
     /// A new task with the metadata that RepoEval gives a task.
@@ -228,6 +226,21 @@ impl Task {
     }
 }
 
+/// The repository and the `/`-joined path of a task's file, once it is known to lead nowhere else.
+fn source_file(fields: &Fields<'_>) -> Result<(String, String)> {
+    let names = fields.strings("fpath_tuple")?;
+    if let Some(bad) = names.iter().find(|name| !is_folder_name(name)) {
+        let reason = format!("field 'metadata.fpath_tuple' leads out of the repository: {bad:?}");
+        return Err(fields.error(reason));
+    }
+    match names.as_slice() {
+        [repository, _, ..] => Ok(((*repository).to_owned(), names.join("/"))),
+        _ => {
+            Err(fields.error("field 'metadata.fpath_tuple' must be [repository, folder, …, file]"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,7 +256,13 @@ mod tests {
 
     #[test]
     fn function_files_and_unknown_fields() {
-        let reading = read(GOOD).unwrap();
+        let mut reading = read(GOOD).unwrap();
+        reading.set.name_folders(&["o--r".into(), "o_r".into()]);
+        assert_eq!(
+            reading.set.tasks[0].path, "o--r/a.py",
+            "the folder is there"
+        );
+        reading.set.name_folders(&["o_r".into()]);
         let task = &reading.set.tasks[0];
         assert_eq!(
             (task.repository.as_str(), task.path.as_str(), task.line_no),

@@ -181,9 +181,12 @@ impl Experiment {
     pub fn settle_repositories(
         repos_dir: &Path,
         named: &[String],
-        tasks: Option<&TaskSet>,
+        mut tasks: Option<&mut TaskSet>,
     ) -> Result<(Vec<String>, Vec<Error>)> {
         let there = corpus::repository_names(repos_dir)?;
+        if let Some(tasks) = &mut tasks {
+            tasks.name_folders(&there);
+        }
         let wanted = match &tasks {
             _ if !named.is_empty() => {
                 let mut names = named.to_vec();

@@ -111,7 +111,9 @@ impl<'a> Draw<'a> {
         }
         let enough = match self.sampling.kind {
             Kind::Line => (self.count_tokens)(ground_truth) >= self.sampling.min_tokens,
-            Kind::Api | Kind::Function | Kind::Chunk => true,
+            // Brackets alone; Repoformer's chunks need a word too.
+            Kind::Chunk => ground_truth.contains(|c: char| c == '_' || c.is_alphanumeric()),
+            Kind::Api | Kind::Function => true,
         };
         let line_before = context::prompt(&source.lines, hole.start - 1, hole.start);
         if !enough || (self.count_tokens)(line_before) > self.sampling.context_tokens {

@@ -17,7 +17,7 @@ pub(super) fn holes(source: &Source, tree: &Tree) -> Vec<Range<usize>> {
         if node.kind() == "function_definition" && !node.has_error() {
             found.extend(body(source, node).filter(|hole| BODY_LINES.contains(&hole.len())));
         }
-        !node.is_error()
+        !node.is_error() && rows(node).len() > *BODY_LINES.start()
     });
     found
 }

@@ -131,7 +131,7 @@ struct Hole {
 /// let text = "import math\n\ndef area(radius):\n    square = radius * radius\n    return math.pi * square\n";
 /// let file = SourceFile { path: "shapes/area.py".into(), text: text.into(), same_as: 0 };
 /// let repository = Repository { name: "shapes".into(), files: vec![file] };
-/// let sampling = Sampling { context_tokens: 8, ..Sampling::new(Kind::Line) };
+/// let sampling = Sampling { context_tokens: 7, ..Sampling::new(Kind::Line) };
 /// let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).count();
 /// let tasks = sample(&repository, &Sampling { min_tokens: 4, ..sampling }, &words);
 /// assert_eq!(tasks.len(), 1);
@@ -184,8 +184,15 @@ fn candidates(repository: &Repository, kind: Kind) -> (Vec<Option<Source>>, Vec<
             end: span.end,
         })
     });
+    let written = |file: usize| {
+        sources[file]
+            .as_ref()
+            .is_some_and(|source: &Source| !source.is_generated)
+    };
     // The first line of a file has no left context that a model could complete.
-    let holes = holes.filter(|hole| hole.start > 0).collect();
+    let holes = holes
+        .filter(|hole| hole.start > 0 && written(hole.file))
+        .collect();
     (sources, holes)
 }
 

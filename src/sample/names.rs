@@ -37,7 +37,7 @@ pub(super) struct Call {
     pub(super) lines: Range<usize>,
 }
 
-/// What one file defines, imports and calls. Its maps are looked things up in, never walked through.
+/// What one file defines, imports and calls.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) defined: FxHashMap<String, Definition>,
@@ -133,7 +133,7 @@ impl Names {
                 module,
                 member: None,
             };
-            self.imports.entry(name).or_default().push(target);
+            self.bind(name, target);
         }
     }
 
@@ -152,10 +152,7 @@ impl Names {
         for node in statement.children_by_field_name("name", &mut cursor) {
             let (member, alias) = imported(text, node);
             let name = alias.unwrap_or_else(|| member.clone());
-            self.imports
-                .entry(name)
-                .or_default()
-                .push(from(Some(member)));
+            self.bind(name, from(Some(member)));
         }
         let mut cursor = statement.walk();
         if statement
@@ -163,6 +160,14 @@ impl Names {
             .any(|node| node.kind() == "wildcard_import")
         {
             self.stars.push(from(None));
+        }
+    }
+
+    /// A name that many functions import means the same in all of them, as a rule.
+    fn bind(&mut self, name: String, target: Target) {
+        let targets = self.imports.entry(name).or_default();
+        if !targets.contains(&target) {
+            targets.push(target);
         }
     }
 

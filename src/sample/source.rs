@@ -12,6 +12,9 @@ use crate::lines::Lines;
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 20;
 
+/// Where generated files say that they are.
+const HEAD_LINES: usize = 10;
+
 /// What a line is to someone who completes code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineClass {
@@ -33,6 +36,8 @@ pub(super) struct Source {
     pub(super) lines: Lines,
     /// One for each line.
     pub(super) classes: Vec<LineClass>,
+    /// Whether a program wrote it, by its own word: nobody completes such code.
+    pub(super) is_generated: bool,
 }
 
 /// Reads every file in parallel and takes from each what `extract` finds in its tree, which does not outlive the call.
@@ -79,7 +84,24 @@ fn read(parser: &mut Parser, file: &SourceFile) -> Option<(Source, Tree)> {
     // The joined lines rather than the file's text: tree-sitter ends a row at `\n` alone, and a row must be a line.
     let tree = parser.parse(lines.text(), None)?;
     let classes = classify(&lines, &tree);
-    Some((Source { lines, classes }, tree))
+    let is_generated = is_generated(&lines, &classes);
+    Some((
+        Source {
+            lines,
+            classes,
+            is_generated,
+        },
+        tree,
+    ))
+}
+
+fn is_generated(lines: &Lines, classes: &[LineClass]) -> bool {
+    let head = lines.iter().zip(classes).take(HEAD_LINES);
+    let mut comments = head.filter(|&(_, &class)| class == LineClass::Comment);
+    comments.any(|(line, _)| {
+        let line = line.to_ascii_lowercase();
+        line.contains("do not edit") || line.contains("@generated")
+    })
 }
 
 /// Every node before its children, with its depth; `visit` says whether to go below it. No recursion: code can be nested deeply.
@@ -144,7 +166,8 @@ fn classify(lines: &Lines, tree: &Tree) -> Vec<LineClass> {
         if is_bare_string(node) || (over_several_lines && node.kind() == "string") {
             mark_prose(lines, node, &mut classes);
         }
-        true
+        // Within one row there is nothing to find but the statement itself; most nodes are spared the visit.
+        over_several_lines || node.has_error() || matches!(node.kind(), "module" | "block")
     });
     classes
 }

@@ -79,10 +79,10 @@ fn experiment(
     printer: &mut Printer,
 ) -> Result<Experiment> {
     let repos_dir = repos_dir(settings)?;
-    let tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
+    let mut tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
     let named = settings.list("repo");
     let (repositories, problems) =
-        Experiment::settle_repositories(&repos_dir, named, tasks.as_ref())?;
+        Experiment::settle_repositories(&repos_dir, named, tasks.as_mut())?;
     printer.problems(&problems);
     let shape = WindowShape {
         window_size: settings.parsed("window-size")?,
