@@ -299,6 +299,142 @@ fn edge_cases_holes_on_the_first_line_are_served() {
     }
 }
 
+/// The same through the program: stage by stage with the profile, results read from what it prints and writes.
+fn through_the_binary(fixture: &Fixture, repos: &Path, tasks: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    let repoformer = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_repoformer"))
+            .args(arguments)
+            .env_clear()
+            .output()
+            .unwrap();
+        // 1: the odd repository has files that are no UTF-8, and some predictions leave nothing to search with.
+        assert!(
+            matches!(output.status.code(), Some(0 | 1)),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        output.stdout
+    };
+    let cache = dir.path().join("cache");
+    let place = [repos, tasks, &cache].map(|path| path.to_str().unwrap());
+    let data = [
+        "--profile",
+        "repocoder",
+        "--repos-dir",
+        place[0],
+        "--tasks",
+        place[1],
+        "--cache-dir",
+        place[2],
+        "--benchmark",
+        "b",
+    ];
+    let stage = |name: &[&str]| repoformer(&[name, &data].concat());
+    for name in ["window", "vectorize", "search"] {
+        stage(&[name]);
+    }
+    let records = |text: Vec<u8>| -> Vec<Value> {
+        String::from_utf8(text)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let found_in = |mode: &str| {
+        let file = cache.join(format!(
+            "retrieval/b/{mode}/{}_ws20_slice2.one-gram.top20.bin",
+            fixture.name
+        ));
+        records(repoformer(&[
+            "inspect",
+            file.to_str().unwrap(),
+            "--format",
+            "jsonl",
+        ]))
+    };
+    let expected = fixture.expectations("expected.jsonl");
+    for (mode, field) in [("rg1", "r-g"), ("gt", "gt")] {
+        let prompts = records(stage(&["prompt", "--mode", mode, "-o", "-"]));
+        let found = found_in(mode);
+        assert_eq!(
+            (prompts.len(), found.len()),
+            (expected.len(), expected.len())
+        );
+        for ((prompt, found), wanted) in prompts.iter().zip(&found).zip(&expected) {
+            check_printed(prompt, found, &wanted[field]);
+        }
+    }
+    let predictions = dir.path().join("predictions.jsonl");
+    let second = fixture.expectations("rg-rg.jsonl");
+    let line = |wanted: &Value| {
+        let (id, text) = (&wanted["task_id"], &wanted["prediction"]);
+        serde_json::json!({ "metadata": { "task_id": id }, "choices": [{ "text": text }] })
+            .to_string()
+            + "\n"
+    };
+    std::fs::write(&predictions, second.iter().map(line).collect::<String>()).unwrap();
+    let prompts = records(stage(&[
+        "rg-rg",
+        "--predictions",
+        predictions.to_str().unwrap(),
+        "-o",
+        "-",
+    ]));
+    let second: Vec<&Value> = second
+        .iter()
+        .filter(|wanted| wanted["query_sha256"].is_string())
+        .collect();
+    let found = found_in("rg-rg");
+    assert_eq!((prompts.len(), found.len()), (second.len(), second.len()));
+    for ((prompt, found), wanted) in prompts.iter().zip(&found).zip(second) {
+        check_printed(prompt, found, wanted);
+    }
+}
+
+/// A prompt's record and a retrieval's record as the program gives them.
+fn check_printed(prompt: &Value, found: &Value, wanted: &Value) {
+    let query = prompt["metadata"]["query_window"]["context"]
+        .as_str()
+        .unwrap();
+    assert_eq!(sha256(query), wanted["query_sha256"].as_str().unwrap());
+    assert_eq!(
+        sha256(prompt["prompt"].as_str().unwrap()),
+        wanted["prompt_sha256"].as_str().unwrap()
+    );
+    let hits = found["top_k_context"].as_array().unwrap();
+    let wanted = wanted["top20"].as_array().unwrap();
+    assert_eq!(hits.len(), wanted.len());
+    for (hit, wanted) in hits.iter().zip(wanted.iter().rev()) {
+        let place = &hit["metadata"][0];
+        let path: Vec<&str> = place["fpath_tuple"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| part.as_str().unwrap())
+            .collect();
+        assert_eq!(path.join("/"), wanted[0].as_str().unwrap());
+        let ours = [
+            &place["start_line_no"],
+            &place["end_line_no"],
+            &hit["sim_score"],
+            &hit["overlap"],
+            &hit["union"],
+        ];
+        assert_eq!(
+            ours.to_vec(),
+            wanted.as_array().unwrap()[1..6].iter().collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn edge_cases_through_the_binary() {
+    let (dir, fixture) = edge_cases();
+    let tasks = fixture.folder.join("edge_cases.tasks.jsonl.gz");
+    through_the_binary(&fixture, dir.path(), &tasks);
+}
+
 #[test]
 #[ignore = "reads real repositories: set REPOFORMER_FIXTURES and REPOFORMER_CORPORA"]
 fn real_repositories() {
@@ -310,5 +446,7 @@ fn real_repositories() {
         fixture.windows_and_tokens();
         fixture.first_retrieval();
         fixture.second_retrieval();
+        let tasks = fixture.folder.join(format!("{name}.tasks.jsonl.gz"));
+        through_the_binary(&fixture, &corpora, &tasks);
     }
 }
