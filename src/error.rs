@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum Error {
     /// Reading or writing failed.
-    #[error("{}: cannot {action}: {source}", path.display())]
+    #[error("{}: cannot {action}: {reason}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What was tried, as a verb phrase: "read this file".
         action: &'static str,
-        /// What the system answered.
-        source: std::io::Error,
+        /// What the system answered. Part of the message, so no `source` that would be told a second time.
+        reason: std::io::Error,
     },
     /// A source file that is left out of its repository.
     #[error("{}: left out: {reason}", path.display())]
@@ -81,11 +81,11 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(crate) fn io(path: &Path, action: &'static str, source: std::io::Error) -> Self {
+    pub(crate) fn io(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
         Self::Io {
             path: path.to_owned(),
             action,
-            source,
+            reason,
         }
     }
 
@@ -100,7 +100,7 @@ impl Error {
     /// The way out, where one is known; printed as `hint:` below the error.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Io { action, source, .. } => match source.kind() {
+            Self::Io { action, reason, .. } => match reason.kind() {
                 std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
                     if action.contains("write") =>
                 {

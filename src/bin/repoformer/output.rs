@@ -1,13 +1,11 @@
 //! What is said and where: data to stdout, everything else to stderr.
 
-#![allow(clippy::print_stderr)] // the one place that speaks
-
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use anstream::eprintln;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use repoformer::error::Error;
 use repoformer::pipeline::Report;
@@ -53,6 +51,12 @@ pub(crate) fn describe(error: &anyhow::Error) -> Vec<String> {
     lines
 }
 
+/// Says a line on stderr, the one place that does. Where nobody listens — a closed pipe, a full disk below a log — the
+/// work goes on, and its exit code tells.
+fn say(line: impl Display) {
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
+}
+
 /// Speaks to the person at the terminal, and remembers whether anything was skipped.
 #[derive(Debug)]
 pub(crate) struct Printer {
@@ -89,28 +93,28 @@ impl Printer {
     pub(crate) fn error(error: &anyhow::Error) {
         for line in describe(error) {
             match line.split_once(": ") {
-                Some(("error", rest)) => eprintln!("\x1b[1;31merror\x1b[0m: {rest}"),
-                Some((label, rest)) => eprintln!("\x1b[1;36m{label}\x1b[0m: {rest}"),
-                None => eprintln!("{line}"),
+                Some(("error", rest)) => say(format_args!("\x1b[1;31merror\x1b[0m: {rest}")),
+                Some((label, rest)) => say(format_args!("\x1b[1;36m{label}\x1b[0m: {rest}")),
+                None => say(line),
             }
         }
     }
 
     pub(crate) fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            eprintln!("{}", text.as_ref());
+            say(text.as_ref());
         }
     }
 
     pub(crate) fn detail(&self, text: impl AsRef<str>) {
         if self.verbose {
-            eprintln!("{}", text.as_ref());
+            say(text.as_ref());
         }
     }
 
     pub(crate) fn warning(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            eprintln!("\x1b[1;33mwarning\x1b[0m: {}", text.as_ref());
+            say(format_args!("\x1b[1;33mwarning\x1b[0m: {}", text.as_ref()));
         }
     }
 
@@ -126,9 +130,10 @@ impl Printer {
             self.problems += 1;
             if shown < PROBLEMS_SHOWN || self.verbose {
                 shown += 1;
-                eprintln!("\x1b[1;31merror\x1b[0m: {text}");
-                if let Some(hint) = problem.hint() {
-                    eprintln!("\x1b[1;36mhint\x1b[0m: {hint}");
+                say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
+                // The way out of one is mostly that of the next.
+                if let Some(hint) = problem.hint().filter(|hint| self.seen.insert(hint.clone())) {
+                    say(format_args!("\x1b[1;36mhint\x1b[0m: {hint}"));
                 }
             } else {
                 hidden += 1;
@@ -142,7 +147,7 @@ impl Printer {
     /// Counts a failed check.
     pub(crate) fn failed(&mut self, text: &str) {
         self.problems += 1;
-        eprintln!("\x1b[1;31merror\x1b[0m: {text}");
+        say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
     }
 
     /// Tells what a stage did.
@@ -211,8 +216,8 @@ pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
         return Ok(repoformer::artifact::write_file(path, bytes)?);
     }
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes)?;
-    Ok(stdout.flush()?)
+    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    written.context("standard output: cannot write")
 }
 
 /// Whether an error only says that nobody reads on.
@@ -220,7 +225,7 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let direct = cause.downcast_ref::<io::Error>();
         let io = direct.or(match cause.downcast_ref::<Error>() {
-            Some(Error::Io { source, .. }) => Some(source),
+            Some(Error::Io { reason, .. }) => Some(reason),
             _ => None,
         });
         io.is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
