@@ -76,9 +76,10 @@ pub fn write_jsonl(
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::io(path, "write this artifact", e.into()))?;
     json.push(b'\n');
-    // The header goes last: without it the file is rebuilt, with an old one it would be taken for something else.
-    write_file(path, text)?;
+    // The header goes first: it speaks of one text alone, so that beside an old one or none it only has it made again.
+    // A text without header would be taken for somebody's own when an interrupted run is taken up again.
     write_file(&header_path(path), &json)?;
+    write_file(path, text)?;
     Ok(header)
 }
 
