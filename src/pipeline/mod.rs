@@ -161,15 +161,45 @@ fn check_input(
     upstream: &Header,
     command: &str,
 ) -> Result<()> {
-    if header.identity.inputs.get(input) == Some(&upstream.checksum) {
+    check_digest(path, header, input, &upstream.checksum, command)
+}
+
+/// The same for what is no artifact: tasks.
+fn check_digest(
+    path: &Path,
+    header: &Header,
+    input: &str,
+    digest: &str,
+    command: &str,
+) -> Result<()> {
+    if header.identity.inputs.get(input).is_some_and(|made_from| made_from == digest) {
         return Ok(());
     }
-    let reason = format!("stale: made from other {input} than are there now");
-    Err(Error::Artifact {
+    Err(stale(path, format!("made from other {input} than are there now"), command))
+}
+
+/// That an artifact was made with the parameter in force, where its file's name does not tell.
+fn check_parameter(
+    path: &Path,
+    header: &Header,
+    (name, wanted): (&str, impl ToString),
+    command: &str,
+) -> Result<()> {
+    let wanted = wanted.to_string();
+    match header.identity.parameters.get(name) {
+        Some(value) if *value != wanted => {
+            Err(stale(path, format!("{name} was {value}, is {wanted}"), command))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn stale(path: &Path, reason: String, command: &str) -> Error {
+    Error::Artifact {
         path: path.to_owned(),
-        reason,
-        hint: format!("make it again with `repoformer {command}`"),
-    })
+        reason: format!("stale: {reason}"),
+        hint: format!("make it again with `repoformer {command}` and the same settings"),
+    }
 }
 
 impl Experiment {
@@ -233,7 +263,7 @@ impl Experiment {
     fn tasks(&self) -> Result<&TaskSet> {
         self.tasks.as_ref().ok_or(Error::Parameter {
             name: "tasks",
-            reason: "this stage needs a task file".into(),
+            reason: "this stage needs a task file; name it with --tasks".into(),
         })
     }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::vectorize::query_windows;
 use super::window::repo_windows;
-use super::{Experiment, Report, check_input, require};
+use super::{Experiment, Report, check_input, check_parameter, require};
 use crate::artifact::{Header, Identity};
 use crate::error::Result;
 use crate::prompt::Builder;
@@ -58,12 +58,14 @@ impl Sources {
         for repository in &experiment.repositories {
             let windows = repo_windows(experiment, repository)?;
             let retrieved = if mode.retrieves() {
-                let (queries_header, queries) = query_windows(experiment, mode, repository)?;
+                let (queries_header, queries) =
+                    query_windows(experiment, mode, repository, Some(&windows.0))?;
                 let path = experiment.layout.retrieval(mode, repository);
                 let command = format!("search --mode {mode}");
                 let (header, retrieval) = require::<Retrieval>(&path, &command)?;
                 check_input(&path, &header, "windows", &windows.0, &command)?;
                 check_input(&path, &header, "queries", &queries_header, &command)?;
+                check_parameter(&path, &header, ("hole-guard", experiment.guard), &command)?;
                 Some(((header, retrieval), queries))
             } else {
                 None

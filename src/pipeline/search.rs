@@ -27,6 +27,7 @@ pub struct SearchTime {
 /// # Errors
 /// Windows or vectors are missing or do not belong together, or an artifact cannot be written.
 pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
+    experiment.tasks()?; // or each repository would miss them
     let modes: Vec<Mode> = modes
         .iter()
         .copied()
@@ -47,7 +48,8 @@ fn search_one(
 ) -> Result<()> {
     let (layout, tasks) = (&experiment.layout, experiment.tasks()?);
     let (windows_header, windows) = repo_windows(experiment, repository)?;
-    let (queries_header, queries) = query_windows(experiment, mode, repository)?;
+    let (queries_header, queries) =
+        query_windows(experiment, mode, repository, Some(&windows_header))?;
     let command = format!("vectorize --mode {mode}");
     let (path, query_path) = (
         layout.repo_vectors(repository),

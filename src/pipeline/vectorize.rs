@@ -1,7 +1,7 @@
 //! `vectorize`: windows → vectors.
 
 use super::window::repo_windows;
-use super::{Experiment, Report, for_each_repository, require};
+use super::{Experiment, Report, check_digest, check_input, for_each_repository, require};
 use crate::artifact::{Header, Identity, Payload};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
@@ -30,7 +30,7 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<Report> {
 pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     for_each_repository(experiment, |repository, report| {
         for &mode in modes.iter().filter(|mode| mode.retrieves()) {
-            let (header, queries) = query_windows(experiment, mode, repository)?;
+            let (header, queries) = query_windows(experiment, mode, repository, None)?;
             let identity = identity(experiment, repository)
                 .parameter("mode", mode)
                 .input("queries", header.checksum);
@@ -50,16 +50,25 @@ fn identity(experiment: &Experiment, repository: &str) -> Identity {
         .parameter("tokenizer", "p50k_base")
 }
 
-/// Query windows as the `window` stage left them.
+/// Query windows as the `window` stage left them: of the tasks and the repository windows that are there now. Whoever
+/// works with these windows gives their header; vectors of queries need them not.
 pub(super) fn query_windows(
     experiment: &Experiment,
     mode: Mode,
     repository: &str,
+    windows: Option<&Header>,
 ) -> Result<(Header, QueryWindows)> {
     let command = if mode == Mode::Prediction {
         "rg-rg".to_owned()
     } else {
         format!("window --mode {mode}")
     };
-    require(&experiment.layout.query_windows(mode, repository), &command)
+    let path = experiment.layout.query_windows(mode, repository);
+    let (header, queries) = require::<QueryWindows>(&path, &command)?;
+    let holes = experiment.tasks()?.hole_digest(repository);
+    check_digest(&path, &header, "tasks", &holes, &command)?;
+    if let Some(windows) = windows {
+        check_input(&path, &header, "windows", windows, &command)?;
+    }
+    Ok((header, queries))
 }

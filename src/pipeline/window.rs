@@ -1,6 +1,6 @@
 //! `window`: repositories → repository windows; tasks → query windows.
 
-use super::{Experiment, Report, for_each_repository, require};
+use super::{Experiment, Report, check_parameter, for_each_repository, require};
 use crate::artifact::{Header, Identity, Payload};
 use crate::corpus::Repository;
 use crate::error::{Error, Result};
@@ -100,5 +100,8 @@ pub(super) fn repo_windows(
     experiment: &Experiment,
     repository: &str,
 ) -> Result<(Header, RepoWindows)> {
-    require(&experiment.layout.repo_windows(repository), "window")
+    let path = experiment.layout.repo_windows(repository);
+    let (header, windows) = require::<RepoWindows>(&path, "window")?;
+    check_parameter(&path, &header, ("center", experiment.shape().center), "window")?;
+    Ok((header, windows))
 }
