@@ -1,6 +1,6 @@
 //! `complete`: prompts → predictions (JSONL, in the order of the prompts).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -200,20 +200,19 @@ fn line(mut object: Object, generation: &Generation) -> Vec<u8> {
     line
 }
 
-/// The predictions that `rg-rg` searches with unless told otherwise: the model's for mode rg1.
+/// Where the model's predictions for a mode lie. Those for rg1 are what `rg-rg` searches with unless told otherwise.
 ///
 /// # Errors
 /// They are missing.
-pub fn first_predictions(experiment: &Experiment, model: &str) -> Result<std::path::PathBuf> {
-    let path = experiment.layout.predictions(Mode::LeftContext, model);
+pub fn cached_predictions(experiment: &Experiment, mode: Mode, model: &str) -> Result<PathBuf> {
+    let path = experiment.layout.predictions(mode, model);
     if path.exists() {
         return Ok(path);
     }
     Err(Error::Artifact {
         path,
-        reason: "the predictions to search with are missing".into(),
-        hint: "make them with `repoformer complete --mode rg1`, or name a file with --predictions"
-            .into(),
+        reason: "the predictions are missing".into(),
+        hint: format!("make them with `repoformer complete --mode {mode}`, or name a file with --predictions"),
     })
 }
 

@@ -13,9 +13,9 @@ use super::Experiment;
 /// What was scored, and what could not be.
 #[derive(Debug)]
 pub struct Evaluation {
-    /// The scores.
-    pub scores: Scores,
-    /// Records and tasks that were stepped over.
+    /// The scores, or the error that a task has no prediction, where `missing` says that it is one.
+    pub scores: Result<Scores>,
+    /// Records and tasks that were stepped over: with an error, what may have led to it.
     pub problems: Vec<Error>,
     /// Samples that are empty texts; they score as such.
     pub empty: usize,
@@ -24,7 +24,7 @@ pub struct Evaluation {
 /// Scores a predictions file against the experiment's tasks.
 ///
 /// # Errors
-/// The file cannot be read, or a task has no prediction and `missing` says that this is an error.
+/// The file cannot be read.
 pub fn evaluate(
     experiment: &Experiment,
     path: &Path,
@@ -42,10 +42,10 @@ pub fn evaluate(
     let mut problems: Vec<Error> = lost
         .map(|(task, _)| tasks.error(task, "has no prediction"))
         .collect();
-    if missing == Missing::Zero {
-        problems.clear();
+    if missing != Missing::Skip {
+        problems.clear(); // they count, or end it all
     }
-    let scores = score_tasks(&tasks, &samples, metrics, missing)?;
+    let scores = score_tasks(&tasks, &samples, metrics, missing);
     problems.extend(joined.problems);
     Ok(Evaluation {
         scores,

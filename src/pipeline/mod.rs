@@ -10,7 +10,7 @@ mod search;
 mod vectorize;
 mod window;
 
-pub use complete::{Completion, artifact_text, complete, complete_file, first_predictions};
+pub use complete::{Completion, artifact_text, cached_predictions, complete, complete_file};
 pub use eval::{Evaluation, evaluate};
 pub use prompt::prompt;
 pub use search::{SearchTime, search, search_time};

@@ -50,8 +50,8 @@ fn identity(experiment: &Experiment, repository: &str) -> Identity {
         .parameter("tokenizer", "p50k_base")
 }
 
-/// Query windows as the `window` stage left them: of the tasks and the repository windows that are there now. Whoever
-/// works with these windows gives their header; vectors of queries need them not.
+/// Query windows as the `window` stage left them: of the tasks that are there now, and of these repository windows
+/// where the caller works with both.
 pub(super) fn query_windows(
     experiment: &Experiment,
     mode: Mode,

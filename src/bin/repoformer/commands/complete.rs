@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use repoformer::pipeline::{self, artifact_text, complete_file};
 use repoformer::query::Mode;
 
+use super::prompt::check_one_mode;
 use super::session::{WITHOUT_PREDICTION, completion, label, modes, open, single};
 use crate::args::CompleteArgs;
 use crate::output::{Printer, group, write_data};
@@ -26,8 +27,8 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     }
     let experiment = single(&settings, printer)?;
     let modes: Vec<Mode> = modes(&settings, &WITHOUT_PREDICTION)?;
-    if args.output.is_some() && modes.len() != 1 {
-        bail!("-o takes the predictions of one mode: choose it with --mode");
+    if args.output.is_some() {
+        check_one_mode(&modes)?;
     }
     let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
     let bar = printer.bar("complete", total);

@@ -3,12 +3,12 @@
 use anyhow::{Result, bail};
 use repoformer::metrics::Metric;
 use repoformer::pairs;
-use repoformer::pipeline::{Experiment, evaluate};
+use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::{Map, Value};
 
-use super::session::{modes, open, single};
+use super::session::{modes, open, to_score};
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{Printer, write_data};
 use crate::table::Table;
@@ -18,16 +18,16 @@ type Named = (String, Scores);
 
 pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     let metrics = metrics(&args.metrics)?;
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
     if let Some(path) = &args.pairs {
         let reading = pairs::read(path)?;
         printer.problems(&reading.problems);
         let scores = score_pairs(&reading.pairs, &metrics);
         return write(args, &[("pairs".into(), scores)]);
     }
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
-    let experiment = single(&settings, printer)?;
+    let experiment = to_score(&settings, printer)?;
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to score against")
     };
@@ -61,8 +61,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     } else {
         let asked = !settings.list("mode").is_empty();
         for mode in modes(&settings, &Mode::ALL)? {
-            let path = experiment.layout.predictions(mode, &model);
-            if asked || path.exists() {
+            let path = cached_predictions(&experiment, mode, &model);
+            if asked || path.is_ok() {
+                let path = path?;
                 named.push((
                     mode.to_string(),
                     score(&experiment, &path, &metrics, missing, printer)?,
@@ -108,7 +109,7 @@ fn score(
             evaluation.empty
         ));
     }
-    Ok(evaluation.scores)
+    Ok(evaluation.scores?)
 }
 
 fn write(args: &EvalArgs, named: &[Named]) -> Result<()> {

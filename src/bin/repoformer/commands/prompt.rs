@@ -6,25 +6,34 @@ use anyhow::{Result, bail};
 use repoformer::pipeline::{self, Experiment, artifact_text};
 use repoformer::query::Mode;
 
-use super::session::{WITHOUT_PREDICTION, modes, stage};
+use super::session::{WITHOUT_PREDICTION, check_single, modes, stage};
 use crate::args::PromptArgs;
 use crate::output::{Printer, write_data};
 
 pub(crate) fn run(args: &PromptArgs, printer: &mut Printer) -> Result<()> {
     stage("prompt", &args.settings, printer, |experiment, settings| {
         let modes = modes(settings, &WITHOUT_PREDICTION)?;
+        if args.output.is_some() {
+            check_single(settings)?;
+            check_one_mode(&modes)?;
+        }
         let report = pipeline::prompt(experiment, &modes)?;
         if let Some(output) = &args.output {
-            copy(experiment, &modes, output)?;
+            copy(experiment, modes[0], output)?;
         }
         Ok(report)
     })
 }
 
-/// Writes the prompts of the one mode asked for to where the user wants them.
-pub(super) fn copy(experiment: &Experiment, modes: &[Mode], output: &Path) -> Result<()> {
-    let [mode] = modes else {
-        bail!("-o takes the prompts of one mode: choose it with --mode")
-    };
-    write_data(output, &artifact_text(&experiment.layout.prompts(*mode))?)
+/// That `-o` is to take one mode's records.
+pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
+    match modes {
+        [_] => Ok(()),
+        _ => bail!("-o takes the records of one mode: choose it with --mode"),
+    }
+}
+
+/// Writes a mode's prompts to where the user wants them.
+pub(super) fn copy(experiment: &Experiment, mode: Mode, output: &Path) -> Result<()> {
+    write_data(output, &artifact_text(&experiment.layout.prompts(mode))?)
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
     printer.problems(&joined.problems);
     printer.report(&label("rg-rg", &experiment), &report);
     if let Some(output) = &args.output {
-        copy(&experiment, &[Mode::Prediction], output)?;
+        copy(&experiment, Mode::Prediction, output)?;
     }
     Ok(())
 }

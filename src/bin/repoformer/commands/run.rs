@@ -7,7 +7,7 @@ use repoformer::artifact::{Layout, write_file};
 use repoformer::jsonl;
 use repoformer::metrics::Metric;
 use repoformer::pipeline::{
-    self, Completion, Experiment, Report, SearchTime, evaluate, first_predictions,
+    self, Completion, Experiment, Report, SearchTime, cached_predictions, evaluate,
 };
 use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores};
@@ -142,7 +142,7 @@ fn stages(
     tell("prompt", pipeline::prompt(experiment, &first)?);
     complete(experiment, &first, completion, printer)?;
     if modes.contains(&Mode::Prediction) {
-        let path = first_predictions(experiment, &completion.model)?;
+        let path = cached_predictions(experiment, Mode::LeftContext, &completion.model)?;
         let joined = window::read_predictions(experiment, settings, Some(&path))?;
         let report = rg_rg::stages(experiment, &joined)?;
         printer.report(&label("rg-rg", experiment), &report);
@@ -179,16 +179,16 @@ fn row(
         Missing::Skip,
     )?;
     printer.problems(&evaluation.problems);
-    let scores =
-        serde_json::to_string_pretty(&record(mode.name(), &evaluation.scores, true))? + "\n";
+    let scores = evaluation.scores?;
+    let text = serde_json::to_string_pretty(&record(mode.name(), &scores, true))? + "\n";
     let path = layout.scores(mode, &completion.model);
-    if std::fs::read(&path).ok().as_deref() != Some(scores.as_bytes()) {
-        write_file(&path, scores.as_bytes())?;
+    if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+        write_file(&path, text.as_bytes())?;
     }
     Ok(Row {
         benchmark: layout.benchmark.clone(),
         mode,
-        scores: evaluation.scores,
+        scores,
         prompts: prompt_statistics(&layout.prompts(mode))?,
         time: if mode.retrieves() {
             pipeline::search_time(experiment, mode)

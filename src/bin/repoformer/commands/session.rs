@@ -1,5 +1,6 @@
 //! From flags to the experiment that a stage works on.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
@@ -47,6 +48,11 @@ pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
 
 /// One experiment a task file; one without tasks where there is none.
 pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
+    repos_dir(settings)?;
+    open_experiments(settings, printer)
+}
+
+fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
     check_fixed(settings)?;
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
@@ -58,17 +64,44 @@ pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<
     if files.is_empty() {
         return Ok(vec![experiment(settings, None, printer)?]);
     }
+    check_names(settings, files)?;
     files
         .iter()
         .map(|file| experiment(settings, Some(Path::new(file)), printer))
         .collect()
 }
 
+/// Two task files of one name would overwrite each other's artifacts.
+fn check_names(settings: &Settings, files: &[String]) -> Result<()> {
+    let mut seen: BTreeMap<String, &String> = BTreeMap::new();
+    for file in files {
+        let name = benchmark(settings, Some(Path::new(file)))?;
+        if let Some(other) = seen.insert(name.clone(), file) {
+            return Err(hinted(
+                anyhow!("{other} and {file} would share the cache folders '{name}'"),
+                "rename one, or run them one by one with --benchmark",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The one experiment of a command that works on one task file.
 pub(super) fn single(settings: &Settings, printer: &mut Printer) -> Result<Experiment> {
-    let mut all = experiments(settings, printer)?;
-    match all.len() {
-        1 => Ok(all.remove(0)),
+    repos_dir(settings)?;
+    to_score(settings, printer)
+}
+
+/// The same for a command that reads no repository: without their folder, all that the tasks name take part.
+pub(super) fn to_score(settings: &Settings, printer: &mut Printer) -> Result<Experiment> {
+    check_single(settings)?;
+    Ok(open_experiments(settings, printer)?.remove(0))
+}
+
+/// That there is at most one task file.
+pub(super) fn check_single(settings: &Settings) -> Result<()> {
+    match settings.list("tasks").len() {
+        0 | 1 => Ok(()),
         n => bail!("this works on one task file, and there are {n}"),
     }
 }
@@ -78,12 +111,9 @@ fn experiment(
     file: Option<&Path>,
     printer: &mut Printer,
 ) -> Result<Experiment> {
-    let repos_dir = repos_dir(settings)?;
     let mut tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
-    let named = settings.list("repo");
-    let (repositories, problems) =
-        Experiment::settle_repositories(&repos_dir, named, tasks.as_mut())?;
-    printer.problems(&problems);
+    let repos_dir: PathBuf = settings.text("repos-dir").unwrap_or_default().into();
+    let repositories = repositories(settings, tasks.as_mut(), printer)?;
     let shape = WindowShape {
         window_size: settings.parsed("window-size")?,
         slice_size: settings.parsed("slice-size")?,
@@ -109,6 +139,27 @@ fn experiment(
         guard: settings.parsed("hole-guard")?,
         budget,
     })
+}
+
+/// The repositories that take part, sorted.
+fn repositories(
+    settings: &Settings,
+    tasks: Option<&mut TaskSet>,
+    printer: &mut Printer,
+) -> Result<Vec<String>> {
+    let named = settings.list("repo");
+    if let Some(dir) = settings.text("repos-dir") {
+        let (found, problems) = Experiment::settle_repositories(Path::new(dir), named, tasks)?;
+        printer.problems(&problems);
+        return Ok(found);
+    }
+    let Some(tasks) = tasks else {
+        return Ok(Vec::new());
+    };
+    tasks.name_folders(named);
+    let mut names = tasks.repositories();
+    names.retain(|name| named.is_empty() || named.contains(name));
+    Ok(names)
 }
 
 fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> {

@@ -1,7 +1,7 @@
 //! `window`
 
 use anyhow::Result;
-use repoformer::pipeline::{self, Experiment, first_predictions};
+use repoformer::pipeline::{self, Experiment, cached_predictions};
 use repoformer::predictions::{self, Joined};
 use repoformer::query::Mode;
 
@@ -46,7 +46,7 @@ pub(super) fn read_predictions(
     let model: String = settings.parsed("model")?;
     let path = match named {
         Some(path) => path.to_owned(),
-        None => first_predictions(experiment, &model)?,
+        None => cached_predictions(experiment, Mode::LeftContext, &model)?,
     };
     let Some(tasks) = &experiment.tasks else {
         anyhow::bail!("predictions need the --tasks that they belong to")
