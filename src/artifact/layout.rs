@@ -114,14 +114,12 @@ impl Layout {
         ])
     }
 
-    /// The cache folder that a file of this layout lies in, found from the names of its folders.
-    pub fn cache_of(path: &Path) -> Option<PathBuf> {
-        let stage = path.ancestors().skip(1).find(|folder| {
-            matches!(
-                folder.file_name().and_then(|name| name.to_str()),
-                Some("window" | "vector" | "retrieval" | "prompts" | "predictions" | "scores")
-            )
-        })?;
+    /// The cache folder that a retrieval artifact lies in: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
+    pub fn cache_of_retrieval(path: &Path) -> Option<PathBuf> {
+        let stage = path.ancestors().nth(3)?;
+        if stage.file_name()? != "retrieval" {
+            return None;
+        }
         stage.parent().map(Path::to_owned)
     }
 }

@@ -159,10 +159,12 @@ fn open(path: &Path) -> Result<(Header, BufReader<File>)> {
         .read_to_end(&mut magic)
         .map_err(cannot_read)?;
     if magic != MAGIC {
-        return Err(damaged(
-            path,
-            "it does not begin as an artifact of repoformer does",
-        ));
+        let hint = "name a file that a stage wrote below the cache folder, or run that stage again";
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason: "damaged, or no artifact: it does not begin as one of repoformer's does".into(),
+            hint: hint.into(),
+        });
     }
     let mut json = Vec::new();
     reader

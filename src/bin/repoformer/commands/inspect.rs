@@ -13,7 +13,7 @@ use repoformer::task::{Task, TaskSet};
 use repoformer::vector::TokenSets;
 use repoformer::window::RepoWindows;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::args::{InspectArgs, InspectFormat};
 use crate::output::{hinted, write_data};
@@ -30,7 +30,26 @@ fn is_jsonl(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "jsonl") && header_path(path).exists()
 }
 
+/// Scores are plain JSON and carry no header: `scores/<benchmark>/….json`.
+fn scores(path: &Path) -> Option<Map<String, Value>> {
+    if path.extension()? != "json" {
+        return None;
+    }
+    let scores: Map<String, Value> = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let known = scores.contains_key("predictions") && scores.contains_key("all");
+    known.then_some(scores)
+}
+
 fn header_text(path: &Path) -> Result<Vec<u8>> {
+    if let Some(scores) = scores(path) {
+        let lines = [
+            "kind        scores".to_owned(),
+            format!("records     {}", scores["all"]["n"]),
+            format!("predictions {}", scores["predictions"].as_str().unwrap_or("?")),
+            format!("missing     {}", scores.get("missing").unwrap_or(&Value::Null)),
+        ];
+        return Ok((lines.join("\n") + "\n").into_bytes());
+    }
     let header = if is_jsonl(path) {
         read_jsonl_header(path)?
     } else {
@@ -72,6 +91,12 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     if is_jsonl(path) {
         read_jsonl_header(path)?;
         return Ok(std::fs::read(path)?);
+    }
+    if let Some(scores) = scores(path) {
+        let mut out = Vec::new();
+        let tasks = scores.get("tasks").and_then(Value::as_array);
+        tasks.into_iter().flatten().for_each(|task| line(&mut out, task));
+        return Ok(out);
     }
     let kind = read_header(path)?.identity.kind;
     let tasks = args
@@ -183,7 +208,7 @@ fn layout_of(path: &Path, header: &Header) -> Option<Layout> {
     let (window_size, slice_size) = parts.next()?.split_once("_slice")?;
     let vectorizer = parts.next()?.to_owned();
     Some(Layout {
-        cache: Layout::cache_of(path)?,
+        cache: Layout::cache_of_retrieval(path)?,
         benchmark: header.identity.parameters.get("benchmark")?.clone(),
         shape: repoformer::window::WindowShape {
             window_size: window_size.parse().ok()?,

@@ -101,9 +101,9 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
     let Some(mut settings) = open(&demo)? else {
         return Ok(None);
     };
-    let here = settings
-        .text("repos-dir")
-        .is_some_and(|dir| Path::new(dir).is_dir());
+    // Another project's data/repos is not the demonstration's.
+    let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
+    let here = named.all(|path| Path::new(path).exists());
     if !here && settings.text("repos-dir").is_some() {
         let root = Path::new(settings.text("cache-dir").unwrap_or("data/cache")).join("demo");
         for (path, text) in demo::FILES {
