@@ -5,6 +5,7 @@
 //! ignores count. Its order is the file system's; ours is the code-point order of the path.
 
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use rayon::prelude::*;
@@ -194,11 +195,7 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
                 if path.is_symlink() && !is_python_name(path) {
                     continue;
                 }
-                let reason = error.to_string();
-                skipped.push(Error::SourceFile {
-                    path: path.to_owned(),
-                    reason,
-                });
+                skipped.push(not_walked(path, &error));
                 continue;
             }
         };
@@ -228,6 +225,28 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
     Ok((found, skipped))
 }
 
+fn not_walked(path: &Path, error: &walkdir::Error) -> Error {
+    if let Some(io) = error.io_error() {
+        return unreadable(path, io);
+    }
+    Error::SourceFile {
+        path: path.to_owned(),
+        reason: "a link to a folder that it lies in".into(),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound if path.is_symlink() => "a link that leads nowhere".into(),
+        io::ErrorKind::NotFound => "it vanished while the repository was read".into(),
+        _ => format!("cannot be read: {error}"),
+    };
+    Error::SourceFile {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
 fn is_python_name(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| name.as_encoded_bytes().ends_with(b".py"))
@@ -243,7 +262,7 @@ fn slashed(name: &str, relative: &Path) -> Option<String> {
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    let metadata = fs::metadata(path).map_err(|e| Error::io(path, "read this file", e))?;
+    let metadata = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
     if !metadata.is_file() {
         return Err(Error::SourceFile {
             path: path.to_owned(),
@@ -256,7 +275,7 @@ fn read_text(path: &Path) -> Result<String> {
             reason: "larger than 4 GiB".into(),
         });
     }
-    let bytes = fs::read(path).map_err(|e| Error::io(path, "read this file", e))?;
+    let bytes = fs::read(path).map_err(|e| unreadable(path, &e))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(universal_newlines(text)),
         Err(error) => {

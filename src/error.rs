@@ -115,9 +115,18 @@ impl Error {
                 std::io::ErrorKind::NotADirectory if action.contains("write") => {
                     Some("a file stands where a folder is needed; choose another --cache-dir".into())
                 }
+                std::io::ErrorKind::NotFound => {
+                    Some("check the path; relative ones start at the current folder".into())
+                }
                 _ => None,
             },
             Self::Artifact { hint, .. } => Some(hint.clone()),
+            Self::SourceFile { .. } => {
+                Some("mend or remove it and run this again; all other files are used".into())
+            }
+            Self::Record { .. } => {
+                Some("correct the line or remove it; all other lines are used".into())
+            }
             _ => None,
         }
     }

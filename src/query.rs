@@ -197,6 +197,9 @@ fn cut_each(
     }
 }
 
+/// What most often lies behind a task that does not fit its repository.
+const OTHER_VERSION: &str = "; is this the version that the tasks were made from?";
+
 /// The lines of a task's file, once its hole is known to lie in them.
 ///
 /// # Errors
@@ -204,14 +207,14 @@ fn cut_each(
 pub fn hole_lines<'a>(task: &Task, windows: &'a RepoWindows) -> Result<&'a Lines, String> {
     let Some(file) = windows.file_index(&task.path) else {
         return Err(format!(
-            "its file {} is not among the repository's Python files",
+            "its file {} is not among the repository's Python files{OTHER_VERSION}",
             task.path
         ));
     };
     let lines = &windows.files[file].lines;
     if task.line_no >= lines.count() {
         return Err(format!(
-            "its hole is at line {} (from 0) of {}, which has {} lines",
+            "its hole is at line {} (from 0) of {}, which has {} lines{OTHER_VERSION}",
             task.line_no,
             task.path,
             lines.count()
@@ -374,11 +377,11 @@ mod tests {
         let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
         assert_eq!(
             skipped[0],
-            "t.jsonl:1: task r/0: its hole is at line 60 (from 0) of r/a.py, which has 60 lines"
+            "t.jsonl:1: task r/0: its hole is at line 60 (from 0) of r/a.py, which has 60 lines; is this the version that the tasks were made from?"
         );
         assert_eq!(
             skipped[1],
-            "t.jsonl:2: task r/1: its file r/missing.py is not among the repository's Python files"
+            "t.jsonl:2: task r/1: its file r/missing.py is not among the repository's Python files; is this the version that the tasks were made from?"
         );
     }
 }

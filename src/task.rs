@@ -68,7 +68,11 @@ impl TaskSet {
         if tasks.is_empty() {
             return Err(match problems.into_iter().next() {
                 Some(first) => first,
-                None => Error::record(path, 1, "the file holds no task"),
+                None => Error::Artifact {
+                    path: path.to_owned(),
+                    reason: "the file holds no task".into(),
+                    hint: "name a task file, or draw tasks with `repoformer sample`".into(),
+                },
             });
         }
         let mut seen: FxHashMap<&str, ()> = FxHashMap::default();

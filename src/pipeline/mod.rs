@@ -227,19 +227,23 @@ impl Experiment {
             Some(tasks) => tasks.repositories(),
             None => there.clone(),
         };
-        let (found, lost): (Vec<_>, Vec<_>) =
-            wanted.into_iter().partition(|name| there.contains(name));
+        // A name that is not UTF-8 is listed with replacement characters, under which no folder is found.
+        let (found, lost): (Vec<_>, Vec<_>) = wanted
+            .into_iter()
+            .partition(|name| there.contains(name) && repos_dir.join(name).is_dir());
         let mut problems = Vec::new();
         for name in lost {
             let of_it = tasks.as_ref().map_or(0, |set| {
                 set.tasks.iter().filter(|t| t.repository == name).count()
             });
-            let cost = if of_it > 0 {
-                format!("; {of_it} tasks cannot be carried out")
-            } else {
-                String::new()
+            let cost = match of_it {
+                0 => String::new(),
+                1 => ", so that 1 task cannot be carried out".into(),
+                n => format!(", so that {n} tasks cannot be carried out"),
             };
-            let reason = format!("there is no such repository folder{cost}");
+            let reason = format!(
+                "there is no such repository folder{cost}; put it there, or choose others with --repo"
+            );
             problems.push(Error::Repository {
                 path: repos_dir.join(&name),
                 reason,

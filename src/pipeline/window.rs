@@ -43,7 +43,8 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
     if repository.files.is_empty() {
         let path = experiment.repos_dir.join(name);
         let reason =
-            "holds no Python file that can be read, so nothing can be retrieved from it".into();
+            "holds no Python file that can be read, so nothing can be retrieved from it; put its files there, or choose others with --repo"
+                .into();
         report.problems.push(Error::Repository { path, reason });
     }
     let shape = experiment.shape();
