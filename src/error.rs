@@ -100,26 +100,9 @@ impl Error {
     /// The way out, where one is known; printed as `hint:` below the error.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Io { action, reason, .. } => match reason.kind() {
-                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
-                    if action.contains("write") =>
-                {
-                    Some("choose a folder that can be written with --cache-dir or -o".into())
-                }
-                std::io::ErrorKind::StorageFull
-                | std::io::ErrorKind::QuotaExceeded
-                | std::io::ErrorKind::FileTooLarge => Some(
-                    "make room, or choose another folder with --cache-dir or -o; nothing half-written was kept"
-                        .into(),
-                ),
-                std::io::ErrorKind::NotADirectory if action.contains("write") => {
-                    Some("a file stands where a folder is needed; choose another --cache-dir".into())
-                }
-                std::io::ErrorKind::NotFound => {
-                    Some("check the path; relative ones start at the current folder".into())
-                }
-                _ => None,
-            },
+            Self::Io { action, reason, .. } => {
+                io_hint(reason.kind(), action.contains("write")).map(Into::into)
+            }
             Self::Artifact { hint, .. } => Some(hint.clone()),
             Self::SourceFile { .. } => {
                 Some("mend or remove it and run this again; all other files are used".into())
@@ -130,4 +113,25 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// The way out of what the system answered to reading or writing.
+fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
+    use std::io::ErrorKind as Kind;
+    Some(match kind {
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
+            "make room, or choose another folder with --cache-dir or -o; nothing half-written was kept"
+        }
+        Kind::NotADirectory | Kind::AlreadyExists if writing => {
+            "a file stands where a folder is needed; choose another --cache-dir or -o"
+        }
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem | Kind::NotFound if writing => {
+            "choose a folder that can be written with --cache-dir or -o"
+        }
+        Kind::PermissionDenied => "make it readable, or name another",
+        Kind::NotFound => "check the path; relative ones start at the current folder",
+        Kind::IsADirectory if !writing => "name a file in it",
+        Kind::NotADirectory if !writing => "name a folder",
+        _ => return None,
+    })
 }
