@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Experiment, Report};
-use crate::artifact::{self, Identity, header_path, read_jsonl_header};
+use super::{Experiment, Report, require_jsonl};
+use crate::artifact::{self, Identity, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
 use crate::jsonl::{self, Fields, Object};
@@ -62,20 +62,11 @@ pub fn complete(
     let mut report = Report::default();
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
-        if !prompts.exists() {
-            let stage = if mode == Mode::Prediction {
-                "rg-rg".into()
-            } else {
-                format!("prompt --mode {mode}")
-            };
-            let hint = format!("make them with `repoformer {stage}` and the same data set flags");
-            return Err(Error::Artifact {
-                path: prompts,
-                reason: "the prompts are missing".into(),
-                hint,
-            });
-        }
-        let header = read_jsonl_header(&prompts)?;
+        let command = match mode {
+            Mode::Prediction => "rg-rg".into(),
+            _ => format!("prompt --mode {mode}"),
+        };
+        let header = require_jsonl(&prompts, "prompts", &command)?;
         let mut identity = Identity::new("predictions")
             .parameter("benchmark", &experiment.layout.benchmark)
             .parameter("mode", mode)
@@ -212,7 +203,9 @@ pub fn cached_predictions(experiment: &Experiment, mode: Mode, model: &str) -> R
     Err(Error::Artifact {
         path,
         reason: "the predictions are missing".into(),
-        hint: format!("make them with `repoformer complete --mode {mode}`, or name a file with --predictions"),
+        hint: format!(
+            "make them with `repoformer complete --mode {mode}`, or name a file with --predictions"
+        ),
     })
 }
 

@@ -133,22 +133,35 @@ impl Report {
 /// Reads an artifact that an earlier stage makes.
 fn require<T: Payload>(path: &Path, command: &str) -> Result<(Header, T)> {
     if !path.exists() {
-        return Err(missing::<T>(path, command));
+        return Err(missing(path, T::KIND, command));
     }
-    artifact::read(path).map_err(|error| match error {
+    artifact::read(path).map_err(|error| made_again(error, command))
+}
+
+/// The same for the header of a JSONL artifact.
+fn require_jsonl(path: &Path, kind: &str, command: &str) -> Result<Header> {
+    if !path.exists() {
+        return Err(missing(path, kind, command));
+    }
+    artifact::read_jsonl_header(path).map_err(|error| made_again(error, command))
+}
+
+/// A damaged artifact, with the command that mends it.
+fn made_again(error: Error, command: &str) -> Error {
+    match error {
         Error::Artifact { path, reason, .. } => Error::Artifact {
             path,
             reason,
             hint: format!("make it again with `repoformer {command}`"),
         },
         other => other,
-    })
+    }
 }
 
-fn missing<T: Payload>(path: &Path, command: &str) -> Error {
+fn missing(path: &Path, kind: &str, command: &str) -> Error {
     Error::Artifact {
         path: path.to_owned(),
-        reason: format!("the {} are missing", T::KIND),
+        reason: format!("the {kind} are missing"),
         hint: format!("make them with `repoformer {command}` and the same data set flags"),
     }
 }
@@ -172,10 +185,19 @@ fn check_digest(
     digest: &str,
     command: &str,
 ) -> Result<()> {
-    if header.identity.inputs.get(input).is_some_and(|made_from| made_from == digest) {
+    if header
+        .identity
+        .inputs
+        .get(input)
+        .is_some_and(|made_from| made_from == digest)
+    {
         return Ok(());
     }
-    Err(stale(path, format!("made from other {input} than are there now"), command))
+    Err(stale(
+        path,
+        format!("made from other {input} than are there now"),
+        command,
+    ))
 }
 
 /// That an artifact was made with the parameter in force, where its file's name does not tell.
@@ -187,9 +209,11 @@ fn check_parameter(
 ) -> Result<()> {
     let wanted = wanted.to_string();
     match header.identity.parameters.get(name) {
-        Some(value) if *value != wanted => {
-            Err(stale(path, format!("{name} was {value}, is {wanted}"), command))
-        }
+        Some(value) if *value != wanted => Err(stale(
+            path,
+            format!("{name} was {value}, is {wanted}"),
+            command,
+        )),
         _ => Ok(()),
     }
 }

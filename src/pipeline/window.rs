@@ -103,6 +103,11 @@ pub(super) fn repo_windows(
 ) -> Result<(Header, RepoWindows)> {
     let path = experiment.layout.repo_windows(repository);
     let (header, windows) = require::<RepoWindows>(&path, "window")?;
-    check_parameter(&path, &header, ("center", experiment.shape().center), "window")?;
+    check_parameter(
+        &path,
+        &header,
+        ("center", experiment.shape().center),
+        "window",
+    )?;
     Ok((header, windows))
 }

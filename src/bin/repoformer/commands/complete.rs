@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use repoformer::pipeline::{self, artifact_text, complete_file};
 use repoformer::query::Mode;
 
 use super::prompt::check_one_mode;
-use super::session::{WITHOUT_PREDICTION, completion, label, modes, open, single};
+use super::session::{WITHOUT_PREDICTION, completion, label, modes, open, without_repositories};
 use crate::args::CompleteArgs;
-use crate::output::{Printer, group, write_data};
+use crate::output::{Printer, group, hinted, write_data};
 
 pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
@@ -25,7 +25,13 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
         printer.note(format!("complete: {} predictions", group(records as u64)));
         return Ok(());
     }
-    let experiment = single(&settings, printer)?;
+    let experiment = without_repositories(&settings, printer)?;
+    if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
+        return Err(hinted(
+            anyhow!("neither --tasks nor --benchmark is set, so there are no prompts to complete"),
+            "name the data set as for `repoformer prompt`, or any prompts with --prompts",
+        ));
+    }
     let modes: Vec<Mode> = modes(&settings, &WITHOUT_PREDICTION)?;
     if args.output.is_some() {
         check_one_mode(&modes)?;

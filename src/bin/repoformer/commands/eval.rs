@@ -8,7 +8,7 @@ use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::{Map, Value};
 
-use super::session::{modes, open, to_score};
+use super::session::{modes, open, without_repositories};
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{Printer, write_data};
 use crate::table::Table;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         let scores = score_pairs(&reading.pairs, &metrics);
         return write(args, &[("pairs".into(), scores)]);
     }
-    let experiment = to_score(&settings, printer)?;
+    let experiment = without_repositories(&settings, printer)?;
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to score against")
     };

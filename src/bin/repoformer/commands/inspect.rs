@@ -45,8 +45,14 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
         let lines = [
             "kind        scores".to_owned(),
             format!("records     {}", scores["all"]["n"]),
-            format!("predictions {}", scores["predictions"].as_str().unwrap_or("?")),
-            format!("missing     {}", scores.get("missing").unwrap_or(&Value::Null)),
+            format!(
+                "predictions {}",
+                scores["predictions"].as_str().unwrap_or("?")
+            ),
+            format!(
+                "missing     {}",
+                scores.get("missing").unwrap_or(&Value::Null)
+            ),
         ];
         return Ok((lines.join("\n") + "\n").into_bytes());
     }
@@ -95,7 +101,10 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     if let Some(scores) = scores(path) {
         let mut out = Vec::new();
         let tasks = scores.get("tasks").and_then(Value::as_array);
-        tasks.into_iter().flatten().for_each(|task| line(&mut out, task));
+        tasks
+            .into_iter()
+            .flatten()
+            .for_each(|task| line(&mut out, task));
         return Ok(out);
     }
     let kind = read_header(path)?.identity.kind;

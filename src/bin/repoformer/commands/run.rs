@@ -102,7 +102,9 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
         return Ok(None);
     };
     // Another project's data/repos is not the demonstration's.
-    let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
+    let mut named = ["repos-dir", "tasks"]
+        .into_iter()
+        .flat_map(|key| settings.list(key));
     let here = named.all(|path| Path::new(path).exists());
     if !here && settings.text("repos-dir").is_some() {
         let root = Path::new(settings.text("cache-dir").unwrap_or("data/cache")).join("demo");

@@ -89,11 +89,14 @@ fn check_names(settings: &Settings, files: &[String]) -> Result<()> {
 /// The one experiment of a command that works on one task file.
 pub(super) fn single(settings: &Settings, printer: &mut Printer) -> Result<Experiment> {
     repos_dir(settings)?;
-    to_score(settings, printer)
+    without_repositories(settings, printer)
 }
 
 /// The same for a command that reads no repository: without their folder, all that the tasks name take part.
-pub(super) fn to_score(settings: &Settings, printer: &mut Printer) -> Result<Experiment> {
+pub(super) fn without_repositories(
+    settings: &Settings,
+    printer: &mut Printer,
+) -> Result<Experiment> {
     check_single(settings)?;
     Ok(open_experiments(settings, printer)?.remove(0))
 }

@@ -43,13 +43,13 @@ pub(super) fn read_predictions(
     settings: &Settings,
     named: Option<&std::path::Path>,
 ) -> Result<Joined> {
+    let Some(tasks) = &experiment.tasks else {
+        anyhow::bail!("predictions need the --tasks that they belong to")
+    };
     let model: String = settings.parsed("model")?;
     let path = match named {
         Some(path) => path.to_owned(),
         None => cached_predictions(experiment, Mode::LeftContext, &model)?,
-    };
-    let Some(tasks) = &experiment.tasks else {
-        anyhow::bail!("predictions need the --tasks that they belong to")
     };
     Ok(predictions::read(&path, tasks)?)
 }
