@@ -1,0 +1,325 @@
+//! The program as its users drive it: a folder with repositories and tasks written by the test, the built binary in a
+//! clean environment, and what it answered.
+
+#![allow(dead_code)] // each test file uses a part of it
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+/// Every stage in the order of the work.
+pub const STAGES: [&[&str]; 7] = [
+    &["window"],
+    &["vectorize"],
+    &["search"],
+    &["prompt"],
+    &["complete"],
+    &["rg-rg"],
+    &["complete", "--mode", "rg-rg"],
+];
+
+/// The three tasks' ids and targets, in the order of `tasks.jsonl`.
+pub const TARGETS: [(&str, &str); 3] = [
+    ("alpha/0", "store_12 = store(12)"),
+    ("alpha/1", "view_20 = view(20)"),
+    ("beta/0", "main_30 = main(30)"),
+];
+
+/// A folder of its own for one test.
+pub struct Place {
+    dir: tempfile::TempDir,
+}
+
+/// What the program answered.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// `count` lines: `store_0 = store(0)`, `store_1 = store(1)`, …
+pub fn source(name: &str, count: usize) -> String {
+    (0..count)
+        .map(|n| format!("{name}_{n} = {name}({n})\n"))
+        .collect()
+}
+
+/// A task record whose prompt is the text's lines `context_start..line_no` and whose target is line `line_no`.
+pub fn task(id: &str, path: &str, text: &str, context_start: usize, line_no: usize) -> Value {
+    let lines: Vec<&str> = text.lines().collect();
+    let prompt: String = lines[context_start..line_no]
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let fpath_tuple: Vec<&str> = path.split('/').collect();
+    json!({"prompt": prompt, "metadata": {
+        "task_id": id, "ground_truth": lines[line_no], "fpath_tuple": fpath_tuple,
+        "context_start_lineno": context_start, "line_no": line_no,
+    }})
+}
+
+/// Records as JSON lines.
+pub fn jsonl(records: &[Value]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
+impl Place {
+    /// Nothing in it.
+    pub fn empty() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Two repositories of two files each, and three tasks. With windows of 20 lines that start every 10: `alpha` has
+    /// store.py (25 lines, 3 windows) and view.py (30 lines, 3 windows), `beta` main.py (40 lines, 4 windows) and
+    /// pkg/help.py (10 lines, 1 window).
+    pub fn new() -> Self {
+        let place = Self::empty();
+        let (store, view) = (source("store", 25), source("view", 30));
+        let (main, help) = (source("main", 40), source("help", 10));
+        place.write("repos/alpha/store.py", &store);
+        place.write("repos/alpha/view.py", &view);
+        place.write("repos/beta/main.py", &main);
+        place.write("repos/beta/pkg/help.py", &help);
+        place.write(
+            "tasks.jsonl",
+            jsonl(&[
+                task(TARGETS[0].0, "alpha/store.py", &store, 10, 12),
+                task(TARGETS[1].0, "alpha/view.py", &view, 0, 20),
+                task(TARGETS[2].0, "beta/main.py", &main, 0, 30),
+            ]),
+        );
+        place
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// Appends records to the task file.
+    pub fn add_tasks(&self, records: &[Value]) {
+        let mut file = fs::File::options()
+            .append(true)
+            .open(self.path("tasks.jsonl"))
+            .unwrap();
+        file.write_all(jsonl(records).as_bytes()).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        let path = self.path(path);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// The records of a JSONL file.
+    pub fn records(&self, path: &str) -> Vec<Value> {
+        parse_jsonl(&self.read(path))
+    }
+
+    /// The program, in this folder, in an environment that holds nothing but the search path.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_repoformer"));
+        command
+            .args(args)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command(args).output().unwrap())
+    }
+
+    /// Runs a stage that must not hang.
+    pub fn stage_within(&self, stage: &[&str], seconds: u64) -> Ran {
+        let mut command = self.command(&self.args(stage));
+        let begin = Instant::now();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while child.try_wait().unwrap().is_none() {
+            if begin.elapsed().as_secs() >= seconds {
+                child.kill().unwrap();
+                panic!("{stage:?} still runs after {seconds} s");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ran::of(child.wait_with_output().unwrap())
+    }
+
+    /// The arguments of a stage on this folder's data.
+    pub fn args<'a>(&self, stage: &[&'a str]) -> Vec<&'a str> {
+        let mut args = stage.to_vec();
+        for (flag, value) in [
+            ("--repos-dir", "repos"),
+            ("--tasks", "tasks.jsonl"),
+            ("--cache-dir", "cache"),
+        ] {
+            if !args.contains(&flag) {
+                args.extend([flag, value]);
+            }
+        }
+        args
+    }
+
+    /// Runs a stage on this folder's data.
+    pub fn stage(&self, stage: &[&str]) -> Ran {
+        self.run(&self.args(stage))
+    }
+
+    /// Runs every stage, each of which must succeed, and gives their answers.
+    pub fn all_stages(&self, more: &[&str]) -> Vec<Ran> {
+        STAGES
+            .iter()
+            .map(|stage| self.stage(&[*stage, more].concat()).done())
+            .collect()
+    }
+
+    /// A line of shell with `$BIN` for the program.
+    pub fn shell(&self, line: &str) -> Ran {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .current_dir(self.dir.path())
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("BIN", env!("CARGO_BIN_EXE_repoformer"))
+            .stdin(Stdio::null());
+        Ran::of(command.output().unwrap())
+    }
+
+    /// Every file below a folder by its path in it, without the files that depend on the clock.
+    pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+        self.paths(folder)
+            .into_iter()
+            .filter(|path| !path.ends_with(".time.json"))
+            .map(|path| {
+                let bytes = fs::read(self.path(folder).join(&path)).unwrap();
+                (path, bytes)
+            })
+            .collect()
+    }
+
+    /// When each file below a folder was last written.
+    pub fn times(&self, folder: &str) -> BTreeMap<String, SystemTime> {
+        self.paths(folder)
+            .into_iter()
+            .map(|path| {
+                let metadata = fs::metadata(self.path(folder).join(&path)).unwrap();
+                (path, metadata.modified().unwrap())
+            })
+            .collect()
+    }
+
+    fn paths(&self, folder: &str) -> Vec<String> {
+        let root = self.path(folder);
+        let mut found = Vec::new();
+        collect(&root, &root, &mut found);
+        found.sort();
+        found
+    }
+}
+
+fn collect(root: &Path, folder: &Path, found: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(root, &path, found);
+        } else {
+            found.push(path.strip_prefix(root).unwrap().display().to_string());
+        }
+    }
+}
+
+/// The records of JSON lines.
+pub fn parse_jsonl(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
+}
+
+/// The two sets of files are the same, or the first that differs is named.
+pub fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>) {
+    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(one), names(other));
+    for (name, bytes) in one {
+        assert!(*bytes == other[name], "{name} differs");
+    }
+}
+
+impl Ran {
+    pub fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    fn code(self, wanted: i32) -> Self {
+        let Self {
+            code,
+            stdout,
+            stderr,
+        } = &self;
+        assert_eq!(*code, Some(wanted), "stdout:\n{stdout}\nstderr:\n{stderr}");
+        self
+    }
+
+    /// Exit code 0: done.
+    pub fn done(self) -> Self {
+        self.code(0)
+    }
+
+    /// Exit code 1: done, but something was skipped or a check failed.
+    pub fn partly(self) -> Self {
+        self.code(1)
+    }
+
+    /// Exit code 2: could not run; no data then.
+    pub fn failed(self) -> Self {
+        assert_eq!(self.stdout, "", "data in spite of a failure");
+        self.code(2)
+    }
+
+    /// Each text stands in what was said.
+    pub fn says(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(
+                self.stderr.contains(text),
+                "not said: {text}\nstderr:\n{}",
+                self.stderr
+            );
+        }
+        self
+    }
+
+    /// The text does not stand in what was said.
+    pub fn silent_on(self, text: &str) -> Self {
+        assert!(
+            !self.stderr.contains(text),
+            "said: {text}\nstderr:\n{}",
+            self.stderr
+        );
+        self
+    }
+}
