@@ -3,9 +3,10 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::{Place, assert_same};
+use support::{Place, Ran, assert_same, source, task};
 
 /// Files that the program was writing when it was killed: hidden, and never read again.
 fn without_temporary(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
@@ -227,9 +228,56 @@ fn a_full_disk_keeps_what_was_whole_and_nothing_half_written() {
         ]);
 }
 
+#[cfg(unix)]
+#[test]
+fn predictions_that_stopped_at_their_header_are_not_taken_for_somebodys_own() {
+    let place = Place::new();
+    place.write(
+        "tasks.jsonl",
+        task("alpha/0", "alpha/store.py", &source("store", 25), 0, 1).to_string(),
+    );
+    // The name makes the header longer than a block of 512 bytes; the one prediction is shorter.
+    let name = "n".repeat(200);
+    let stage = |stage: &str| {
+        place
+            .args(&[stage, "--mode", "none", "--benchmark", &name])
+            .join(" ")
+    };
+    for before in ["window", "prompt"] {
+        place.shell(&format!("$BIN {}", stage(before))).done();
+    }
+    let complete = stage("complete");
+    place
+        .shell(&format!("trap '' XFSZ; ulimit -f 1; $BIN {complete}"))
+        .failed()
+        .says(&[".header.json: cannot write this file: File too large"]);
+    place.shell(&format!("$BIN {complete}")).done();
+    let predictions = format!("cache/predictions/{name}/none-one-gram-ws-20-ss-2-in-context.jsonl");
+    assert!(
+        place.read(&predictions).len() < 512,
+        "or the limit does not part the two"
+    );
+}
+
+#[test]
+fn runs_at_the_same_time_do_not_disturb_each_other() {
+    let (_, wanted) = ran();
+    let place = Place::new();
+    let runs: Vec<_> = (0..4)
+        .map(|_| {
+            let mut command = place.command(&place.args(&["run"]));
+            let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            piped.spawn().unwrap()
+        })
+        .collect();
+    for run in runs {
+        Ran::of(run.wait_with_output().unwrap()).done();
+    }
+    assert_same(&place.files("cache"), &wanted);
+}
+
 /// Starts `run` and kills it after a while; tells whether it was still at work.
 fn killed_after(place: &Place, wait: Duration) -> bool {
-    use std::process::Stdio;
     let mut command = place.command(&place.args(&["run"]));
     let mut child = command
         .stdout(Stdio::null())
