@@ -1,6 +1,8 @@
 //! Bad repositories and bad task files: each is named with its path, line or task and the way out, costs nothing else,
 //! and shows in the exit code.
 
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+
 mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +110,7 @@ fn files_and_folders_without_the_right_to_read_them() {
     place.write("repos/alpha/secret.py", "x = 1\n");
     place.write("repos/alpha/closed/a.py", "x = 1\n");
     for path in ["repos/alpha/secret.py", "repos/alpha/closed"] {
-        set_permissions(place.path(path), Permissions::from_mode(0)).unwrap();
+        set_permissions(place.path(path), Permissions::from_mode(0o000)).unwrap();
     }
     if read(place.path("repos/alpha/secret.py")).is_err() {
         place.stage(&["window"]).partly().says(&[
@@ -265,6 +267,18 @@ fn a_wrong_field_type_in_line_731() {
         prompts[730]["metadata"]["row"], 731,
         "a row is a place in the file"
     );
+}
+
+#[test]
+fn of_many_bad_lines_twenty_are_shown_and_all_are_counted() {
+    let place = Place::new();
+    let bad: Vec<Value> = (0..30).map(|n| json!({"prompt": n})).collect();
+    place.add_tasks(&bad);
+    let shown = |ran: &support::Ran| ran.stderr.matches("error: tasks.jsonl:").count();
+    let ran = place.stage(&["window"]).partly();
+    assert_eq!(shown(&ran), 20);
+    ran.says(&["… and 10 more like these (-v shows all)"]);
+    assert_eq!(shown(&place.stage(&["window", "-v"]).partly()), 30);
 }
 
 #[test]

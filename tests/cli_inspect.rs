@@ -1,5 +1,7 @@
 //! `inspect` on each kind of artifact: the header as text, the records as JSONL in the field names of the exchange formats.
 
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+
 mod support;
 
 use serde_json::{Value, json};

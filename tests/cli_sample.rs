@@ -1,4 +1,6 @@
-//! `sample` and what the other stages take as a task file: drawn, compressed, piped.
+//! `sample`, and files that stages take from elsewhere: tasks drawn, compressed, piped; prompts of any origin.
+
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
 
 mod support;
 
@@ -106,4 +108,32 @@ fn compressed_and_piped_tasks_are_the_same_tasks() {
         .stage(&["run", "--tasks", "half.jsonl.gz"])
         .failed()
         .says(&["error: half.jsonl.gz: cannot read this file: "]);
+}
+
+#[test]
+fn a_bad_prompt_costs_no_other() {
+    let place = Place::empty();
+    let records = [
+        r#"{"prompt": "x = 1\nx = 1\n", "metadata": {"ground_truth": "x = 1"}, "kept": [1]}"#,
+        r#"{"prompt": 3, "metadata": {"ground_truth": "x = 1"}}"#,
+        r#"{"prompt": "x = 1\n"}"#,
+        r#"{"prompt": "#,
+    ];
+    place.write("prompts.jsonl", records.join("\n"));
+    let args = ["complete", "--prompts", "prompts.jsonl", "-o", "-"];
+    let ran = place.run(&args).partly().says(&[
+        "error: prompts.jsonl:2: field 'prompt' must be a string, not a number",
+        "error: prompts.jsonl:3: field 'metadata.ground_truth' is missing",
+        "--max-lines",
+        "error: prompts.jsonl:4: not JSON: ",
+        "hint: correct the line or remove it",
+        "complete: 1 predictions",
+    ]);
+    assert_eq!(ran.stdout.lines().count(), 1);
+    let with_limit = place.run(&[&args[..], &["--max-lines", "2"]].concat());
+    assert_eq!(with_limit.partly().stdout.lines().count(), 2);
+    let missing = place.run(&["complete", "--prompts", "no.jsonl"]);
+    missing
+        .failed()
+        .says(&["no.jsonl: cannot open this file", "hint: check the path"]);
 }

@@ -1,6 +1,8 @@
 //! Where settings come from and what is said, how, and where: flags, environment, configuration, profile; quiet and
 //! verbose, colours, closed pipes.
 
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+
 mod support;
 
 use support::{Place, Ran};

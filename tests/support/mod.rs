@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Value, json};
 
 /// Every stage in the order of the work.
-pub const STAGES: [&[&str]; 7] = [
+pub(crate) const STAGES: [&[&str]; 7] = [
     &["window"],
     &["vectorize"],
     &["search"],
@@ -24,33 +24,39 @@ pub const STAGES: [&[&str]; 7] = [
 ];
 
 /// The three tasks' ids and targets, in the order of `tasks.jsonl`.
-pub const TARGETS: [(&str, &str); 3] = [
+pub(crate) const TARGETS: [(&str, &str); 3] = [
     ("alpha/0", "store_12 = store(12)"),
     ("alpha/1", "view_20 = view(20)"),
     ("beta/0", "main_30 = main(30)"),
 ];
 
 /// A folder of its own for one test.
-pub struct Place {
+pub(crate) struct Place {
     dir: tempfile::TempDir,
 }
 
 /// What the program answered.
-pub struct Ran {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// `count` lines: `store_0 = store(0)`, `store_1 = store(1)`, …
-pub fn source(name: &str, count: usize) -> String {
+pub(crate) fn source(name: &str, count: usize) -> String {
     (0..count)
         .map(|n| format!("{name}_{n} = {name}({n})\n"))
         .collect()
 }
 
 /// A task record whose prompt is the text's lines `context_start..line_no` and whose target is line `line_no`.
-pub fn task(id: &str, path: &str, text: &str, context_start: usize, line_no: usize) -> Value {
+pub(crate) fn task(
+    id: &str,
+    path: &str,
+    text: &str,
+    context_start: usize,
+    line_no: usize,
+) -> Value {
     let lines: Vec<&str> = text.lines().collect();
     let prompt: String = lines[context_start..line_no]
         .iter()
@@ -64,13 +70,13 @@ pub fn task(id: &str, path: &str, text: &str, context_start: usize, line_no: usi
 }
 
 /// Records as JSON lines.
-pub fn jsonl(records: &[Value]) -> String {
+pub(crate) fn jsonl(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
 impl Place {
     /// Nothing in it.
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
         }
@@ -79,7 +85,7 @@ impl Place {
     /// Two repositories of two files each, and three tasks. With windows of 20 lines that start every 10: `alpha` has
     /// store.py (25 lines, 3 windows) and view.py (30 lines, 3 windows), `beta` main.py (40 lines, 4 windows) and
     /// pkg/help.py (10 lines, 1 window).
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self::empty();
         let (store, view) = (source("store", 25), source("view", 30));
         let (main, help) = (source("main", 40), source("help", 10));
@@ -98,18 +104,18 @@ impl Place {
         place
     }
 
-    pub fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.dir.path().join(path)
     }
 
-    pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
 
     /// Appends records to the task file.
-    pub fn add_tasks(&self, records: &[Value]) {
+    pub(crate) fn add_tasks(&self, records: &[Value]) {
         let mut file = fs::File::options()
             .append(true)
             .open(self.path("tasks.jsonl"))
@@ -117,18 +123,18 @@ impl Place {
         file.write_all(jsonl(records).as_bytes()).unwrap();
     }
 
-    pub fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         let path = self.path(path);
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
     /// The records of a JSONL file.
-    pub fn records(&self, path: &str) -> Vec<Value> {
+    pub(crate) fn records(&self, path: &str) -> Vec<Value> {
         parse_jsonl(&self.read(path))
     }
 
     /// The program, in this folder, in an environment that holds nothing but the search path.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_repoformer"));
         command
             .args(args)
@@ -140,12 +146,12 @@ impl Place {
     }
 
     /// Runs the program.
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         Ran::of(self.command(args).output().unwrap())
     }
 
     /// Runs a stage that must not hang.
-    pub fn stage_within(&self, stage: &[&str], seconds: u64) -> Ran {
+    pub(crate) fn stage_within(&self, stage: &[&str], seconds: u64) -> Ran {
         let mut command = self.command(&self.args(stage));
         let begin = Instant::now();
         let mut child = command
@@ -164,7 +170,7 @@ impl Place {
     }
 
     /// The arguments of a stage on this folder's data.
-    pub fn args<'a>(&self, stage: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn args<'a>(&self, stage: &[&'a str]) -> Vec<&'a str> {
         let mut args = stage.to_vec();
         for (flag, value) in [
             ("--repos-dir", "repos"),
@@ -179,12 +185,12 @@ impl Place {
     }
 
     /// Runs a stage on this folder's data.
-    pub fn stage(&self, stage: &[&str]) -> Ran {
+    pub(crate) fn stage(&self, stage: &[&str]) -> Ran {
         self.run(&self.args(stage))
     }
 
     /// Runs every stage, each of which must succeed, and gives their answers.
-    pub fn all_stages(&self, more: &[&str]) -> Vec<Ran> {
+    pub(crate) fn all_stages(&self, more: &[&str]) -> Vec<Ran> {
         STAGES
             .iter()
             .map(|stage| self.stage(&[*stage, more].concat()).done())
@@ -192,7 +198,7 @@ impl Place {
     }
 
     /// A line of shell with `$BIN` for the program.
-    pub fn shell(&self, line: &str) -> Ran {
+    pub(crate) fn shell(&self, line: &str) -> Ran {
         let mut command = Command::new("sh");
         command
             .args(["-c", line])
@@ -205,7 +211,7 @@ impl Place {
     }
 
     /// Every file below a folder by its path in it, without the files that depend on the clock.
-    pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         self.paths(folder)
             .into_iter()
             .filter(|path| !path.ends_with(".time.json"))
@@ -217,7 +223,7 @@ impl Place {
     }
 
     /// When each file below a folder was last written.
-    pub fn times(&self, folder: &str) -> BTreeMap<String, SystemTime> {
+    pub(crate) fn times(&self, folder: &str) -> BTreeMap<String, SystemTime> {
         self.paths(folder)
             .into_iter()
             .map(|path| {
@@ -251,14 +257,14 @@ fn collect(root: &Path, folder: &Path, found: &mut Vec<String>) {
 }
 
 /// The records of JSON lines.
-pub fn parse_jsonl(text: &str) -> Vec<Value> {
+pub(crate) fn parse_jsonl(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
         .collect()
 }
 
 /// The two sets of files are the same, or the first that differs is named.
-pub fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>) {
+pub(crate) fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>) {
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(one), names(other));
     for (name, bytes) in one {
@@ -267,7 +273,7 @@ pub fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec
 }
 
 impl Ran {
-    pub fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -286,23 +292,23 @@ impl Ran {
     }
 
     /// Exit code 0: done.
-    pub fn done(self) -> Self {
+    pub(crate) fn done(self) -> Self {
         self.code(0)
     }
 
     /// Exit code 1: done, but something was skipped or a check failed.
-    pub fn partly(self) -> Self {
+    pub(crate) fn partly(self) -> Self {
         self.code(1)
     }
 
     /// Exit code 2: could not run; no data then.
-    pub fn failed(self) -> Self {
+    pub(crate) fn failed(self) -> Self {
         assert_eq!(self.stdout, "", "data in spite of a failure");
         self.code(2)
     }
 
     /// Each text stands in what was said.
-    pub fn says(self, texts: &[&str]) -> Self {
+    pub(crate) fn says(self, texts: &[&str]) -> Self {
         for text in texts {
             assert!(
                 self.stderr.contains(text),
@@ -314,7 +320,7 @@ impl Ran {
     }
 
     /// The text does not stand in what was said.
-    pub fn silent_on(self, text: &str) -> Self {
+    pub(crate) fn silent_on(self, text: &str) -> Self {
         assert!(
             !self.stderr.contains(text),
             "said: {text}\nstderr:\n{}",
