@@ -401,6 +401,21 @@ fn rg_rg_searches_with_any_models_predictions() {
 }
 
 #[test]
+fn the_windows_of_predictions_can_be_cut_alone() {
+    let place = place_with(&all());
+    let window = ["window", "--predictions", "mine.jsonl"];
+    place
+        .stage(&window)
+        .failed()
+        .says(&["mode rg-rg alone", "--mode rg-rg"]);
+    let ran = place.stage(&[&window[..], &["--mode", "rg-rg"]].concat());
+    ran.done()
+        .says(&["window tasks: 14 records in 4 artifacts"]);
+    let ran = place.stage(&["rg-rg", "--predictions", "mine.jsonl"]);
+    ran.failed().says(&["`repoformer vectorize"]);
+}
+
+#[test]
 fn rg_rg_tells_which_tasks_it_cannot_serve() {
     let place = place_with(&[
         pred(0, TEXTS[0]),

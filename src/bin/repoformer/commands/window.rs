@@ -13,6 +13,9 @@ use crate::output::Printer;
 pub(crate) fn run(args: &WindowArgs, printer: &mut Printer) -> Result<()> {
     stage("window", &args.settings, printer, |experiment, settings| {
         let modes = modes(settings, &FIRST)?;
+        if args.predictions.is_some() && !modes.contains(&Mode::Prediction) {
+            anyhow::bail!("--predictions are searched with in mode rg-rg alone; add --mode rg-rg");
+        }
         let mut report = pipeline::window_repositories(experiment)?;
         if experiment.tasks.is_none() {
             return Ok(report);
