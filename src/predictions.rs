@@ -161,7 +161,7 @@ struct Index<'a> {
     by_row: FxHashMap<usize, usize>,
     by_id: FxHashMap<&'a str, Vec<usize>>,
     /// Number of the group of tasks with this id, file and line.
-    by_place: FxHashMap<(&'a str, &'a str, usize), usize>,
+    by_place: FxHashMap<(&'a str, String, usize), usize>,
     groups: Vec<Vec<usize>>,
 }
 
@@ -177,7 +177,7 @@ impl<'a> Index<'a> {
         for (place, task) in tasks.tasks.iter().enumerate() {
             index.by_row.insert(task.row, place);
             index.by_id.entry(&task.id).or_default().push(place);
-            let key = (task.id.as_str(), task.path.as_str(), task.line_no);
+            let key = (task.id.as_str(), as_folder(&task.path), task.line_no);
             let group = *index.by_place.entry(key).or_insert(index.groups.len());
             if group == index.groups.len() {
                 index.groups.push(Vec::new());
@@ -216,7 +216,7 @@ impl<'a> Index<'a> {
             return Err(unknown(format!("task {id:?}")));
         };
         if let (Some(path), Some(line_no)) = (&name.path, name.line_no) {
-            let Some(&group) = self.by_place.get(&(id, path.as_str(), line_no)) else {
+            let Some(&group) = self.by_place.get(&(id, path.clone(), line_no)) else {
                 return Err(unknown(format!("task {id:?} at {}", name.place())));
             };
             return Ok(match self.groups[group].as_slice() {
@@ -264,7 +264,7 @@ impl Name {
         let given = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
         let count = |names: &[&str]| given(names).then(|| fields.count(names)).transpose();
         let path = match given(&["fpath_tuple"]) {
-            true => Some(task_path(&fields.strings("fpath_tuple")?)),
+            true => Some(as_folder(&fields.strings("fpath_tuple")?.join("/"))),
             false => None,
         };
         Ok(Self {
@@ -277,7 +277,7 @@ impl Name {
 
     /// Whether a hole is where this record says, as far as it says.
     fn fits(&self, path: &str, line_no: usize) -> bool {
-        self.path.as_ref().is_none_or(|own| own == path)
+        self.path.as_ref().is_none_or(|own| *own == as_folder(path))
             && self.line_no.is_none_or(|own| own == line_no)
     }
 
@@ -290,18 +290,12 @@ impl Name {
     }
 }
 
-/// The path of a task with this `fpath_tuple`: function files name the repository as on the hub, `owner--name`.
-fn task_path(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [repository, rest @ ..] => {
-            let mut path = repository.replace("--", "_");
-            for name in rest {
-                path.push('/');
-                path.push_str(name);
-            }
-            path
-        }
+/// A path whose repository is named as a folder, for comparing: function files name it as on the hub, `owner--name`
+/// for `owner_name`, and predictions may come from where the folder has the other name.
+fn as_folder(path: &str) -> String {
+    match path.split_once('/') {
+        Some((repository, rest)) => format!("{}/{rest}", repository.replace("--", "_")),
+        None => path.replace("--", "_"),
     }
 }
 

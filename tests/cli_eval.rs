@@ -5,7 +5,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Place, TARGETS, jsonl, parse_jsonl};
+use support::{Place, TARGETS, jsonl, parse_jsonl, source};
 
 /// Row 0 exact; in row 1 one character of 18 differs; in row 2 eleven of 18 are missing.
 const TEXTS: [&str; 3] = ["store_12 = store(12)", "view_20 = view(21)", "main_30"];
@@ -258,6 +258,24 @@ fn predictions_of_tasks_of_one_id_want_their_place() {
         scores(&place, &[])["repositories"]["alpha"]["repocoder"]["em"],
         0.5
     );
+}
+
+#[test]
+fn repositories_named_as_on_the_hub_find_their_predictions() {
+    let predictions = jsonl(&[json!({"pred": "x", "metadata": {
+        "task_id": "o--r/0", "fpath_tuple": ["o_r", "a.py"], "lineno": 3}})]);
+    let hub = json!({"prompt": "a\n", "metadata": {"task_id": "o--r/0", "ground_truth": "x",
+        "fpath_tuple": ["o--r", "a.py"], "context_start_lineno": 0, "lineno": 3}});
+    for folder in ["o--r", "o_r"] {
+        let place = place_with(&[]);
+        place.write("mine.jsonl", &predictions);
+        place.write("tasks.jsonl", jsonl(std::slice::from_ref(&hub)));
+        place.write(&format!("repos/{folder}/a.py"), source("a", 9));
+        for more in [&[][..], &["--repos-dir", "repos"], &["--repo", folder]] {
+            let value = scores(&place, more);
+            assert_eq!(value["all"]["repocoder"]["em"], 1.0, "{folder} {more:?}");
+        }
+    }
 }
 
 #[test]
