@@ -78,6 +78,12 @@ pub fn for_each(
 }
 
 fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+    // Some editors begin a file with a byte-order mark.
+    let bytes = if line == 1 {
+        bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+    } else {
+        bytes
+    };
     match serde_json::from_slice(bytes.trim_ascii_end()) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(Error::record(
@@ -226,7 +232,7 @@ mod tests {
     fn one_bad_line_loses_no_other_and_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.jsonl");
-        std::fs::write(&path, "{\"a\": 1}\n\n[1]\n{\"a\": \n{\"a\": \"x\"}").unwrap();
+        std::fs::write(&path, "\u{feff}{\"a\": 1}\n\n[1]\n{\"a\": \n{\"a\": \"x\"}").unwrap();
         let mut seen = Vec::new();
         let problems = for_each(&path, |at, object| {
             seen.push(Fields::new(&path, at.line, "", &object).count(&["a"])?);

@@ -166,6 +166,22 @@ pub struct Scores {
 }
 
 impl Scores {
+    /// All means as one object, every value between 0 and 1; `name` says what was scored.
+    pub fn to_record(&self, name: &str, per_task: bool) -> Value {
+        let of = |(name, summary): &(String, Summary)| (name.clone(), summary.to_record());
+        let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
+        let mut record = Map::new();
+        record.insert("predictions".into(), name.into());
+        record.insert("all".into(), self.all.to_record());
+        record.insert("repositories".into(), repositories.into());
+        record.insert("missing".into(), self.missing.into());
+        if per_task {
+            let tasks = self.tasks.iter().map(TaskScore::to_record);
+            record.insert("tasks".into(), tasks.collect());
+        }
+        Value::Object(record)
+    }
+
     fn of(metrics: &[Metric], tasks: Vec<TaskScore>, missing: usize) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&TaskScore>> = BTreeMap::new();
         for task in &tasks {

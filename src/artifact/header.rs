@@ -79,6 +79,20 @@ pub struct Header {
     pub bytes: u64,
     /// BLAKE3 of the payload, in hex.
     pub checksum: String,
+    /// Sums over the records that a reader may want without reading them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub totals: BTreeMap<String, u64>,
+}
+
+/// The content of a JSONL artifact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JsonLines {
+    /// One record a line.
+    pub text: Vec<u8>,
+    /// Number of records.
+    pub records: usize,
+    /// Sums over the records, by name.
+    pub totals: BTreeMap<String, u64>,
 }
 
 impl Header {
@@ -90,6 +104,7 @@ impl Header {
             records: records as u64,
             bytes: payload.len() as u64,
             checksum: super::digest(payload),
+            totals: BTreeMap::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ mod layout;
 pub(crate) mod packed;
 mod store;
 
-pub use header::{Header, Identity};
+pub use header::{Header, Identity, JsonLines};
 pub use layout::Layout;
 pub use store::{
     State, digest, header_path, read, read_header, read_jsonl_header, state, state_jsonl, write,

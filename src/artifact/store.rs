@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::Payload;
-use super::header::{FORMAT, Header, Identity};
+use super::header::{FORMAT, Header, Identity, JsonLines};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
@@ -66,20 +66,16 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
 ///
 /// # Errors
 /// As [`write()`].
-pub fn write_jsonl(
-    path: &Path,
-    identity: &Identity,
-    records: usize,
-    text: &[u8],
-) -> Result<Header> {
-    let header = Header::new(identity, records, text);
+pub fn write_jsonl(path: &Path, identity: &Identity, lines: &JsonLines) -> Result<Header> {
+    let mut header = Header::new(identity, lines.records, &lines.text);
+    header.totals.clone_from(&lines.totals);
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::io(path, "write this artifact", e.into()))?;
     json.push(b'\n');
     // The header goes first: it speaks of one text alone, so that beside an old one or none it only has it made again.
     // A text without header would be taken for somebody's own when an interrupted run is taken up again.
     write_file(&header_path(path), &json)?;
-    write_file(path, text)?;
+    write_file(path, &lines.text)?;
     Ok(header)
 }
 
@@ -417,7 +413,13 @@ mod tests {
         let path = dir.path().join("rg1-ws-20.jsonl");
         let identity = Identity::new("prompts").input("tasks", "d");
         assert_eq!(state_jsonl(&path, &identity), State::Missing);
-        write_jsonl(&path, &identity, 1, b"{}\n").unwrap();
+        let lines = JsonLines {
+            text: b"{}\n".to_vec(),
+            records: 1,
+            totals: [("tokens".to_owned(), 7)].into(),
+        };
+        write_jsonl(&path, &identity, &lines).unwrap();
+        assert_eq!(read_jsonl_header(&path).unwrap().totals["tokens"], 7);
         assert!(matches!(state_jsonl(&path, &identity), State::Current(_)));
         fs::write(&path, b"{}").unwrap();
         assert!(matches!(state_jsonl(&path, &identity), State::Damaged(_)));

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Experiment, Report, require_jsonl};
-use crate::artifact::{self, Identity, header_path};
+use crate::artifact::{self, Identity, JsonLines, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
 use crate::jsonl::{self, Fields, Object};
@@ -80,9 +80,9 @@ pub fn complete(
         let path = experiment.layout.predictions(mode, &completion.model);
         refuse_foreign(&path)?;
         report.ensure_jsonl(path, &identity, |report| {
-            let (records, text, problems) = complete_file(&prompts, completion, tick)?;
+            let (lines, problems) = complete_file(&prompts, completion, tick)?;
             report.problems.extend(problems);
-            Ok((records, text))
+            Ok(lines)
         })?;
     }
     Ok(report)
@@ -101,7 +101,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes every prompt of a JSONL file: the number of predictions, their lines, and the records that could not be used.
+/// Completes every prompt of a JSONL file: the predictions, and the records that could not be used.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -109,15 +109,20 @@ pub fn complete_file(
     prompts: &Path,
     completion: &Completion,
     tick: &(dyn Fn() + Sync),
-) -> Result<(usize, Vec<u8>, Vec<Error>)> {
+) -> Result<(JsonLines, Vec<Error>)> {
     completion.check()?;
     let mut records = Vec::new();
-    let problems = jsonl::for_each(prompts, |at, object| {
+    let problems = jsonl::for_each(prompts, |at, mut object| {
         let max_lines = match completion.max_lines {
             Some(lines) => lines,
             None => target_lines(&Fields::new(prompts, at.line, "", &object), &object)?,
         };
         Fields::new(prompts, at.line, "", &object).string("prompt")?;
+        // The retrieved windows stay with the prompt; they are most of a record.
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            metadata.remove("query_window");
+            metadata.remove("top_k_context");
+        }
         records.push((max_lines, object));
         Ok(())
     })?;
@@ -138,7 +143,12 @@ pub fn complete_file(
             line(object, &generation)
         })
         .collect();
-    Ok((lines.len(), lines.concat(), problems))
+    let lines = JsonLines {
+        text: lines.concat(),
+        records: lines.len(),
+        ..JsonLines::default()
+    };
+    Ok((lines, problems))
 }
 
 /// Lines of the target in a prompt's record, under any name that the field's formats give it.
@@ -155,13 +165,9 @@ fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
     }
 }
 
-/// A prediction in RepoCoder's format. The retrieved windows stay with the prompt.
+/// A prediction in RepoCoder's format.
 fn line(mut object: Object, generation: &Generation) -> Vec<u8> {
-    let mut metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
-    if let Value::Object(metadata) = &mut metadata {
-        metadata.remove("query_window");
-        metadata.remove("top_k_context");
-    }
+    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
     let tokens: Vec<&str> = generation
         .tokens
         .iter()

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
+use crate::artifact::{Identity, JsonLines};
 use crate::error::{Error, Result};
 use crate::metrics::Metric;
 use crate::predictions::{self, Joined};
+use crate::query::Mode;
 use crate::score::{Missing, Scores, score_tasks};
 use crate::task::TaskSet;
 
-use super::Experiment;
+use super::{Experiment, Report, require_jsonl};
 
 /// What was scored, and what could not be.
 #[derive(Debug)]
@@ -52,6 +56,41 @@ pub fn evaluate(
         problems,
         empty: joined.empty,
     })
+}
+
+/// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without
+/// prediction are left out.
+///
+/// # Errors
+/// The predictions are missing or damaged, or the scores cannot be written.
+pub fn scores(experiment: &Experiment, mode: Mode, model: &str) -> Result<(Value, Report)> {
+    let predictions = experiment.layout.predictions(mode, model);
+    let command = format!("complete --mode {mode}");
+    let header = require_jsonl(&predictions, "predictions", &command)?;
+    let metric = Metric::RepoCoder;
+    let identity = Identity::new("scores")
+        .parameter("metric", metric)
+        .parameter("repositories", experiment.repositories.join(" "))
+        .input("tasks", experiment.tasks()?.digest())
+        .input("predictions", header.checksum);
+    let path = experiment.layout.scores(mode, model);
+    let mut report = Report::default();
+    report.ensure_jsonl(path.clone(), &identity, |report| {
+        let evaluation = evaluate(experiment, &predictions, &[metric], Missing::Skip)?;
+        report.problems.extend(evaluation.problems);
+        let record = evaluation.scores?.to_record(mode.name(), true);
+        let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
+        text.push(b'\n');
+        Ok(JsonLines {
+            text,
+            records: 1,
+            ..JsonLines::default()
+        })
+    })?;
+    let text = std::fs::read(&path).map_err(|e| Error::io(&path, "read these scores", e))?;
+    let record = serde_json::from_slice(&text)
+        .map_err(|e| Error::io(&path, "read these scores", e.into()))?;
+    Ok((record, report))
 }
 
 /// The tasks of the repositories that take part, and their samples.

@@ -11,15 +11,15 @@ mod vectorize;
 mod window;
 
 pub use complete::{Completion, artifact_text, cached_predictions, complete, complete_file};
-pub use eval::{Evaluation, evaluate};
-pub use prompt::prompt;
+pub use eval::{Evaluation, evaluate, scores};
+pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};
 
 use std::path::{Path, PathBuf};
 
-use crate::artifact::{self, Header, Identity, Layout, Payload, State};
+use crate::artifact::{self, Header, Identity, JsonLines, Layout, Payload, State};
 use crate::corpus;
 use crate::error::{Error, Result};
 use crate::prompt::Budget;
@@ -110,12 +110,12 @@ impl Report {
         Ok(())
     }
 
-    /// The same for a JSONL artifact; `build` gives its records, one a line, and their number.
+    /// The same for a JSONL artifact.
     fn ensure_jsonl(
         &mut self,
         path: PathBuf,
         identity: &Identity,
-        build: impl FnOnce(&mut Self) -> Result<(usize, Vec<u8>)>,
+        build: impl FnOnce(&mut Self) -> Result<JsonLines>,
     ) -> Result<()> {
         let state = artifact::state_jsonl(&path, identity);
         if let State::Current(header) = state {
@@ -123,8 +123,8 @@ impl Report {
             return Ok(());
         }
         self.note(&path, &state);
-        let (records, text) = build(self)?;
-        let header = artifact::write_jsonl(&path, identity, records, &text)?;
+        let lines = build(self)?;
+        let header = artifact::write_jsonl(&path, identity, &lines)?;
         self.done(path, &header, true);
         Ok(())
     }

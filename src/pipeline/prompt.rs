@@ -4,23 +4,52 @@ use rayon::prelude::*;
 
 use super::vectorize::query_windows;
 use super::window::repo_windows;
-use super::{Experiment, Report, check_input, check_parameter, require};
-use crate::artifact::{Header, Identity};
+use super::{Experiment, Report, check_input, check_parameter, require, require_jsonl};
+use crate::artifact::{Header, Identity, JsonLines};
 use crate::error::Result;
 use crate::prompt::Builder;
-use crate::query::{Mode, QueryWindows, hole_lines};
-use crate::retrieve::Retrieval;
+use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
+use crate::retrieve::{Found, Retrieval};
 use crate::task::Task;
 use crate::tokenize::P50k;
 use crate::window::RepoWindows;
 
-/// Prompts of one mode.
-#[derive(Debug, Default)]
-struct Prompts {
-    /// A record a line, by row, then sample.
-    text: Vec<u8>,
-    /// Number of records.
-    records: usize,
+/// Sums over the prompts of one mode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PromptTotals {
+    /// Number of prompts.
+    pub prompts: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// How many of them hold a retrieved block.
+    pub with_blocks: u64,
+}
+
+const TOKENS: &str = "tokens";
+const WITH_BLOCKS: &str = "prompts with retrieved blocks";
+
+/// The sums that were kept when a mode's prompts were made.
+///
+/// # Errors
+/// The prompts are missing or damaged.
+pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals> {
+    let command = format!("prompt --mode {mode}");
+    let header = require_jsonl(&experiment.layout.prompts(mode), "prompts", &command)?;
+    let total = |name: &str| header.totals.get(name).copied().unwrap_or(0);
+    Ok(PromptTotals {
+        prompts: header.records,
+        tokens: total(TOKENS),
+        with_blocks: total(WITH_BLOCKS),
+    })
+}
+
+/// A prompt's record and what it adds to the sums.
+struct Built {
+    row: u32,
+    sample: u32,
+    tokens: usize,
+    has_blocks: bool,
+    line: Vec<u8>,
 }
 
 /// Builds the prompts of each mode.
@@ -33,8 +62,7 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
         let sources = Sources::read(experiment, mode, &mut report)?;
         let identity = sources.identity(experiment, mode)?;
         report.ensure_jsonl(experiment.layout.prompts(mode), &identity, |_| {
-            let prompts = sources.build(experiment, mode)?;
-            Ok((prompts.records, prompts.text))
+            sources.build(experiment, mode)
         })?;
     }
     Ok(report)
@@ -103,49 +131,59 @@ impl Sources {
         Ok(identity)
     }
 
-    fn build(&self, experiment: &Experiment, mode: Mode) -> Result<Prompts> {
+    fn build(&self, experiment: &Experiment, mode: Mode) -> Result<JsonLines> {
         let tasks = experiment.tasks()?;
-        let mut records: Vec<(u32, u32, Vec<u8>)> = Vec::new();
+        let p50k = P50k::new();
+        let mut built: Vec<Built> = Vec::new();
         for part in &self.parts {
             let windows = &part.windows.1;
-            let p50k = P50k::new();
             let builder = Builder::new(windows, &p50k, mode, experiment.guard, experiment.budget);
+            let build = |task: &Task, found: Option<(&Found, &QueryWindow)>| {
+                let prompt = builder.build(task, found.map(|(found, _)| found));
+                Built {
+                    row: task.row as u32,
+                    sample: found.map_or(0, |(found, _)| found.sample),
+                    tokens: prompt.tokens,
+                    has_blocks: !prompt.chosen.is_empty(),
+                    line: builder.line(task, found.map(|(_, query)| query), &prompt),
+                }
+            };
             match &part.retrieved {
                 Some(((_, retrieval), queries)) => {
-                    let built = retrieval.found.par_iter().zip(&queries.windows).filter_map(
-                        |(found, query)| {
-                            let at = tasks
-                                .tasks
-                                .binary_search_by_key(&(found.row as usize), |task| task.row)
-                                .ok()?;
-                            let task = &tasks.tasks[at];
-                            let prompt = builder.build(task, Some(found));
-                            Some((
-                                found.row,
-                                found.sample,
-                                builder.line(task, Some(query), &prompt),
-                            ))
-                        },
-                    );
-                    records.par_extend(built);
+                    let found = retrieval.found.par_iter().zip(&queries.windows);
+                    built.par_extend(found.filter_map(|(found, query)| {
+                        let row = |task: &Task| task.row;
+                        let at = tasks.tasks.binary_search_by_key(&(found.row as usize), row);
+                        Some(build(&tasks.tasks[at.ok()?], Some((found, query))))
+                    }));
                 }
-                None => records.par_extend(tasks_of(&tasks.tasks, part).map(|task| {
-                    let prompt = builder.build(task, None);
-                    (task.row as u32, 0, builder.line(task, None, &prompt))
-                })),
+                None => {
+                    built.par_extend(tasks_of(&tasks.tasks, part).map(|task| build(task, None)))
+                }
             }
         }
-        records.sort_unstable_by_key(|(row, sample, _)| (*row, *sample));
-        let records_count = records.len();
-        let mut text = Vec::with_capacity(records.iter().map(|(_, _, line)| line.len()).sum());
-        records
-            .into_iter()
-            .for_each(|(_, _, line)| text.extend_from_slice(&line));
-        Ok(Prompts {
-            text,
-            records: records_count,
-        })
+        built.sort_unstable_by_key(|prompt| (prompt.row, prompt.sample));
+        Ok(join(&built))
     }
+}
+
+fn join(built: &[Built]) -> JsonLines {
+    let mut lines = JsonLines {
+        text: Vec::with_capacity(built.iter().map(|prompt| prompt.line.len()).sum()),
+        records: built.len(),
+        ..JsonLines::default()
+    };
+    built
+        .iter()
+        .for_each(|prompt| lines.text.extend_from_slice(&prompt.line));
+    let tokens = built.iter().map(|prompt| prompt.tokens as u64).sum();
+    let with_blocks = built.iter().filter(|prompt| prompt.has_blocks).count() as u64;
+    lines.totals = [
+        (TOKENS.to_owned(), tokens),
+        (WITH_BLOCKS.to_owned(), with_blocks),
+    ]
+    .into();
+    lines
 }
 
 /// The tasks whose hole exists; those of the others have no prompt in any mode, so that all modes are scored on the same tasks.

@@ -90,7 +90,11 @@ impl Settings {
                 settings.set(key, vec![default.to_owned()], Source::Default);
             }
         }
-        let file = flags.config.as_deref().map(read_file).transpose()?;
+        let config = flags
+            .config
+            .clone()
+            .or_else(|| variable("config").map(|(_, path)| path.into()));
+        let file = config.as_deref().map(read_file).transpose()?;
         let profile = flags
             .profile
             .clone()
@@ -108,7 +112,7 @@ impl Settings {
             settings.set(
                 key,
                 values,
-                Source::File(flags.config.clone().unwrap_or_default()),
+                Source::File(config.clone().unwrap_or_default()),
             );
         }
         for (key, _) in keys() {

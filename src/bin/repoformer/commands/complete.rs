@@ -18,11 +18,17 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     let completion = completion(&settings, args.max_lines)?;
     if let Some(prompts) = &args.prompts {
         let bar = printer.bar("complete", 0);
-        let (records, text, problems) = complete_file(prompts, &completion, &|| bar.inc(1))?;
+        let (lines, problems) = complete_file(prompts, &completion, &|| bar.inc(1))?;
         bar.finish_and_clear();
-        write_data(args.output.as_deref().unwrap_or(Path::new("-")), &text)?;
+        write_data(
+            args.output.as_deref().unwrap_or(Path::new("-")),
+            &lines.text,
+        )?;
         printer.problems(&problems);
-        printer.note(format!("complete: {} predictions", group(records as u64)));
+        printer.note(format!(
+            "complete: {} predictions",
+            group(lines.records as u64)
+        ));
         return Ok(());
     }
     let experiment = without_repositories(&settings, printer)?;

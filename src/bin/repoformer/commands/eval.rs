@@ -6,7 +6,7 @@ use repoformer::pairs;
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::session::{modes, open, without_repositories};
 use crate::args::{EvalArgs, ScoreFormat};
@@ -188,34 +188,14 @@ fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) 
     cells
 }
 
-pub(super) fn percent(value: &f64) -> String {
+fn percent(value: &f64) -> String {
     format!("{:.2}", 100.0 * value)
-}
-
-/// What was scored as one object.
-pub(super) fn record(name: &str, scores: &Scores, per_task: bool) -> Value {
-    let mut record = Map::new();
-    record.insert("predictions".into(), name.into());
-    record.insert("all".into(), scores.all.to_record());
-    let of = |(name, summary): &(String, Summary)| (name.clone(), summary.to_record());
-    record.insert(
-        "repositories".into(),
-        Value::Object(scores.repositories.iter().map(of).collect()),
-    );
-    record.insert("missing".into(), scores.missing.into());
-    if per_task {
-        record.insert(
-            "tasks".into(),
-            scores.tasks.iter().map(|task| task.to_record()).collect(),
-        );
-    }
-    Value::Object(record)
 }
 
 fn json(named: &[Named], per_task: bool) -> String {
     let records: Vec<Value> = named
         .iter()
-        .map(|(name, scores)| record(name, scores, per_task))
+        .map(|(name, scores)| scores.to_record(name, per_task))
         .collect();
     let value = if records.len() == 1 {
         records.into_iter().next().unwrap_or_default()
@@ -230,7 +210,7 @@ fn jsonl(named: &[Named], per_task: bool) -> String {
     let mut lines = String::new();
     for (name, scores) in named {
         if !per_task {
-            lines += &(record(name, scores, false).to_string() + "\n");
+            lines += &(scores.to_record(name, false).to_string() + "\n");
             continue;
         }
         for task in &scores.tasks {

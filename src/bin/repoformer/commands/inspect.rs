@@ -68,6 +68,7 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
         records,
         bytes,
         checksum,
+        totals,
     } = header;
     let mut lines = vec![
         format!("kind        {}", identity.kind),
@@ -77,6 +78,11 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
         format!("format      {format}"),
         format!("written by  repoformer {tool}"),
     ];
+    lines.extend(
+        totals
+            .iter()
+            .map(|(name, total)| format!("total       {name} = {total}")),
+    );
     lines.extend(
         identity
             .parameters

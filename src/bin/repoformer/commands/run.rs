@@ -4,16 +4,13 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use repoformer::artifact::{Layout, write_file};
-use repoformer::jsonl;
-use repoformer::metrics::Metric;
 use repoformer::pipeline::{
-    self, Completion, Experiment, Report, SearchTime, cached_predictions, evaluate,
+    self, Completion, Experiment, PromptTotals, Report, SearchTime, cached_predictions,
+    prompt_totals,
 };
 use repoformer::query::Mode;
-use repoformer::score::{Missing, Scores};
 use serde_json::{Value, json};
 
-use super::eval::{percent, record};
 use super::session::{completion, experiments, label, modes, open};
 use super::{rg_rg, window};
 use crate::args::{RunArgs, ScoreFormat, SettingFlags};
@@ -30,16 +27,10 @@ mod demo {
 struct Row {
     benchmark: String,
     mode: Mode,
-    scores: Scores,
-    prompts: PromptStatistics,
+    /// The mode's scores, as their artifact holds them.
+    scores: Value,
+    prompts: PromptTotals,
     time: Option<SearchTime>,
-}
-
-#[derive(Default)]
-struct PromptStatistics {
-    prompts: usize,
-    tokens: usize,
-    with_blocks: usize,
 }
 
 pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
@@ -173,59 +164,30 @@ fn row(
     completion: &Completion,
     printer: &mut Printer,
 ) -> Result<Row> {
-    let layout = &experiment.layout;
-    let evaluation = evaluate(
-        experiment,
-        &layout.predictions(mode, &completion.model),
-        &[Metric::RepoCoder],
-        Missing::Skip,
-    )?;
-    printer.problems(&evaluation.problems);
-    let scores = evaluation.scores?;
-    let text = serde_json::to_string_pretty(&record(mode.name(), &scores, true))? + "\n";
-    let path = layout.scores(mode, &completion.model);
-    if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
-        write_file(&path, text.as_bytes())?;
-    }
+    let (scores, report) = pipeline::scores(experiment, mode, &completion.model)?;
+    report
+        .rebuilt
+        .iter()
+        .for_each(|rebuilt| printer.warning(rebuilt));
+    printer.problems(&report.problems);
     Ok(Row {
-        benchmark: layout.benchmark.clone(),
+        benchmark: experiment.layout.benchmark.clone(),
         mode,
         scores,
-        prompts: prompt_statistics(&layout.prompts(mode))?,
-        time: if mode.retrieves() {
-            pipeline::search_time(experiment, mode)
-        } else {
-            None
-        },
+        prompts: prompt_totals(experiment, mode)?,
+        time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
     })
 }
 
-fn prompt_statistics(path: &Path) -> Result<PromptStatistics> {
-    let mut statistics = PromptStatistics::default();
-    jsonl::for_each(path, |_, object| {
-        let metadata = object.get("metadata");
-        let tokens = metadata
-            .and_then(|m| m.get("prompt_tokens"))
-            .and_then(Value::as_u64);
-        let blocks = metadata
-            .and_then(|m| m.get("top_k_context"))
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len);
-        statistics.prompts += 1;
-        statistics.tokens += tokens.unwrap_or(0) as usize;
-        statistics.with_blocks += usize::from(blocks > 0);
-        Ok(())
-    })?;
-    Ok(statistics)
-}
-
 impl Row {
+    /// Number of tasks scored.
+    fn count(&self) -> u64 {
+        self.scores["all"]["n"].as_u64().unwrap_or(0)
+    }
+
     fn value(&self, name: &str) -> f64 {
-        self.scores
-            .all
-            .means
-            .first()
-            .and_then(|mean| mean.get(name))
+        self.scores["all"]["repocoder"][name]
+            .as_f64()
             .unwrap_or(0.0)
     }
 
@@ -259,9 +221,9 @@ fn table(rows: &[Row]) -> Table {
         table.row(vec![
             row.benchmark.clone(),
             row.mode.to_string(),
-            row.scores.all.n.to_string(),
-            percent(&row.value("em")),
-            percent(&row.value("es")),
+            row.count().to_string(),
+            format!("{:.2}", 100.0 * row.value("em")),
+            format!("{:.2}", 100.0 * row.value("es")),
             format!("{:.0}", row.tokens_per_prompt()),
             format!("{:.1}", 100.0 * row.share_with_blocks()),
             row.milliseconds_per_query()
@@ -275,7 +237,7 @@ fn json_row(row: &Row) -> Value {
     json!({
         "benchmark": row.benchmark,
         "mode": row.mode.name(),
-        "n": row.scores.all.n,
+        "n": row.count(),
         "em": row.value("em"),
         "es": row.value("es"),
         "prompt_tokens": row.tokens_per_prompt(),
