@@ -84,14 +84,8 @@ impl Corpus {
         let queries = QueryWindows::cut(Mode::LeftContext, &tasks, &windows).queries;
         let query_vectors = TokenSets::of_queries(&queries, &p50k);
         let parameters = (20, HoleGuard::Strict);
-        let (retrieval, _) = Retrieval::search(
-            &windows,
-            &vectors,
-            &queries,
-            &query_vectors,
-            &tasks,
-            parameters,
-        );
+        let (retrieval, _) =
+            Retrieval::search(&windows, &vectors, &queries, &query_vectors, parameters);
         let builder = Builder::new(
             &windows,
             &p50k,

@@ -25,8 +25,8 @@ pub struct SourceFile {
     pub path: String,
     /// The text with `\r\n` and `\r` turned into `\n`, as Python's text mode reads it.
     pub text: String,
-    /// Index of the first file in the repository that is the same file on disk, where a symbolic
-    /// link gives one file several names; its own index otherwise.
+    /// Index of the first file in the repository that is the same file on disk, where links give
+    /// one file several names; its own index otherwise.
     pub same_as: u32,
 }
 
@@ -64,21 +64,17 @@ impl Repository {
         check_name(repos_dir, name)?;
         let root = repos_dir.join(name);
         let (found, mut skipped) = find_python_files(&root, name)?;
-        let read: Vec<Result<String>> = found
+        let read: Vec<Result<(FileId, String)>> = found
             .par_iter()
             .map(|file| read_text(&file.on_disk))
             .collect();
-        let mut first_name: FxHashMap<PathBuf, u32> = FxHashMap::default();
+        let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
         let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
         for (found, text) in found.into_iter().zip(read) {
             match text {
-                Ok(text) => {
+                Ok((id, text)) => {
                     let index = files.len() as u32;
-                    // Only where links occur can two names be one file; resolving every path would cost a system call each.
-                    let same_as = match found.real_path {
-                        Some(real) => *first_name.entry(real).or_insert(index),
-                        None => index,
-                    };
+                    let same_as = *first_name.entry(id).or_insert(index);
                     files.push(SourceFile {
                         path: found.path,
                         text,
@@ -125,10 +121,11 @@ impl Repository {
 /// `repos_dir` cannot be listed or holds no folder.
 pub fn repository_names(repos_dir: &Path) -> Result<Vec<String>> {
     let entries = fs::read_dir(repos_dir)
-        .map_err(|e| Error::io(repos_dir, "list the repositories folder", e))?;
+        .map_err(|e| Error::reading(repos_dir, "list the repositories folder", e))?;
     let mut names = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|e| Error::io(repos_dir, "list the repositories folder", e))?;
+        let entry =
+            entry.map_err(|e| Error::reading(repos_dir, "list the repositories folder", e))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if !name.starts_with('.') && entry.path().is_dir() {
             names.push(name);
@@ -166,20 +163,36 @@ fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
 struct Found {
     path: String,
     on_disk: PathBuf,
-    /// Set in repositories with symbolic links.
-    real_path: Option<PathBuf>,
+}
+
+/// What a file is on disk, whatever its names: symbolic and hard links share it.
+#[cfg(unix)]
+type FileId = (u64, u64);
+#[cfg(not(unix))]
+type FileId = PathBuf;
+
+#[cfg(unix)]
+fn file_id(metadata: &fs::Metadata, _path: &Path) -> FileId {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Hard links cannot be told here.
+#[cfg(not(unix))]
+fn file_id(_metadata: &fs::Metadata, path: &Path) -> FileId {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)> {
     let metadata =
-        fs::metadata(root).map_err(|e| Error::io(root, "open this repository folder", e))?;
+        fs::metadata(root).map_err(|e| Error::reading(root, "open this repository folder", e))?;
     if !metadata.is_dir() {
         return Err(Error::Repository {
             path: root.to_owned(),
             reason: "is no folder".into(),
         });
     }
-    let (mut found, mut skipped, mut has_links) = (Vec::new(), Vec::new(), false);
+    let (mut found, mut skipped) = (Vec::new(), Vec::new());
     let walk = WalkDir::new(root)
         .follow_links(true)
         .into_iter()
@@ -199,7 +212,6 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
                 continue;
             }
         };
-        has_links |= entry.path_is_symlink();
         if entry.depth() == 0 || !is_python_name(entry.path()) || entry.file_type().is_dir() {
             continue;
         }
@@ -208,17 +220,11 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
             Some(path) => found.push(Found {
                 path,
                 on_disk: entry.into_path(),
-                real_path: None,
             }),
             None => skipped.push(Error::SourceFile {
                 path: entry.into_path(),
                 reason: "its name is not UTF-8; rename it".into(),
             }),
-        }
-    }
-    if has_links {
-        for file in &mut found {
-            file.real_path = fs::canonicalize(&file.on_disk).ok();
         }
     }
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -261,7 +267,7 @@ fn slashed(name: &str, relative: &Path) -> Option<String> {
     Some(path)
 }
 
-fn read_text(path: &Path) -> Result<String> {
+fn read_text(path: &Path) -> Result<(FileId, String)> {
     let metadata = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
     if !metadata.is_file() {
         return Err(Error::SourceFile {
@@ -277,7 +283,7 @@ fn read_text(path: &Path) -> Result<String> {
     }
     let bytes = fs::read(path).map_err(|e| unreadable(path, &e))?;
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(universal_newlines(text)),
+        Ok(text) => Ok((file_id(&metadata, path), universal_newlines(text))),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
@@ -358,6 +364,7 @@ mod tests {
         let root = dir.path().join("r");
         std::os::unix::fs::symlink("m.py", root.join("z.py")).unwrap();
         std::os::unix::fs::symlink("real", root.join("alias")).unwrap();
+        fs::hard_link(root.join("m.py"), root.join("hard.py")).unwrap();
         std::os::unix::fs::symlink("nowhere.py", root.join("broken.py")).unwrap();
         std::os::unix::fs::symlink("..", root.join("real/loop")).unwrap();
         let reading = Repository::read(dir.path(), "r").unwrap();
@@ -371,6 +378,7 @@ mod tests {
             files,
             [
                 ("r/alias/r.py", 0),
+                ("r/hard.py", 1),
                 ("r/m.py", 1),
                 ("r/real/r.py", 0),
                 ("r/z.py", 1)

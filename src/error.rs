@@ -5,6 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
+/// What was to be done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading, or listing a folder.
+    Read,
+    /// Writing, or creating a folder.
+    Write,
+}
+
 /// Everything that can go wrong in the core.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,6 +23,8 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
+        /// Whether something was to be read or written.
+        access: Access,
         /// What was tried, as a verb phrase: "read this file".
         action: &'static str,
         /// What the system answered. Part of the message, so no `source` that would be told a second time.
@@ -81,9 +92,23 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(crate) fn io(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
+    /// That something could not be read; `action` is a verb phrase: "open this file".
+    pub(crate) fn reading(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
+        let (path, access) = (path.to_owned(), Access::Read);
         Self::Io {
-            path: path.to_owned(),
+            path,
+            access,
+            action,
+            reason,
+        }
+    }
+
+    /// That something could not be written.
+    pub(crate) fn writing(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
+        let (path, access) = (path.to_owned(), Access::Write);
+        Self::Io {
+            path,
+            access,
             action,
             reason,
         }
@@ -100,8 +125,8 @@ impl Error {
     /// The way out, where one is known; printed as `hint:` below the error.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Io { action, reason, .. } => {
-                io_hint(reason.kind(), action.contains("write")).map(Into::into)
+            Self::Io { access, reason, .. } => {
+                io_hint(reason.kind(), *access == Access::Write).map(Into::into)
             }
             Self::Artifact { hint, .. } => Some(hint.clone()),
             Self::SourceFile { .. } => {

@@ -48,9 +48,9 @@ impl Joined {
 
 /// Reads predictions (`.jsonl`, gzip, zstd, or `-`) and finds the task of each.
 ///
-/// A record belongs to the task whose `metadata.row` it names; else to the one with its `task_id` and, where the record's
-/// metadata has them, its `fpath_tuple` and `line_no` (or `lineno`): benchmark ids repeat. Tasks that are alike in all
-/// three take their records in the order of the files, if there are as many.
+/// A record belongs to the task with its `task_id` and, where the record's metadata has them, its `fpath_tuple` and
+/// `line_no` (or `lineno`): benchmark ids repeat. Tasks that are alike in all that a record says are told apart by its
+/// `metadata.row`; without one they take their records in the order of the files, if there are as many.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -192,48 +192,52 @@ impl<'a> Index<'a> {
         let record = Fields::new(path, line, "", object);
         let unknown =
             |what: String| record.error(format!("{what} is not in {}", self.tasks.path.display()));
-        if let Some(row) = name.row {
-            let Some(&place) = self.by_row.get(&row) else {
-                return Err(unknown(format!("task row {row}")));
-            };
-            let task = &self.tasks.tasks[place];
-            return match &name.id {
-                Some(id) if *id != task.id => Err(record.error(format!(
-                    "field 'metadata.row' names row {row}, whose task is {:?}, not {id:?}",
-                    task.id
-                ))),
-                _ if name.fits(&task.path, task.line_no) => Ok(Target::Task(place)),
-                _ => Err(record.error(format!(
-                    "field 'metadata.row' names row {row}, whose hole is at {}, line_no {}, not at {}",
-                    task.path, task.line_no, name.place()
-                ))),
-            };
-        }
         let Some(id) = name.id.as_deref() else {
-            return Err(record.error("field 'task_id' or 'metadata.task_id' is missing"));
+            return match name.row {
+                Some(row) => self.at_row(row, &name, &record),
+                None => Err(record.error("field 'task_id' or 'metadata.task_id' is missing")),
+            };
         };
         let Some(same_id) = self.by_id.get(id) else {
             return Err(unknown(format!("task {id:?}")));
         };
-        if let (Some(path), Some(line_no)) = (&name.path, name.line_no) {
-            let Some(&group) = self.by_place.get(&(id, path.clone(), line_no)) else {
-                return Err(unknown(format!("task {id:?} at {}", name.place())));
-            };
-            return Ok(match self.groups[group].as_slice() {
-                [place] => Target::Task(*place),
-                _ => Target::Alike(group),
-            });
-        }
         let task = |place: usize| &self.tasks.tasks[place];
-        let mut fitting = same_id
-            .iter()
-            .filter(|&&place| name.fits(&task(place).path, task(place).line_no));
-        match (fitting.next(), fitting.count()) {
-            (Some(&place), 0) => Ok(Target::Task(place)),
-            (None, _) => Err(unknown(format!("task {id:?} at {}", name.place()))),
-            (Some(_), others) => Err(record.error(format!(
-                "{} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no",
-                others + 1
+        let fits = |place: &&usize| name.fits(&task(**place).path, task(**place).line_no);
+        let fitting: Vec<usize> = same_id.iter().filter(fits).copied().collect();
+        match (fitting.as_slice(), name.row) {
+            ([], _) => Err(unknown(format!("task {id:?} at {}", name.place()))),
+            ([place], _) => Ok(Target::Task(*place)),
+            (_, Some(row)) => self.at_row(row, &name, &record),
+            (several, None) => match (&name.path, name.line_no) {
+                (Some(path), Some(line_no)) => {
+                    Ok(Target::Alike(self.by_place[&(id, path.clone(), line_no)]))
+                }
+                _ => Err(record.error(format!(
+                    "{} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no",
+                    several.len()
+                ))),
+            },
+        }
+    }
+
+    /// The task at a row of the file that the predictions were made from, if it is the one that the record names.
+    fn at_row(&self, row: usize, name: &Name, record: &Fields<'_>) -> Result<Target> {
+        let Some(&place) = self.by_row.get(&row) else {
+            let file = self.tasks.path.display();
+            return Err(record.error(format!("task row {row} is not in {file}")));
+        };
+        let task = &self.tasks.tasks[place];
+        match &name.id {
+            Some(id) if *id != task.id => Err(record.error(format!(
+                "field 'metadata.row' names row {row}, whose task is {:?}, not {id:?}",
+                task.id
+            ))),
+            _ if name.fits(&task.path, task.line_no) => Ok(Target::Task(place)),
+            _ => Err(record.error(format!(
+                "field 'metadata.row' names row {row}, whose hole is at {}, line_no {}, not at {}",
+                task.path,
+                task.line_no,
+                name.place()
             ))),
         }
     }
@@ -454,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn the_row_wins_and_must_agree() {
+    fn the_row_tells_apart_what_is_alike_and_must_agree() {
         let mut set = tasks(&[("i", "r/x.py", 1), ("i", "r/x.py", 1), ("j", "r/y.py", 1)]);
         // The record in between could not be used.
         set.tasks[2].row = 3;
@@ -481,7 +485,7 @@ mod tests {
             [
                 "3: task row 2 is not in t.jsonl",
                 r#"4: field 'metadata.row' names row 3, whose task is "j", not "i""#,
-                "5: field 'metadata.row' names row 0, whose hole is at r/x.py, line_no 1, not at r/y.py, line_no 1",
+                r#"5: task "i" at r/y.py, line_no 1 is not in t.jsonl"#,
             ]
         );
     }

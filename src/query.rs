@@ -76,6 +76,14 @@ pub struct QueryWindow {
     pub row: u32,
     /// Which of the task's predictions is in it; 0 in the other modes.
     pub sample: u32,
+    /// The task's id.
+    pub task_id: String,
+    /// `repository/folder/…/file.py` of the hole.
+    pub path: String,
+    /// The hole's line.
+    pub line_no: u32,
+    /// First line that the task's prompt shows.
+    pub context_start: u32,
     /// First line, 0-based, in the file (with the prediction put in, where there is one).
     pub start: u32,
     /// Line after the last.
@@ -119,13 +127,12 @@ impl QueryWindows {
                     task.line_no,
                 ),
             };
-            vec![QueryWindow {
-                row: task.row as u32,
-                sample: 0,
-                start: start as u32,
-                end: end as u32,
-                text: lines.range(start, end).to_owned(),
-            }]
+            vec![query_window(
+                task,
+                0,
+                (start, end),
+                lines.range(start, end).to_owned(),
+            )]
         })
     }
 
@@ -148,13 +155,7 @@ impl QueryWindows {
             let mut windows = Vec::new();
             for (sample, prediction) in samples.iter().enumerate() {
                 match with_prediction(task, shape, lines, prediction) {
-                    Some((start, end, text)) => windows.push(QueryWindow {
-                        row: task.row as u32,
-                        sample: sample as u32,
-                        start,
-                        end,
-                        text,
-                    }),
+                    Some((range, text)) => windows.push(query_window(task, sample, range, text)),
                     None => empty.push(tasks.error(
                         task,
                         format!("sample {sample}: neither the prediction nor the lines before it hold anything to search with"),
@@ -165,6 +166,25 @@ impl QueryWindows {
         });
         cut.skipped.extend(empty);
         cut
+    }
+}
+
+fn query_window(
+    task: &Task,
+    sample: usize,
+    (start, end): (usize, usize),
+    text: String,
+) -> QueryWindow {
+    QueryWindow {
+        row: task.row as u32,
+        sample: sample as u32,
+        task_id: task.id.clone(),
+        path: task.path.clone(),
+        line_no: task.line_no as u32,
+        context_start: task.context_start as u32,
+        start: start as u32,
+        end: end as u32,
+        text,
     }
 }
 
@@ -233,6 +253,21 @@ fn around_hole(task: &Task, shape: WindowShape, count: usize) -> (usize, usize) 
     )
 }
 
+/// Whether a task's prompt ends where its hole begins: with the file's last non-blank line before it. Where it does
+/// not, the task was made from another version of the file, and its hole is not where the task says.
+pub fn fits(task: &Task, lines: &Lines) -> bool {
+    let last = |lines: &mut dyn Iterator<Item = &str>| -> Option<String> {
+        lines
+            .map(strip)
+            .filter(|line| !line.is_empty())
+            .last()
+            .map(str::to_owned)
+    };
+    let shown = Lines::new(&task.prompt);
+    let before = (task.context_start..task.line_no).map(|number| lines.line(number));
+    last(&mut shown.iter()) == last(&mut before.into_iter())
+}
+
 /// The reference's prediction window: the file's lines before the hole followed by the prediction's non-blank
 /// lines; a window around the hole in that, its blank lines dropped. `None` where nothing is left.
 fn with_prediction(
@@ -240,7 +275,7 @@ fn with_prediction(
     shape: WindowShape,
     lines: &Lines,
     prediction: &str,
-) -> Option<(u32, u32, String)> {
+) -> Option<((usize, usize), String)> {
     let predicted = Lines::new(prediction);
     let predicted: Vec<&str> = predicted
         .iter()
@@ -255,7 +290,7 @@ fn with_prediction(
         .copied()
         .take(end.saturating_sub(task.line_no));
     let kept: Vec<&str> = before.chain(after).collect();
-    (!kept.is_empty()).then(|| (start as u32, end as u32, kept.join("\n")))
+    (!kept.is_empty()).then(|| ((start, end), kept.join("\n")))
 }
 
 impl Payload for QueryWindows {
@@ -366,6 +401,22 @@ mod tests {
             skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"),
             "{skipped:?}"
         );
+    }
+
+    #[test]
+    fn a_prompt_of_another_version_does_not_fit() {
+        let windows = windows();
+        let lines = &windows.files[0].lines;
+        let task = |prompt: &str| Task::new("r/0".into(), "r/a.py", 0, 11, "", prompt);
+        // Line 10 (10 % 7 == 3) is blank.
+        assert!(fits(&task("line 8\nline 9\n\n"), lines));
+        assert!(fits(&task("line 9 "), lines));
+        assert!(!fits(&task("line 8\n"), lines));
+        assert!(!fits(&task(""), lines));
+        assert!(fits(
+            &Task::new("r/0".into(), "r/a.py", 0, 0, "", ""),
+            lines
+        ));
     }
 
     #[test]

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use crate::query::{Mode, QueryWindow};
 use crate::retrieve::{Hit, Hole, Retrieval};
-use crate::task::Task;
-use crate::window::{Place, RepoWindows};
+use crate::window::{Place, RepoWindows, WindowShape};
 
 /// One place of a window.
 #[derive(Debug, Clone, Serialize)]
@@ -50,26 +49,22 @@ pub struct QueryRecord<'a> {
 #[derive(Debug, Clone, Serialize)]
 pub struct QueryMetadata<'a> {
     /// The task's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<&'a str>,
+    pub task_id: &'a str,
     /// The task's row in its file.
     pub row: u32,
     /// Which prediction is in it, in mode rg-rg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,
     /// `[repository, folder, …, file]` of the hole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fpath_tuple: Option<Vec<&'a str>>,
+    pub fpath_tuple: Vec<&'a str>,
     /// The hole's line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line_no: Option<usize>,
+    pub line_no: u32,
     /// First line of the window.
     pub start_line_no: u32,
     /// Line after its last.
     pub end_line_no: u32,
     /// First line that the prompt shows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_start_lineno: Option<usize>,
+    pub context_start_lineno: u32,
     /// Lines of a whole window.
     pub window_size: usize,
     /// Slices a window.
@@ -98,8 +93,7 @@ pub struct HitRecord<'a> {
 #[derive(Debug, Clone, Serialize)]
 pub struct RetrievalRecord<'a> {
     /// The task's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<&'a str>,
+    pub task_id: &'a str,
     /// The task's row in its file.
     pub row: u32,
     /// The query.
@@ -129,44 +123,40 @@ pub fn window(windows: &RepoWindows, index: usize, context: bool) -> WindowRecor
     }
 }
 
-/// The record of one query window. What only the task knows is left out where there is none.
+/// The record of one query window; its text only where `context` is set.
 pub fn query<'a>(
     query: &'a QueryWindow,
     mode: Mode,
-    (window_size, slice_size): (usize, usize),
+    shape: WindowShape,
     repo: &'a str,
-    task: Option<&'a Task>,
     context: bool,
 ) -> QueryRecord<'a> {
     QueryRecord {
         context: context.then_some(query.text.as_str()),
         metadata: QueryMetadata {
-            task_id: task.map(|task| task.id.as_str()),
+            task_id: &query.task_id,
             row: query.row,
             sample: (mode == Mode::Prediction).then_some(query.sample),
-            fpath_tuple: task.map(|task| task.path.split('/').collect()),
-            line_no: task.map(|task| task.line_no),
+            fpath_tuple: query.path.split('/').collect(),
+            line_no: query.line_no,
             start_line_no: query.start,
             end_line_no: query.end,
-            context_start_lineno: task.map(|task| task.context_start),
-            window_size,
-            slice_size,
+            context_start_lineno: query.context_start,
+            window_size: shape.window_size,
+            slice_size: shape.slice_size,
             repo,
         },
     }
 }
 
-/// The record of one hit. With a hole, only the places that the prompt names.
+/// The record of one hit, with the places that the prompt names.
 pub fn hit<'a>(
     windows: &'a RepoWindows,
     hit: &Hit,
-    hole: Option<&Hole<'_>>,
+    hole: &Hole<'_>,
     context: bool,
 ) -> HitRecord<'a> {
-    let places = match hole {
-        Some(hole) => hole.named_places(hit.window),
-        None => windows.places(hit.window as usize).collect(),
-    };
+    let places = hole.named_places(hit.window);
     HitRecord {
         context: context.then(|| windows.text(hit.window as usize)),
         metadata: places.into_iter().map(|p| place(windows, p)).collect(),
@@ -182,27 +172,19 @@ pub fn retrieval<'a>(
     index: usize,
     windows: &'a RepoWindows,
     query_window: &'a QueryWindow,
-    task: Option<&'a Task>,
     context: bool,
 ) -> RetrievalRecord<'a> {
     let found = &retrieval.found[index];
-    let hole = task.map(|task| Hole::of(task, windows, retrieval.guard));
-    let sizes = (windows.shape.window_size, windows.shape.slice_size);
+    let hole = Hole::of_query(query_window, windows, retrieval.guard);
+    let (repo, shape) = (&windows.repository, windows.shape);
     RetrievalRecord {
-        task_id: task.map(|task| task.id.as_str()),
+        task_id: &query_window.task_id,
         row: found.row,
-        query_window: query(
-            query_window,
-            retrieval.mode,
-            sizes,
-            &windows.repository,
-            task,
-            context,
-        ),
+        query_window: query(query_window, retrieval.mode, shape, repo, context),
         top_k_context: found
             .hits
             .iter()
-            .map(|h| hit(windows, h, hole.as_ref(), context))
+            .map(|h| hit(windows, h, &hole, context))
             .collect(),
     }
 }

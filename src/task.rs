@@ -124,7 +124,14 @@ impl TaskSet {
             .filter(|task| task.repository == repository)
         {
             hasher.update(task.path.as_bytes());
-            for number in [task.path.len(), task.row, task.context_start, task.line_no] {
+            hasher.update(task.id.as_bytes());
+            for number in [
+                task.path.len(),
+                task.id.len(),
+                task.row,
+                task.context_start,
+                task.line_no,
+            ] {
                 hasher.update(&(number as u64).to_le_bytes());
             }
         }
@@ -168,6 +175,24 @@ impl Task {
                 format!("field 'metadata' must be an object{found}"),
             ));
         };
+        for (what, is_it) in [
+            (
+                "a prediction (it has 'choices')",
+                object.contains_key("choices"),
+            ),
+            (
+                "a prompt (it has 'metadata.top_k_context')",
+                metadata.contains_key("top_k_context"),
+            ),
+        ] {
+            if is_it {
+                return Err(Error::record(
+                    path,
+                    line,
+                    format!("this is {what}, not a task"),
+                ));
+            }
+        }
         let fields = Fields::new(path, line, "metadata.", &metadata);
         let (repository, file_path) = source_file(&fields)?;
         let context_start = fields.count(&["context_start_lineno"])?;

@@ -113,8 +113,8 @@ fn each_tasks_scores() {
         .done()
         .stdout;
     let rows: Vec<&str> = table.lines().collect();
-    assert_eq!(rows[1], "mine\talpha\t1\t0\t100.00\t100.00");
-    assert_eq!(rows[3], "mine\tbeta\t1\t2\t0.00\t38.89");
+    assert_eq!(rows[1], "mine\talpha\t1\t0\talpha/0\t100.00\t100.00");
+    assert_eq!(rows[3], "mine\tbeta\t1\t2\tbeta/0\t0.00\t38.89");
     assert_eq!(rows.len(), 1 + 3 + 3);
 }
 

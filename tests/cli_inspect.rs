@@ -143,12 +143,8 @@ fn repository_windows() {
 fn query_windows() {
     let place = place();
     let bare = records(&place, &[QUERIES]);
-    assert_eq!(
-        bare[0],
-        json!({"metadata": {"row": 0, "start_line_no": 10, "end_line_no": 12, "window_size": 20, "slice_size": 2,
-            "repo": "alpha"}})
-    );
-    let full = records(&place, &[QUERIES, "--tasks", "tasks.jsonl", "--context"]);
+    assert_eq!(keys(&bare[0]), ["metadata"]);
+    let full = records(&place, &[QUERIES, "--context"]);
     assert_eq!(
         full[0],
         json!({"context": "store_10 = store(10)\nstore_11 = store(11)", "metadata": {
@@ -191,7 +187,7 @@ fn vectors() {
 #[test]
 fn retrieval_results() {
     let place = place();
-    let results = records(&place, &[RESULTS, "--tasks", "tasks.jsonl"]);
+    let results = records(&place, &[RESULTS]);
     assert_eq!(results.len(), 2);
     assert_eq!(
         keys(&results[0]),
@@ -241,10 +237,6 @@ fn retrieval_results() {
         (&7.into(), &(9 + 17 - 7).into())
     );
     let texts = records(&place, &[RESULTS, "--context"]);
-    assert!(
-        texts[0].get("task_id").is_none(),
-        "only the task file knows it"
-    );
     assert!(
         texts[0]["top_k_context"][0]["context"]
             .as_str()

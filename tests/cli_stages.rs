@@ -201,12 +201,106 @@ fn what_is_rebuilt_is_said_with_its_reason() {
         "warning: cache/window/repos/alpha_ws20_slice2.bin: stale (repository changed), rebuilt",
         "3 written, 3 current",
     ]);
+    place.stage(&["vectorize"]).done();
+    place.stage(&["search"]).done();
     place
-        .stage(&["prompt", "--mode", "none", "--max-prompt-tokens", "99"])
+        .stage(&["prompt", "--mode", "rg1", "--max-prompt-tokens", "99"])
         .done()
         .says(&[
-            "none-one-gram-ws-20-ss-2.jsonl: stale (max-prompt-tokens was 2000, is 99), rebuilt",
+            "rg1-one-gram-ws-20-ss-2.jsonl: stale (max-prompt-tokens was 2000, is 99), rebuilt",
         ]);
+}
+
+#[test]
+fn no_stage_takes_what_was_made_with_other_settings() {
+    let place = Place::new();
+    place.stage(&["run"]).done();
+    // Prompts are those of the settings in force, or they are not completed.
+    for (flag, value, said) in [
+        ("--max-blocks", "1", "max-blocks was 10, is 1"),
+        (
+            "--max-prompt-tokens",
+            "30",
+            "max-prompt-tokens was 2000, is 30",
+        ),
+        (
+            "--hole-guard",
+            "reference",
+            "hole-guard was strict, is reference",
+        ),
+        ("--top-k", "2", "top-k was 20, is 2"),
+        ("--center", "step", "center was half, is step"),
+    ] {
+        let stage = ["complete", "--mode", "rg1", flag, value];
+        place
+            .stage(&stage)
+            .failed()
+            .says(&[said, "`repoformer prompt --mode rg1`"]);
+        let stage = ["eval", "--mode", "rg1", flag, value];
+        place.stage(&stage).failed().says(&[said]);
+        place.stage(&["rg-rg", flag, value]).failed().says(&[said]);
+    }
+    for stage in [&["eval", "--mode", "rg1"][..], &["rg-rg"]] {
+        let other = [stage, &["--max-tokens", "3"]].concat();
+        let command = "`repoformer complete --mode rg1`";
+        place
+            .stage(&other)
+            .failed()
+            .says(&["max-tokens was 500, is 3", command]);
+    }
+    // Predictions are those of the prompts that are there, or they are not scored.
+    place
+        .stage(&["prompt", "--mode", "rg1", "--max-blocks", "1"])
+        .done();
+    let stage = ["eval", "--mode", "rg1", "--max-blocks", "1"];
+    place.stage(&stage).failed().says(&[
+        "made from other prompts",
+        "`repoformer complete --mode rg1`",
+    ]);
+    place
+        .stage(&["complete", "--mode", "rg1", "--max-blocks", "1"])
+        .done();
+    place.stage(&stage).done();
+}
+
+#[test]
+fn prompts_and_predictions_are_no_tasks() {
+    let place = Place::new();
+    place.stage(&["run"]).done();
+    for (file, said) in [
+        (
+            "cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl",
+            "this is a prompt",
+        ),
+        (
+            "cache/predictions/tasks/rg1-one-gram-ws-20-ss-2-in-context.jsonl",
+            "this is a prediction",
+        ),
+    ] {
+        let arguments = [
+            "run",
+            "--repos-dir",
+            "repos",
+            "--cache-dir",
+            "other",
+            "--tasks",
+            file,
+        ];
+        place.run(&arguments).failed().says(&[said, ".jsonl:1: "]);
+    }
+}
+
+#[test]
+fn tasks_of_another_version_of_the_repository_are_told() {
+    let place = Place::new();
+    let moved = format!("# a line more\n{}", place.read("repos/alpha/store.py"));
+    place.write("repos/alpha/store.py", moved);
+    let ran = place.stage(&["window"]);
+    assert_eq!(ran.code, Some(0));
+    ran.says(&[
+        "its prompt does not end where its hole begins",
+        "another version of the repository",
+    ]);
 }
 
 #[test]

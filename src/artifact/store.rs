@@ -49,7 +49,7 @@ pub fn digest(bytes: &[u8]) -> String {
 /// The folder or file cannot be written; nothing is left behind then.
 pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Result<Header> {
     let encoded = bincode::serde::encode_to_vec(payload, encoding()).map_err(|e| {
-        Error::io(
+        Error::writing(
             path,
             "write this artifact",
             std::io::Error::other(e.to_string()),
@@ -57,7 +57,7 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
     })?;
     let header = Header::new(identity, payload.records(), &encoded);
     let json = serde_json::to_vec(&header)
-        .map_err(|e| Error::io(path, "write this artifact", e.into()))?;
+        .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     write_parts(path, &[MAGIC, &json, b"\n", &encoded])?;
     Ok(header)
 }
@@ -70,7 +70,7 @@ pub fn write_jsonl(path: &Path, identity: &Identity, lines: &JsonLines) -> Resul
     let mut header = Header::new(identity, lines.records, &lines.text);
     header.totals.clone_from(&lines.totals);
     let mut json = serde_json::to_vec_pretty(&header)
-        .map_err(|e| Error::io(path, "write this artifact", e.into()))?;
+        .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     json.push(b'\n');
     // The header goes first: it speaks of one text alone, so that beside an old one or none it only has it made again.
     // A text without header would be taken for somebody's own when an interrupted run is taken up again.
@@ -88,19 +88,22 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<()> {
+    // A link is written through; renaming over it would put a file in its place.
+    let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
+    let path = target.as_deref().unwrap_or(path);
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     fs::create_dir_all(folder)
-        .map_err(|e| Error::io(folder, "create this folder to write into it", e))?;
+        .map_err(|e| Error::writing(folder, "create this folder to write into it", e))?;
     // A device or pipe (`/dev/full`, `/dev/stdout`) can only be written through.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
         let mut file = File::options()
             .write(true)
             .open(path)
-            .map_err(|e| Error::io(path, "write this file", e))?;
-        return write_all(&mut file, parts).map_err(|e| Error::io(path, "write this file", e));
+            .map_err(|e| Error::writing(path, "write this file", e))?;
+        return write_all(&mut file, parts).map_err(|e| Error::writing(path, "write this file", e));
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
@@ -108,13 +111,13 @@ fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<()> {
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut temporary = builder
         .tempfile_in(folder)
-        .map_err(|e| Error::io(folder, "write into this folder", e))?;
+        .map_err(|e| Error::writing(folder, "write into this folder", e))?;
     write_all(temporary.as_file_mut(), parts)
         .and_then(|()| temporary.as_file().sync_all())
-        .map_err(|e| Error::io(path, "write this file", e))?;
+        .map_err(|e| Error::writing(path, "write this file", e))?;
     temporary
         .persist(path)
-        .map_err(|e| Error::io(path, "write this file", e.error))?;
+        .map_err(|e| Error::writing(path, "write this file", e.error))?;
     Ok(())
 }
 
@@ -145,10 +148,10 @@ pub fn read_header(path: &Path) -> Result<Header> {
 }
 
 fn open(path: &Path) -> Result<(Header, BufReader<File>)> {
-    let file = File::open(path).map_err(|e| Error::io(path, "open this artifact", e))?;
+    let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let mut reader = BufReader::new(file);
     let mut magic = Vec::new();
-    let cannot_read = |e| Error::io(path, "read this artifact", e);
+    let cannot_read = |e| Error::reading(path, "read this artifact", e);
     reader
         .by_ref()
         .take(MAGIC.len() as u64)
@@ -197,7 +200,7 @@ fn read_payload(path: &Path) -> Result<(Header, Vec<u8>)> {
     let mut payload = Vec::with_capacity(header.bytes.min(1 << 32) as usize);
     reader
         .read_to_end(&mut payload)
-        .map_err(|e| Error::io(path, "read this artifact", e))?;
+        .map_err(|e| Error::reading(path, "read this artifact", e))?;
     if payload.len() as u64 != header.bytes {
         return Err(damaged(
             path,
@@ -272,8 +275,8 @@ fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
 /// Either is missing, damaged, or of another format version.
 pub fn read_jsonl_header(path: &Path) -> Result<Header> {
     let beside = header_path(path);
-    let text = fs::read(path).map_err(|e| Error::io(path, "open this artifact", e))?;
-    let json = fs::read(&beside).map_err(|e| Error::io(&beside, "open this header", e))?;
+    let text = fs::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let json = fs::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
     let header = parse_header(&beside, &json)?;
     if digest(&text) != header.checksum {
         return Err(damaged(
@@ -423,6 +426,25 @@ mod tests {
         assert!(matches!(state_jsonl(&path, &identity), State::Current(_)));
         fs::write(&path, b"{}").unwrap();
         assert!(matches!(state_jsonl(&path, &identity), State::Damaged(_)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_written_through_and_folders_are_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, folder) = (dir.path().join("file"), dir.path().join("folder"));
+        fs::write(&file, b"old").unwrap();
+        fs::create_dir(&folder).unwrap();
+        for (link, to) in [("to-file", &file), ("to-folder", &folder)] {
+            std::os::unix::fs::symlink(to, dir.path().join(link)).unwrap();
+        }
+        write_file(&dir.path().join("to-file"), b"new").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert!(dir.path().join("to-file").is_symlink());
+        for path in ["to-folder", "folder"] {
+            assert!(write_file(&dir.path().join(path), b"x").is_err());
+        }
+        assert!(folder.is_dir() && dir.path().join("to-folder").is_symlink());
     }
 
     #[test]

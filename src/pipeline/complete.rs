@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Experiment, Report, require_jsonl};
+use super::prompt::require_prompts;
+use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
 use crate::artifact::{self, Identity, JsonLines, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
@@ -62,11 +63,7 @@ pub fn complete(
     let mut report = Report::default();
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
-        let command = match mode {
-            Mode::Prediction => "rg-rg".into(),
-            _ => format!("prompt --mode {mode}"),
-        };
-        let header = require_jsonl(&prompts, "prompts", &command)?;
+        let header = require_prompts(experiment, mode)?;
         let mut identity = Identity::new("predictions")
             .parameter("benchmark", &experiment.layout.benchmark)
             .parameter("mode", mode)
@@ -197,22 +194,50 @@ fn line(mut object: Object, generation: &Generation) -> Vec<u8> {
     line
 }
 
-/// Where the model's predictions for a mode lie. Those for rg1 are what `rg-rg` searches with unless told otherwise.
+/// Where the model's predictions for a mode lie, once they are known to be those of the prompts and settings that are
+/// there now; somebody's own, put there without a header, are taken as they are. Those for rg1 are what `rg-rg` searches
+/// with unless told otherwise.
 ///
 /// # Errors
-/// They are missing.
-pub fn cached_predictions(experiment: &Experiment, mode: Mode, model: &str) -> Result<PathBuf> {
-    let path = experiment.layout.predictions(mode, model);
-    if path.exists() {
+/// They are missing, damaged, or were made otherwise.
+pub fn cached_predictions(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+) -> Result<PathBuf> {
+    let path = experiment.layout.predictions(mode, &completion.model);
+    let command = format!("complete --mode {mode}");
+    if !path.exists() {
+        return Err(Error::Artifact {
+            path,
+            reason: "the predictions are missing".into(),
+            hint: format!(
+                "make them with `repoformer {command}`, or name a file with --predictions"
+            ),
+        });
+    }
+    if !header_path(&path).exists() {
         return Ok(path);
     }
-    Err(Error::Artifact {
-        path,
-        reason: "the predictions are missing".into(),
-        hint: format!(
-            "make them with `repoformer complete --mode {mode}`, or name a file with --predictions"
-        ),
-    })
+    let header = require_jsonl(&path, "predictions", &command)?;
+    let max_tokens = ("max-tokens", completion.max_tokens);
+    check_parameter(&path, &header, max_tokens, &command)?;
+    check_parameter(
+        &path,
+        &header,
+        ("model-revision", in_context::REVISION),
+        &command,
+    )?;
+    if experiment.layout.prompts(mode).exists() {
+        check_input(
+            &path,
+            &header,
+            "prompts",
+            &require_prompts(experiment, mode)?,
+            &command,
+        )?;
+    }
+    Ok(path)
 }
 
 /// Writes somewhere else than into the cache what a mode's artifact holds.
@@ -221,5 +246,5 @@ pub fn cached_predictions(experiment: &Experiment, mode: Mode, model: &str) -> R
 /// It cannot be read.
 pub fn artifact_text(path: &Path) -> Result<Vec<u8>> {
     artifact::read_jsonl_header(path)?;
-    std::fs::read(path).map_err(|e| Error::io(path, "read this artifact", e))
+    std::fs::read(path).map_err(|e| Error::reading(path, "read this artifact", e))
 }

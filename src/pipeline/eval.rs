@@ -87,9 +87,9 @@ pub fn scores(experiment: &Experiment, mode: Mode, model: &str) -> Result<(Value
             ..JsonLines::default()
         })
     })?;
-    let text = std::fs::read(&path).map_err(|e| Error::io(&path, "read these scores", e))?;
+    let text = std::fs::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
     let record = serde_json::from_slice(&text)
-        .map_err(|e| Error::io(&path, "read these scores", e.into()))?;
+        .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;
     Ok((record, report))
 }
 

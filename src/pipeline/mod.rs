@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::artifact::{self, Header, Identity, JsonLines, Layout, Payload, State};
 use crate::corpus;
-use crate::error::{Error, Result};
+use crate::error::{Access, Error, Result};
 use crate::prompt::Budget;
 use crate::retrieve::HoleGuard;
 use crate::task::TaskSet;
@@ -53,8 +53,8 @@ pub struct Report {
     pub current: usize,
     /// Records in all of them.
     pub records: u64,
-    /// Stale and damaged artifacts that were rebuilt, and why.
-    pub rebuilt: Vec<String>,
+    /// What a person should know: artifacts that were stale or damaged and so rebuilt, tasks that do not fit.
+    pub warnings: Vec<String>,
     /// What was stepped over.
     pub problems: Vec<Error>,
     /// The artifacts, in the order of the work.
@@ -67,7 +67,7 @@ impl Report {
         self.built += other.built;
         self.current += other.current;
         self.records += other.records;
-        self.rebuilt.extend(other.rebuilt);
+        self.warnings.extend(other.warnings);
         self.problems.extend(other.problems);
         self.outputs.extend(other.outputs);
     }
@@ -75,10 +75,10 @@ impl Report {
     fn note(&mut self, path: &Path, state: &State) {
         match state {
             State::Stale(reason) => self
-                .rebuilt
+                .warnings
                 .push(format!("{}: stale ({reason}), rebuilt", path.display())),
             State::Damaged(reason) => self
-                .rebuilt
+                .warnings
                 .push(format!("{}: {reason}; rebuilt", path.display())),
             State::Missing | State::Current(_) => {}
         }
@@ -316,19 +316,16 @@ fn for_each_repository(
     for (report, outcome) in reports {
         all.merge(report);
         if let Err(error) = outcome {
-            // One repository that cannot be read costs no other; a cache that cannot be written ends the stage.
+            // One repository that cannot be read costs no other; what no repository can do without ends the stage.
             match error {
-                Error::Io { .. } if failed.is_none() && !is_about_reading(&error) => {
-                    failed = Some(error)
-                }
-                Error::Artifact { .. } if failed.is_none() => failed = Some(error),
-                other => all.problems.push(other),
+                Error::Repository { .. }
+                | Error::Io {
+                    access: Access::Read,
+                    ..
+                } => all.problems.push(error),
+                _ => failed = failed.or(Some(error)),
             }
         }
     }
     failed.map_or(Ok(all), Err)
-}
-
-fn is_about_reading(error: &Error) -> bool {
-    matches!(error, Error::Io { action, .. } if !action.contains("write"))
 }

@@ -4,7 +4,9 @@ use rayon::prelude::*;
 
 use super::vectorize::query_windows;
 use super::window::repo_windows;
-use super::{Experiment, Report, check_input, check_parameter, require, require_jsonl};
+use super::{
+    Experiment, Report, check_digest, check_input, check_parameter, require, require_jsonl,
+};
 use crate::artifact::{Header, Identity, JsonLines};
 use crate::error::Result;
 use crate::prompt::Builder;
@@ -28,13 +30,51 @@ pub struct PromptTotals {
 const TOKENS: &str = "tokens";
 const WITH_BLOCKS: &str = "prompts with retrieved blocks";
 
+/// The settings that shape a mode's prompts.
+fn settings(experiment: &Experiment, mode: Mode) -> Identity {
+    let (layout, shape) = (&experiment.layout, experiment.shape());
+    let identity = Identity::new("prompts")
+        .parameter("benchmark", &layout.benchmark)
+        .parameter("mode", mode);
+    if !mode.retrieves() {
+        return identity;
+    }
+    identity
+        .parameter("window-size", shape.window_size)
+        .parameter("slice-size", shape.slice_size)
+        .parameter("center", shape.center)
+        .parameter("top-k", layout.top_k)
+        .parameter("hole-guard", experiment.guard)
+        .parameter("max-prompt-tokens", experiment.budget.tokens)
+        .parameter("max-blocks", experiment.budget.blocks)
+}
+
+/// The header of a mode's prompts, once they are known to be made of these tasks with these settings.
+///
+/// # Errors
+/// They are missing, damaged, or were made otherwise.
+pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
+    let path = experiment.layout.prompts(mode);
+    let command = match mode {
+        Mode::Prediction => "rg-rg".into(),
+        _ => format!("prompt --mode {mode}"),
+    };
+    let header = require_jsonl(&path, "prompts", &command)?;
+    for (name, value) in &settings(experiment, mode).parameters {
+        check_parameter(&path, &header, (name, value), &command)?;
+    }
+    if let Some(tasks) = &experiment.tasks {
+        check_digest(&path, &header, "tasks", &tasks.digest(), &command)?;
+    }
+    Ok(header)
+}
+
 /// The sums that were kept when a mode's prompts were made.
 ///
 /// # Errors
-/// The prompts are missing or damaged.
+/// The prompts are missing, damaged or stale.
 pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals> {
-    let command = format!("prompt --mode {mode}");
-    let header = require_jsonl(&experiment.layout.prompts(mode), "prompts", &command)?;
+    let header = require_prompts(experiment, mode)?;
     let total = |name: &str| header.totals.get(name).copied().unwrap_or(0);
     Ok(PromptTotals {
         prompts: header.records,
@@ -109,23 +149,13 @@ impl Sources {
     }
 
     fn identity(&self, experiment: &Experiment, mode: Mode) -> Result<Identity> {
-        let mut identity = Identity::new("prompts")
-            .parameter("benchmark", &experiment.layout.benchmark)
-            .parameter("mode", mode)
-            .parameter("hole-guard", experiment.guard)
-            .parameter("max-prompt-tokens", experiment.budget.tokens)
-            .parameter("max-blocks", experiment.budget.blocks)
-            .input("tasks", experiment.tasks()?.digest());
+        let mut identity = settings(experiment, mode).input("tasks", experiment.tasks()?.digest());
         for part in &self.parts {
-            identity = identity.input(
-                &format!("windows of {}", part.repository),
-                &*part.windows.0.checksum,
-            );
+            let windows = &*part.windows.0.checksum;
+            identity = identity.input(&format!("windows of {}", part.repository), windows);
             if let Some(((header, _), _)) = &part.retrieved {
-                identity = identity.input(
-                    &format!("retrieval of {}", part.repository),
-                    &*header.checksum,
-                );
+                let retrieval = &*header.checksum;
+                identity = identity.input(&format!("retrieval of {}", part.repository), retrieval);
             }
         }
         Ok(identity)

@@ -80,14 +80,8 @@ fn search_one(
     let mut took = None;
     report.ensure(layout.retrieval(mode, repository), &identity, |_| {
         let parameters = (layout.top_k, experiment.guard);
-        let (retrieval, time) = Retrieval::search(
-            &windows,
-            &vectors,
-            &queries,
-            &query_vectors,
-            tasks,
-            parameters,
-        );
+        let (retrieval, time) =
+            Retrieval::search(&windows, &vectors, &queries, &query_vectors, parameters);
         took = Some(time);
         Ok(retrieval)
     })?;

@@ -5,7 +5,8 @@ use crate::artifact::{Header, Identity, Payload};
 use crate::corpus::Repository;
 use crate::error::{Error, Result};
 use crate::predictions::Joined;
-use crate::query::{Mode, QueryWindows};
+use crate::query::{Mode, QueryWindows, fits, hole_lines};
+use crate::task::TaskSet;
 use crate::window::RepoWindows;
 
 /// Cuts the repositories.
@@ -27,13 +28,22 @@ pub fn window_queries(
     modes: &[Mode],
     predictions: Option<&Joined>,
 ) -> Result<Report> {
-    for_each_repository(experiment, |repository, report| {
+    let mut report = for_each_repository(experiment, |repository, report| {
         let windows = repo_windows(experiment, repository)?;
+        report
+            .warnings
+            .extend(misfits(experiment.tasks()?, &windows.1));
         modes
             .iter()
             .filter(|mode| mode.retrieves())
             .try_for_each(|mode| cut_queries(experiment, *mode, &windows, predictions, report))
-    })
+    })?;
+    if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
+        report
+            .warnings
+            .push(format!("{empty} of the predictions are empty texts"));
+    }
+    Ok(report)
 }
 
 fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> Result<()> {
@@ -94,6 +104,28 @@ fn cut_queries(
         &identity,
         |_| Ok(cut.queries),
     )
+}
+
+/// A warning where tasks do not fit their files.
+fn misfits(tasks: &TaskSet, windows: &RepoWindows) -> Option<String> {
+    let of_it = tasks
+        .tasks
+        .iter()
+        .filter(|task| task.repository == windows.repository);
+    let mut misfits =
+        of_it.filter(|task| hole_lines(task, windows).is_ok_and(|lines| !fits(task, lines)));
+    let first = misfits.next()?;
+    Some(format!(
+        "{}:{}: task {}: its prompt does not end where its hole begins, line {} (from 0) of {} (so do {} more of {}); if the \
+         tasks were made from another version of the repository, what is retrieved may hold their targets",
+        tasks.path.display(),
+        first.line,
+        first.id,
+        first.line_no,
+        first.path,
+        misfits.count(),
+        windows.repository,
+    ))
 }
 
 /// A repository's windows as the `window` stage left them.

@@ -132,18 +132,11 @@ impl<'a> Builder<'a> {
         let shape = self.windows.shape;
         let hole = Hole::of(task, self.windows, self.guard);
         let retrieved = query.map(|query| Retrieved {
-            query_window: records::query(
-                query,
-                self.mode,
-                (shape.window_size, shape.slice_size),
-                &self.windows.repository,
-                Some(task),
-                true,
-            ),
+            query_window: records::query(query, self.mode, shape, &self.windows.repository, true),
             top_k_context: prompt
                 .chosen
                 .iter()
-                .map(|hit| records::hit(self.windows, hit, Some(&hole), true))
+                .map(|hit| records::hit(self.windows, hit, &hole, true))
                 .collect(),
             window_size: shape.window_size,
             slice_size: (!prompt.chosen.is_empty()).then_some(shape.slice_size),

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::query::QueryWindow;
 use crate::task::Task;
 use crate::window::{Place, RepoWindows};
 
@@ -12,7 +13,8 @@ use crate::window::{Place, RepoWindows};
 pub enum HoleGuard {
     /// No line at or after the hole, and no line that the prompt already shows, is ever used: places are judged one
     /// by one, only the allowed ones are named and extended, extension stops at the prompt's start, and another
-    /// name (a symbolic link) of the hole's file is the hole's file.
+    /// name (a link) of the hole's file is the hole's file. A copy with the same content is another file: duplicated
+    /// code is part of what retrieval finds.
     #[default]
     Strict,
     /// As the reference program: a window with one allowed place is used with all its places, and extended from the
@@ -55,12 +57,22 @@ pub struct Hole<'a> {
 impl<'a> Hole<'a> {
     /// The hole of a task.
     pub fn of(task: &Task, windows: &'a RepoWindows, guard: HoleGuard) -> Self {
-        let file = windows.file_index(&task.path).map(|index| index as u32);
+        Self::new(&task.path, task.context_start, windows, guard)
+    }
+
+    /// The hole that a query was cut for.
+    pub fn of_query(query: &QueryWindow, windows: &'a RepoWindows, guard: HoleGuard) -> Self {
+        Self::new(&query.path, query.context_start as usize, windows, guard)
+    }
+
+    fn new(path: &str, context_start: usize, windows: &'a RepoWindows, guard: HoleGuard) -> Self {
+        let file = windows.file_index(path).map(|index| index as u32);
+        let context_start = context_start as u32;
         Self {
             windows,
             guard,
             file,
-            context_start: task.context_start as u32,
+            context_start,
         }
     }
 

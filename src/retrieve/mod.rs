@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::Payload;
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
-use crate::task::TaskSet;
 use crate::vector::TokenSets;
 use crate::window::RepoWindows;
 
@@ -56,7 +55,6 @@ impl Retrieval {
         vectors: &TokenSets,
         queries: &QueryWindows,
         query_vectors: &TokenSets,
-        tasks: &TaskSet,
         (top_k, guard): (usize, HoleGuard),
     ) -> (Self, Duration) {
         let begin = Instant::now();
@@ -66,21 +64,9 @@ impl Retrieval {
             .par_iter()
             .zip(0..queries.windows.len())
             .map_init(Scratch::default, |scratch, (query, i)| {
-                let hits = match tasks
-                    .tasks
-                    .binary_search_by_key(&(query.row as usize), |task| task.row)
-                {
-                    Ok(at) => {
-                        let hole = Hole::of(&tasks.tasks[at], windows, guard);
-                        index.search(
-                            query_vectors.get(i),
-                            top_k,
-                            |window| hole.allows(window),
-                            scratch,
-                        )
-                    }
-                    Err(_) => Vec::new(),
-                };
+                let hole = Hole::of_query(query, windows, guard);
+                let allowed = |window| hole.allows(window);
+                let hits = index.search(query_vectors.get(i), top_k, allowed, scratch);
                 Found {
                     row: query.row,
                     sample: query.sample,

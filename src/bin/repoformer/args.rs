@@ -259,9 +259,6 @@ pub(crate) struct InspectArgs {
     /// Give the windows' texts too
     #[arg(long)]
     pub(crate) context: bool,
-    /// The task file, for the ids and holes of query windows and retrieval results
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tasks: Option<PathBuf>,
 }
 
 /// What `inspect` prints.

@@ -12,6 +12,8 @@ use repoformer::pipeline::Report;
 
 use crate::args::{ColorWhen, ScreenFlags};
 
+/// Warnings of one stage shown without `-v`.
+const WARNINGS_SHOWN: usize = 3;
 /// Problems shown without `-v`.
 const PROBLEMS_SHOWN: usize = 20;
 
@@ -152,8 +154,16 @@ impl Printer {
 
     /// Tells what a stage did.
     pub(crate) fn report(&mut self, stage: &str, report: &Report) {
-        for rebuilt in &report.rebuilt {
-            self.warning(rebuilt);
+        let shown = if self.verbose {
+            usize::MAX
+        } else {
+            WARNINGS_SHOWN
+        };
+        for warning in report.warnings.iter().take(shown) {
+            self.warning(warning);
+        }
+        if let Some(more @ 1..) = report.warnings.len().checked_sub(shown) {
+            self.note(format!("… and {more} more like these (-v shows all)"));
         }
         let before = self.problems;
         self.problems(&report.problems);

@@ -8,7 +8,7 @@ use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
 
-use super::session::{modes, open, without_repositories};
+use super::session::{completion, modes, open, without_repositories};
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{Printer, write_data};
 use crate::table::Table;
@@ -24,6 +24,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     if let Some(path) = &args.pairs {
         let reading = pairs::read(path)?;
         printer.problems(&reading.problems);
+        if reading.pairs.is_empty() {
+            bail!("{}: holds no pair to score", path.display());
+        }
         let scores = score_pairs(&reading.pairs, &metrics);
         return write(args, &[("pairs".into(), scores)]);
     }
@@ -51,7 +54,7 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         return write(args, &[("references".into(), scores)]);
     }
     let missing: Missing = args.missing.parse()?;
-    let model: String = settings.parsed("model")?;
+    let completion = completion(&settings, None)?;
     let mut named = Vec::new();
     if let Some(path) = &args.predictions {
         let name = path.file_stem().map_or("predictions".into(), |stem| {
@@ -60,15 +63,20 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         named.push((name, score(&experiment, path, &metrics, missing, printer)?));
     } else {
         let asked = !settings.list("mode").is_empty();
+        let mut left_out = Vec::new();
         for mode in modes(&settings, &Mode::ALL)? {
-            let path = cached_predictions(&experiment, mode, &model);
-            if asked || path.is_ok() {
-                let path = path?;
-                named.push((
-                    mode.to_string(),
-                    score(&experiment, &path, &metrics, missing, printer)?,
-                ));
+            if !asked
+                && !experiment
+                    .layout
+                    .predictions(mode, &completion.model)
+                    .exists()
+            {
+                left_out.push(mode.name());
+                continue;
             }
+            let path = cached_predictions(&experiment, mode, &completion)?;
+            let scores = score(&experiment, &path, &metrics, missing, printer)?;
+            named.push((mode.to_string(), scores));
         }
         if named.is_empty() {
             let hint = "make them with `repoformer complete`, or name a file with --predictions";
@@ -76,6 +84,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
                 anyhow::anyhow!("there are no predictions in the cache to score"),
                 hint,
             ));
+        }
+        if !left_out.is_empty() {
+            printer.note(format!("eval: not completed yet: {}", left_out.join(", ")));
         }
     }
     write(args, &named)
@@ -142,18 +153,16 @@ fn table(named: &[Named], per_task: bool) -> Table {
         .collect();
     let mut head = vec!["predictions", "repository", "n"];
     if per_task {
-        head.push("row");
+        head.extend(["row", "task_id"]);
     }
     head.extend(columns.iter().map(String::as_str));
     let mut table = Table::new(&head);
     for (name, scores) in named {
         if per_task {
             for task in &scores.tasks {
-                let repository = task
-                    .repository
-                    .clone()
-                    .unwrap_or_else(|| task.task_id.clone());
-                let mut cells = vec![name.clone(), repository, "1".into(), task.row.to_string()];
+                let repository = task.repository.clone().unwrap_or_default();
+                let (row, id) = (task.row.to_string(), task.task_id.clone());
+                let mut cells = vec![name.clone(), repository, "1".into(), row, id];
                 cells.extend(
                     task.scores
                         .iter()
@@ -177,7 +186,7 @@ fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) 
         summary.n.to_string(),
     ];
     if per_task {
-        cells.push(String::new());
+        cells.extend([String::new(), String::new()]);
     }
     cells.extend(
         summary

@@ -6,10 +6,9 @@ use anyhow::{Result, anyhow};
 use repoformer::artifact::{
     Header, Layout, Payload, header_path, read, read_header, read_jsonl_header,
 };
-use repoformer::query::{QueryWindow, QueryWindows};
+use repoformer::query::QueryWindows;
 use repoformer::records;
 use repoformer::retrieve::Retrieval;
-use repoformer::task::{Task, TaskSet};
 use repoformer::vector::TokenSets;
 use repoformer::window::RepoWindows;
 use serde::Serialize;
@@ -114,12 +113,6 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         return Ok(out);
     }
     let kind = read_header(path)?.identity.kind;
-    let tasks = args
-        .tasks
-        .as_deref()
-        .map(TaskSet::read)
-        .transpose()?
-        .map(|reading| reading.set);
     let mut out = Vec::new();
     if kind == RepoWindows::KIND {
         let (_, windows) = read::<RepoWindows>(path)?;
@@ -127,19 +120,16 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
             .for_each(|w| line(&mut out, &records::window(&windows, w, args.context)));
     } else if kind == QueryWindows::KIND {
         let (_, queries) = read::<QueryWindows>(path)?;
-        let sizes = (queries.shape.window_size, queries.shape.slice_size);
-        for query in &queries.windows {
-            let task = task_of(tasks.as_ref(), query.row);
+        let QueryWindows {
+            mode,
+            shape,
+            repository,
+            windows,
+        } = &queries;
+        for query in windows {
             line(
                 &mut out,
-                &records::query(
-                    query,
-                    queries.mode,
-                    sizes,
-                    &queries.repository,
-                    task,
-                    args.context,
-                ),
+                &records::query(query, *mode, *shape, repository, args.context),
             );
         }
     } else if kind == TokenSets::KIND {
@@ -147,7 +137,7 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         sets.iter()
             .for_each(|set| line(&mut out, &json!({ "embedding": set })));
     } else if kind == Retrieval::KIND {
-        retrieval(args, tasks.as_ref(), &mut out)?;
+        retrieval(args, &mut out)?;
     } else {
         anyhow::bail!(
             "{}: holds {kind}, which has no records to print",
@@ -158,7 +148,7 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
 }
 
 /// Retrieval results name windows by number; the windows themselves lie in the same cache.
-fn retrieval(args: &InspectArgs, tasks: Option<&TaskSet>, out: &mut Vec<u8>) -> Result<()> {
+fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
     let (header, results) = read::<Retrieval>(&args.file)?;
     let windows = sibling::<RepoWindows>(&args.file, &header, "windows", |layout| {
         layout.repo_windows(&results.repository)
@@ -166,19 +156,10 @@ fn retrieval(args: &InspectArgs, tasks: Option<&TaskSet>, out: &mut Vec<u8>) -> 
     let queries = sibling::<QueryWindows>(&args.file, &header, "queries", |layout| {
         layout.query_windows(results.mode, &results.repository)
     })?;
-    for (index, found) in results.found.iter().enumerate() {
-        let nothing = QueryWindow {
-            row: found.row,
-            sample: found.sample,
-            start: 0,
-            end: 0,
-            text: String::new(),
-        };
-        let query = queries.windows.get(index).unwrap_or(&nothing);
-        let task = task_of(tasks, found.row);
+    for (index, query) in queries.windows.iter().enumerate().take(results.found.len()) {
         line(
             out,
-            &records::retrieval(&results, index, &windows, query, task, args.context),
+            &records::retrieval(&results, index, &windows, query, args.context),
         );
     }
     Ok(())
@@ -233,14 +214,6 @@ fn layout_of(path: &Path, header: &Header) -> Option<Layout> {
         vectorizer,
         top_k: header.identity.parameters.get("top-k")?.parse().ok()?,
     })
-}
-
-fn task_of(tasks: Option<&TaskSet>, row: u32) -> Option<&Task> {
-    let tasks = &tasks?.tasks;
-    tasks
-        .binary_search_by_key(&(row as usize), |task| task.row)
-        .ok()
-        .map(|at| &tasks[at])
 }
 
 fn line(out: &mut Vec<u8>, record: &impl Serialize) {

@@ -81,12 +81,14 @@ fn place(experiment: &Experiment) -> String {
 /// The user's settings, or those of the demonstration where no data is named.
 fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
     let asked = Settings::resolve(flags)?;
-    if asked.text("repos-dir").is_some() || asked.text("tasks").is_some() || flags.config.is_some()
-    {
+    let named = ["repos-dir", "tasks", "profile"]
+        .iter()
+        .any(|key| asked.text(key).is_some());
+    if named || flags.config.is_some() {
         return open(flags);
     }
     let demo = SettingFlags {
-        profile: Some(flags.profile.clone().unwrap_or_else(|| "demo".into())),
+        profile: Some("demo".into()),
         ..flags.clone()
     };
     let Some(mut settings) = open(&demo)? else {
@@ -100,7 +102,10 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
     if !here && settings.text("repos-dir").is_some() {
         let root = Path::new(settings.text("cache-dir").unwrap_or("data/cache")).join("demo");
         for (path, text) in demo::FILES {
-            write_file(&root.join(path), text.as_bytes())?;
+            let path = root.join(path);
+            if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+                write_file(&path, text.as_bytes())?;
+            }
         }
         settings.move_paths(&root);
     }
@@ -135,7 +140,7 @@ fn stages(
     tell("prompt", pipeline::prompt(experiment, &first)?);
     complete(experiment, &first, completion, printer)?;
     if modes.contains(&Mode::Prediction) {
-        let path = cached_predictions(experiment, Mode::LeftContext, &completion.model)?;
+        let path = cached_predictions(experiment, Mode::LeftContext, completion)?;
         let joined = window::read_predictions(experiment, settings, Some(&path))?;
         let report = rg_rg::stages(experiment, &joined)?;
         printer.report(&label("rg-rg", experiment), &report);
@@ -166,7 +171,7 @@ fn row(
 ) -> Result<Row> {
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model)?;
     report
-        .rebuilt
+        .warnings
         .iter()
         .for_each(|rebuilt| printer.warning(rebuilt));
     printer.problems(&report.problems);

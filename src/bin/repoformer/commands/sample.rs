@@ -16,11 +16,13 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     };
     let dir = repos_dir(&settings)?;
     let named = settings.list("repo");
-    let names = if named.is_empty() {
+    let mut names = if named.is_empty() {
         repository_names(&dir)?
     } else {
         named.to_vec()
     };
+    names.sort_unstable();
+    names.dedup();
     let kind: Kind = args.kind.parse()?;
     let sampling = Sampling {
         per_repository: args.per_repo,
@@ -47,8 +49,9 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
             Ok((tasks, skipped)) => {
                 printer.problems(&skipped);
                 printer.detail(format!("  {name}: {} tasks", tasks.len()));
-                if tasks.is_empty() {
-                    printer.warning(format!("{name}: nothing to draw a {kind} task from"));
+                if tasks.len() < args.per_repo {
+                    let (drawn, asked) = (tasks.len(), args.per_repo);
+                    printer.note(format!("{name}: {drawn} {kind} tasks, where {asked} were asked for: it holds no more"));
                 }
                 total += tasks.len();
                 for task in tasks {

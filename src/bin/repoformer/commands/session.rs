@@ -27,8 +27,28 @@ pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
     Ok(Some(settings))
 }
 
+/// More than any machine this runs on has cores.
+const MOST_THREADS: usize = 1024;
+
+/// A whole number within bounds.
+fn number(
+    settings: &Settings,
+    key: &str,
+    bounds: std::ops::RangeInclusive<usize>,
+) -> Result<usize> {
+    let number: usize = settings.parsed(key)?;
+    if bounds.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = (bounds.start(), bounds.end());
+    Err(hinted(
+        anyhow!("--{key} cannot be {number}"),
+        format!("choose a number from {least} to {most}"),
+    ))
+}
+
 fn set_threads(settings: &Settings) -> Result<()> {
-    let threads: usize = settings.parsed("threads")?;
+    let threads = number(settings, "threads", 0..=MOST_THREADS)?;
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()?;
@@ -128,11 +148,11 @@ fn experiment(
         benchmark: benchmark(settings, file)?,
         shape,
         vectorizer: settings.parsed("vectorizer")?,
-        top_k: settings.parsed("top-k")?,
+        top_k: number(settings, "top-k", 1..=u32::MAX as usize)?,
     };
     let budget = Budget {
         tokens: settings.parsed("max-prompt-tokens")?,
-        blocks: settings.parsed("max-blocks")?,
+        blocks: number(settings, "max-blocks", 1..=usize::MAX)?,
     };
     Ok(Experiment {
         repos_dir,

@@ -1,14 +1,14 @@
 //! `window`
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use repoformer::pipeline::{self, Experiment, cached_predictions};
 use repoformer::predictions::{self, Joined};
 use repoformer::query::Mode;
 
-use super::session::{FIRST, modes, stage};
+use super::session::{FIRST, completion, modes, stage};
 use crate::args::WindowArgs;
 use crate::config::Settings;
-use crate::output::Printer;
+use crate::output::{Printer, hinted};
 
 pub(crate) fn run(args: &WindowArgs, printer: &mut Printer) -> Result<()> {
     stage("window", &args.settings, printer, |experiment, settings| {
@@ -49,10 +49,23 @@ pub(super) fn read_predictions(
     let Some(tasks) = &experiment.tasks else {
         anyhow::bail!("predictions need the --tasks that they belong to")
     };
-    let model: String = settings.parsed("model")?;
     let path = match named {
         Some(path) => path.to_owned(),
-        None => cached_predictions(experiment, Mode::LeftContext, &model)?,
+        None => cached_predictions(experiment, Mode::LeftContext, &completion(settings, None)?)?,
     };
-    Ok(predictions::read(&path, tasks)?)
+    let joined = predictions::read(&path, tasks)?;
+    if joined.missing.len() < tasks.tasks.len() {
+        return Ok(joined);
+    }
+    let first = joined
+        .problems
+        .first()
+        .map_or(String::new(), |problem| format!(" ({problem})"));
+    Err(hinted(
+        anyhow!(
+            "{}: holds no prediction for any of the tasks{first}",
+            path.display()
+        ),
+        "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
+    ))
 }
