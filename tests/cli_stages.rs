@@ -290,6 +290,36 @@ fn prompts_and_predictions_are_no_tasks() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn other_names_of_the_holes_file_do_not_show_it() {
+    let place = Place::new();
+    let own = place.path("repos/alpha/store.py");
+    std::fs::hard_link(&own, place.path("repos/alpha/a_hard_link.py")).unwrap();
+    std::os::unix::fs::symlink(&own, place.path("repos/alpha/z_link.py")).unwrap();
+    place.stage(&["run"]).done();
+    for mode in ["rg1", "gt", "rg-rg"] {
+        let prompts = place.read(&format!(
+            "cache/prompts/tasks/{mode}-one-gram-ws-20-ss-2.jsonl"
+        ));
+        let first: Value = serde_json::from_str(prompts.lines().next().unwrap()).unwrap();
+        let target = first["metadata"]["ground_truth"].as_str().unwrap().trim();
+        assert!(
+            !first["prompt"].as_str().unwrap().contains(target),
+            "{mode}: {first}"
+        );
+    }
+    // The reference takes them for other files.
+    let ran = place
+        .stage(&["run", "--profile", "repocoder", "--cache-dir", "reference"])
+        .done();
+    assert!(ran.stdout.contains("rg1"));
+    let prompts = place.read("reference/prompts/tasks/gt-one-gram-ws-20-ss-2.jsonl");
+    let first: Value = serde_json::from_str(prompts.lines().next().unwrap()).unwrap();
+    let target = first["metadata"]["ground_truth"].as_str().unwrap().trim();
+    assert!(first["prompt"].as_str().unwrap().contains(target));
+}
+
 #[test]
 fn tasks_of_another_version_of_the_repository_are_told() {
     let place = Place::new();

@@ -220,6 +220,23 @@ pub(crate) fn group(number: u64) -> String {
     text
 }
 
+/// That a command does not overwrite what it reads.
+pub(crate) fn check_output(output: Option<&Path>, inputs: &[&Path]) -> Result<()> {
+    let same = |input: &&&Path| {
+        let real = |path: &Path| path.canonicalize().ok();
+        output
+            .and_then(real)
+            .is_some_and(|output| real(input) == Some(output))
+    };
+    match inputs.iter().find(same) {
+        Some(input) => Err(hinted(
+            anyhow::anyhow!("-o would overwrite {}, which is read", input.display()),
+            "name another file",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Writes data to a file, whole or not at all, or to standard output (`-`).
 pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
     if path != Path::new("-") {

@@ -3,7 +3,7 @@
 //! It is an n-gram language model over code tokens that is fitted on the text of one prompt, for
 //! one completion. It needs no file, no network and no accelerator, so that an experiment's whole
 //! loop (retrieve, prompt, complete, score) can be run anywhere, in a test too, with the same
-//! outcome everywhere. As it knows only the prompt, what a retrieved block adds to the prompt is
+//! outcome on every run of a platform. As it knows only the prompt, what a retrieved block adds to the prompt is
 //! what the model can gain from it.
 //!
 //! # What it does

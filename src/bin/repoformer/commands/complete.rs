@@ -7,9 +7,11 @@ use repoformer::pipeline::{self, artifact_text, complete_file};
 use repoformer::query::Mode;
 
 use super::prompt::check_one_mode;
-use super::session::{WITHOUT_PREDICTION, completion, label, modes, open, without_repositories};
+use super::session::{
+    WITHOUT_PREDICTION, check_not_tasks, completion, label, modes, open, without_repositories,
+};
 use crate::args::CompleteArgs;
-use crate::output::{Printer, group, hinted, write_data};
+use crate::output::{Printer, check_output, group, hinted, write_data};
 
 pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
@@ -17,6 +19,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     };
     let completion = completion(&settings, args.max_lines)?;
     if let Some(prompts) = &args.prompts {
+        check_output(args.output.as_deref(), &[prompts])?;
         let bar = printer.bar("complete", 0);
         let (lines, problems) = complete_file(prompts, &completion, &|| bar.inc(1))?;
         bar.finish_and_clear();
@@ -31,6 +34,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
         ));
         return Ok(());
     }
+    check_not_tasks(&settings, args.output.as_deref())?;
     let experiment = without_repositories(&settings, printer)?;
     if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
         return Err(hinted(

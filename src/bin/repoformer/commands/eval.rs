@@ -1,5 +1,7 @@
 //! `eval`
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Result, bail};
 use repoformer::metrics::Metric;
 use repoformer::pairs;
@@ -8,9 +10,9 @@ use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
 
-use super::session::{completion, modes, open, without_repositories};
+use super::session::{check_not_tasks, completion, modes, open, without_repositories};
 use crate::args::{EvalArgs, ScoreFormat};
-use crate::output::{Printer, write_data};
+use crate::output::{Printer, check_output, write_data};
 use crate::table::Table;
 
 /// What was scored, by name: a mode, a file, the references.
@@ -21,6 +23,13 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
+    check_not_tasks(&settings, Some(&args.output))?;
+    let read: Vec<&Path> = [&args.pairs, &args.predictions]
+        .into_iter()
+        .flatten()
+        .map(PathBuf::as_path)
+        .collect();
+    check_output(Some(&args.output), &read)?;
     if let Some(path) = &args.pairs {
         let reading = pairs::read(path)?;
         printer.problems(&reading.problems);

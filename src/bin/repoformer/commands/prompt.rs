@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use repoformer::pipeline::{self, Experiment, artifact_text};
 use repoformer::query::Mode;
 
-use super::session::{WITHOUT_PREDICTION, check_single, modes, stage};
+use super::session::{WITHOUT_PREDICTION, check_not_tasks, check_single, modes, stage};
 use crate::args::PromptArgs;
 use crate::output::{Printer, write_data};
 
@@ -14,6 +14,7 @@ pub(crate) fn run(args: &PromptArgs, printer: &mut Printer) -> Result<()> {
     stage("prompt", &args.settings, printer, |experiment, settings| {
         let modes = modes(settings, &WITHOUT_PREDICTION)?;
         if args.output.is_some() {
+            check_not_tasks(settings, args.output.as_deref())?;
             check_single(settings)?;
             check_one_mode(&modes)?;
         }

@@ -13,7 +13,7 @@ use repoformer::window::WindowShape;
 
 use crate::args::SettingFlags;
 use crate::config::Settings;
-use crate::output::{Printer, hinted, write_data};
+use crate::output::{Printer, check_output, hinted, write_data};
 
 /// What a command needs to begin; `None` where the settings were only to be shown.
 pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
@@ -119,6 +119,12 @@ pub(super) fn without_repositories(
 ) -> Result<Experiment> {
     check_single(settings)?;
     Ok(open_experiments(settings, printer)?.remove(0))
+}
+
+/// That `-o` is none of the task files.
+pub(super) fn check_not_tasks(settings: &Settings, output: Option<&Path>) -> Result<()> {
+    let files: Vec<&Path> = settings.list("tasks").iter().map(Path::new).collect();
+    check_output(output, &files)
 }
 
 /// That there is at most one task file.
