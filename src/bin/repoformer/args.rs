@@ -81,8 +81,8 @@ pub(crate) struct SettingFlags {
     /// Folder with one folder a repository
     #[arg(long, value_name = "DIR")]
     pub(crate) repos_dir: Option<String>,
-    /// Only this repository (repeatable) [default: those that the tasks name, or all]
-    #[arg(long, value_name = "NAME")]
+    /// Only this repository (repeatable, or separated by commas) [default: those that the tasks name, or all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) repo: Vec<String>,
     /// Task file: JSONL, plain, gzip or zstd
     #[arg(long, value_name = "FILE")]
@@ -93,7 +93,8 @@ pub(crate) struct SettingFlags {
     /// Where artifacts are kept [default: data/cache]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<String>,
-    /// Where queries come from: none, rg1, gt, rg-rg (repeatable, or separated by commas)
+    /// Where queries come from: none, rg1, gt, rg-rg (repeatable, or separated by commas) [default: those that the
+    /// stage can serve]
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
     pub(crate) mode: Vec<String>,
     /// A bundled profile, or configs/NAME.toml here
@@ -117,13 +118,13 @@ pub(crate) struct SettingFlags {
     /// Lines of a window before the one it is cut around: half a window, or one step [default: half]
     #[arg(long, value_name = "half|step", help_heading = "Stages")]
     pub(crate) center: Option<String>,
-    /// Tokenizer of vectors and budgets [default: p50k_base]
+    /// Tokenizer of vectors and budgets: p50k_base [default: p50k_base]
     #[arg(long, value_name = "NAME", help_heading = "Stages")]
     pub(crate) tokenizer: Option<String>,
-    /// What a vector is [default: one-gram]
+    /// What a vector is: one-gram, the set of a window's tokens [default: one-gram]
     #[arg(long, value_name = "NAME", help_heading = "Stages")]
     pub(crate) vectorizer: Option<String>,
-    /// How windows are ranked [default: jaccard]
+    /// How windows are ranked: jaccard [default: jaccard]
     #[arg(long, value_name = "NAME", help_heading = "Stages")]
     pub(crate) ranker: Option<String>,
     /// Windows kept a query [default: 20]
@@ -138,7 +139,7 @@ pub(crate) struct SettingFlags {
     /// How a hole is kept out of its own prompt: strict, or as the reference program does [default: strict]
     #[arg(long, value_name = "strict|reference", help_heading = "Stages")]
     pub(crate) hole_guard: Option<String>,
-    /// The model that completes [default: in-context]
+    /// The model that completes: in-context, the embedded one [default: in-context]
     #[arg(long, value_name = "NAME", help_heading = "Stages")]
     pub(crate) model: Option<String>,
     /// Tokens of a completion, at most [default: 500]
@@ -201,13 +202,13 @@ pub(crate) struct RgRgArgs {
 pub(crate) struct EvalArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// Predictions of the one mode asked for, or of any model [default: the model's in the cache, mode by mode]
+    /// Predictions to score, of any model and mode [default: the model's in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
     /// Score pairs `{"task_id", "target", "pred"}` instead, without any task file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references"])]
     pub(crate) pairs: Option<PathBuf>,
-    /// Metric (repeatable) [default: repocoder]
+    /// Metric (repeatable): repocoder (exact match, edit similarity) [default: repocoder]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
     /// Also give each task's scores
@@ -216,7 +217,7 @@ pub(crate) struct EvalArgs {
     /// How the scores are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ScoreFormat,
-    /// What a task without prediction means
+    /// What a task without prediction means: error (score nothing), zero (it scores 0), skip (leave it out)
     #[arg(long, value_name = "POLICY", default_value = "error")]
     pub(crate) missing: String,
     /// Score the references against themselves: anything but perfect is a failure
@@ -234,7 +235,7 @@ pub(crate) enum ScoreFormat {
     Text,
     /// The same with tabs
     Tsv,
-    /// One object, values between 0 and 1
+    /// One object, or a list of them for several modes; values between 0 and 1
     Json,
     /// One object a line, values between 0 and 1
     Jsonl,
@@ -272,7 +273,8 @@ pub(crate) enum InspectFormat {
 pub(crate) struct SampleArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// What a hole is: line, api, function or chunk
+    /// What a hole is: line (a line of code), api (a call of what another file defines), function (a body of 3 to 30
+    /// lines), chunk (a short run of lines)
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: String,
     /// Tasks a repository, at most

@@ -73,6 +73,11 @@ impl<'a> Reader<'a> {
                 self.push(text);
             }
             (State::Code, false) => self.push(text),
+            // The rule before was a line of the code itself.
+            (State::Between, false) if self.source > 0 => {
+                self.state = State::Code;
+                self.push(text);
+            }
             _ => {}
         }
     }
@@ -113,6 +118,17 @@ mod tests {
                 .collect(),
             own,
         )
+    }
+
+    #[test]
+    fn a_rule_in_the_code_does_not_end_its_block() {
+        let rule = format!("# {}", "-".repeat(50));
+        let prompt = format!(
+            "# {HEAD}\n{rule}\n# {BLOCK}\n# a.py\n{rule}\n# x = 1\n{rule}\n# y = 2\n{rule}\n\nz = 3\n"
+        );
+        let (lines, own) = texts(&prompt);
+        assert_eq!(lines[..2], [(1, "x = 1"), (1, "y = 2")]);
+        assert_eq!((lines.last(), own), (Some(&(2, "z = 3")), 2));
     }
 
     #[test]

@@ -71,9 +71,13 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     }
     write_data(&args.output, &text)?;
     printer.note(format!(
-        "sample: {} {kind} tasks from {} repositories",
+        "sample: {} {kind} tasks from {}",
         group(total as u64),
-        names.len()
+        if names.len() == 1 {
+            "1 repository".into()
+        } else {
+            format!("{} repositories", names.len())
+        }
     ));
     Ok(())
 }
