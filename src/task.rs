@@ -32,6 +32,8 @@ pub struct Task {
     pub prompt: String,
     /// The record's `metadata` as it was read, unknown fields included.
     pub metadata: Object,
+    /// The record's other fields, unknown ones, as they were read.
+    pub extra: Object,
 }
 
 /// The tasks of one file.
@@ -215,6 +217,10 @@ impl Task {
                 .string("prompt")?
                 .to_owned(),
             metadata,
+            extra: {
+                object.remove("prompt");
+                object
+            },
         })
     }
 
@@ -246,12 +252,17 @@ impl Task {
             prompt: prompt.to_owned(),
             id,
             metadata,
+            extra: Object::new(),
         }
     }
 
     /// The record in RepoEval's format.
     pub fn to_record(&self) -> Value {
-        json!({ "prompt": self.prompt, "metadata": self.metadata })
+        let mut record = Object::new();
+        record.insert("prompt".into(), self.prompt.as_str().into());
+        record.insert("metadata".into(), self.metadata.clone().into());
+        record.extend(self.extra.clone());
+        Value::Object(record)
     }
 }
 

@@ -82,9 +82,11 @@ impl Layout {
         self.below(&["retrieval", &self.benchmark, mode.name(), &name])
     }
 
-    /// Beside a retrieval artifact: how long the search took. The one file that depends on the clock.
+    /// Beside a retrieval artifact, hidden: how long the search took. The one file that depends on the clock.
     pub fn search_time(&self, mode: Mode, repository: &str) -> PathBuf {
-        self.retrieval(mode, repository).with_extension("time.json")
+        let path = self.retrieval(mode, repository);
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!(".{stem}.time.json"))
     }
 
     /// `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`

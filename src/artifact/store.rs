@@ -125,9 +125,11 @@ fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
     parts.iter().try_for_each(|part| file.write_all(part))
 }
 
-/// Where a JSONL artifact's header lies: `x.jsonl` → `x.header.json`.
+/// Where the header of an artifact without one of its own lies: `x.jsonl` → `.x.header.json`, hidden, so that a folder
+/// lists and globs as its artifacts alone.
 pub fn header_path(path: &Path) -> PathBuf {
-    path.with_extension("header.json")
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{stem}.header.json"))
 }
 
 fn damaged(path: &Path, reason: impl Into<String>) -> Error {

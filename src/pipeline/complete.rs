@@ -180,15 +180,18 @@ fn line(mut object: Object, generation: &Generation) -> Vec<u8> {
     } else {
         "stop"
     };
-    let record = json!({
-        "prompt": object.remove("prompt"),
-        "metadata": metadata,
-        "choices": [{
-            "text": generation.text,
-            "finish_reason": finish,
-            "logprobs": { "tokens": tokens, "token_logprobs": logprobs },
-        }],
-    });
+    let choices = json!([{
+        "text": generation.text,
+        "finish_reason": finish,
+        "logprobs": { "tokens": tokens, "token_logprobs": logprobs },
+    }]);
+    let mut record = Object::new();
+    record.insert("prompt".into(), object.remove("prompt").unwrap_or_default());
+    record.insert("metadata".into(), metadata);
+    record.insert("choices".into(), choices);
+    // Fields that are not known here go along; answers of another model do not.
+    object.remove("choices");
+    record.extend(object);
     let mut line = serde_json::to_vec(&record).unwrap_or_default();
     line.push(b'\n');
     line

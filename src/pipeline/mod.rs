@@ -287,6 +287,19 @@ impl Experiment {
         self.layout.shape
     }
 
+    /// An identity with the parameters of the windows.
+    fn shaped(&self, identity: Identity) -> Identity {
+        let WindowShape {
+            window_size,
+            slice_size,
+            center,
+        } = self.shape();
+        identity
+            .parameter("window-size", window_size)
+            .parameter("slice-size", slice_size)
+            .parameter("center", center)
+    }
+
     /// The tasks, which most stages cannot do without.
     fn tasks(&self) -> Result<&TaskSet> {
         self.tasks.as_ref().ok_or(Error::Parameter {

@@ -32,17 +32,18 @@ const WITH_BLOCKS: &str = "prompts with retrieved blocks";
 
 /// The settings that shape a mode's prompts.
 fn settings(experiment: &Experiment, mode: Mode) -> Identity {
-    let (layout, shape) = (&experiment.layout, experiment.shape());
+    let layout = &experiment.layout;
     let identity = Identity::new("prompts")
         .parameter("benchmark", &layout.benchmark)
         .parameter("mode", mode);
     if !mode.retrieves() {
         return identity;
     }
-    identity
-        .parameter("window-size", shape.window_size)
-        .parameter("slice-size", shape.slice_size)
-        .parameter("center", shape.center)
+    experiment
+        .shaped(identity)
+        .parameter("tokenizer", "p50k_base")
+        .parameter("vectorizer", &layout.vectorizer)
+        .parameter("ranker", "jaccard")
         .parameter("top-k", layout.top_k)
         .parameter("hole-guard", experiment.guard)
         .parameter("max-prompt-tokens", experiment.budget.tokens)

@@ -65,7 +65,8 @@ fn search_one(
         &queries_header,
         &command,
     )?;
-    let identity = Identity::new(Retrieval::KIND)
+    let identity = experiment
+        .shaped(Identity::new(Retrieval::KIND))
         .parameter("repository", repository)
         .parameter("benchmark", &layout.benchmark)
         .parameter("mode", mode)

@@ -44,7 +44,8 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Repo
 }
 
 fn identity(experiment: &Experiment, repository: &str) -> Identity {
-    Identity::new(TokenSets::KIND)
+    experiment
+        .shaped(Identity::new(TokenSets::KIND))
         .parameter("repository", repository)
         .parameter("vectorizer", &experiment.layout.vectorizer)
         .parameter("tokenizer", "p50k_base")

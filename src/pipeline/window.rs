@@ -2,7 +2,7 @@
 
 use super::{Experiment, Report, check_parameter, for_each_repository, require};
 use crate::artifact::{Header, Identity, Payload};
-use crate::corpus::Repository;
+use crate::corpus::{Repository, SourceFile};
 use crate::error::{Error, Result};
 use crate::predictions::Joined;
 use crate::query::{Mode, QueryWindows, fits, hole_lines};
@@ -57,12 +57,11 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
                 .into();
         report.problems.push(Error::Repository { path, reason });
     }
+    report.warnings.extend(long_lines(&repository));
     let shape = experiment.shape();
-    let identity = Identity::new(RepoWindows::KIND)
+    let identity = experiment
+        .shaped(Identity::new(RepoWindows::KIND))
         .parameter("repository", name)
-        .parameter("window-size", shape.window_size)
-        .parameter("slice-size", shape.slice_size)
-        .parameter("center", shape.center)
         .input("repository", repository.digest());
     report.ensure(experiment.layout.repo_windows(name), &identity, |_| {
         Ok(RepoWindows::cut(repository, shape))
@@ -77,7 +76,8 @@ fn cut_queries(
     report: &mut Report,
 ) -> Result<()> {
     let (tasks, repository) = (experiment.tasks()?, windows.repository.as_str());
-    let mut identity = Identity::new(QueryWindows::KIND)
+    let mut identity = experiment
+        .shaped(Identity::new(QueryWindows::KIND))
         .parameter("repository", repository)
         .parameter("benchmark", &experiment.layout.benchmark)
         .parameter("mode", mode)
@@ -106,6 +106,29 @@ fn cut_queries(
     )
 }
 
+/// A line of more bytes than this fits no prompt of any model.
+const LONG_LINE: usize = 1 << 20;
+
+/// A warning for each file with a line that no prompt can hold.
+fn long_lines(repository: &Repository) -> Vec<String> {
+    let of_file = |file: &SourceFile| {
+        let (number, line) = file
+            .text
+            .split('\n')
+            .enumerate()
+            .find(|(_, line)| line.len() > LONG_LINE)?;
+        let (path, number, length) = (&file.path, number + 1, line.len());
+        Some(format!(
+            "{path}:{number}: a line of {length} bytes: its windows are searched, but fit no prompt; leave the file out if it is data"
+        ))
+    };
+    let large = repository
+        .files
+        .iter()
+        .filter(|file| file.text.len() > LONG_LINE);
+    large.filter_map(of_file).collect()
+}
+
 /// A warning where tasks do not fit their files.
 fn misfits(tasks: &TaskSet, windows: &RepoWindows) -> Option<String> {
     let of_it = tasks
@@ -116,8 +139,8 @@ fn misfits(tasks: &TaskSet, windows: &RepoWindows) -> Option<String> {
         of_it.filter(|task| hole_lines(task, windows).is_ok_and(|lines| !fits(task, lines)));
     let first = misfits.next()?;
     Some(format!(
-        "{}:{}: task {}: its prompt does not end where its hole begins, line {} (from 0) of {} (so do {} more of {}); if the \
-         tasks were made from another version of the repository, what is retrieved may hold their targets",
+        "{}:{}: task {}: its prompt does not end where its hole begins, line {} (from 0) of {}; {} more tasks of {} do not \
+         fit either; if they were made from another version of the repository, what is retrieved may hold their targets",
         tasks.path.display(),
         first.line,
         first.id,

@@ -156,6 +156,7 @@ impl<'a> Builder<'a> {
             &Record {
                 prompt: &prompt.text,
                 metadata,
+                extra: &task.extra,
             },
         )
         .is_ok()
@@ -170,6 +171,8 @@ impl<'a> Builder<'a> {
 struct Record<'a> {
     prompt: &'a str,
     metadata: Metadata<'a>,
+    #[serde(flatten)]
+    extra: &'a Object,
 }
 
 /// The task's metadata, then what is new.

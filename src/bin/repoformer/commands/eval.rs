@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use repoformer::artifact::header_path;
 use repoformer::metrics::Metric;
 use repoformer::pairs;
-use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
+use repoformer::pipeline::{self, Experiment, cached_predictions, evaluate};
 use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
@@ -85,6 +86,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
             }
             let path = cached_predictions(&experiment, mode, &completion)?;
             let scores = score(&experiment, &path, &metrics, missing, printer)?;
+            if header_path(&path).exists() {
+                pipeline::scores(&experiment, mode, &completion.model)?;
+            }
             named.push((mode.to_string(), scores));
         }
         if named.is_empty() {
@@ -122,6 +126,15 @@ fn score(
 ) -> Result<Scores> {
     let evaluation = evaluate(experiment, path, metrics, missing)?;
     printer.problems(&evaluation.problems);
+    if let (Missing::Zero, Ok(scores)) = (missing, &evaluation.scores)
+        && scores.missing > 0
+    {
+        printer.warning(format!(
+            "{}: {} tasks have no prediction; they score 0",
+            path.display(),
+            scores.missing
+        ));
+    }
     if evaluation.empty > 0 {
         printer.warning(format!(
             "{}: {} empty predictions; they score as such",

@@ -195,7 +195,7 @@ fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> {
     let reading = TaskSet::read(file)?;
     printer.problems(&reading.problems);
     if reading.repeated_ids > 0 {
-        printer.detail(format!(
+        printer.note(format!(
             "{}: {} tasks repeat an id; tasks are told apart by their row",
             file.display(),
             reading.repeated_ids
