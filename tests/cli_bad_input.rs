@@ -393,7 +393,13 @@ fn a_line_of_ten_megabytes() {
     let text = source("before", 30);
     place.add_tasks(&[task("alpha/2", "alpha/blob.py", &text, 0, 25)]);
     for stage in ["window", "vectorize", "search", "prompt"] {
-        place.stage_within(&[stage, "--mode", "rg1"], 120).done();
+        let ran = place.stage_within(&[stage, "--mode", "rg1"], 120).done();
+        if stage == "window" {
+            ran.says(&[
+                "alpha/blob.py:31: a line of 104857",
+                "alpha/word.py:1: a line of 10485760 bytes",
+            ]);
+        }
     }
     let prompts = place.records("cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl");
     assert_eq!(prompts.len(), 4);

@@ -180,9 +180,12 @@ impl Printer {
             (_, 0) => "written".to_owned(),
             (built, current) => format!("{built} written, {current} current"),
         };
+        let records = match report.records {
+            1 => "1 record".to_owned(),
+            n => format!("{} records", group(n)),
+        };
         self.note(format!(
-            "{stage}: {} records in {artifacts} ({state}){skipped}",
-            group(report.records)
+            "{stage}: {records} in {artifacts} ({state}){skipped}"
         ));
         for path in &report.outputs {
             self.detail(format!("  {}", path.display()));
