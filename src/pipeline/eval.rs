@@ -59,11 +59,16 @@ pub fn evaluate(
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without
-/// prediction are left out.
+/// prediction are left out. A caller that has scored every task with this one metric just now gives its `known` scores.
 ///
 /// # Errors
 /// The predictions are missing or damaged, or the scores cannot be written.
-pub fn scores(experiment: &Experiment, mode: Mode, model: &str) -> Result<(Value, Report)> {
+pub fn scores(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    known: Option<&Scores>,
+) -> Result<(Value, Report)> {
     let predictions = experiment.layout.predictions(mode, model);
     let command = format!("complete --mode {mode}");
     let header = require_jsonl(&predictions, "predictions", &command)?;
@@ -76,9 +81,14 @@ pub fn scores(experiment: &Experiment, mode: Mode, model: &str) -> Result<(Value
     let path = experiment.layout.scores(mode, model);
     let mut report = Report::default();
     report.ensure_jsonl(path.clone(), &identity, |report| {
-        let evaluation = evaluate(experiment, &predictions, &[metric], Missing::Skip)?;
-        report.problems.extend(evaluation.problems);
-        let record = evaluation.scores?.to_record(mode.name(), true);
+        let record = match known {
+            Some(scores) => scores.to_record(mode.name(), true),
+            None => {
+                let evaluation = evaluate(experiment, &predictions, &[metric], Missing::Skip)?;
+                report.problems.extend(evaluation.problems);
+                evaluation.scores?.to_record(mode.name(), true)
+            }
+        };
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
         text.push(b'\n');
         Ok(JsonLines {

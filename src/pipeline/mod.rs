@@ -99,15 +99,9 @@ impl Report {
         build: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<()> {
         let state = artifact::state(&path, identity);
-        if let State::Current(header) = state {
-            self.done(path, &header, false);
-            return Ok(());
-        }
-        self.note(&path, &state);
-        let payload = build(self)?;
-        let header = artifact::write(&path, identity, &payload)?;
-        self.done(path, &header, true);
-        Ok(())
+        self.settle(path, state, |report, path| {
+            artifact::write(path, identity, &build(report)?)
+        })
     }
 
     /// The same for a JSONL artifact.
@@ -118,13 +112,23 @@ impl Report {
         build: impl FnOnce(&mut Self) -> Result<JsonLines>,
     ) -> Result<()> {
         let state = artifact::state_jsonl(&path, identity);
+        self.settle(path, state, |report, path| {
+            artifact::write_jsonl(path, identity, &build(report)?)
+        })
+    }
+
+    fn settle(
+        &mut self,
+        path: PathBuf,
+        state: State,
+        make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
+    ) -> Result<()> {
         if let State::Current(header) = state {
             self.done(path, &header, false);
             return Ok(());
         }
         self.note(&path, &state);
-        let lines = build(self)?;
-        let header = artifact::write_jsonl(&path, identity, &lines)?;
+        let header = make(self, &path)?;
         self.done(path, &header, true);
         Ok(())
     }

@@ -217,7 +217,7 @@ fn join(built: &[Built]) -> JsonLines {
     lines
 }
 
-/// The tasks whose hole exists; those of the others have no prompt in any mode, so that all modes are scored on the same tasks.
+/// The tasks whose hole exists: the others have no prompt in any mode.
 fn tasks_of<'a>(tasks: &'a [Task], part: &'a Part) -> impl ParallelIterator<Item = &'a Task> {
     tasks.par_iter().filter(|task| {
         task.repository == part.repository && hole_lines(task, &part.windows.1).is_ok()

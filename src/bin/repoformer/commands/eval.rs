@@ -87,7 +87,12 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
             let path = cached_predictions(&experiment, mode, &completion)?;
             let scores = score(&experiment, &path, &metrics, missing, printer)?;
             if header_path(&path).exists() {
-                pipeline::scores(&experiment, mode, &completion.model)?;
+                let complete = scores.missing == 0 && metrics == [Metric::RepoCoder];
+                let known = complete.then_some(&scores);
+                // Scores that cannot be kept are still told.
+                if let Err(error) = pipeline::scores(&experiment, mode, &completion.model, known) {
+                    printer.problems(&[error]);
+                }
             }
             named.push((mode.to_string(), scores));
         }

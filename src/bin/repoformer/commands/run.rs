@@ -169,7 +169,7 @@ fn row(
     completion: &Completion,
     printer: &mut Printer,
 ) -> Result<Row> {
-    let (scores, report) = pipeline::scores(experiment, mode, &completion.model)?;
+    let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
     report
         .warnings
         .iter()
