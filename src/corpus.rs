@@ -7,9 +7,11 @@
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use crate::error::{Error, Result};
@@ -48,6 +50,47 @@ pub struct Reading {
     pub skipped: Vec<Error>,
 }
 
+/// What the file system says of a file: equal stamps, equal content, unless the file was written to at the moment that
+/// the stamp was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Device and inode.
+    id: (u64, u64),
+    size: u64,
+    /// Seconds and nanoseconds of the last change of the content, and of the file's entry.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+/// A file of a repository whose content may be known already.
+#[derive(Debug)]
+pub struct Listed {
+    /// `repository/folder/…/file.py`.
+    pub path: String,
+    /// As [`SourceFile::same_as`].
+    pub same_as: u32,
+    /// What its content can be known by; `None` where that cannot be trusted.
+    pub stamp: Option<Stamp>,
+    /// Its text with `\n` for every newline; `None` where its stamp was known.
+    pub text: Option<String>,
+}
+
+/// What listing a repository gave.
+#[derive(Debug)]
+pub struct Listing {
+    /// Its files in the code-point order of their paths.
+    pub files: Vec<Listed>,
+    /// The files and folders that cannot be read, each with its reason.
+    pub skipped: Vec<Error>,
+}
+
 impl SourceFile {
     /// The file's lines as Python's `str.splitlines` gives them.
     pub fn lines(&self) -> Lines {
@@ -61,49 +104,19 @@ impl Repository {
     /// # Errors
     /// The folder does not exist, is no folder, or `name` is not a single folder name.
     pub fn read(repos_dir: &Path, name: &str) -> Result<Reading> {
-        check_name(repos_dir, name)?;
-        let root = repos_dir.join(name);
-        let (found, mut skipped) = find_python_files(&root, name)?;
-        let read: Vec<Result<(FileId, String)>> = found
-            .par_iter()
-            .map(|file| read_text(&file.on_disk))
-            .collect();
-        let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
-        let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
-        for (found, text) in found.into_iter().zip(read) {
-            match text {
-                Ok((id, text)) => {
-                    let index = files.len() as u32;
-                    let same_as = *first_name.entry(id).or_insert(index);
-                    files.push(SourceFile {
-                        path: found.path,
-                        text,
-                        same_as,
-                    });
-                }
-                Err(error) => skipped.push(error),
-            }
-        }
+        let listing = Listing::read(repos_dir, name, |_, _| false)?;
+        let source_file = |file: Listed| SourceFile {
+            path: file.path,
+            text: file.text.unwrap_or_default(),
+            same_as: file.same_as,
+        };
         Ok(Reading {
-            repository: Repository {
+            repository: Self {
                 name: name.to_owned(),
-                files,
+                files: listing.files.into_iter().map(source_file).collect(),
             },
-            skipped,
+            skipped: listing.skipped,
         })
-    }
-
-    /// A digest of its files' paths and texts.
-    pub fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for file in &self.files {
-            for part in [&file.path, &file.text] {
-                hasher.update(&(part.len() as u64).to_le_bytes());
-                hasher.update(part.as_bytes());
-            }
-            hasher.update(&file.same_as.to_le_bytes());
-        }
-        hasher.finalize().to_hex().to_string()
     }
 
     /// The file with this `repository/…` path, by binary search.
@@ -112,6 +125,44 @@ impl Repository {
             .binary_search_by(|file| file.path.as_str().cmp(path))
             .ok()
             .map(|i| &self.files[i])
+    }
+}
+
+impl Listing {
+    /// Lists `<repos_dir>/<name>` and reads the files that are not `known` by their path and stamp.
+    ///
+    /// # Errors
+    /// As [`Repository::read`].
+    pub fn read(
+        repos_dir: &Path,
+        name: &str,
+        known: impl Fn(&str, &Stamp) -> bool + Sync,
+    ) -> Result<Self> {
+        check_name(repos_dir, name)?;
+        let begin = SystemTime::now();
+        let (found, mut skipped) = find_python_files(&repos_dir.join(name), name)?;
+        let read: Vec<Result<Read>> = found
+            .par_iter()
+            .map(|file| read_file(file, begin, &known))
+            .collect();
+        let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
+        let mut files: Vec<Listed> = Vec::with_capacity(found.len());
+        for (found, read) in found.into_iter().zip(read) {
+            match read {
+                Ok(Read { id, stamp, text }) => {
+                    let index = files.len() as u32;
+                    let same_as = *first_name.entry(id).or_insert(index);
+                    files.push(Listed {
+                        path: found.path,
+                        same_as,
+                        stamp,
+                        text,
+                    });
+                }
+                Err(error) => skipped.push(error),
+            }
+        }
+        Ok(Self { files, skipped })
     }
 }
 
@@ -267,23 +318,74 @@ fn slashed(name: &str, relative: &Path) -> Option<String> {
     Some(path)
 }
 
-fn read_text(path: &Path) -> Result<(FileId, String)> {
+/// What was read of a file.
+struct Read {
+    id: FileId,
+    stamp: Option<Stamp>,
+    text: Option<String>,
+}
+
+fn read_file(
+    file: &Found,
+    begin: SystemTime,
+    known: &impl Fn(&str, &Stamp) -> bool,
+) -> Result<Read> {
+    let path = &file.on_disk;
     let metadata = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
+    let left_out = |reason: &str| Error::SourceFile {
+        path: path.to_owned(),
+        reason: reason.into(),
+    };
     if !metadata.is_file() {
-        return Err(Error::SourceFile {
-            path: path.to_owned(),
-            reason: "not a regular file".into(),
-        });
+        return Err(left_out("not a regular file"));
     }
     if metadata.len() > LARGEST_FILE {
-        return Err(Error::SourceFile {
-            path: path.to_owned(),
-            reason: "larger than 4 GiB".into(),
-        });
+        return Err(left_out("larger than 4 GiB"));
     }
+    let stamp = stamp(&metadata, begin);
+    let is_known = stamp.is_some_and(|stamp| known(&file.path, &stamp));
+    let text = if is_known {
+        None
+    } else {
+        Some(read_text(path)?)
+    };
+    Ok(Read {
+        id: file_id(&metadata, path),
+        stamp,
+        text,
+    })
+}
+
+/// A file that was written to this shortly before it is read may be written to again within one tick of its file
+/// system's clock, and bear the same stamp with another content.
+const SETTLED: Duration = Duration::from_secs(2);
+
+#[cfg(unix)]
+fn stamp(metadata: &fs::Metadata, begin: SystemTime) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt;
+    let settled = begin
+        .checked_sub(SETTLED)?
+        .duration_since(UNIX_EPOCH)
+        .ok()?;
+    let newest = metadata.mtime().max(metadata.ctime());
+    (newest < settled.as_secs() as i64).then(|| Stamp {
+        id: (metadata.dev(), metadata.ino()),
+        size: metadata.len(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    })
+}
+
+/// Without the time at which a file's entry changed, nothing can be trusted.
+#[cfg(not(unix))]
+fn stamp(_metadata: &fs::Metadata, _begin: SystemTime) -> Option<Stamp> {
+    None
+}
+
+fn read_text(path: &Path) -> Result<String> {
     let bytes = fs::read(path).map_err(|e| unreadable(path, &e))?;
     match String::from_utf8(bytes) {
-        Ok(text) => Ok((file_id(&metadata, path), universal_newlines(text))),
+        Ok(text) => Ok(universal_newlines(text)),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();

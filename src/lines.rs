@@ -3,6 +3,9 @@
 //! Every `line_no` of a benchmark counts these lines, so a form feed or a U+2028 in a file moves
 //! all holes behind it.
 
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
 use memchr::memchr;
 
 /// A text cut into lines: the lines joined by `\n`, and where each starts. A run of lines is one slice of the text.
@@ -15,76 +18,107 @@ use memchr::memchr;
 /// assert_eq!(lines.range(0, 2), "def f():\n    return 1");
 /// assert_eq!(lines.range(2, 3), "");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Lines {
-    text: String,
-    /// Byte offset of each line's first character.
-    starts: Vec<u32>,
+    /// The lines joined by `\n`, as a part of a text that many may share; `None` where it was left on disk.
+    text: Option<(Arc<String>, Range<usize>)>,
+    count: u32,
+    /// Byte offset of each line's first character, found when it is first asked for.
+    starts: OnceLock<Vec<u32>>,
 }
 
 impl Lines {
     /// Cuts a text into lines as `str.splitlines` does: at `\n \r \r\n \v \f \x1c \x1d \x1e \x85 U+2028 U+2029`;
     /// a separator at the end opens no further line.
     pub fn new(text: &str) -> Self {
-        let text = if has_rare_separator(text) {
-            split_rare(text)
+        Self::of(text.to_owned())
+    }
+
+    /// The same for a text that is not needed otherwise.
+    pub fn of(text: String) -> Self {
+        let mut text = if has_rare_separator(&text) {
+            split_rare(&text)
         } else {
-            text.to_owned()
+            text
         };
-        Self::from_newlines(text)
-    }
-
-    /// The same for a text whose only line separators are `\n`.
-    fn from_newlines(mut text: String) -> Self {
-        let mut starts = Vec::with_capacity(text.len() / 32 + 1);
-        if !text.is_empty() {
-            starts.push(0);
-            starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
-        }
-        if text.ends_with('\n') {
+        let newlines = newlines(&text);
+        let count = if text.ends_with('\n') {
             text.pop();
-            starts.pop();
-        }
-        Self { text, starts }
+            newlines
+        } else {
+            newlines + usize::from(!text.is_empty())
+        };
+        let range = 0..text.len();
+        Self::known(Some((Arc::new(text), range)), count)
     }
 
-    /// Rebuilds lines from their joined text and their count (an empty text is no line or one).
-    pub(crate) fn from_joined(joined: String, count: usize) -> Self {
-        let mut starts = Vec::with_capacity(count);
-        if count > 0 {
-            starts.push(0);
-            starts.extend(memchr::memchr_iter(b'\n', joined.as_bytes()).map(|at| at as u32 + 1));
-        }
+    fn known(text: Option<(Arc<String>, Range<usize>)>, count: usize) -> Self {
         Self {
-            text: joined,
-            starts,
+            text,
+            count: count as u32,
+            starts: OnceLock::new(),
         }
+    }
+
+    /// Rebuilds lines from their joined text, a part of another; `None` where it is not `count` lines (an empty text is
+    /// no line or one).
+    pub(crate) fn from_joined(
+        text: &Arc<String>,
+        part: Range<usize>,
+        count: usize,
+    ) -> Option<Self> {
+        let lines = newlines(text.get(part.clone())?) + 1;
+        let fits = count == lines || (count == 0 && part.is_empty());
+        fits.then(|| Self::known(Some((Arc::clone(text), part)), count))
+    }
+
+    /// Lines of which only the number is known. Asking for their text is an error of the program and ends it.
+    pub(crate) fn unread(count: usize) -> Self {
+        Self::known(None, count)
+    }
+
+    /// Whether their text is here.
+    pub(crate) fn is_read(&self) -> bool {
+        self.text.is_some()
     }
 
     /// Number of lines.
     pub fn count(&self) -> usize {
-        self.starts.len()
+        self.count as usize
     }
 
     /// All lines joined by `\n`.
     pub fn text(&self) -> &str {
-        &self.text
+        let (text, part) = self.text.as_ref().expect("these lines were left on disk");
+        &text[part.clone()]
+    }
+
+    fn starts(&self) -> &[u32] {
+        self.starts.get_or_init(|| {
+            let mut starts = Vec::with_capacity(self.count());
+            if self.count > 0 {
+                let newlines = memchr::memchr_iter(b'\n', self.text().as_bytes());
+                starts.push(0);
+                starts.extend(newlines.map(|at| at as u32 + 1));
+            }
+            starts
+        })
     }
 
     /// Byte range in [`text`](Self::text) of lines `start..end`, joined by `\n`.
     ///
     /// # Panics
     /// When `end` is beyond the last line.
-    pub fn byte_range(&self, start: usize, end: usize) -> std::ops::Range<usize> {
+    pub fn byte_range(&self, start: usize, end: usize) -> Range<usize> {
         assert!(end <= self.count(), "line {end} of {}", self.count());
         if start >= end {
             return 0..0;
         }
-        let to = self
-            .starts
+        let starts = self.starts();
+        let to = starts
             .get(end)
-            .map_or(self.text.len(), |&next| next as usize - 1);
-        self.starts[start] as usize..to
+            .map_or(self.text().len(), |&next| next as usize - 1);
+        starts[start] as usize..to
     }
 
     /// Lines `start..end` (0-based, end excluded) joined by `\n`.
@@ -92,7 +126,7 @@ impl Lines {
     /// # Panics
     /// When `end` is beyond the last line.
     pub fn range(&self, start: usize, end: usize) -> &str {
-        &self.text[self.byte_range(start, end)]
+        &self.text()[self.byte_range(start, end)]
     }
 
     /// One line without its separator.
@@ -104,6 +138,22 @@ impl Lines {
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.count()).map(|number| self.line(number))
     }
+}
+
+impl PartialEq for Lines {
+    fn eq(&self, other: &Self) -> bool {
+        let same_text = match (self.is_read(), other.is_read()) {
+            (true, true) => self.text() == other.text(),
+            (one, other) => one == other,
+        };
+        self.count == other.count && same_text
+    }
+}
+
+impl Eq for Lines {}
+
+fn newlines(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 /// `\r\n` and `\r` turned into `\n`, as Python's text mode does on reading.
@@ -221,7 +271,9 @@ mod tests {
             let lines = Lines::new(&text);
             let slow = splitlines(&text);
             prop_assert_eq!(lines.iter().map(str::to_owned).collect::<Vec<_>>(), slow.clone());
-            prop_assert_eq!(&Lines::from_joined(lines.text().to_owned(), lines.count()), &lines);
+            let (joined, length) = (Arc::new(format!("{}é", lines.text())), lines.text().len());
+            prop_assert_eq!(Lines::from_joined(&joined, 0..length, lines.count()), Some(lines.clone()));
+            prop_assert_eq!(Lines::from_joined(&joined, 0..length, lines.count() + 2), None);
             for start in 0..slow.len() {
                 for end in start + 1..=slow.len() {
                     prop_assert_eq!(lines.range(start, end), slow[start..end].join("\n"));

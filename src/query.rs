@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::Payload;
+use crate::artifact::{Column, Columns, Payload};
 use crate::error::{Error, Result};
 use crate::lines::{Lines, strip};
 use crate::task::{Task, TaskSet};
@@ -298,6 +298,14 @@ impl Payload for QueryWindows {
 
     fn records(&self) -> usize {
         self.windows.len()
+    }
+
+    fn columns(&self) -> Result<Vec<Column<'_>>, String> {
+        Ok(vec![Column::records("query windows", self)?])
+    }
+
+    fn from_columns(columns: &mut Columns) -> Result<Self> {
+        columns.records("query windows")
     }
 
     fn check(&self) -> Result<(), String> {

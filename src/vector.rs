@@ -1,21 +1,18 @@
 //! Bag-of-words vectors: the set of token ids of each window (RepoCoder's one-gram vectors).
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Payload, packed};
+use crate::artifact::{Column, Columns, Payload, check_offsets};
 use crate::error::Result;
 use crate::query::QueryWindows;
 use crate::tokenize::{IdSet, LineTokens, P50k, PieceCache};
-use crate::window::RepoWindows;
+use crate::window::{Change, RepoWindows};
 
 /// Token sets in one buffer: each a sorted run of distinct ids.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSets {
     /// `first[i]..first[i + 1]` is set i.
-    #[serde(with = "packed::numbers")]
     first: Vec<u32>,
-    #[serde(with = "packed::numbers")]
     tokens: Vec<u32>,
 }
 
@@ -59,6 +56,36 @@ impl TokenSets {
             )
             .collect();
         Self::concatenate(parts)
+    }
+
+    /// The sets of a repository that was cut again, from those before and the texts of the `new` windows alone.
+    pub fn changed(
+        &self,
+        change: &Change,
+        windows: &RepoWindows,
+        new: &[u32],
+        tokenizer: &P50k,
+    ) -> Self {
+        let (mut sets, mut cache, mut ids) = (Self::default(), PieceCache::new(), Vec::new());
+        let (mut new, mut seen) = (new.iter().peekable(), IdSet::new());
+        let mut push_new = |sets: &mut Self, end: u32| {
+            while let Some(window) = new.next_if(|window| **window < end) {
+                let mut all = Vec::new();
+                tokenizer.encode_into(windows.text(*window as usize), &mut cache, &mut all);
+                seen.insert_all(&all);
+                ids.clear();
+                seen.drain_into(&mut ids);
+                sets.push(ids.iter().map(|id| u32::from(*id)));
+            }
+        };
+        for run in &change.same {
+            push_new(&mut sets, run.new);
+            for old in run.old..run.old + run.count {
+                sets.push(self.get(old as usize).iter().copied());
+            }
+        }
+        push_new(&mut sets, u32::MAX);
+        sets
     }
 
     /// The sets of query windows, in their order.
@@ -147,8 +174,22 @@ impl Payload for TokenSets {
         self.len()
     }
 
+    fn columns(&self) -> Result<Vec<Column<'_>>, String> {
+        Ok(vec![
+            Column::numbers("first", &self.first),
+            Column::numbers("tokens", &self.tokens),
+        ])
+    }
+
+    fn from_columns(columns: &mut Columns) -> Result<Self> {
+        Ok(Self {
+            first: columns.numbers("first")?,
+            tokens: columns.numbers("tokens")?,
+        })
+    }
+
     fn check(&self) -> Result<(), String> {
-        packed::check_offsets(&self.first, self.tokens.len())?;
+        check_offsets(&self.first, self.tokens.len())?;
         let ascending = self.iter().all(|set| set.is_sorted_by(|a, b| a < b));
         if ascending {
             Ok(())

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::columns::{self, ColumnHeader};
+
 /// Version of the artifacts' format; raised whenever a payload or its encoding changes.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// What determines an artifact's bytes. Two artifacts with the same identity are the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,8 +79,11 @@ pub struct Header {
     pub records: u64,
     /// Bytes of the payload.
     pub bytes: u64,
-    /// BLAKE3 of the payload, in hex.
+    /// BLAKE3 of the payload, in hex; of the columns' checksums where it has columns.
     pub checksum: String,
+    /// What a binary payload consists of, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnHeader>,
     /// Sums over the records that a reader may want without reading them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub totals: BTreeMap<String, u64>,
@@ -96,15 +101,31 @@ pub struct JsonLines {
 }
 
 impl Header {
-    pub(crate) fn new(identity: &Identity, records: usize, payload: &[u8]) -> Self {
+    /// Of a binary artifact.
+    pub(crate) fn of_columns(
+        identity: &Identity,
+        records: usize,
+        columns: Vec<ColumnHeader>,
+    ) -> Self {
         Self {
             identity: identity.clone(),
             format: FORMAT,
             tool: env!("CARGO_PKG_VERSION").into(),
             records: records as u64,
-            bytes: payload.len() as u64,
-            checksum: super::digest(payload),
+            bytes: columns.iter().map(|column| column.bytes).sum(),
+            checksum: columns::checksum(&columns),
+            columns,
             totals: BTreeMap::new(),
+        }
+    }
+
+    /// Of a JSONL artifact.
+    pub(crate) fn of_lines(identity: &Identity, lines: &JsonLines) -> Self {
+        Self {
+            bytes: lines.text.len() as u64,
+            checksum: super::digest(&lines.text),
+            totals: lines.totals.clone(),
+            ..Self::of_columns(identity, lines.records, Vec::new())
         }
     }
 }

@@ -116,6 +116,16 @@ impl Layout {
         ])
     }
 
+    /// `.notes/<where the artifact lies>.<name>`: what the artifact's stage notes for its next run (see
+    /// [`read_note`](super::read_note)).
+    pub fn note(&self, artifact: &Path, name: &str) -> PathBuf {
+        let below = artifact.strip_prefix(&self.cache).unwrap_or(artifact);
+        let mut path = self.cache.join(".notes").join(below).into_os_string();
+        path.push(".");
+        path.push(name);
+        path.into()
+    }
+
     /// The cache folder that a retrieval artifact lies in: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
     pub fn cache_of_retrieval(path: &Path) -> Option<PathBuf> {
         let stage = path.ancestors().nth(3)?;

@@ -1,7 +1,7 @@
-//! Reading and writing artifacts. The only place that knows how a payload is encoded.
+//! Reading and writing artifacts.
 //!
-//! A binary artifact is a line `repoformer artifact`, a line of JSON (the [`Header`]) and the payload
-//! (bincode). A JSONL artifact is an ordinary file with its header in a file beside it. Both are written to a
+//! A binary artifact is a line `repoformer artifact`, a line of JSON (the [`Header`]) and its columns one behind the
+//! other. A JSONL artifact is an ordinary file with its header in a file beside it. Both are written to a
 //! temporary file in the same folder, synced and renamed, so that a reader never sees half of one.
 
 use std::fs::{self, File};
@@ -9,22 +9,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::Payload;
+use super::columns::{self, Column, Columns};
 use super::header::{FORMAT, Header, Identity, JsonLines};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
 /// A header is a few hundred bytes; whatever is longer is none.
 const LONGEST_HEADER: u64 = 1 << 20;
-/// What a payload may ask to allocate while it is decoded: a damaged length must not take the machine's memory.
-/// Payloads are checksummed before, so this bounds only what a crafted file can do.
-const LARGEST_PAYLOAD: usize = 1 << 36;
-
-fn encoding() -> impl bincode::config::Config {
-    bincode::config::standard()
-        .with_fixed_int_encoding()
-        .with_limit::<LARGEST_PAYLOAD>()
-}
-
 /// How an artifact on disk relates to the one that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
@@ -48,17 +39,21 @@ pub fn digest(bytes: &[u8]) -> String {
 /// # Errors
 /// The folder or file cannot be written; nothing is left behind then.
 pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Result<Header> {
-    let encoded = bincode::serde::encode_to_vec(payload, encoding()).map_err(|e| {
-        Error::writing(
-            path,
-            "write this artifact",
-            std::io::Error::other(e.to_string()),
-        )
-    })?;
-    let header = Header::new(identity, payload.records(), &encoded);
-    let json = serde_json::to_vec(&header)
-        .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
-    write_parts(path, &[MAGIC, &json, b"\n", &encoded])?;
+    let cannot_write = |e| Error::writing(path, "write this artifact", e);
+    let columns = payload
+        .columns()
+        .map_err(|e| cannot_write(std::io::Error::other(e)))?;
+    let described = columns.iter().map(Column::header).collect();
+    let header = Header::of_columns(identity, payload.records(), described);
+    let json = serde_json::to_vec(&header).map_err(|e| cannot_write(e.into()))?;
+    let mut parts: Vec<&[u8]> = vec![MAGIC, &json, b"\n"];
+    parts.extend(
+        columns
+            .iter()
+            .flat_map(|column| &column.parts)
+            .map(|part| &**part),
+    );
+    write_parts(path, &parts, true)?;
     Ok(header)
 }
 
@@ -67,8 +62,7 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
 /// # Errors
 /// As [`write()`].
 pub fn write_jsonl(path: &Path, identity: &Identity, lines: &JsonLines) -> Result<Header> {
-    let mut header = Header::new(identity, lines.records, &lines.text);
-    header.totals.clone_from(&lines.totals);
+    let header = Header::of_lines(identity, lines);
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     json.push(b'\n');
@@ -84,10 +78,15 @@ pub fn write_jsonl(path: &Path, identity: &Identity, lines: &JsonLines) -> Resul
 /// # Errors
 /// The folder or file cannot be written; nothing is left behind then.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_parts(path, &[bytes])
+    write_parts(path, &[bytes], true)
 }
 
-fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<()> {
+/// The same for a file that nothing is lost with: the disk is not waited for.
+pub(super) fn replace_file(path: &Path, parts: &[&[u8]]) -> Result<()> {
+    write_parts(path, parts, false)
+}
+
+fn write_parts(path: &Path, parts: &[&[u8]], synced: bool) -> Result<()> {
     // A link is written through; renaming over it would put a file in its place.
     let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
     let path = target.as_deref().unwrap_or(path);
@@ -112,8 +111,9 @@ fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<()> {
     let mut temporary = builder
         .tempfile_in(folder)
         .map_err(|e| Error::writing(folder, "write into this folder", e))?;
-    write_all(temporary.as_file_mut(), parts)
-        .and_then(|()| temporary.as_file().sync_all())
+    let file = temporary.as_file_mut();
+    write_all(file, parts)
+        .and_then(|()| if synced { file.sync_all() } else { Ok(()) })
         .map_err(|e| Error::writing(path, "write this file", e))?;
     temporary
         .persist(path)
@@ -132,7 +132,7 @@ pub fn header_path(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{stem}.header.json"))
 }
 
-fn damaged(path: &Path, reason: impl Into<String>) -> Error {
+pub(super) fn damaged(path: &Path, reason: impl Into<String>) -> Error {
     let hint = "run the command that makes it again; it is rebuilt".into();
     Error::Artifact {
         path: path.to_owned(),
@@ -144,16 +144,20 @@ fn damaged(path: &Path, reason: impl Into<String>) -> Error {
 /// Reads an artifact's header alone.
 ///
 /// # Errors
-/// It cannot be opened, is no artifact, or is of another format version.
+/// It cannot be opened, is no artifact, is cut off, or is of another format version.
 pub fn read_header(path: &Path) -> Result<Header> {
     open(path).map(|(header, _)| header)
 }
 
-fn open(path: &Path) -> Result<(Header, BufReader<File>)> {
-    let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
-    let mut reader = BufReader::new(file);
-    let mut magic = Vec::new();
+/// Opens an artifact: its header, and its columns to be read.
+///
+/// # Errors
+/// As [`read_header`].
+pub fn open(path: &Path) -> Result<(Header, Columns)> {
     let cannot_read = |e| Error::reading(path, "read this artifact", e);
+    let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let mut reader = BufReader::new(&file);
+    let mut magic = Vec::new();
     reader
         .by_ref()
         .take(MAGIC.len() as u64)
@@ -173,7 +177,25 @@ fn open(path: &Path) -> Result<(Header, BufReader<File>)> {
         .take(LONGEST_HEADER)
         .read_until(b'\n', &mut json)
         .map_err(cannot_read)?;
-    Ok((parse_header(path, &json)?, reader))
+    let header = parse_header(path, &json)?;
+    let begin = (MAGIC.len() + json.len()) as u64;
+    let there = file
+        .metadata()
+        .map_err(cannot_read)?
+        .len()
+        .saturating_sub(begin);
+    if there != header.bytes {
+        let reason = format!(
+            "{there} bytes of payload where {} were written",
+            header.bytes
+        );
+        return Err(damaged(path, reason));
+    }
+    if columns::checksum(&header.columns) != header.checksum {
+        return Err(damaged(path, "its header's checksums do not match"));
+    }
+    let columns = Columns::new(path, file, begin, header.columns.clone());
+    Ok((header, columns))
 }
 
 fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
@@ -197,34 +219,12 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
     serde_json::from_value(value).map_err(|e| damaged(path, format!("its header: {e}")))
 }
 
-fn read_payload(path: &Path) -> Result<(Header, Vec<u8>)> {
-    let (header, mut reader) = open(path)?;
-    let mut payload = Vec::with_capacity(header.bytes.min(1 << 32) as usize);
-    reader
-        .read_to_end(&mut payload)
-        .map_err(|e| Error::reading(path, "read this artifact", e))?;
-    if payload.len() as u64 != header.bytes {
-        return Err(damaged(
-            path,
-            format!(
-                "{} bytes of payload where {} were written",
-                payload.len(),
-                header.bytes
-            ),
-        ));
-    }
-    if digest(&payload) != header.checksum {
-        return Err(damaged(path, "its checksum does not match"));
-    }
-    Ok((header, payload))
-}
-
 /// Reads an artifact whole and checks it.
 ///
 /// # Errors
 /// It is missing, damaged, of another format version, or holds something else than a `T`.
 pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
-    let (header, payload) = read_payload(path)?;
+    let (header, mut columns) = open(path)?;
     if header.identity.kind != T::KIND {
         let reason = format!(
             "holds {}, where {} are wanted",
@@ -237,18 +237,23 @@ pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
             hint: "name another file".into(),
         });
     }
-    let (value, used): (T, usize) = bincode::serde::decode_from_slice(&payload, encoding())
-        .map_err(|e| damaged(path, format!("its payload cannot be decoded: {e}")))?;
-    if used != payload.len() {
-        return Err(damaged(path, "its payload is longer than its records"));
-    }
+    let value = T::from_columns(&mut columns)?;
     value.check().map_err(|e| damaged(path, e))?;
     Ok((header, value))
 }
 
-/// How the file at `path` relates to the artifact with this identity; its checksum is verified.
+/// How the file at `path` relates to the artifact with this identity; where it is the one, its checksums are verified.
 pub fn state(path: &Path, identity: &Identity) -> State {
-    compare(path, identity, read_payload(path).map(|(header, _)| header))
+    match open(path) {
+        Ok((header, mut columns)) => match compare(path, identity, Ok(header)) {
+            State::Current(header) => match columns.check_all() {
+                Ok(()) => State::Current(header),
+                Err(error) => compare(path, identity, Err(error)),
+            },
+            other => other,
+        },
+        Err(error) => compare(path, identity, Err(error)),
+    }
 }
 
 /// The same for a JSONL artifact.
@@ -276,6 +281,14 @@ fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
 /// # Errors
 /// Either is missing, damaged, or of another format version.
 pub fn read_jsonl_header(path: &Path) -> Result<Header> {
+    read_jsonl(path).map(|(header, _)| header)
+}
+
+/// The same with the file's text.
+///
+/// # Errors
+/// As [`read_jsonl_header`].
+pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
     let beside = header_path(path);
     let text = fs::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let json = fs::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
@@ -286,7 +299,7 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
             "it is not the file that its header speaks of",
         ));
     }
-    Ok(header)
+    Ok((header, text))
 }
 
 #[cfg(test)]
@@ -397,7 +410,7 @@ mod tests {
         let (_dir, path, identity) = written();
         let bytes = fs::read(&path).unwrap();
         let text = String::from_utf8_lossy(&bytes).replace(
-            "\"format\":1,\"tool\":\"0.1.0\"",
+            "\"format\":2,\"tool\":\"0.1.0\"",
             "\"format\":7,\"tool\":\"9.0.0\"",
         );
         fs::write(&path, text.as_bytes()).unwrap();

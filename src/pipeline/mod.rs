@@ -5,10 +5,12 @@
 
 mod complete;
 mod eval;
+mod kept_prompts;
 mod prompt;
 mod search;
 mod vectorize;
 mod window;
+mod windows;
 
 pub use complete::{Completion, artifact_text, cached_predictions, complete, complete_file};
 pub use eval::{Evaluation, evaluate, scores};
@@ -19,7 +21,7 @@ pub use window::{window_queries, window_repositories};
 
 use std::path::{Path, PathBuf};
 
-use crate::artifact::{self, Header, Identity, JsonLines, Layout, Payload, State};
+use crate::artifact::{self, Columns, Header, Identity, JsonLines, Layout, Payload, State};
 use crate::corpus;
 use crate::error::{Access, Error, Result};
 use crate::prompt::Budget;
@@ -97,7 +99,7 @@ impl Report {
         path: PathBuf,
         identity: &Identity,
         build: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<()> {
+    ) -> Result<Header> {
         let state = artifact::state(&path, identity);
         self.settle(path, state, |report, path| {
             artifact::write(path, identity, &build(report)?)
@@ -110,7 +112,7 @@ impl Report {
         path: PathBuf,
         identity: &Identity,
         build: impl FnOnce(&mut Self) -> Result<JsonLines>,
-    ) -> Result<()> {
+    ) -> Result<Header> {
         let state = artifact::state_jsonl(&path, identity);
         self.settle(path, state, |report, path| {
             artifact::write_jsonl(path, identity, &build(report)?)
@@ -122,24 +124,24 @@ impl Report {
         path: PathBuf,
         state: State,
         make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
-    ) -> Result<()> {
+    ) -> Result<Header> {
         if let State::Current(header) = state {
             self.done(path, &header, false);
-            return Ok(());
+            return Ok(*header);
         }
         self.note(&path, &state);
         let header = make(self, &path)?;
         self.done(path, &header, true);
-        Ok(())
+        Ok(header)
     }
 }
 
-/// Reads an artifact that an earlier stage makes.
-fn require<T: Payload>(path: &Path, command: &str) -> Result<(Header, T)> {
+/// Opens an artifact that an earlier stage makes: its header, and its columns to be read.
+fn require_open<T: Payload>(path: &Path, command: &str) -> Result<(Header, Columns)> {
     if !path.exists() {
         return Err(missing(path, T::KIND, command));
     }
-    artifact::read(path).map_err(|error| made_again(error, command))
+    artifact::open(path).map_err(|error| made_again(error, command))
 }
 
 /// The same for the header of a JSONL artifact.

@@ -2,16 +2,18 @@
 
 use rayon::prelude::*;
 
+use super::kept_prompts::{Input, KeptPrompts, Noted};
 use super::vectorize::query_windows;
-use super::window::repo_windows;
+use super::windows::Opened;
 use super::{
-    Experiment, Report, check_digest, check_input, check_parameter, require, require_jsonl,
+    Experiment, Report, check_digest, check_input, check_parameter, made_again, require_jsonl,
+    require_open,
 };
-use crate::artifact::{Header, Identity, JsonLines};
+use crate::artifact::{Columns, Header, Identity, JsonLines, Payload};
 use crate::error::Result;
 use crate::prompt::Builder;
 use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
-use crate::retrieve::{Found, Retrieval};
+use crate::retrieve::{Found, Hit, Hole, HoleGuard, Retrieval};
 use crate::task::Task;
 use crate::tokenize::P50k;
 use crate::window::RepoWindows;
@@ -85,12 +87,14 @@ pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals
 }
 
 /// A prompt's record and what it adds to the sums.
-struct Built {
-    row: u32,
-    sample: u32,
-    tokens: usize,
-    has_blocks: bool,
-    line: Vec<u8>,
+pub(super) struct Built {
+    pub(super) row: u32,
+    pub(super) sample: u32,
+    pub(super) tokens: usize,
+    pub(super) has_blocks: bool,
+    pub(super) line: Vec<u8>,
+    /// What it was made from, where something was retrieved.
+    pub(super) input: Option<Input>,
 }
 
 /// Builds the prompts of each mode.
@@ -100,11 +104,20 @@ struct Built {
 pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     let mut report = Report::default();
     for &mode in modes {
-        let sources = Sources::read(experiment, mode, &mut report)?;
+        let mut sources = Sources::open(experiment, mode, &mut report)?;
         let identity = sources.identity(experiment, mode)?;
-        report.ensure_jsonl(experiment.layout.prompts(mode), &identity, |_| {
-            sources.build(experiment, mode)
+        let path = experiment.layout.prompts(mode);
+        let note = experiment.layout.note(&path, "inputs");
+        let mut noted = None;
+        let header = report.ensure_jsonl(path.clone(), &identity, |_| {
+            let kept = KeptPrompts::read(&path, &note, &identity);
+            let built = sources.build(experiment, mode, &kept)?;
+            noted = Some(Noted::of(&identity, &built));
+            Ok(join(&built))
         })?;
+        if let Some(noted) = noted {
+            noted.write(&note, header.checksum);
+        }
     }
     Ok(report)
 }
@@ -116,33 +129,38 @@ struct Sources {
 
 struct Part {
     repository: String,
-    windows: (Header, RepoWindows),
+    opened: Opened,
     /// Missing in the mode that retrieves nothing.
-    retrieved: Option<((Header, Retrieval), QueryWindows)>,
+    retrieved: Option<Retrieved>,
+}
+
+/// Retrieval results and their query windows, to be read.
+struct Retrieved {
+    command: String,
+    header: Header,
+    results: Columns,
+    queries: Columns,
 }
 
 impl Sources {
-    fn read(experiment: &Experiment, mode: Mode, report: &mut Report) -> Result<Self> {
+    fn open(experiment: &Experiment, mode: Mode, report: &mut Report) -> Result<Self> {
         let mut parts = Vec::new();
         for repository in &experiment.repositories {
-            let windows = repo_windows(experiment, repository)?;
+            let opened = Opened::new(experiment, repository)?;
             let retrieved = if mode.retrieves() {
-                let (queries_header, queries) =
-                    query_windows(experiment, mode, repository, Some(&windows.0))?;
-                let path = experiment.layout.retrieval(mode, repository);
-                let command = format!("search --mode {mode}");
-                let (header, retrieval) = require::<Retrieval>(&path, &command)?;
-                check_input(&path, &header, "windows", &windows.0, &command)?;
-                check_input(&path, &header, "queries", &queries_header, &command)?;
-                check_parameter(&path, &header, ("hole-guard", experiment.guard), &command)?;
-                Some(((header, retrieval), queries))
+                Some(Retrieved::open(
+                    experiment,
+                    mode,
+                    repository,
+                    &opened.header,
+                )?)
             } else {
                 None
             };
-            report_lost(experiment, mode, repository, &windows.1, report)?;
+            report_lost(experiment, mode, repository, opened.windows(), report)?;
             parts.push(Part {
                 repository: repository.clone(),
-                windows,
+                opened,
                 retrieved,
             });
         }
@@ -152,49 +170,147 @@ impl Sources {
     fn identity(&self, experiment: &Experiment, mode: Mode) -> Result<Identity> {
         let mut identity = settings(experiment, mode).input("tasks", experiment.tasks()?.digest());
         for part in &self.parts {
-            let windows = &*part.windows.0.checksum;
+            let windows = &*part.opened.header.checksum;
             identity = identity.input(&format!("windows of {}", part.repository), windows);
-            if let Some(((header, _), _)) = &part.retrieved {
-                let retrieval = &*header.checksum;
+            if let Some(retrieved) = &part.retrieved {
+                let retrieval = &*retrieved.header.checksum;
                 identity = identity.input(&format!("retrieval of {}", part.repository), retrieval);
             }
         }
         Ok(identity)
     }
 
-    fn build(&self, experiment: &Experiment, mode: Mode) -> Result<JsonLines> {
+    fn build(
+        &mut self,
+        experiment: &Experiment,
+        mode: Mode,
+        kept: &KeptPrompts,
+    ) -> Result<Vec<Built>> {
         let tasks = experiment.tasks()?;
-        let p50k = P50k::new();
         let mut built: Vec<Built> = Vec::new();
-        for part in &self.parts {
-            let windows = &part.windows.1;
-            let builder = Builder::new(windows, &p50k, mode, experiment.guard, experiment.budget);
-            let build = |task: &Task, found: Option<(&Found, &QueryWindow)>| {
-                let prompt = builder.build(task, found.map(|(found, _)| found));
-                Built {
-                    row: task.row as u32,
-                    sample: found.map_or(0, |(found, _)| found.sample),
-                    tokens: prompt.tokens,
-                    has_blocks: !prompt.chosen.is_empty(),
-                    line: builder.line(task, found.map(|(_, query)| query), &prompt),
-                }
-            };
-            match &part.retrieved {
-                Some(((_, retrieval), queries)) => {
-                    let found = retrieval.found.par_iter().zip(&queries.windows);
-                    built.par_extend(found.filter_map(|(found, query)| {
-                        let row = |task: &Task| task.row;
-                        let at = tasks.tasks.binary_search_by_key(&(found.row as usize), row);
-                        Some(build(&tasks.tasks[at.ok()?], Some((found, query))))
-                    }));
+        for part in &mut self.parts {
+            match &mut part.retrieved {
+                Some(retrieved) => {
+                    let (retrieval, queries) = retrieved.read()?;
+                    let found = (&retrieval, &queries);
+                    built.extend(build_part(experiment, mode, &mut part.opened, found, kept)?);
                 }
                 None => {
-                    built.par_extend(tasks_of(&tasks.tasks, part).map(|task| build(task, None)))
+                    let (windows, p50k) = (part.opened.windows(), P50k::new());
+                    let builder =
+                        Builder::new(windows, &p50k, mode, experiment.guard, experiment.budget);
+                    let own = tasks_of(&tasks.tasks, part);
+                    built.par_extend(own.map(|task| build_one(&builder, task, None)));
                 }
             }
         }
         built.sort_unstable_by_key(|prompt| (prompt.row, prompt.sample));
-        Ok(join(&built))
+        Ok(built)
+    }
+}
+
+impl Retrieved {
+    fn open(
+        experiment: &Experiment,
+        mode: Mode,
+        repository: &str,
+        windows: &Header,
+    ) -> Result<Self> {
+        let (queries_header, queries) = query_windows(experiment, mode, repository, Some(windows))?;
+        let path = experiment.layout.retrieval(mode, repository);
+        let command = format!("search --mode {mode}");
+        let (header, results) = require_open::<Retrieval>(&path, &command)?;
+        check_input(&path, &header, "windows", windows, &command)?;
+        check_input(&path, &header, "queries", &queries_header, &command)?;
+        check_parameter(&path, &header, ("hole-guard", experiment.guard), &command)?;
+        Ok(Self {
+            command,
+            header,
+            results,
+            queries,
+        })
+    }
+
+    fn read(&mut self) -> Result<(Retrieval, QueryWindows)> {
+        let again = |error| made_again(error, &self.command);
+        let retrieval = Retrieval::from_columns(&mut self.results).map_err(again)?;
+        let queries = QueryWindows::from_columns(&mut self.queries)?;
+        let fit = retrieval
+            .check()
+            .map_err(|reason| self.results.damaged(reason));
+        fit.map_err(|error| made_again(error, &self.command))?;
+        Ok((retrieval, queries))
+    }
+}
+
+/// The prompts of one repository: those that would come out the same are taken from before.
+fn build_part(
+    experiment: &Experiment,
+    mode: Mode,
+    opened: &mut Opened,
+    (retrieval, queries): (&Retrieval, &QueryWindows),
+    kept: &KeptPrompts,
+) -> Result<Vec<Built>> {
+    let tasks = &experiment.tasks()?.tasks;
+    let inputs = retrieval.found.par_iter().zip(&queries.windows);
+    let inputs: Vec<Input> = inputs
+        .map(|(found, query)| Input::of(found, query, opened.windows(), experiment.guard))
+        .collect();
+    let missing = retrieval.found.iter().zip(&queries.windows).zip(&inputs);
+    let missing = missing.filter(|(_, input)| kept.get(input).is_none());
+    let files = missing
+        .flat_map(|((found, query), _)| {
+            shown_files(found, query, opened.windows(), experiment.guard)
+        })
+        .collect();
+    let windows = opened.read_files(files)?;
+    let p50k = P50k::new();
+    let builder = Builder::new(windows, &p50k, mode, experiment.guard, experiment.budget);
+    let work = retrieval.found.par_iter().zip(&queries.windows).zip(inputs);
+    let built = work.filter_map(|((found, query), input)| {
+        if let Some(kept) = kept.get(&input) {
+            return Some(kept.built(found, input));
+        }
+        let row = |task: &Task| task.row;
+        let at = tasks
+            .binary_search_by_key(&(found.row as usize), row)
+            .ok()?;
+        let built = build_one(&builder, &tasks[at], Some((found, query)));
+        let input = Some(input);
+        Some(Built { input, ..built })
+    });
+    Ok(built.collect())
+}
+
+/// The files whose text a prompt may show: of each window found, that of its own place and of the first allowed one.
+fn shown_files(
+    found: &Found,
+    query: &QueryWindow,
+    windows: &RepoWindows,
+    guard: HoleGuard,
+) -> Vec<u32> {
+    let hole = Hole::of_query(query, windows, guard);
+    let shown = |hit: &Hit| {
+        let named = hole.named_places(hit.window);
+        let own = windows.first_place(hit.window as usize);
+        named
+            .into_iter()
+            .take(1)
+            .chain([own])
+            .map(|place| place.file)
+    };
+    found.hits.iter().flat_map(shown).collect()
+}
+
+fn build_one(builder: &Builder<'_>, task: &Task, found: Option<(&Found, &QueryWindow)>) -> Built {
+    let prompt = builder.build(task, found.map(|(found, _)| found));
+    Built {
+        row: task.row as u32,
+        sample: found.map_or(0, |(found, _)| found.sample),
+        tokens: prompt.tokens,
+        has_blocks: !prompt.chosen.is_empty(),
+        line: builder.line(task, found.map(|(_, query)| query), &prompt),
+        input: None,
     }
 }
 
@@ -220,7 +336,7 @@ fn join(built: &[Built]) -> JsonLines {
 /// The tasks whose hole exists: the others have no prompt in any mode.
 fn tasks_of<'a>(tasks: &'a [Task], part: &'a Part) -> impl ParallelIterator<Item = &'a Task> {
     tasks.par_iter().filter(|task| {
-        task.repository == part.repository && hole_lines(task, &part.windows.1).is_ok()
+        task.repository == part.repository && hole_lines(task, part.opened.windows()).is_ok()
     })
 }
 

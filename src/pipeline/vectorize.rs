@@ -1,12 +1,16 @@
 //! `vectorize`: windows → vectors.
 
-use super::window::repo_windows;
-use super::{Experiment, Report, check_digest, check_input, for_each_repository, require};
-use crate::artifact::{Header, Identity, Payload};
+use std::path::Path;
+
+use super::window::CHANGE;
+use super::windows::Opened;
+use super::{Experiment, Report, check_digest, check_input, for_each_repository, require_open};
+use crate::artifact::{self, Columns, Header, Identity, Payload, read_note};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
 use crate::tokenize::P50k;
 use crate::vector::TokenSets;
+use crate::window::Change;
 
 /// Vectors of the repositories' windows.
 ///
@@ -14,13 +18,48 @@ use crate::vector::TokenSets;
 /// Windows are missing, or an artifact cannot be written.
 pub fn vectorize_repositories(experiment: &Experiment) -> Result<Report> {
     for_each_repository(experiment, |repository, report| {
-        let (header, windows) = repo_windows(experiment, repository)?;
-        let identity = identity(experiment, repository).input("windows", header.checksum);
+        let mut opened = Opened::new(experiment, repository)?;
+        let of = |checksum: &str| identity(experiment, repository).input("windows", checksum);
+        let identity = of(&opened.header.checksum);
         let path = experiment.layout.repo_vectors(repository);
-        report.ensure(path, &identity, |_| {
-            Ok(TokenSets::of_windows(&windows, &P50k::new()))
-        })
+        report.ensure(path.clone(), &identity, |_| {
+            let change = change(experiment, repository, &opened.header);
+            let before = change.and_then(|change| {
+                let vectors = before(&path, &of(&change.from), &change, opened.windows().len())?;
+                Some((vectors, change))
+            });
+            match before {
+                Some((vectors, change)) => changed(&vectors, &change, &mut opened),
+                None => Ok(TokenSets::of_windows(opened.read_all()?, &P50k::new())),
+            }
+        })?;
+        Ok(())
     })
+}
+
+/// What the windows that are there now kept of those before, if that was noted.
+pub(super) fn change(experiment: &Experiment, repository: &str, now: &Header) -> Option<Change> {
+    let layout = &experiment.layout;
+    let change: Change = read_note(&layout.note(&layout.repo_windows(repository), CHANGE))?;
+    (change.to == now.checksum).then_some(change)
+}
+
+/// The vectors of the windows before, if that is what the artifact still holds.
+fn before(path: &Path, identity: &Identity, change: &Change, windows: usize) -> Option<TokenSets> {
+    let (header, vectors) = artifact::read::<TokenSets>(path).ok()?;
+    let tool = env!("CARGO_PKG_VERSION");
+    (header.identity == *identity && header.tool == tool && change.fits(vectors.len(), windows))
+        .then_some(vectors)
+}
+
+/// The vectors of the windows that are there now: only those of new windows are made.
+fn changed(before: &TokenSets, change: &Change, opened: &mut Opened) -> Result<TokenSets> {
+    let count = opened.windows().len();
+    let new: Vec<u32> = change.new_windows(count).collect();
+    let file = |window: &u32| opened.windows().first_place(*window as usize).file;
+    let files = new.iter().map(file).collect();
+    let windows = opened.read_files(files)?;
+    Ok(before.changed(change, windows, &new, &P50k::new()))
 }
 
 /// Vectors of the query windows of each mode that retrieves.
@@ -30,12 +69,13 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<Report> {
 pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     for_each_repository(experiment, |repository, report| {
         for &mode in modes.iter().filter(|mode| mode.retrieves()) {
-            let (header, queries) = query_windows(experiment, mode, repository, None)?;
+            let (header, mut columns) = query_windows(experiment, mode, repository, None)?;
             let identity = identity(experiment, repository)
                 .parameter("mode", mode)
                 .input("queries", header.checksum);
             let path = experiment.layout.query_vectors(mode, repository);
             report.ensure(path, &identity, |_| {
+                let queries = QueryWindows::from_columns(&mut columns)?;
                 Ok(TokenSets::of_queries(&queries, &P50k::new()))
             })?;
         }
@@ -58,18 +98,18 @@ pub(super) fn query_windows(
     mode: Mode,
     repository: &str,
     windows: Option<&Header>,
-) -> Result<(Header, QueryWindows)> {
+) -> Result<(Header, Columns)> {
     let command = if mode == Mode::Prediction {
         "rg-rg".to_owned()
     } else {
         format!("window --mode {mode}")
     };
     let path = experiment.layout.query_windows(mode, repository);
-    let (header, queries) = require::<QueryWindows>(&path, &command)?;
+    let (header, columns) = require_open::<QueryWindows>(&path, &command)?;
     let holes = experiment.tasks()?.hole_digest(repository);
     check_digest(&path, &header, "tasks", &holes, &command)?;
     if let Some(windows) = windows {
         check_input(&path, &header, "windows", windows, &command)?;
     }
-    Ok((header, queries))
+    Ok((header, columns))
 }

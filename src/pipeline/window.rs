@@ -1,13 +1,20 @@
 //! `window`: repositories → repository windows; tasks → query windows.
 
-use super::{Experiment, Report, check_parameter, for_each_repository, require};
-use crate::artifact::{Header, Identity, Payload};
-use crate::corpus::{Repository, SourceFile};
+use std::path::Path;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::windows::Opened;
+use super::{Experiment, Report, for_each_repository};
+use crate::artifact::{self, Columns, Header, Identity, Payload, read_note, write_note};
+use crate::corpus::{Listed, Listing, Stamp};
 use crate::error::{Error, Result};
 use crate::predictions::Joined;
 use crate::query::{Mode, QueryWindows, fits, hole_lines};
-use crate::task::TaskSet;
-use crate::window::RepoWindows;
+use crate::task::{Task, TaskSet};
+use crate::window::{Change, RepoWindows, TextRanges, WindowFile, digest_of_files};
 
 /// Cuts the repositories.
 ///
@@ -29,14 +36,20 @@ pub fn window_queries(
     predictions: Option<&Joined>,
 ) -> Result<Report> {
     let mut report = for_each_repository(experiment, |repository, report| {
-        let windows = repo_windows(experiment, repository)?;
-        report
-            .warnings
-            .extend(misfits(experiment.tasks()?, &windows.1));
+        let mut opened = Opened::new(experiment, repository)?;
+        let tasks = experiment.tasks()?;
+        let file = |task: &Task| opened.windows().file_index(&task.path).map(|n| n as u32);
+        let of_it = tasks
+            .tasks
+            .iter()
+            .filter(|task| task.repository == repository);
+        let files = of_it.filter_map(file).collect();
+        opened.read_files(files)?;
+        report.warnings.extend(misfits(tasks, opened.windows()));
         modes
             .iter()
             .filter(|mode| mode.retrieves())
-            .try_for_each(|mode| cut_queries(experiment, *mode, &windows, predictions, report))
+            .try_for_each(|mode| cut_queries(experiment, *mode, &opened, predictions, report))
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
         report
@@ -47,42 +60,170 @@ pub fn window_queries(
 }
 
 fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> Result<()> {
-    let reading = Repository::read(&experiment.repos_dir, name)?;
-    report.problems.extend(reading.skipped);
-    let repository = reading.repository;
-    if repository.files.is_empty() {
-        let path = experiment.repos_dir.join(name);
-        let reason =
-            "holds no Python file that can be read, so nothing can be retrieved from it; put its files there, or choose others with --repo"
-                .into();
-        report.problems.push(Error::Repository { path, reason });
+    let path = experiment.layout.repo_windows(name);
+    let (stamps, change) = (
+        experiment.layout.note(&path, "stamps"),
+        experiment.layout.note(&path, CHANGE),
+    );
+    let mut before = Before::read(&path, &stamps);
+    let known = |path: &str, stamp: &Stamp| before.as_ref().is_some_and(|b| b.knows(path, stamp));
+    let listing = Listing::read(&experiment.repos_dir, name, known)?;
+    let (files, noted) = Before::files(before.as_ref(), listing.files);
+    report.problems.extend(listing.skipped);
+    if files.is_empty() {
+        report.problems.push(no_file(experiment, name));
     }
-    report.warnings.extend(long_lines(&repository));
+    report.warnings.extend(files.iter().filter_map(long_line));
     let shape = experiment.shape();
     let identity = experiment
         .shaped(Identity::new(RepoWindows::KIND))
         .parameter("repository", name)
-        .input("repository", repository.digest());
-    report.ensure(experiment.layout.repo_windows(name), &identity, |_| {
-        Ok(RepoWindows::cut(repository, shape))
-    })
+        .input("repository", digest_of_files(&files));
+    let mut cut = None;
+    let header = report.ensure(path, &identity, |_| {
+        let files = match &mut before {
+            Some(before) => before.with_texts(experiment, name, files)?,
+            None => files,
+        };
+        let windows = RepoWindows::cut_files(name.to_owned(), files, shape);
+        cut = before.is_some().then(|| windows.clone());
+        Ok(windows)
+    })?;
+    if let (Some(before), Some(windows)) = (&before, &cut) {
+        let (old, new) = (&*before.header.checksum, &*header.checksum);
+        write_note(
+            &change,
+            &Change::between((old, &before.windows), (new, windows)),
+        );
+    }
+    let noted = Stamps {
+        windows: header.checksum,
+        files: noted,
+    };
+    if before.is_none_or(|before| before.stamps != noted) {
+        write_note(&stamps, &noted);
+    }
+    Ok(())
+}
+
+/// The note about what a repository kept since it was cut before.
+pub(super) const CHANGE: &str = "change";
+
+/// The note about the files that windows were cut from.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamps {
+    /// Checksum of the windows.
+    windows: String,
+    /// For each of their files how it can be known again.
+    files: Vec<Option<Stamp>>,
+}
+
+/// The windows of the run before, from which the files that did not change are taken.
+struct Before {
+    header: Header,
+    windows: RepoWindows,
+    columns: Columns,
+    texts: TextRanges,
+    stamps: Stamps,
+    /// Number of the file with this path.
+    file: FxHashMap<String, usize>,
+}
+
+impl Before {
+    /// `None` where there are none, or none to be trusted.
+    fn read(path: &Path, stamps: &Path) -> Option<Self> {
+        let stamps: Stamps = read_note(stamps)?;
+        let (header, mut columns) = artifact::open(path).ok()?;
+        let (windows, texts) = RepoWindows::outline(&mut columns).ok()?;
+        let fit = header.checksum == stamps.windows
+            && windows.files.len() == stamps.files.len()
+            && windows.check().is_ok();
+        let numbered = windows.files.iter().zip(0..);
+        let file = numbered.map(|(file, n)| (file.path.clone(), n)).collect();
+        fit.then_some(Self {
+            header,
+            windows,
+            columns,
+            texts,
+            stamps,
+            file,
+        })
+    }
+
+    /// Whether a file is the one that it was. One that may hold a line too long to pass over in silence is read again.
+    fn knows(&self, path: &str, stamp: &Stamp) -> bool {
+        let stamped = self.file.get(path).and_then(|n| self.stamps.files[*n]);
+        stamped == Some(*stamp) && stamp.size() <= LONG_LINE as u64
+    }
+
+    /// The files as they are now, those that were known without their texts, and their stamps.
+    fn files(before: Option<&Self>, listed: Vec<Listed>) -> (Vec<WindowFile>, Vec<Option<Stamp>>) {
+        let stamps = listed.iter().map(|file| file.stamp).collect();
+        let files = listed.into_par_iter().map(|file| {
+            let Listed { path, same_as, .. } = file;
+            let known = before.and_then(|b| Some(&b.windows.files[*b.file.get(&path)?]));
+            match (file.text, known) {
+                (None, Some(known)) => WindowFile {
+                    path,
+                    same_as,
+                    digest: known.digest,
+                    lines: known.lines.clone(),
+                },
+                (text, _) => WindowFile::new(path, same_as, text.unwrap_or_default()),
+            }
+        });
+        (files.collect(), stamps)
+    }
+
+    /// Gives the files that were known their texts; from the repository again where the artifact cannot.
+    fn with_texts(
+        &mut self,
+        experiment: &Experiment,
+        name: &str,
+        files: Vec<WindowFile>,
+    ) -> Result<Vec<WindowFile>> {
+        let read = self
+            .windows
+            .read_texts(&mut self.columns, &self.texts, None);
+        if read.is_err() {
+            let listing = Listing::read(&experiment.repos_dir, name, |_, _| false)?;
+            return Ok(Self::files(None, listing.files).0);
+        }
+        let with_text = |mut file: WindowFile| {
+            if !file.lines.is_read() {
+                file.lines = self.windows.files[self.file[&file.path]].lines.clone();
+            }
+            file
+        };
+        Ok(files.into_iter().map(with_text).collect())
+    }
+}
+
+fn no_file(experiment: &Experiment, name: &str) -> Error {
+    let reason = "holds no Python file that can be read, so nothing can be retrieved from it; put its files there, or \
+                  choose others with --repo";
+    Error::Repository {
+        path: experiment.repos_dir.join(name),
+        reason: reason.into(),
+    }
 }
 
 fn cut_queries(
     experiment: &Experiment,
     mode: Mode,
-    (header, windows): &(Header, RepoWindows),
+    opened: &Opened,
     predictions: Option<&Joined>,
     report: &mut Report,
 ) -> Result<()> {
-    let (tasks, repository) = (experiment.tasks()?, windows.repository.as_str());
+    let (tasks, windows) = (experiment.tasks()?, opened.windows());
+    let repository = windows.repository.as_str();
     let mut identity = experiment
         .shaped(Identity::new(QueryWindows::KIND))
         .parameter("repository", repository)
         .parameter("benchmark", &experiment.layout.benchmark)
         .parameter("mode", mode)
         .input("tasks", tasks.hole_digest(repository))
-        .input("windows", &*header.checksum);
+        .input("windows", &*opened.header.checksum);
     let cut = match (mode, predictions) {
         (Mode::Prediction, Some(joined)) => {
             identity = identity.input("predictions", joined.digest(tasks, repository));
@@ -99,34 +240,25 @@ fn cut_queries(
     };
     // Cutting is cheap, and its complaints are due whether or not the artifact is current.
     report.problems.extend(cut.skipped);
-    report.ensure(
-        experiment.layout.query_windows(mode, repository),
-        &identity,
-        |_| Ok(cut.queries),
-    )
+    let path = experiment.layout.query_windows(mode, repository);
+    report.ensure(path, &identity, |_| Ok(cut.queries))?;
+    Ok(())
 }
 
 /// A line of more bytes than this fits no prompt of any model.
 const LONG_LINE: usize = 1 << 20;
 
-/// A warning for each file with a line that no prompt can hold.
-fn long_lines(repository: &Repository) -> Vec<String> {
-    let of_file = |file: &SourceFile| {
-        let (number, line) = file
-            .text
-            .split('\n')
-            .enumerate()
-            .find(|(_, line)| line.len() > LONG_LINE)?;
-        let (path, number, length) = (&file.path, number + 1, line.len());
-        Some(format!(
-            "{path}:{number}: a line of {length} bytes: its windows are searched, but fit no prompt; leave the file out if it is data"
-        ))
-    };
-    let large = repository
-        .files
-        .iter()
-        .filter(|file| file.text.len() > LONG_LINE);
-    large.filter_map(of_file).collect()
+/// A warning for a file with a line that no prompt can hold.
+fn long_line(file: &WindowFile) -> Option<String> {
+    if !file.lines.is_read() || file.lines.text().len() <= LONG_LINE {
+        return None;
+    }
+    let mut lines = file.lines.iter().zip(1..);
+    let (line, number) = lines.find(|(line, _)| line.len() > LONG_LINE)?;
+    let (path, length) = (&file.path, line.len());
+    Some(format!(
+        "{path}:{number}: a line of {length} bytes: its windows are searched, but fit no prompt; leave the file out if it is data"
+    ))
 }
 
 /// A warning where tasks do not fit their files.
@@ -149,20 +281,4 @@ fn misfits(tasks: &TaskSet, windows: &RepoWindows) -> Option<String> {
         misfits.count(),
         windows.repository,
     ))
-}
-
-/// A repository's windows as the `window` stage left them.
-pub(super) fn repo_windows(
-    experiment: &Experiment,
-    repository: &str,
-) -> Result<(Header, RepoWindows)> {
-    let path = experiment.layout.repo_windows(repository);
-    let (header, windows) = require::<RepoWindows>(&path, "window")?;
-    check_parameter(
-        &path,
-        &header,
-        ("center", experiment.shape().center),
-        "window",
-    )?;
-    Ok((header, windows))
 }

@@ -35,7 +35,7 @@ impl Hit {
     }
 
     /// Best first: by similarity, then the later window.
-    fn ranks_before(&self, other: &Self) -> bool {
+    pub(super) fn ranks_before(&self, other: &Self) -> bool {
         self.beats(other) || (!other.beats(self) && self.window > other.window)
     }
 }

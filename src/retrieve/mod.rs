@@ -1,5 +1,6 @@
 //! Retrieval: for each query the k most similar windows of its repository, its own hole kept out.
 
+mod change;
 mod hole;
 mod index;
 
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::Payload;
+use crate::artifact::{Column, Columns, Payload};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
 use crate::vector::TokenSets;
@@ -91,6 +92,14 @@ impl Payload for Retrieval {
 
     fn records(&self) -> usize {
         self.found.len()
+    }
+
+    fn columns(&self) -> Result<Vec<Column<'_>>, String> {
+        Ok(vec![Column::records("found", self)?])
+    }
+
+    fn from_columns(columns: &mut Columns) -> Result<Self> {
+        columns.records("found")
     }
 
     fn check(&self) -> Result<(), String> {

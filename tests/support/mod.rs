@@ -210,11 +210,12 @@ impl Place {
         Ran::of(command.output().unwrap())
     }
 
-    /// Every file below a folder by its path in it, without the files that depend on the clock.
+    /// Every file below a folder by its path in it, without the files that depend on the clock and the notes, which depend
+    /// on what ran before.
     pub(crate) fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         self.paths(folder)
             .into_iter()
-            .filter(|path| !path.ends_with(".time.json"))
+            .filter(|path| !path.ends_with(".time.json") && !path.starts_with(".notes/"))
             .map(|path| {
                 let bytes = fs::read(self.path(folder).join(&path)).unwrap();
                 (path, bytes)

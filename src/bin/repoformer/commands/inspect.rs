@@ -67,6 +67,7 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
         records,
         bytes,
         checksum,
+        columns,
         totals,
     } = header;
     let mut lines = vec![
@@ -77,6 +78,11 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
         format!("format      {format}"),
         format!("written by  repoformer {tool}"),
     ];
+    lines.extend(
+        columns
+            .iter()
+            .map(|column| format!("column      {} = {} bytes", column.name, column.bytes)),
+    );
     lines.extend(
         totals
             .iter()

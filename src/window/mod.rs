@@ -3,12 +3,18 @@
 //! RepoCoder's rules: a window of w lines around every `step`-th line, w/2 of them before it; windows with the
 //! same text are one window with several places. A file's text is stored once, a window is a range of its lines.
 
+mod change;
+mod payload;
+
+pub use change::{Change, Run};
+pub use payload::TextRanges;
+
 use std::str::FromStr;
 
+use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Payload, packed};
 use crate::corpus::Repository;
 use crate::error::{Error, Result};
 use crate::lines::Lines;
@@ -115,20 +121,33 @@ pub struct Place {
     pub end: u32,
 }
 
+impl Place {
+    /// From its four numbers.
+    fn of(numbers: &[u32]) -> Self {
+        Self {
+            file: numbers[0],
+            line_no: numbers[1],
+            start: numbers[2],
+            end: numbers[3],
+        }
+    }
+}
+
 /// A file as the later stages need it: its name and its lines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowFile {
     /// `repository/folder/…/file.py`.
     pub path: String,
     /// Index of the first file that is the same on disk; its own where no link is involved.
     pub same_as: u32,
+    /// BLAKE3 of its lines joined by `\n`.
+    pub digest: [u8; 32],
     /// Its lines.
-    #[serde(with = "packed::lines")]
     pub lines: Lines,
 }
 
 /// All windows of a repository, merged by text, in first-seen order: files by path, then by line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoWindows {
     /// The repository's folder name.
     pub repository: String,
@@ -137,11 +156,35 @@ pub struct RepoWindows {
     /// Its files in code-point order of their paths.
     pub files: Vec<WindowFile>,
     /// `first_place[w]..first_place[w + 1]` are window w's places.
-    #[serde(with = "packed::numbers")]
     first_place: Vec<u32>,
     /// Four numbers a place: file, line_no, start, end.
-    #[serde(with = "packed::numbers")]
     places: Vec<u32>,
+}
+
+impl WindowFile {
+    /// A file of this text.
+    pub fn new(path: String, same_as: u32, text: String) -> Self {
+        let lines = Lines::of(text);
+        Self {
+            path,
+            same_as,
+            digest: *blake3::hash(lines.text().as_bytes()).as_bytes(),
+            lines,
+        }
+    }
+}
+
+/// A digest of what windows are cut from: the files' names and lines, and which are the same on disk.
+pub fn digest_of_files(files: &[WindowFile]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for file in files {
+        hasher.update(&(file.path.len() as u64).to_le_bytes());
+        hasher.update(file.path.as_bytes());
+        hasher.update(&file.same_as.to_le_bytes());
+        hasher.update(&(file.lines.count() as u64).to_le_bytes());
+        hasher.update(&file.digest);
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 impl RepoWindows {
@@ -158,16 +201,13 @@ impl RepoWindows {
     /// assert_eq!(ranges, [(0, 10), (0, 20), (10, 25)]);
     /// ```
     pub fn cut(repository: Repository, shape: WindowShape) -> Self {
-        let name = repository.name;
-        let files: Vec<WindowFile> = repository
-            .files
-            .into_iter()
-            .map(|file| WindowFile {
-                lines: file.lines(),
-                same_as: file.same_as,
-                path: file.path,
-            })
-            .collect();
+        let files = repository.files.into_par_iter();
+        let files = files.map(|file| WindowFile::new(file.path, file.same_as, file.text));
+        Self::cut_files(repository.name, files.collect(), shape)
+    }
+
+    /// The same for files in the code-point order of their paths.
+    pub fn cut_files(repository: String, files: Vec<WindowFile>, shape: WindowShape) -> Self {
         let mut window_of: FxHashMap<&str, u32> = FxHashMap::with_hasher(FxBuildHasher);
         let mut found: Vec<(u32, Place)> = Vec::new();
         for (index, file) in files.iter().enumerate() {
@@ -195,7 +235,7 @@ impl RepoWindows {
         }
         let (first_place, places) = group(window_of.len(), &found);
         Self {
-            repository: name,
+            repository,
             shape,
             files,
             first_place,
@@ -219,25 +259,12 @@ impl RepoWindows {
             self.first_place[window] as usize,
             self.first_place[window + 1] as usize,
         );
-        self.places[4 * from..4 * to]
-            .chunks_exact(4)
-            .map(|n| Place {
-                file: n[0],
-                line_no: n[1],
-                start: n[2],
-                end: n[3],
-            })
+        self.places[4 * from..4 * to].chunks_exact(4).map(Place::of)
     }
 
     /// Where a window occurs first.
     pub fn first_place(&self, window: usize) -> Place {
-        let n = &self.places[4 * self.first_place[window] as usize..];
-        Place {
-            file: n[0],
-            line_no: n[1],
-            start: n[2],
-            end: n[3],
-        }
+        Place::of(&self.places[4 * self.first_place[window] as usize..])
     }
 
     /// A window's text: its lines joined by `\n`.
@@ -258,30 +285,6 @@ impl RepoWindows {
     /// Number of places before merging.
     pub fn place_count(&self) -> usize {
         self.places.len() / 4
-    }
-}
-
-impl Payload for RepoWindows {
-    const KIND: &'static str = "repository windows";
-
-    fn records(&self) -> usize {
-        self.len()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        packed::check_offsets(&self.first_place, self.places.len() / 4)?;
-        let out_of_range = self.places.chunks(4).any(|n| {
-            n.len() < 4
-                || self
-                    .files
-                    .get(n[0] as usize)
-                    .is_none_or(|file| n[2] >= n[3] || n[3] as usize > file.lines.count())
-        });
-        if out_of_range {
-            Err("a window lies outside its file".into())
-        } else {
-            Ok(())
-        }
     }
 }
 
@@ -307,6 +310,7 @@ fn group(windows: usize, found: &[(u32, Place)]) -> (Vec<u32>, Vec<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::Payload;
     use crate::corpus::SourceFile;
     use proptest::prelude::*;
 

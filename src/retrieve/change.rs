@@ -1,0 +1,113 @@
+//! Results brought up to date: after a few files of a repository changed, only their windows are compared with the
+//! queries, and only queries that lost a window are searched for anew. The results are those of a search from scratch.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::{Found, Hit, Hole, Index, Retrieval, Scratch};
+use crate::query::QueryWindows;
+use crate::vector::TokenSets;
+use crate::window::{Change, RepoWindows};
+
+/// Up to this many queries, comparing each with every window costs less than an index.
+const FEW: usize = 12;
+
+impl Retrieval {
+    /// The results for windows, vectors and queries as they are now, where these are the results for the same queries
+    /// before the `change`.
+    ///
+    /// The best among the windows that stayed are known: those of before, as long as all of them stayed, in the same
+    /// order, since staying windows keep theirs.
+    pub fn changed(
+        &self,
+        change: &Change,
+        windows: &RepoWindows,
+        vectors: &TokenSets,
+        (queries, query_vectors): (&QueryWindows, &TokenSets),
+    ) -> Self {
+        let k = self.top_k as usize;
+        let new: Vec<u32> = change.new_windows(windows.len()).collect();
+        let kept: Vec<Option<Vec<Hit>>> = self
+            .found
+            .iter()
+            .map(|found| kept(&found.hits, change))
+            .collect();
+        let few = kept.iter().filter(|hits| hits.is_none()).count() <= FEW;
+        let index = OnceLock::new();
+        let work = self
+            .found
+            .par_iter()
+            .zip(kept)
+            .zip(&queries.windows)
+            .enumerate();
+        let found = work.map_init(Scratch::default, |scratch, (i, ((found, kept), query))| {
+            let hole = Hole::of_query(query, windows, self.guard);
+            let allowed = |window: u32| hole.allows(window);
+            let query = query_vectors.get(i);
+            let all = 0..windows.len() as u32;
+            let hits = match kept {
+                Some(kept) => best(k, kept, query, vectors, new.iter().copied(), allowed),
+                None if few => best(k, Vec::new(), query, vectors, all, allowed),
+                None => {
+                    let index = index.get_or_init(|| Index::new(vectors));
+                    index.search(query, k, allowed, scratch)
+                }
+            };
+            Found { hits, ..*found }
+        });
+        Self {
+            repository: self.repository.clone(),
+            windows: windows.len() as u32,
+            found: found.collect(),
+            ..*self
+        }
+    }
+}
+
+/// The hits by their numbers now; `None` if one is gone.
+fn kept(hits: &[Hit], change: &Change) -> Option<Vec<Hit>> {
+    let moved = |hit: &Hit| {
+        let window = change.kept(hit.window)?;
+        Some(Hit { window, ..*hit })
+    };
+    hits.iter().map(moved).collect()
+}
+
+/// The best `k` of hits that are in order and of more windows, each compared with the query.
+fn best(
+    k: usize,
+    mut hits: Vec<Hit>,
+    query: &[u32],
+    vectors: &TokenSets,
+    windows: impl Iterator<Item = u32>,
+    allowed: impl Fn(u32) -> bool,
+) -> Vec<Hit> {
+    for window in windows {
+        let set = vectors.get(window as usize);
+        let overlap = common(query, set);
+        let hit = Hit {
+            window,
+            overlap,
+            union: (query.len() + set.len()) as u32 - overlap,
+        };
+        let full = hits.len() >= k;
+        if full && hits.last().is_none_or(|worst| worst.ranks_before(&hit)) || !allowed(window) {
+            continue;
+        }
+        hits.truncate(k - usize::from(full));
+        let at = hits.partition_point(|kept| kept.ranks_before(&hit));
+        hits.insert(at, hit);
+    }
+    hits
+}
+
+/// How many numbers two ascending runs share.
+fn common(one: &[u32], other: &[u32]) -> u32 {
+    let (mut i, mut j, mut count) = (0, 0, 0);
+    while let (Some(a), Some(b)) = (one.get(i), other.get(j)) {
+        count += u32::from(a == b);
+        (i, j) = (i + usize::from(a <= b), j + usize::from(b <= a));
+    }
+    count
+}
