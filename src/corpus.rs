@@ -5,14 +5,14 @@
 //! ignores count. Its order is the file system's; ours is the code-point order of the path.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use crate::error::{Error, Result};
 use crate::lines::{Lines, universal_newlines};
@@ -243,13 +243,13 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
             reason: "is no folder".into(),
         });
     }
+    // Following links asks the system about every entry, so it is done where there are links.
+    if let Some(found) = find_without_links(root, name) {
+        return Ok((found, Vec::new()));
+    }
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
-    let walk = WalkDir::new(root)
-        .follow_links(true)
-        .into_iter()
-        .filter_entry(|entry| {
-            entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
-        });
+    let walk = WalkDir::new(root).follow_links(true).into_iter();
+    let walk = walk.filter_entry(is_visible);
     for entry in walk {
         let entry = match entry {
             Ok(entry) => entry,
@@ -280,6 +280,31 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
     }
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok((found, skipped))
+}
+
+fn is_visible(entry: &DirEntry) -> bool {
+    entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
+}
+
+/// The same for a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
+fn find_without_links(root: &Path, name: &str) -> Option<Vec<Found>> {
+    let mut found = Vec::new();
+    for entry in WalkDir::new(root).into_iter().filter_entry(is_visible) {
+        let entry = entry.ok()?;
+        let kind = entry.file_type();
+        if kind.is_symlink() && entry.depth() > 0 {
+            return None;
+        }
+        if !kind.is_dir() && entry.depth() > 0 && is_python_name(entry.path()) {
+            let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            found.push(Found {
+                path: slashed(name, relative)?,
+                on_disk: entry.into_path(),
+            });
+        }
+    }
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Some(found)
 }
 
 fn not_walked(path: &Path, error: &walkdir::Error) -> Error {
@@ -347,7 +372,7 @@ fn read_file(
     let text = if is_known {
         None
     } else {
-        Some(read_text(path)?)
+        Some(read_text(path, metadata.len())?)
     };
     Ok(Read {
         id: file_id(&metadata, path),
@@ -382,8 +407,12 @@ fn stamp(_metadata: &fs::Metadata, _begin: SystemTime) -> Option<Stamp> {
     None
 }
 
-fn read_text(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).map_err(|e| unreadable(path, &e))?;
+/// `size` is what the file system says, to make room for.
+fn read_text(path: &Path, size: u64) -> Result<String> {
+    let mut bytes = Vec::with_capacity(size as usize + 1);
+    // `take` keeps the file from being asked for its size once more.
+    let read = fs::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes));
+    read.map_err(|e| unreadable(path, &e))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(universal_newlines(text)),
         Err(error) => {
@@ -492,6 +521,28 @@ mod tests {
                 .iter()
                 .any(|e| e.to_string().contains("broken.py"))
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_a_known_stamp_is_not_read_and_a_young_one_has_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r/a.py");
+        fs::create_dir(dir.path().join("r")).unwrap();
+        fs::write(&path, "x = 1\n").unwrap();
+        let list = |known: Option<Stamp>| {
+            let is_known = |_: &str, stamp: &Stamp| Some(*stamp) == known;
+            Listing::read(dir.path(), "r", is_known)
+                .unwrap()
+                .files
+                .remove(0)
+        };
+        assert_eq!(list(None).stamp, None, "it was written just now");
+        std::thread::sleep(SETTLED + Duration::from_millis(1100));
+        let first = list(None);
+        assert_eq!(first.text.as_deref(), Some("x = 1\n"));
+        assert_eq!(first.stamp.unwrap().size(), 6);
+        assert_eq!(list(first.stamp).text, None);
     }
 
     #[test]

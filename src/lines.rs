@@ -190,11 +190,16 @@ fn is_separator(c: char) -> bool {
 }
 
 fn has_rare_separator(text: &str) -> bool {
-    // One pass over bytes that vectorizes: a control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029.
-    let suspicious = text.as_bytes().iter().any(|&b| {
-        (0x0b..=0x0d).contains(&b) || (0x1c..=0x1e).contains(&b) || b == 0xc2 || b == 0xe2
-    });
-    suspicious && text.contains(|c| c != '\n' && is_separator(c))
+    // A control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029; asked for whole chunks
+    // at once, which the compiler turns into vectors.
+    let suspicious = |byte: &u8| {
+        (0x0b..=0x0d).contains(byte)
+            | (0x1c..=0x1e).contains(byte)
+            | (*byte == 0xc2)
+            | (*byte == 0xe2)
+    };
+    let any = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | suspicious(byte));
+    text.as_bytes().chunks(256).any(any) && text.contains(|c| c != '\n' && is_separator(c))
 }
 
 fn split_rare(text: &str) -> String {

@@ -5,7 +5,7 @@
 //! temporary file in the same folder, synced and renamed, so that a reader never sees half of one.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, IoSlice, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::Payload;
@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 const MAGIC: &[u8] = b"repoformer artifact\n";
 /// A header is a few hundred bytes; whatever is longer is none.
 const LONGEST_HEADER: u64 = 1 << 20;
+/// Parts of a file handed to the system at once.
+const SLICES: usize = 1024;
+
 /// How an artifact on disk relates to the one that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
@@ -122,7 +125,19 @@ fn write_parts(path: &Path, parts: &[&[u8]], synced: bool) -> Result<()> {
 }
 
 fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
-    parts.iter().try_for_each(|part| file.write_all(part))
+    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut left = &mut slices[..];
+    IoSlice::advance_slices(&mut left, 0); // passes over empty parts
+    while !left.is_empty() {
+        let most = left.len().min(SLICES);
+        match file.write_vectored(&left[..most]) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Where the header of an artifact without one of its own lies: `x.jsonl` → `.x.header.json`, hidden, so that a folder

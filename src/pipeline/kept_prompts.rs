@@ -109,9 +109,12 @@ impl Noted {
         }
     }
 
+    /// Writes the note, unless it says nothing.
     pub(super) fn write(mut self, note: &Path, prompts: String) {
         self.prompts = prompts;
-        write_note(note, &self);
+        if self.lines.iter().any(|line| line.input.is_some()) {
+            write_note(note, &self);
+        }
     }
 }
 

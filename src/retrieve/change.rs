@@ -111,3 +111,78 @@ fn common(one: &[u32], other: &[u32]) -> u32 {
     }
     count
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{Mode, QueryWindow};
+    use crate::retrieve::HoleGuard;
+    use crate::tokenize::P50k;
+    use crate::window::{WindowFile, WindowShape};
+    use proptest::prelude::*;
+
+    fn cut(texts: &std::collections::BTreeMap<u8, String>) -> RepoWindows {
+        let file = |(n, (name, text)): (usize, (&u8, &String))| {
+            WindowFile::new(format!("r/{name}.py"), n as u32, text.clone())
+        };
+        let files = texts.iter().enumerate().map(file).collect();
+        let shape = WindowShape {
+            window_size: 3,
+            ..WindowShape::default()
+        };
+        RepoWindows::cut_files("r".into(), files, shape)
+    }
+
+    fn queries(texts: &[(u8, String)]) -> QueryWindows {
+        let query = |(row, (file, text)): (usize, &(u8, String))| QueryWindow {
+            row: row as u32,
+            sample: 0,
+            task_id: "t".into(),
+            path: format!("r/{file}.py"),
+            line_no: 4,
+            context_start: 2,
+            start: 2,
+            end: 4,
+            text: text.clone(),
+        };
+        QueryWindows {
+            repository: "r".into(),
+            mode: Mode::LeftContext,
+            shape: WindowShape::default(),
+            windows: texts.iter().enumerate().map(query).collect(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_a_search_from_scratch(
+            before in prop::collection::btree_map(0_u8..8, "[a-e \n]{0,40}", 0..7),
+            after in prop::collection::btree_map(0_u8..8, "[a-e \n]{0,40}", 0..4),
+            dropped in 0_u8..12, k in 1_usize..6, reference: bool,
+            asked in prop::collection::vec((0_u8..8, "[a-e \n]{0,12}"), 1..20),
+        ) {
+            let p50k = P50k::new();
+            let old = cut(&before);
+            let mut texts = before;
+            texts.extend(after);
+            texts.remove(&dropped);
+            let new = cut(&texts);
+            let queries = queries(&asked);
+            let query_vectors = TokenSets::of_queries(&queries, &p50k);
+            let guard = if reference { HoleGuard::Reference } else { HoleGuard::Strict };
+            let search = |windows: &RepoWindows, vectors: &TokenSets| {
+                Retrieval::search(windows, vectors, &queries, &query_vectors, (k, guard)).0
+            };
+            let (vectors, wanted_vectors) = (TokenSets::of_windows(&old, &p50k), TokenSets::of_windows(&new, &p50k));
+            // A hole's file that comes or goes is another query.
+            let stays = |path: &str| old.file_index(path).is_some() == new.file_index(path).is_some();
+            prop_assume!(queries.windows.iter().all(|query| stays(&query.path)));
+            let change = Change::between(("a", &old), ("b", &new));
+            let fresh: Vec<u32> = change.new_windows(new.len()).collect();
+            let changed_vectors = vectors.changed(&change, &new, &fresh, &p50k);
+            prop_assert_eq!(&changed_vectors, &wanted_vectors);
+            let changed = search(&old, &vectors).changed(&change, &new, &changed_vectors, (&queries, &query_vectors));
+            prop_assert_eq!(changed, search(&new, &wanted_vectors));
+        }
+    }
+}

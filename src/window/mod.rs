@@ -208,8 +208,13 @@ impl RepoWindows {
 
     /// The same for files in the code-point order of their paths.
     pub fn cut_files(repository: String, files: Vec<WindowFile>, shape: WindowShape) -> Self {
-        let mut window_of: FxHashMap<&str, u32> = FxHashMap::with_hasher(FxBuildHasher);
-        let mut found: Vec<(u32, Place)> = Vec::new();
+        let most: usize = files
+            .iter()
+            .map(|file| file.lines.count().div_ceil(shape.step()))
+            .sum();
+        let mut window_of: FxHashMap<&str, u32> =
+            FxHashMap::with_capacity_and_hasher(most, FxBuildHasher);
+        let mut found: Vec<(u32, Place)> = Vec::with_capacity(most);
         for (index, file) in files.iter().enumerate() {
             let count = file.lines.count();
             for line_no in (0..count).step_by(shape.step()) {

@@ -1,0 +1,146 @@
+//! A repository that changes between two runs: only what changed is worked on again, and the artifacts are those of a
+//! run from nothing.
+
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use support::{Place, assert_same, jsonl, source, task};
+
+/// Six files of 50 to 100 lines, some with text in common, and a task in each.
+fn place() -> Place {
+    let place = Place::empty();
+    let shared = source("shared", 40);
+    let mut tasks = Vec::new();
+    for (n, name) in ["ant", "bee", "cat", "dog", "elk", "fox"]
+        .iter()
+        .enumerate()
+    {
+        let text = format!("{}{shared}{}", source(name, 10 * n + 5), source(name, 45));
+        let path = format!("gamma/{}{name}.py", if n % 2 == 0 { "" } else { "sub/" });
+        tasks.push(task(&format!("gamma/{n}"), &path, &text, 0, 40 + n));
+        place.write(&format!("repos/{path}"), text);
+    }
+    place.write("tasks.jsonl", jsonl(&tasks));
+    place
+}
+
+fn stages(place: &Place, cache: &str) -> BTreeMap<String, Vec<u8>> {
+    for stage in [
+        &["window"][..],
+        &["vectorize"],
+        &["search"],
+        &["prompt"],
+        &["complete"],
+    ] {
+        place.stage(&[stage, &["--cache-dir", cache]].concat());
+    }
+    place.files(cache)
+}
+
+type Edit = fn(&Place);
+
+#[test]
+fn after_any_change_the_artifacts_are_those_of_a_run_from_nothing() {
+    let edits: [(&str, Edit); 9] = [
+        ("a line more at a file's end", |place| {
+            let text = place.read("repos/gamma/cat.py");
+            place.write("repos/gamma/cat.py", text + "more = shared(1)\n");
+        }),
+        ("a line more at a file's beginning", |place| {
+            let text = place.read("repos/gamma/sub/bee.py");
+            place.write("repos/gamma/sub/bee.py", format!("import shared\n{text}"));
+        }),
+        ("a new file, of text that others have", |place| {
+            place.write("repos/gamma/a_first.py", source("shared", 40));
+        }),
+        ("a file less", |place| {
+            fs::remove_file(place.path("repos/gamma/elk.py")).unwrap();
+        }),
+        ("a file that moves", |place| {
+            let (from, to) = (
+                place.path("repos/gamma/ant.py"),
+                place.path("repos/gamma/sub/ant.py"),
+            );
+            fs::rename(from, to).unwrap();
+        }),
+        ("a link to a file", |place| {
+            std::os::unix::fs::symlink("cat.py", place.path("repos/gamma/link.py")).unwrap();
+        }),
+        ("a link that is a file of its own again", |place| {
+            let text = place.read("repos/gamma/cat.py");
+            fs::remove_file(place.path("repos/gamma/link.py")).unwrap();
+            place.write("repos/gamma/link.py", text);
+        }),
+        ("a file that is no text", |place| {
+            place.write("repos/gamma/sub/dog.py", b"\xff\xfe");
+        }),
+        ("nothing", |_| {}),
+    ];
+    let place = place();
+    stages(&place, "warm");
+    for (n, (what, edit)) in edits.iter().enumerate() {
+        edit(&place);
+        println!("{what}");
+        let warm = stages(&place, "warm");
+        assert_same(&warm, &stages(&place, &format!("cold-{n}")));
+    }
+}
+
+#[test]
+fn a_damaged_or_foreign_note_costs_time_alone() {
+    let place = place();
+    let wanted = stages(&place, "cache");
+    let notes: Vec<String> = place.times("cache/.notes").into_keys().collect();
+    assert_eq!(notes.len(), 3, "stamps and two modes' inputs: {notes:?}");
+    for note in &notes {
+        let path = format!("cache/.notes/{note}");
+        let bytes = fs::read(place.path(&path)).unwrap();
+        for bytes in [
+            &b""[..],
+            &bytes[..bytes.len() / 2],
+            b"something else altogether, longer than a digest",
+        ] {
+            place.write(&path, bytes);
+            assert_same(&stages(&place, "cache"), &wanted);
+        }
+    }
+    // A note that speaks of other artifacts than are there.
+    let text = place.read("repos/gamma/cat.py");
+    place.write("repos/gamma/cat.py", format!("{text}x = 1\n"));
+    let changed = stages(&place, "cache");
+    let (windows, other) = (
+        "window/repos/gamma_ws20_slice2.bin",
+        "vector/repos/gamma_ws20_slice2.one-gram.bin",
+    );
+    for path in [windows, other] {
+        place.write(&format!("cache/{path}"), &wanted[path]);
+        assert_same(&stages(&place, "cache"), &changed);
+    }
+    fs::remove_dir_all(place.path("cache/.notes")).unwrap();
+    assert_same(&stages(&place, "cache"), &changed);
+}
+
+#[test]
+fn a_settled_file_of_the_same_size_and_time_but_another_content_is_noticed() {
+    let place = place();
+    let wanted = stages(&place, "cache");
+    // Younger files are read at each run, since their time of change could stay the same.
+    std::thread::sleep(std::time::Duration::from_millis(3100));
+    assert_same(&stages(&place, "cache"), &wanted);
+    let path = place.path("repos/gamma/cat.py");
+    let before = fs::metadata(&path).unwrap().modified().unwrap();
+    let text = place
+        .read("repos/gamma/cat.py")
+        .replacen("cat_0", "tac_0", 1);
+    fs::write(&path, &text).unwrap();
+    let file = fs::File::options().append(true).open(&path).unwrap();
+    file.set_modified(before).unwrap();
+    let changed = stages(&place, "cache");
+    let windows = "window/repos/gamma_ws20_slice2.bin";
+    assert_ne!(changed[windows], wanted[windows]);
+    assert_same(&changed, &stages(&place, "cold"));
+}
