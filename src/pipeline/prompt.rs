@@ -1,6 +1,9 @@
 //! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks).
 
+use std::sync::{Arc, Mutex, OnceLock};
+
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::vectorize::query_windows;
 use super::window::repo_windows;
@@ -9,7 +12,7 @@ use super::{
 };
 use crate::artifact::{Header, Identity, JsonLines};
 use crate::error::Result;
-use crate::prompt::Builder;
+use crate::prompt::{BlockCounts, Builder, Scratch};
 use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
 use crate::retrieve::{Found, Retrieval};
 use crate::task::Task;
@@ -84,26 +87,18 @@ pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals
     })
 }
 
-/// A prompt's record and what it adds to the sums.
-struct Built {
-    row: u32,
-    sample: u32,
-    tokens: usize,
-    has_blocks: bool,
-    line: Vec<u8>,
-}
-
 /// Builds the prompts of each mode.
 ///
 /// # Errors
 /// Retrieval results are missing or stale, or an artifact cannot be written.
 pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     let mut report = Report::default();
+    let mut shared = Shared::default();
     for &mode in modes {
         let sources = Sources::read(experiment, mode, &mut report)?;
         let identity = sources.identity(experiment, mode)?;
         report.ensure_jsonl(experiment.layout.prompts(mode), &identity, |_| {
-            sources.build(experiment, mode)
+            sources.build(experiment, mode, &mut shared)
         })?;
     }
     Ok(report)
@@ -162,66 +157,148 @@ impl Sources {
         Ok(identity)
     }
 
-    fn build(&self, experiment: &Experiment, mode: Mode) -> Result<JsonLines> {
-        let tasks = experiment.tasks()?;
+    fn build(&self, experiment: &Experiment, mode: Mode, shared: &mut Shared) -> Result<JsonLines> {
+        let tasks = &experiment.tasks()?.tasks;
+        shared.own_tokens.resize_with(tasks.len(), OnceLock::new);
         let p50k = P50k::new();
-        let mut built: Vec<Built> = Vec::new();
-        for part in &self.parts {
-            let windows = &part.windows.1;
-            let builder = Builder::new(windows, &p50k, mode, experiment.guard, experiment.budget);
-            let build = |task: &Task, found: Option<(&Found, &QueryWindow)>| {
-                let prompt = builder.build(task, found.map(|(found, _)| found));
-                Built {
-                    row: task.row as u32,
-                    sample: found.map_or(0, |(found, _)| found.sample),
-                    tokens: prompt.tokens,
-                    has_blocks: !prompt.chosen.is_empty(),
-                    line: builder.line(task, found.map(|(_, query)| query), &prompt),
-                }
+        let builders: Vec<Builder<'_>> = self
+            .parts
+            .iter()
+            .map(|part| {
+                let (header, windows) = &part.windows;
+                let (guard, budget) = (experiment.guard, experiment.budget);
+                shared.count_once(header, Builder::new(windows, &p50k, mode, guard, budget))
+            })
+            .collect();
+        let shared = &*shared;
+        Ok(in_batches(
+            &self.wanted(tasks),
+            |wanted, scratch, batch| {
+                let (task, builder) = (&tasks[wanted.task], &builders[wanted.part]);
+                let (found, query) = wanted.retrieved.unzip();
+                let own_tokens = &shared.own_tokens[wanted.task];
+                let prompt = builder.build_with(task, found, own_tokens, scratch);
+                builder.line_into(task, query, &prompt, &mut batch.text);
+                batch.totals.prompts += 1;
+                batch.totals.tokens += prompt.tokens as u64;
+                batch.totals.with_blocks += u64::from(!prompt.chosen.is_empty());
+            },
+            &shared.scratches,
+        ))
+    }
+
+    /// The prompts to make, in the order of the tasks. Tasks whose hole does not exist have none in any mode.
+    fn wanted(&self, tasks: &[Task]) -> Vec<Wanted<'_>> {
+        let mut wanted = Vec::new();
+        for (number, part) in self.parts.iter().enumerate() {
+            let of = |task, retrieved| Wanted {
+                task,
+                part: number,
+                retrieved,
             };
             match &part.retrieved {
                 Some(((_, retrieval), queries)) => {
-                    let found = retrieval.found.par_iter().zip(&queries.windows);
-                    built.par_extend(found.filter_map(|(found, query)| {
+                    let found = retrieval.found.iter().zip(&queries.windows);
+                    wanted.extend(found.filter_map(|(found, query)| {
                         let row = |task: &Task| task.row;
-                        let at = tasks.tasks.binary_search_by_key(&(found.row as usize), row);
-                        Some(build(&tasks.tasks[at.ok()?], Some((found, query))))
+                        let at = tasks.binary_search_by_key(&(found.row as usize), row);
+                        Some(of(at.ok()?, Some((found, query))))
                     }));
                 }
-                None => {
-                    built.par_extend(tasks_of(&tasks.tasks, part).map(|task| build(task, None)))
-                }
+                None => wanted.extend(
+                    (0..tasks.len())
+                        .filter(|&at| tasks[at].repository == part.repository)
+                        .filter(|&at| hole_lines(&tasks[at], &part.windows.1).is_ok())
+                        .map(|at| of(at, None)),
+                ),
             }
         }
-        built.sort_unstable_by_key(|prompt| (prompt.row, prompt.sample));
-        Ok(join(&built))
+        let sample = |wanted: &Wanted<'_>| wanted.retrieved.map_or(0, |(found, _)| found.sample);
+        wanted.sort_unstable_by_key(|wanted| (wanted.task, sample(wanted)));
+        wanted
     }
 }
 
-fn join(built: &[Built]) -> JsonLines {
-    let mut lines = JsonLines {
-        text: Vec::with_capacity(built.iter().map(|prompt| prompt.line.len()).sum()),
-        records: built.len(),
-        ..JsonLines::default()
-    };
-    built
-        .iter()
-        .for_each(|prompt| lines.text.extend_from_slice(&prompt.line));
-    let tokens = built.iter().map(|prompt| prompt.tokens as u64).sum();
-    let with_blocks = built.iter().filter(|prompt| prompt.has_blocks).count() as u64;
+/// One prompt to make.
+struct Wanted<'a> {
+    /// Index of its task, which are in the order of their rows.
+    task: usize,
+    /// Index of its repository.
+    part: usize,
+    retrieved: Option<(&'a Found, &'a QueryWindow)>,
+}
+
+/// What the modes of one run share, so that nothing is counted once a mode.
+#[derive(Default)]
+struct Shared {
+    /// By the checksum of a repository's windows.
+    blocks: FxHashMap<String, Arc<BlockCounts>>,
+    /// Of each task.
+    own_tokens: Vec<OnceLock<usize>>,
+    /// One a thread that builds.
+    scratches: Mutex<Vec<Scratch>>,
+}
+
+impl Shared {
+    fn count_once<'a>(&mut self, windows: &Header, builder: Builder<'a>) -> Builder<'a> {
+        let counts = self.blocks.entry(windows.checksum.clone());
+        let counts = counts.or_insert_with(|| builder.counts());
+        builder.with_counts(Arc::clone(counts))
+    }
+}
+
+/// Prompts that one thread makes before another may take over: enough to make the handing out cheap.
+const BATCH: usize = 8;
+/// Batches in memory at a time, their memory used over and over: what is not new is in the processor's caches, and
+/// is not asked of the system again.
+const BATCHES: usize = 16;
+
+/// Neighbouring prompts' records.
+#[derive(Default)]
+struct Batch {
+    text: Vec<u8>,
+    totals: PromptTotals,
+}
+
+/// Makes all prompts in parallel and puts their records together in the order of `wanted`.
+fn in_batches(
+    wanted: &[Wanted<'_>],
+    make: impl Fn(&Wanted<'_>, &mut Scratch, &mut Batch) + Sync,
+    scratches: &Mutex<Vec<Scratch>>,
+) -> JsonLines {
+    let (mut lines, mut totals) = (JsonLines::default(), PromptTotals::default());
+    let mut batches: Vec<Batch> = (0..BATCHES).map(|_| Batch::default()).collect();
+    for wanted in wanted.chunks(BATCH * BATCHES) {
+        batches
+            .par_iter_mut()
+            .zip(wanted.par_chunks(BATCH))
+            .for_each(|(batch, wanted)| {
+                let kept = scratches.lock().ok().and_then(|mut kept| kept.pop());
+                let mut scratch = kept.unwrap_or_default();
+                wanted
+                    .iter()
+                    .for_each(|wanted| make(wanted, &mut scratch, batch));
+                if let Ok(mut kept) = scratches.lock() {
+                    kept.push(scratch);
+                }
+            });
+        for batch in &mut batches {
+            lines.text.extend_from_slice(&batch.text);
+            batch.text.clear();
+        }
+    }
+    for batch in &batches {
+        totals.prompts += batch.totals.prompts;
+        totals.tokens += batch.totals.tokens;
+        totals.with_blocks += batch.totals.with_blocks;
+    }
+    lines.records = wanted.len();
     lines.totals = [
-        (TOKENS.to_owned(), tokens),
-        (WITH_BLOCKS.to_owned(), with_blocks),
+        (TOKENS.to_owned(), totals.tokens),
+        (WITH_BLOCKS.to_owned(), totals.with_blocks),
     ]
     .into();
     lines
-}
-
-/// The tasks whose hole exists: the others have no prompt in any mode.
-fn tasks_of<'a>(tasks: &'a [Task], part: &'a Part) -> impl ParallelIterator<Item = &'a Task> {
-    tasks.par_iter().filter(|task| {
-        task.repository == part.repository && hole_lines(task, &part.windows.1).is_ok()
-    })
 }
 
 /// Tasks without a hole were reported when query windows were cut; mode none has none to cut.

@@ -233,14 +233,14 @@ proptest! {
         let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
         let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
         let p50k = P50k::new();
-        let counts = BlockCounts::new(&windows, &p50k);
+        let (counts, mut scratch) = (BlockCounts::new(&windows, &p50k), Scratch::default());
         let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
         let hole = Hole::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
         for window in 0..windows.len() as u32 {
             for block in [Block::plain(&windows, window, &hole), Block::extended(&windows, window, &hole)] {
                 let mut text = String::new();
                 block.render(&windows, &mut text);
-                prop_assert_eq!(counts.tokens(&block), p50k.count(&text), "{:?}", text);
+                prop_assert_eq!(counts.tokens(&windows, &p50k, &block, &mut scratch), p50k.count(&text), "{:?}", text);
             }
         }
         let tasks = TaskSet { path: "t".into(), tasks: vec![task] };

@@ -100,6 +100,18 @@ impl P50k {
         count
     }
 
+    /// Calls `visit` with the end (a byte offset) and the number of ids of every piece, in order: the counts of
+    /// parts of a text that end where pieces end, from one pass.
+    #[inline(always)]
+    pub(crate) fn each_count(
+        &self,
+        text: &str,
+        cache: &mut PieceCache,
+        mut visit: impl FnMut(usize, usize),
+    ) {
+        self.each_piece(text, cache, |_, end, ids| visit(end, ids.count()));
+    }
+
     /// The bytes that `ids` stand for. They need not be UTF-8, since an id may
     /// be a part of a character. 50,256 gives `<|endoftext|>`, as in tiktoken;
     /// a number that is no id gives nothing.
