@@ -248,10 +248,10 @@ impl Shared {
 }
 
 /// Prompts that one thread makes before another may take over: enough to make the handing out cheap.
-const BATCH: usize = 8;
-/// Batches in memory at a time, their memory used over and over: what is not new is in the processor's caches, and
-/// is not asked of the system again.
-const BATCHES: usize = 16;
+const BATCH: usize = 4;
+/// Batches in memory at a time for each thread. Their memory is used over and over: it stays in the processor's
+/// caches, and is not asked of the system again.
+const BATCHES: usize = 8;
 
 /// Neighbouring prompts' records.
 #[derive(Default)]
@@ -267,8 +267,9 @@ fn in_batches(
     scratches: &Mutex<Vec<Scratch>>,
 ) -> JsonLines {
     let (mut lines, mut totals) = (JsonLines::default(), PromptTotals::default());
-    let mut batches: Vec<Batch> = (0..BATCHES).map(|_| Batch::default()).collect();
-    for wanted in wanted.chunks(BATCH * BATCHES) {
+    let mut batches = Vec::new();
+    batches.resize_with(BATCHES * rayon::current_num_threads(), Batch::default);
+    for wanted in wanted.chunks(BATCH * batches.len()) {
         batches
             .par_iter_mut()
             .zip(wanted.par_chunks(BATCH))

@@ -1,5 +1,6 @@
 //! How many tokens blocks take, each line of a repository counted at most once and only when a block asks for it.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -32,9 +33,18 @@ pub struct BlockCounts {
     frame: u32,
 }
 
-/// A count that is not known yet while it is 0: no line takes fewer than two tokens, `#` and its newline. Threads
-/// that count the same line at once write the same number, so no order among them matters.
+/// A count that is not known yet while it is 0. Threads that count the same line at once write the same number, so no
+/// order among them matters.
 type Count = AtomicU32;
+
+/// Tokens of any line of a block: its `#` and its newline.
+const FEWEST: u32 = 2;
+/// Lines that are counted in one go.
+const SECTION: usize = 4;
+
+fn at_least(count: &Count) -> usize {
+    count.load(Relaxed).max(FEWEST) as usize
+}
 
 fn unknown(count: usize) -> Box<[Count]> {
     std::iter::repeat_with(Count::default).take(count).collect()
@@ -60,22 +70,41 @@ impl BlockCounts {
         block: &Block,
         scratch: &mut Scratch,
     ) -> usize {
-        let mut tokens = self.frame;
+        let tokens = self.tokens_below(usize::MAX, windows, tokenizer, block, scratch);
+        tokens.unwrap_or(usize::MAX)
+    }
+
+    /// The same where they are fewer than `limit`. Most retrieved windows come when a prompt is nearly full: no more
+    /// of their lines are counted than it takes to know that they do not fit.
+    pub fn tokens_below(
+        &self,
+        limit: usize,
+        windows: &RepoWindows,
+        tokenizer: &P50k,
+        block: &Block,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let mut tokens = self.frame as usize;
         for place in &block.places {
-            tokens += self.name(windows, tokenizer, place.file, scratch);
+            tokens += self.name(windows, tokenizer, place.file, scratch) as usize;
         }
-        if block.start < block.end {
+        let (start, end) = (block.start as usize, block.end as usize);
+        if start < end {
             let lines = &windows.files[block.file as usize].lines;
             let counts = self.lines[block.file as usize].get_or_init(|| unknown(lines.count()));
-            let (start, end) = (block.start as usize, block.end as usize);
             let counts = &counts[start..end];
+            tokens += counts.iter().map(at_least).sum::<usize>();
             for unknown in runs_of_unknown(counts) {
-                let lines = unknown.clone().map(|line| lines.line(start + line));
-                count_lines(tokenizer, lines, &counts[unknown], scratch);
+                if tokens >= limit {
+                    return None;
+                }
+                tokens -= unknown.len() * FEWEST as usize;
+                let texts = unknown.clone().map(|line| lines.line(start + line));
+                count_lines(tokenizer, texts, &counts[unknown.clone()], scratch);
+                tokens += counts[unknown].iter().map(at_least).sum::<usize>();
             }
-            tokens += counts.iter().map(|count| count.load(Relaxed)).sum::<u32>();
         }
-        tokens as usize
+        (tokens < limit).then_some(tokens)
     }
 
     fn name(
@@ -94,14 +123,14 @@ impl BlockCounts {
     }
 }
 
-/// The longest runs of lines without a count.
-fn runs_of_unknown(counts: &[Count]) -> impl Iterator<Item = std::ops::Range<usize>> {
+/// Neighbouring lines without a count, a section at a time.
+fn runs_of_unknown(counts: &[Count]) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {
         let is_unknown = |count: &Count| count.load(Relaxed) == 0;
         let start = from + counts[from..].iter().position(is_unknown)?;
-        let known = counts[start..].iter().position(|count| !is_unknown(count));
-        from = known.map_or(counts.len(), |length| start + length);
+        let longest = &counts[start..counts.len().min(start + SECTION)];
+        from = start + longest.iter().take_while(|count| is_unknown(count)).count();
         Some(start..from)
     })
 }
@@ -116,15 +145,16 @@ fn count_lines<'l>(
     text.clear();
     ends.clear();
     for line in lines {
-        text.push_str("# ");
-        text.push_str(line);
-        text.push('\n');
+        text.extend(["# ", line, "\n"]);
         ends.push(text.len());
     }
-    text.push('#');
+    let end = text.len();
+    // The next line's `#`, with so many more that no piece before it is near the end of the text, where the
+    // tokenizer is slower.
+    text.push_str("################");
     let mut lines = ends.iter().zip(counts);
     let (mut line, mut tokens) = (lines.next(), 0);
-    tokenizer.each_count(text, cache, |end, count| {
+    tokenizer.each_count(text, end, cache, |end, count| {
         tokens += count as u32;
         if let Some((_, count)) = line.filter(|(line_end, _)| end >= **line_end) {
             count.store(std::mem::take(&mut tokens), Relaxed);

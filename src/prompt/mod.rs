@@ -148,10 +148,12 @@ impl<'a> Builder<'a> {
                 Mode::LeftContext => Block::extended(self.windows, hit.window, &hole),
                 _ => Block::plain(self.windows, hit.window, &hole),
             };
-            let tokens = self
+            let room = (self.budget.tokens).saturating_sub(HEAD_TOKENS + chosen.tokens);
+            let (windows, tokenizer) = (self.windows, self.tokenizer);
+            let fits = self
                 .counts
-                .tokens(self.windows, self.tokenizer, &block, scratch);
-            if HEAD_TOKENS + chosen.tokens + tokens < self.budget.tokens {
+                .tokens_below(room, windows, tokenizer, &block, scratch);
+            if let Some(tokens) = fits {
                 chosen.tokens += tokens;
                 chosen.blocks.push(block);
                 chosen.hits.push(*hit);
