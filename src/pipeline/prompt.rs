@@ -171,20 +171,16 @@ impl Sources {
             })
             .collect();
         let shared = &*shared;
-        Ok(in_batches(
-            &self.wanted(tasks),
-            |wanted, scratch, batch| {
-                let (task, builder) = (&tasks[wanted.task], &builders[wanted.part]);
-                let (found, query) = wanted.retrieved.unzip();
-                let own_tokens = &shared.own_tokens[wanted.task];
-                let prompt = builder.build_with(task, found, own_tokens, scratch);
-                builder.line_into(task, query, &prompt, &mut batch.text);
-                batch.totals.prompts += 1;
-                batch.totals.tokens += prompt.tokens as u64;
-                batch.totals.with_blocks += u64::from(!prompt.chosen.is_empty());
-            },
-            &shared.scratches,
-        ))
+        let make = |wanted: &Wanted<'_>, scratch: &mut Scratch, batch: &mut Batch| {
+            let (task, builder) = (&tasks[wanted.task], &builders[wanted.part]);
+            let (found, query) = wanted.retrieved.unzip();
+            let own_tokens = &shared.own_tokens[wanted.task];
+            let prompt = builder.build_with(task, found, own_tokens, scratch);
+            builder.line_into(task, query, &prompt, &mut batch.text);
+            batch.tokens += prompt.tokens as u64;
+            batch.with_blocks += u64::from(!prompt.chosen.is_empty());
+        };
+        Ok(in_batches(&self.wanted(tasks), make, shared))
     }
 
     /// The prompts to make, in the order of the tasks. Tasks whose hole does not exist have none in any mode.
@@ -233,7 +229,7 @@ struct Wanted<'a> {
 struct Shared {
     /// By the checksum of a repository's windows.
     blocks: FxHashMap<String, Arc<BlockCounts>>,
-    /// Of each task.
+    /// What each task's own part of its prompts takes.
     own_tokens: Vec<OnceLock<usize>>,
     /// One a thread that builds.
     scratches: Mutex<Vec<Scratch>>,
@@ -245,6 +241,15 @@ impl Shared {
         let counts = counts.or_insert_with(|| builder.counts());
         builder.with_counts(Arc::clone(counts))
     }
+
+    fn with_scratch(&self, work: impl FnOnce(&mut Scratch)) {
+        let kept = self.scratches.lock().ok().and_then(|mut kept| kept.pop());
+        let mut scratch = kept.unwrap_or_default();
+        work(&mut scratch);
+        if let Ok(mut kept) = self.scratches.lock() {
+            kept.push(scratch);
+        }
+    }
 }
 
 /// Prompts that one thread makes before another may take over: enough to make the handing out cheap.
@@ -253,53 +258,48 @@ const BATCH: usize = 4;
 /// caches, and is not asked of the system again.
 const BATCHES: usize = 8;
 
-/// Neighbouring prompts' records.
+/// Neighbouring prompts' records, and the sums over all that went through it.
 #[derive(Default)]
 struct Batch {
     text: Vec<u8>,
-    totals: PromptTotals,
+    tokens: u64,
+    with_blocks: u64,
 }
 
 /// Makes all prompts in parallel and puts their records together in the order of `wanted`.
 fn in_batches(
     wanted: &[Wanted<'_>],
     make: impl Fn(&Wanted<'_>, &mut Scratch, &mut Batch) + Sync,
-    scratches: &Mutex<Vec<Scratch>>,
+    shared: &Shared,
 ) -> JsonLines {
-    let (mut lines, mut totals) = (JsonLines::default(), PromptTotals::default());
+    let mut text = Vec::new();
     let mut batches = Vec::new();
     batches.resize_with(BATCHES * rayon::current_num_threads(), Batch::default);
     for wanted in wanted.chunks(BATCH * batches.len()) {
-        batches
-            .par_iter_mut()
-            .zip(wanted.par_chunks(BATCH))
-            .for_each(|(batch, wanted)| {
-                let kept = scratches.lock().ok().and_then(|mut kept| kept.pop());
-                let mut scratch = kept.unwrap_or_default();
-                wanted
-                    .iter()
-                    .for_each(|wanted| make(wanted, &mut scratch, batch));
-                if let Ok(mut kept) = scratches.lock() {
-                    kept.push(scratch);
+        let pairs = batches.par_iter_mut().zip(wanted.par_chunks(BATCH));
+        pairs.for_each(|(batch, wanted)| {
+            shared.with_scratch(|scratch| {
+                for wanted in wanted {
+                    make(wanted, scratch, batch);
                 }
             });
+        });
         for batch in &mut batches {
-            lines.text.extend_from_slice(&batch.text);
+            text.extend_from_slice(&batch.text);
             batch.text.clear();
         }
     }
-    for batch in &batches {
-        totals.prompts += batch.totals.prompts;
-        totals.tokens += batch.totals.tokens;
-        totals.with_blocks += batch.totals.with_blocks;
+    let tokens = batches.iter().map(|batch| batch.tokens).sum();
+    let with_blocks = batches.iter().map(|batch| batch.with_blocks).sum();
+    JsonLines {
+        text,
+        records: wanted.len(),
+        totals: [
+            (TOKENS.to_owned(), tokens),
+            (WITH_BLOCKS.to_owned(), with_blocks),
+        ]
+        .into(),
     }
-    lines.records = wanted.len();
-    lines.totals = [
-        (TOKENS.to_owned(), totals.tokens),
-        (WITH_BLOCKS.to_owned(), totals.with_blocks),
-    ]
-    .into();
-    lines
 }
 
 /// Tasks without a hole were reported when query windows were cut; mode none has none to cut.
