@@ -6,8 +6,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::prompt::Built;
-use crate::artifact::{self, Identity, read_note, write_note};
+use crate::artifact::{self, Header, Identity, read_note, write_note};
 use crate::query::QueryWindow;
 use crate::retrieve::{Found, Hole, HoleGuard};
 use crate::window::RepoWindows;
@@ -70,7 +69,7 @@ impl Input {
 
 /// The note beside prompts: what each was made from.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Noted {
+struct Noted {
     /// Checksum of the prompts.
     prompts: String,
     /// The settings that shaped them, and the tasks.
@@ -79,12 +78,13 @@ pub(super) struct Noted {
     lines: Vec<NotedLine>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct NotedLine {
-    input: Option<Input>,
-    bytes: u64,
-    tokens: u64,
-    has_blocks: bool,
+/// A prompt's record: what it was made from, where something was retrieved, and what it adds to the sums.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct NotedLine {
+    pub(super) input: Option<Input>,
+    pub(super) bytes: u64,
+    pub(super) tokens: u64,
+    pub(super) has_blocks: bool,
 }
 
 /// The identity without what may differ between prompts that are the same.
@@ -94,26 +94,16 @@ fn settings(identity: &Identity) -> Identity {
     settings
 }
 
-impl Noted {
-    pub(super) fn of(identity: &Identity, built: &[Built]) -> Self {
-        let line = |built: &Built| NotedLine {
-            input: built.input,
-            bytes: built.line.len() as u64,
-            tokens: built.tokens as u64,
-            has_blocks: built.has_blocks,
-        };
-        Self {
-            prompts: String::new(),
-            settings: settings(identity),
-            lines: built.iter().map(line).collect(),
-        }
-    }
-
-    /// Writes the note, unless it says nothing.
-    pub(super) fn write(mut self, note: &Path, prompts: String) {
-        self.prompts = prompts;
-        if self.lines.iter().any(|line| line.input.is_some()) {
-            write_note(note, &self);
+impl NotedLine {
+    /// Writes the note on prompts that were just built, unless it says nothing.
+    pub(super) fn write(lines: Vec<Self>, note: &Path, identity: &Identity, prompts: &Header) {
+        if lines.iter().any(|line| line.input.is_some()) {
+            let noted = Noted {
+                prompts: prompts.checksum.clone(),
+                settings: settings(identity),
+                lines,
+            };
+            write_note(note, &noted);
         }
     }
 }
@@ -123,12 +113,6 @@ impl Noted {
 pub(super) struct KeptPrompts {
     text: Vec<u8>,
     lines: FxHashMap<Input, (Range<usize>, NotedLine)>,
-}
-
-/// A prompt of the run before.
-pub(super) struct Kept<'a> {
-    line: &'a [u8],
-    noted: &'a NotedLine,
 }
 
 impl KeptPrompts {
@@ -155,22 +139,8 @@ impl KeptPrompts {
     }
 
     /// The prompt that was made from this.
-    pub(super) fn get(&self, input: &Input) -> Option<Kept<'_>> {
+    pub(super) fn get(&self, input: &Input) -> Option<(&[u8], NotedLine)> {
         let (range, noted) = self.lines.get(input)?;
-        let line = self.text.get(range.clone())?;
-        Some(Kept { line, noted })
-    }
-}
-
-impl Kept<'_> {
-    pub(super) fn built(&self, found: &Found, input: Input) -> Built {
-        Built {
-            row: found.row,
-            sample: found.sample,
-            tokens: self.noted.tokens as usize,
-            has_blocks: self.noted.has_blocks,
-            line: self.line.to_vec(),
-            input: Some(input),
-        }
+        Some((self.text.get(range.clone())?, *noted))
     }
 }

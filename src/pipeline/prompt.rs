@@ -1,8 +1,11 @@
 //! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks).
 
-use rayon::prelude::*;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::kept_prompts::{Input, KeptPrompts, Noted};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::kept_prompts::{Input, KeptPrompts, NotedLine};
 use super::vectorize::query_windows;
 use super::windows::Opened;
 use super::{
@@ -11,7 +14,7 @@ use super::{
 };
 use crate::artifact::{Columns, Header, Identity, JsonLines, Payload};
 use crate::error::Result;
-use crate::prompt::Builder;
+use crate::prompt::{BlockCounts, Builder, Scratch};
 use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
 use crate::retrieve::{Found, Hit, Hole, HoleGuard, Retrieval};
 use crate::task::Task;
@@ -86,50 +89,45 @@ pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals
     })
 }
 
-/// A prompt's record and what it adds to the sums.
-pub(super) struct Built {
-    pub(super) row: u32,
-    pub(super) sample: u32,
-    pub(super) tokens: usize,
-    pub(super) has_blocks: bool,
-    pub(super) line: Vec<u8>,
-    /// What it was made from, where something was retrieved.
-    pub(super) input: Option<Input>,
-}
-
 /// Builds the prompts of each mode.
 ///
 /// # Errors
 /// Retrieval results are missing or stale, or an artifact cannot be written.
 pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     let mut report = Report::default();
+    let repositories = experiment.repositories.iter();
+    let mut opened: Vec<Opened> = repositories
+        .map(|repository| Opened::new(experiment, repository))
+        .collect::<Result<_>>()?;
+    let mut shared = Shared::default();
     for &mode in modes {
-        let mut sources = Sources::open(experiment, mode, &mut report)?;
-        let identity = sources.identity(experiment, mode)?;
+        let mut sources = Sources::open(experiment, mode, &opened, &mut report)?;
+        let identity = sources.identity(experiment)?;
         let path = experiment.layout.prompts(mode);
         let note = experiment.layout.note(&path, "inputs");
-        let mut noted = None;
+        let mut noted = Vec::new();
         let header = report.ensure_jsonl(path.clone(), &identity, |_| {
             let kept = KeptPrompts::read(&path, &note, &identity);
-            let built = sources.build(experiment, mode, &kept)?;
-            noted = Some(Noted::of(&identity, &built));
-            Ok(join(&built))
+            let (lines, what) = sources.build(experiment, &mut opened, &kept, &mut shared)?;
+            noted = what;
+            Ok(lines)
         })?;
-        if let Some(noted) = noted {
-            noted.write(&note, header.checksum);
-        }
+        NotedLine::write(noted, &note, &identity, &header);
     }
     Ok(report)
 }
 
-/// What a mode's prompts are made from, a part a repository.
+/// What the prompts of one mode are made from, besides the windows.
 struct Sources {
+    mode: Mode,
+    /// One a repository.
     parts: Vec<Part>,
 }
 
 struct Part {
     repository: String,
-    opened: Opened,
+    /// Checksum of the windows.
+    windows: String,
     /// Missing in the mode that retrieves nothing.
     retrieved: Option<Retrieved>,
 }
@@ -143,35 +141,36 @@ struct Retrieved {
 }
 
 impl Sources {
-    fn open(experiment: &Experiment, mode: Mode, report: &mut Report) -> Result<Self> {
+    fn open(
+        experiment: &Experiment,
+        mode: Mode,
+        opened: &[Opened],
+        report: &mut Report,
+    ) -> Result<Self> {
         let mut parts = Vec::new();
-        for repository in &experiment.repositories {
-            let opened = Opened::new(experiment, repository)?;
+        for (repository, opened) in experiment.repositories.iter().zip(opened) {
+            let header = &opened.header;
             let retrieved = if mode.retrieves() {
-                Some(Retrieved::open(
-                    experiment,
-                    mode,
-                    repository,
-                    &opened.header,
-                )?)
+                Some(Retrieved::open(experiment, mode, repository, header)?)
             } else {
                 None
             };
             report_lost(experiment, mode, repository, opened.windows(), report)?;
             parts.push(Part {
                 repository: repository.clone(),
-                opened,
+                windows: header.checksum.clone(),
                 retrieved,
             });
         }
-        Ok(Self { parts })
+        Ok(Self { mode, parts })
     }
 
-    fn identity(&self, experiment: &Experiment, mode: Mode) -> Result<Identity> {
-        let mut identity = settings(experiment, mode).input("tasks", experiment.tasks()?.digest());
+    fn identity(&self, experiment: &Experiment) -> Result<Identity> {
+        let tasks = experiment.tasks()?.digest();
+        let mut identity = settings(experiment, self.mode).input("tasks", tasks);
         for part in &self.parts {
-            let windows = &*part.opened.header.checksum;
-            identity = identity.input(&format!("windows of {}", part.repository), windows);
+            let windows = format!("windows of {}", part.repository);
+            identity = identity.input(&windows, &*part.windows);
             if let Some(retrieved) = &part.retrieved {
                 let retrieval = &*retrieved.header.checksum;
                 identity = identity.input(&format!("retrieval of {}", part.repository), retrieval);
@@ -180,32 +179,92 @@ impl Sources {
         Ok(identity)
     }
 
+    /// The prompts, and what each was made from. Those that would come out the same are taken from before.
     fn build(
         &mut self,
         experiment: &Experiment,
-        mode: Mode,
+        opened: &mut [Opened],
         kept: &KeptPrompts,
-    ) -> Result<Vec<Built>> {
-        let tasks = experiment.tasks()?;
-        let mut built: Vec<Built> = Vec::new();
-        for part in &mut self.parts {
-            match &mut part.retrieved {
-                Some(retrieved) => {
-                    let (retrieval, queries) = retrieved.read()?;
-                    let found = (&retrieval, &queries);
-                    built.extend(build_part(experiment, mode, &mut part.opened, found, kept)?);
+        shared: &mut Shared,
+    ) -> Result<(JsonLines, Vec<NotedLine>)> {
+        let tasks = &experiment.tasks()?.tasks;
+        let (mode, guard, budget) = (self.mode, experiment.guard, experiment.budget);
+        let mut results = Vec::new();
+        for (part, opened) in self.parts.iter_mut().zip(opened.iter_mut()) {
+            let Some(retrieved) = &mut part.retrieved else {
+                results.push(None);
+                continue;
+            };
+            let (retrieval, queries) = retrieved.read()?;
+            let inputs = inputs(&retrieval, &queries, opened, (guard, kept))?;
+            results.push(Some((retrieval, queries, inputs)));
+        }
+        shared.own_tokens.resize_with(tasks.len(), OnceLock::new);
+        let p50k = P50k::new();
+        let parts = self.parts.iter().zip(opened.iter());
+        let builders: Vec<Builder<'_>> = parts
+            .map(|(part, opened)| {
+                let builder = Builder::new(opened.windows(), &p50k, mode, guard, budget);
+                shared.count_once(&part.windows, builder)
+            })
+            .collect();
+        let shared = &*shared;
+        let make = |wanted: &Wanted<'_>, scratch: &mut Scratch, batch: &mut Batch| {
+            if let Some(line) = wanted.retrieved.and_then(|(_, _, input)| kept.get(input)) {
+                return batch.keep(&line);
+            }
+            let (task, builder) = (&tasks[wanted.task], &builders[wanted.part]);
+            let (found, query) = (wanted.found(), wanted.query());
+            let own_tokens = &shared.own_tokens[wanted.task];
+            let prompt = builder.build_with(task, found, own_tokens, scratch);
+            let begin = batch.text.len();
+            builder.line_into(task, query, &prompt, &mut batch.text);
+            batch.lines.push(NotedLine {
+                input: wanted.retrieved.map(|(_, _, input)| *input),
+                bytes: (batch.text.len() - begin) as u64,
+                tokens: prompt.tokens as u64,
+                has_blocks: !prompt.chosen.is_empty(),
+            });
+        };
+        let wanted = self.wanted(tasks, opened, &results);
+        Ok(in_batches(&wanted, make, shared))
+    }
+
+    /// The prompts to make, in the order of the tasks. Tasks whose hole does not exist have none in any mode.
+    fn wanted<'a>(
+        &self,
+        tasks: &[Task],
+        opened: &[Opened],
+        results: &'a [Option<(Retrieval, QueryWindows, Vec<Input>)>],
+    ) -> Vec<Wanted<'a>> {
+        let mut wanted = Vec::new();
+        let parts = self.parts.iter().zip(opened).zip(results);
+        for (number, ((part, opened), result)) in parts.enumerate() {
+            let of = |task, retrieved| Wanted {
+                task,
+                part: number,
+                retrieved,
+            };
+            match result {
+                Some((retrieval, queries, inputs)) => {
+                    let found = retrieval.found.iter().zip(&queries.windows).zip(inputs);
+                    wanted.extend(found.filter_map(|((found, query), input)| {
+                        let row = |task: &Task| task.row;
+                        let at = tasks.binary_search_by_key(&(found.row as usize), row);
+                        Some(of(at.ok()?, Some((found, query, input))))
+                    }));
                 }
-                None => {
-                    let (windows, p50k) = (part.opened.windows(), P50k::new());
-                    let builder =
-                        Builder::new(windows, &p50k, mode, experiment.guard, experiment.budget);
-                    let own = tasks_of(&tasks.tasks, part);
-                    built.par_extend(own.map(|task| build_one(&builder, task, None)));
-                }
+                None => wanted.extend(
+                    (0..tasks.len())
+                        .filter(|&at| tasks[at].repository == part.repository)
+                        .filter(|&at| hole_lines(&tasks[at], opened.windows()).is_ok())
+                        .map(|at| of(at, None)),
+                ),
             }
         }
-        built.sort_unstable_by_key(|prompt| (prompt.row, prompt.sample));
-        Ok(built)
+        let sample = |wanted: &Wanted<'_>| wanted.found().map_or(0, |found| found.sample);
+        wanted.sort_unstable_by_key(|wanted| (wanted.task, sample(wanted)));
+        wanted
     }
 }
 
@@ -235,51 +294,31 @@ impl Retrieved {
         let again = |error| made_again(error, &self.command);
         let retrieval = Retrieval::from_columns(&mut self.results).map_err(again)?;
         let queries = QueryWindows::from_columns(&mut self.queries)?;
-        let fit = retrieval
-            .check()
-            .map_err(|reason| self.results.damaged(reason));
+        let fit = retrieval.check();
+        let fit = fit.map_err(|reason| self.results.damaged(reason));
         fit.map_err(|error| made_again(error, &self.command))?;
         Ok((retrieval, queries))
     }
 }
 
-/// The prompts of one repository: those that would come out the same are taken from before.
-fn build_part(
-    experiment: &Experiment,
-    mode: Mode,
+/// What each prompt of one repository is made from; reads the texts that those not kept from before need.
+fn inputs(
+    retrieval: &Retrieval,
+    queries: &QueryWindows,
     opened: &mut Opened,
-    (retrieval, queries): (&Retrieval, &QueryWindows),
-    kept: &KeptPrompts,
-) -> Result<Vec<Built>> {
-    let tasks = &experiment.tasks()?.tasks;
-    let inputs = retrieval.found.par_iter().zip(&queries.windows);
-    let inputs: Vec<Input> = inputs
-        .map(|(found, query)| Input::of(found, query, opened.windows(), experiment.guard))
+    (guard, kept): (HoleGuard, &KeptPrompts),
+) -> Result<Vec<Input>> {
+    let both = retrieval.found.par_iter().zip(&queries.windows);
+    let inputs: Vec<Input> = both
+        .map(|(found, query)| Input::of(found, query, opened.windows(), guard))
         .collect();
-    let missing = retrieval.found.iter().zip(&queries.windows).zip(&inputs);
-    let missing = missing.filter(|(_, input)| kept.get(input).is_none());
+    let both = retrieval.found.iter().zip(&queries.windows).zip(&inputs);
+    let missing = both.filter(|(_, input)| kept.get(input).is_none());
     let files = missing
-        .flat_map(|((found, query), _)| {
-            shown_files(found, query, opened.windows(), experiment.guard)
-        })
+        .flat_map(|((found, query), _)| shown_files(found, query, opened.windows(), guard))
         .collect();
-    let windows = opened.read_files(files)?;
-    let p50k = P50k::new();
-    let builder = Builder::new(windows, &p50k, mode, experiment.guard, experiment.budget);
-    let work = retrieval.found.par_iter().zip(&queries.windows).zip(inputs);
-    let built = work.filter_map(|((found, query), input)| {
-        if let Some(kept) = kept.get(&input) {
-            return Some(kept.built(found, input));
-        }
-        let row = |task: &Task| task.row;
-        let at = tasks
-            .binary_search_by_key(&(found.row as usize), row)
-            .ok()?;
-        let built = build_one(&builder, &tasks[at], Some((found, query)));
-        let input = Some(input);
-        Some(Built { input, ..built })
-    });
-    Ok(built.collect())
+    opened.read_files(files)?;
+    Ok(inputs)
 }
 
 /// The files whose text a prompt may show: of each window found, that of its own place and of the first allowed one.
@@ -293,51 +332,117 @@ fn shown_files(
     let shown = |hit: &Hit| {
         let named = hole.named_places(hit.window);
         let own = windows.first_place(hit.window as usize);
-        named
-            .into_iter()
-            .take(1)
-            .chain([own])
-            .map(|place| place.file)
+        let places = named.into_iter().take(1).chain([own]);
+        places.map(|place| place.file)
     };
     found.hits.iter().flat_map(shown).collect()
 }
 
-fn build_one(builder: &Builder<'_>, task: &Task, found: Option<(&Found, &QueryWindow)>) -> Built {
-    let prompt = builder.build(task, found.map(|(found, _)| found));
-    Built {
-        row: task.row as u32,
-        sample: found.map_or(0, |(found, _)| found.sample),
-        tokens: prompt.tokens,
-        has_blocks: !prompt.chosen.is_empty(),
-        line: builder.line(task, found.map(|(_, query)| query), &prompt),
-        input: None,
+/// One prompt to make.
+struct Wanted<'a> {
+    /// Index of its task, which are in the order of their rows.
+    task: usize,
+    /// Index of its repository.
+    part: usize,
+    retrieved: Option<(&'a Found, &'a QueryWindow, &'a Input)>,
+}
+
+impl<'a> Wanted<'a> {
+    fn found(&self) -> Option<&'a Found> {
+        self.retrieved.map(|(found, ..)| found)
+    }
+
+    fn query(&self) -> Option<&'a QueryWindow> {
+        self.retrieved.map(|(_, query, _)| query)
     }
 }
 
-fn join(built: &[Built]) -> JsonLines {
-    let mut lines = JsonLines {
-        text: Vec::with_capacity(built.iter().map(|prompt| prompt.line.len()).sum()),
-        records: built.len(),
-        ..JsonLines::default()
-    };
-    built
-        .iter()
-        .for_each(|prompt| lines.text.extend_from_slice(&prompt.line));
-    let tokens = built.iter().map(|prompt| prompt.tokens as u64).sum();
-    let with_blocks = built.iter().filter(|prompt| prompt.has_blocks).count() as u64;
-    lines.totals = [
-        (TOKENS.to_owned(), tokens),
-        (WITH_BLOCKS.to_owned(), with_blocks),
-    ]
-    .into();
-    lines
+/// What the modes of one run share, so that nothing is counted once a mode.
+#[derive(Default)]
+struct Shared {
+    /// By the checksum of a repository's windows.
+    blocks: FxHashMap<String, Arc<BlockCounts>>,
+    /// What each task's own part of its prompts takes.
+    own_tokens: Vec<OnceLock<usize>>,
+    /// One a thread that builds.
+    scratches: Mutex<Vec<Scratch>>,
 }
 
-/// The tasks whose hole exists: the others have no prompt in any mode.
-fn tasks_of<'a>(tasks: &'a [Task], part: &'a Part) -> impl ParallelIterator<Item = &'a Task> {
-    tasks.par_iter().filter(|task| {
-        task.repository == part.repository && hole_lines(task, part.opened.windows()).is_ok()
-    })
+impl Shared {
+    fn count_once<'a>(&mut self, windows: &str, builder: Builder<'a>) -> Builder<'a> {
+        let counts = self.blocks.entry(windows.to_owned());
+        let counts = counts.or_insert_with(|| builder.counts());
+        builder.with_counts(Arc::clone(counts))
+    }
+
+    fn with_scratch(&self, work: impl FnOnce(&mut Scratch)) {
+        let kept = self.scratches.lock().ok().and_then(|mut kept| kept.pop());
+        let mut scratch = kept.unwrap_or_default();
+        work(&mut scratch);
+        if let Ok(mut kept) = self.scratches.lock() {
+            kept.push(scratch);
+        }
+    }
+}
+
+/// Prompts that one thread makes before another may take over: enough to make the handing out cheap.
+const BATCH: usize = 4;
+/// Batches in memory at a time for each thread. Their memory is used over and over: it stays in the processor's
+/// caches, and is not asked of the system again.
+const BATCHES: usize = 8;
+
+/// Neighbouring prompts' records, and what each was made from.
+#[derive(Default)]
+struct Batch {
+    text: Vec<u8>,
+    lines: Vec<NotedLine>,
+}
+
+impl Batch {
+    fn keep(&mut self, (line, noted): &(&[u8], NotedLine)) {
+        self.text.extend_from_slice(line);
+        self.lines.push(*noted);
+    }
+}
+
+/// Makes all prompts in parallel and puts their records together in the order of `wanted`.
+fn in_batches(
+    wanted: &[Wanted<'_>],
+    make: impl Fn(&Wanted<'_>, &mut Scratch, &mut Batch) + Sync,
+    shared: &Shared,
+) -> (JsonLines, Vec<NotedLine>) {
+    let (mut text, mut lines) = (Vec::new(), Vec::new());
+    let mut batches = Vec::new();
+    batches.resize_with(BATCHES * rayon::current_num_threads(), Batch::default);
+    for wanted in wanted.chunks(BATCH * batches.len()) {
+        let pairs = batches.par_iter_mut().zip(wanted.par_chunks(BATCH));
+        pairs.for_each(|(batch, wanted)| {
+            shared.with_scratch(|scratch| {
+                for wanted in wanted {
+                    make(wanted, scratch, batch);
+                }
+            });
+        });
+        for batch in &mut batches {
+            text.extend_from_slice(&batch.text);
+            batch.text.clear();
+            lines.append(&mut batch.lines);
+        }
+    }
+    let tokens = lines.iter().map(|line| line.tokens).sum();
+    let with_blocks = lines.iter().filter(|line| line.has_blocks).count() as u64;
+    let totals = [
+        (TOKENS.to_owned(), tokens),
+        (WITH_BLOCKS.to_owned(), with_blocks),
+    ];
+    let records = wanted.len();
+    let totals = totals.into();
+    let lines_of_json = JsonLines {
+        text,
+        records,
+        totals,
+    };
+    (lines_of_json, lines)
 }
 
 /// Tasks without a hole were reported when query windows were cut; mode none has none to cut.

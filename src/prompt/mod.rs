@@ -4,18 +4,21 @@
 //! next to the code.
 
 mod block;
+mod counts;
+mod json;
+mod record;
 
-pub use block::{Block, BlockCounts};
+pub use block::Block;
+pub use counts::{BlockCounts, Scratch};
 
-use serde::{Serialize, Serializer};
+use std::sync::{Arc, OnceLock};
 
-use crate::jsonl::Object;
 use crate::query::{Mode, QueryWindow};
-use crate::records::{self, HitRecord, QueryRecord};
 use crate::retrieve::{Found, Hit, Hole, HoleGuard};
 use crate::task::Task;
 use crate::tokenize::P50k;
 use crate::window::RepoWindows;
+use record::{Record, Retrieved};
 
 /// Tokens that the head counts as: its length in `p50k_base`, a constant in the reference.
 const HEAD_TOKENS: usize = 20;
@@ -54,7 +57,7 @@ pub struct Prompt {
 pub struct Builder<'a> {
     windows: &'a RepoWindows,
     tokenizer: &'a P50k,
-    counts: BlockCounts<'a>,
+    counts: Arc<BlockCounts>,
     mode: Mode,
     guard: HoleGuard,
     budget: Budget,
@@ -72,152 +75,130 @@ impl<'a> Builder<'a> {
         Self {
             windows,
             tokenizer,
-            counts: BlockCounts::new(windows, tokenizer),
+            counts: Arc::new(BlockCounts::new(windows, tokenizer)),
             mode,
             guard,
             budget,
         }
     }
 
+    /// With the counts of another builder of the same windows, such as that of another mode: what both ask for is
+    /// counted once.
+    #[must_use]
+    pub fn with_counts(self, counts: Arc<BlockCounts>) -> Self {
+        Self { counts, ..self }
+    }
+
+    /// The counts, for another builder.
+    pub fn counts(&self) -> Arc<BlockCounts> {
+        Arc::clone(&self.counts)
+    }
+
     /// The prompt of a task with what was found for it; the task's own prompt where nothing was searched.
     pub fn build(&self, task: &Task, found: Option<&Found>) -> Prompt {
+        self.build_with(task, found, &OnceLock::new(), &mut Scratch::default())
+    }
+
+    /// The same for many tasks: with what a thread keeps from prompt to prompt, and what a task's own part of its
+    /// prompts takes, which is the same in all modes that retrieve.
+    pub fn build_with(
+        &self,
+        task: &Task,
+        found: Option<&Found>,
+        own_tokens: &OnceLock<usize>,
+        scratch: &mut Scratch,
+    ) -> Prompt {
         let Some(found) = found else {
             return Prompt {
                 text: task.prompt.clone(),
-                tokens: self.tokenizer.count(&task.prompt),
+                tokens: counts::prompt_alone(self.tokenizer, &task.prompt, scratch),
                 chosen: Vec::new(),
             };
         };
-        let (blocks, chosen) = self.choose(task, &found.hits);
+        let chosen = self.choose(task, &found.hits, scratch);
+        let own = || counts::head_and_prompt(self.tokenizer, &task.prompt, scratch);
+        Prompt {
+            text: self.text(task, &chosen),
+            tokens: chosen.tokens + own_tokens.get_or_init(own),
+            chosen: chosen.hits,
+        }
+    }
+
+    fn text(&self, task: &Task, chosen: &Chosen) -> String {
         let mut text = block::head();
-        let block_tokens: usize = blocks.iter().map(|block| self.counts.tokens(block)).sum();
-        for block in blocks.iter().rev() {
+        // A token of code is some four bytes long.
+        text.reserve(4 * chosen.tokens + task.prompt.len());
+        for block in chosen.blocks.iter().rev() {
             block.render(self.windows, &mut text);
         }
         text.push('\n');
         text.push_str(&task.prompt);
-        let tokens = block_tokens + self.counts.head_and_prompt(&task.prompt);
-        Prompt {
-            text,
-            tokens,
-            chosen,
-        }
+        text
     }
 
     /// Blocks best first while they fit; one that does not is passed over and the next is tried.
-    fn choose(&self, task: &Task, hits: &[Hit]) -> (Vec<Block>, Vec<Hit>) {
+    fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut Scratch) -> Chosen {
         let hole = Hole::of(task, self.windows, self.guard);
-        let (mut blocks, mut chosen, mut used) = (Vec::new(), Vec::new(), HEAD_TOKENS);
+        let mut chosen = Chosen::default();
         for hit in hits {
-            if chosen.len() >= self.budget.blocks {
+            if chosen.hits.len() >= self.budget.blocks {
                 break;
             }
             let block = match self.mode {
                 Mode::LeftContext => Block::extended(self.windows, hit.window, &hole),
                 _ => Block::plain(self.windows, hit.window, &hole),
             };
-            let tokens = self.counts.tokens(&block);
-            if used + tokens < self.budget.tokens {
-                used += tokens;
-                blocks.push(block);
-                chosen.push(*hit);
+            let room = (self.budget.tokens).saturating_sub(HEAD_TOKENS + chosen.tokens);
+            let (windows, tokenizer) = (self.windows, self.tokenizer);
+            let fits = self
+                .counts
+                .tokens_below(room, windows, tokenizer, &block, scratch);
+            if let Some(tokens) = fits {
+                chosen.tokens += tokens;
+                chosen.blocks.push(block);
+                chosen.hits.push(*hit);
             }
         }
-        (blocks, chosen)
+        chosen
     }
 
     /// The JSON line of a prompt: the task's record, what was searched with and what was chosen, in RepoCoder's
     /// fields; ours are `sample`, `row`, `mode` and `prompt_tokens`.
     pub fn line(&self, task: &Task, query: Option<&QueryWindow>, prompt: &Prompt) -> Vec<u8> {
-        let shape = self.windows.shape;
-        let hole = Hole::of(task, self.windows, self.guard);
-        let retrieved = query.map(|query| Retrieved {
-            query_window: records::query(query, self.mode, shape, &self.windows.repository, true),
-            top_k_context: prompt
-                .chosen
-                .iter()
-                .map(|hit| records::hit(self.windows, hit, &hole, true))
-                .collect(),
-            window_size: shape.window_size,
-            slice_size: (!prompt.chosen.is_empty()).then_some(shape.slice_size),
-            sample: query.sample,
-        });
-        let metadata = Metadata {
-            task: TaskFields(&task.metadata),
-            retrieved,
-            row: task.row,
-            mode: self.mode.name(),
-            prompt_tokens: prompt.tokens,
-        };
         let mut line = Vec::with_capacity(2 * prompt.text.len());
-        // Writing to memory fails for no record of ours: all keys are texts.
-        if serde_json::to_writer(
-            &mut line,
-            &Record {
-                prompt: &prompt.text,
-                metadata,
-                extra: &task.extra,
-            },
-        )
-        .is_ok()
-        {
-            line.push(b'\n');
-        }
+        self.line_into(task, query, prompt, &mut line);
         line
     }
-}
 
-#[derive(Serialize)]
-struct Record<'a> {
-    prompt: &'a str,
-    metadata: Metadata<'a>,
-    #[serde(flatten)]
-    extra: &'a Object,
-}
-
-/// The task's metadata, then what is new.
-#[derive(Serialize)]
-struct Metadata<'a> {
-    #[serde(flatten)]
-    task: TaskFields<'a>,
-    #[serde(flatten)]
-    retrieved: Option<Retrieved<'a>>,
-    row: usize,
-    mode: &'static str,
-    prompt_tokens: usize,
-}
-
-#[derive(Serialize)]
-struct Retrieved<'a> {
-    query_window: QueryRecord<'a>,
-    top_k_context: Vec<HitRecord<'a>>,
-    window_size: usize,
-    slice_size: Option<usize>,
-    sample: u32,
-}
-
-/// A task's metadata without the fields that a prompt writes itself: the task may have been a prompt once.
-struct TaskFields<'a>(&'a Object);
-
-const WRITTEN_ANEW: [&str; 8] = [
-    "query_window",
-    "top_k_context",
-    "window_size",
-    "slice_size",
-    "sample",
-    "row",
-    "mode",
-    "prompt_tokens",
-];
-
-impl Serialize for TaskFields<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(
-            self.0
-                .iter()
-                .filter(|(name, _)| !WRITTEN_ANEW.contains(&name.as_str())),
-        )
+    /// Appends the same to `out`.
+    pub fn line_into(
+        &self,
+        task: &Task,
+        query: Option<&QueryWindow>,
+        prompt: &Prompt,
+        out: &mut Vec<u8>,
+    ) {
+        let record = Record {
+            windows: self.windows,
+            mode: self.mode,
+        };
+        let retrieved = query.map(|query| Retrieved {
+            query,
+            chosen: &prompt.chosen,
+            hole: Hole::of(task, self.windows, self.guard),
+        });
+        record.write(task, retrieved, (&prompt.text, prompt.tokens), out);
+        out.push(b'\n');
     }
+}
+
+/// The retrieved part of a prompt, best first.
+#[derive(Debug, Default)]
+struct Chosen {
+    blocks: Vec<Block>,
+    hits: Vec<Hit>,
+    /// Of all blocks.
+    tokens: usize,
 }
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 use super::*;
 use crate::corpus::{Repository, SourceFile};
+use crate::jsonl::Object;
 use crate::query::QueryWindows;
+use crate::records::{self, HitRecord, QueryRecord};
 use crate::retrieve::Retrieval;
 use crate::task::TaskSet;
 use crate::vector::TokenSets;
 use crate::window::WindowShape;
 use proptest::prelude::*;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoWindows {
     let file = |(i, (name, text)): (usize, &(&str, String))| SourceFile {
@@ -183,6 +187,80 @@ fn prompts(
     retrieval.found.into_iter().map(of).collect()
 }
 
+/// The record of a prompt by way of `serde`, the plain twin of [`Builder::line`].
+#[derive(Serialize)]
+struct PlainRecord<'a> {
+    prompt: &'a str,
+    metadata: PlainMetadata<'a>,
+    #[serde(flatten)]
+    extra: &'a Object,
+}
+
+#[derive(Serialize)]
+struct PlainMetadata<'a> {
+    #[serde(flatten)]
+    task: Object,
+    #[serde(flatten)]
+    retrieved: Option<PlainRetrieved<'a>>,
+    row: usize,
+    mode: &'static str,
+    prompt_tokens: usize,
+}
+
+#[derive(Serialize)]
+struct PlainRetrieved<'a> {
+    query_window: QueryRecord<'a>,
+    top_k_context: Vec<HitRecord<'a>>,
+    window_size: usize,
+    slice_size: Option<usize>,
+    sample: u32,
+}
+
+fn plain_line(
+    (windows, mode, guard): (&RepoWindows, Mode, HoleGuard),
+    task: &Task,
+    query: Option<&QueryWindow>,
+    prompt: &Prompt,
+) -> String {
+    let (shape, hole) = (windows.shape, Hole::of(task, windows, guard));
+    let hit = |hit| records::hit(windows, hit, &hole, true);
+    let mut fields = task.metadata.clone();
+    fields.retain(|name, _| !record::WRITTEN_ANEW.contains(&name.as_str()));
+    let plain = PlainRecord {
+        prompt: &prompt.text,
+        metadata: PlainMetadata {
+            task: fields,
+            retrieved: query.map(|query| PlainRetrieved {
+                query_window: records::query(query, mode, shape, &windows.repository, true),
+                top_k_context: prompt.chosen.iter().map(hit).collect(),
+                window_size: shape.window_size,
+                slice_size: (!prompt.chosen.is_empty()).then_some(shape.slice_size),
+                sample: query.sample,
+            }),
+            row: task.row,
+            mode: mode.name(),
+            prompt_tokens: prompt.tokens,
+        },
+        extra: &task.extra,
+    };
+    serde_json::to_string(&plain).unwrap() + "\n"
+}
+
+fn odd_object() -> impl Strategy<Value = Object> {
+    let value = prop_oneof![
+        Just(json!(null)),
+        any::<f64>().prop_map(|number| json!(number)),
+        any::<i64>().prop_map(|number| json!({"n": [number, {}]})),
+        "[a\"\\\\\n\u{1}é]{0,9}".prop_map(Value::from),
+    ];
+    let name = prop_oneof![
+        "[a\"\n]{0,2}",
+        Just("mode".to_owned()),
+        Just("union".to_owned())
+    ];
+    prop::collection::vec((name, value), 0..4).prop_map(|fields| fields.into_iter().collect())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
@@ -226,6 +304,7 @@ proptest! {
     #[test]
     fn counts_equal_the_tokenizers(
         texts in prop::collection::vec(source(), 1..4), window_size in 1_usize..9, prompt in source(),
+        limit in prop_oneof![0_usize..300, Just(usize::MAX)],
         mode in prop_oneof![Just(Mode::LeftContext), Just(Mode::GroundTruth)],
         guard in prop_oneof![Just(HoleGuard::Strict), Just(HoleGuard::Reference)],
     ) {
@@ -233,14 +312,19 @@ proptest! {
         let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
         let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
         let p50k = P50k::new();
-        let counts = BlockCounts::new(&windows, &p50k);
+        let (counts, mut scratch) = (BlockCounts::new(&windows, &p50k), Scratch::default());
         let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
         let hole = Hole::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
         for window in 0..windows.len() as u32 {
             for block in [Block::plain(&windows, window, &hole), Block::extended(&windows, window, &hole)] {
                 let mut text = String::new();
                 block.render(&windows, &mut text);
-                prop_assert_eq!(counts.tokens(&block), p50k.count(&text), "{:?}", text);
+                let count = p50k.count(&text);
+                let below = counts.tokens_below(limit, &windows, &p50k, &block, &mut scratch);
+                prop_assert_eq!(below, (count < limit).then_some(count), "{:?}", text);
+                if window % 3 == 0 {
+                    prop_assert_eq!(counts.tokens(&windows, &p50k, &block, &mut scratch), count, "{:?}", text);
+                }
             }
         }
         let tasks = TaskSet { path: "t".into(), tasks: vec![task] };
@@ -248,6 +332,40 @@ proptest! {
             for (built, _) in prompts(&windows, &tasks, mode, guard, Budget { tokens, blocks: 3 }) {
                 prop_assert_eq!(built.tokens, p50k.count(&built.text), "{:?}", built.text);
             }
+        }
+    }
+
+    /// What modes and threads share changes nothing either.
+    #[test]
+    fn lines_are_the_plain_records(
+        texts in prop::collection::vec(source(), 1..4), window_size in 1_usize..9, prompt in source(),
+        (metadata, extra) in (odd_object(), odd_object()), tokens in 20_usize..400,
+        guard in prop_oneof![Just(HoleGuard::Strict), Just(HoleGuard::Reference)],
+    ) {
+        let names = ["a.py", "b/c d.py", "é\"\\.py"];
+        let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
+        let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
+        let mut task = Task::new("r/0".into(), "r/a.py", 0, 0, "\"", &prompt);
+        task.metadata.extend(metadata);
+        task.extra = extra;
+        let (p50k, own_tokens, mut scratch) = (P50k::new(), OnceLock::new(), Scratch::default());
+        let (tasks, budget) = (TaskSet { path: "t".into(), tasks: vec![task] }, Budget { tokens, blocks: 3 });
+        let shared = Builder::new(&windows, &p50k, Mode::Without, guard, budget).counts();
+        for mode in [Mode::LeftContext, Mode::GroundTruth, Mode::Prediction] {
+            let builder = Builder::new(&windows, &p50k, mode, guard, budget).with_counts(shared.clone());
+            let queries = QueryWindows::cut(Mode::GroundTruth, &tasks, &windows).queries;
+            let task = &tasks.tasks[0];
+            for (built, found) in prompts(&windows, &tasks, mode, guard, budget) {
+                let again = builder.build_with(task, Some(&found), &own_tokens, &mut scratch);
+                prop_assert_eq!(&again, &built);
+                let query = queries.windows.first();
+                let line = String::from_utf8(builder.line(task, query, &built)).unwrap();
+                prop_assert_eq!(line, plain_line((&windows, mode, guard), task, query, &built));
+            }
+            let alone = builder.build_with(task, None, &own_tokens, &mut scratch);
+            prop_assert_eq!(alone.tokens, p50k.count(&task.prompt));
+            let line = String::from_utf8(builder.line(task, None, &alone)).unwrap();
+            prop_assert_eq!(line, plain_line((&windows, mode, guard), task, None, &alone));
         }
     }
 }

@@ -100,6 +100,19 @@ impl P50k {
         count
     }
 
+    /// Calls `visit` with the end (a byte offset) and the number of ids of every piece that starts before `until`, in
+    /// order: the counts of parts of a text that end where pieces end, from one pass.
+    #[inline(always)]
+    pub(crate) fn each_count(
+        &self,
+        text: &str,
+        until: usize,
+        cache: &mut PieceCache,
+        mut visit: impl FnMut(usize, usize),
+    ) {
+        self.each_piece_until(text, until, cache, |_, end, ids| visit(end, ids.count()));
+    }
+
     /// The bytes that `ids` stand for. They need not be UTF-8, since an id may
     /// be a part of a character. 50,256 gives `<|endoftext|>`, as in tiktoken;
     /// a number that is no id gives nothing.
@@ -125,10 +138,22 @@ impl P50k {
         &self,
         text: &str,
         cache: &mut PieceCache,
+        visit: impl FnMut(usize, usize, Ids<'_>),
+    ) {
+        self.each_piece_until(text, text.len(), cache, visit);
+    }
+
+    /// The same for those that start before `until`.
+    #[inline(always)]
+    fn each_piece_until(
+        &self,
+        text: &str,
+        until: usize,
+        cache: &mut PieceCache,
         mut visit: impl FnMut(usize, usize, Ids<'_>),
     ) {
         let mut start = 0;
-        while start < text.len() {
+        while start < until {
             let end = pieces::end_of_piece(text, start);
             visit(start, end, cache.ids_of(text.as_bytes(), start, end));
             start = end;

@@ -1,0 +1,186 @@
+//! How many tokens blocks take, each line of a repository counted at most once and only when a block asks for it.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::block::{Block, FOUND_IN, HEAD, SEPARATOR, path_in_repository};
+use crate::tokenize::{P50k, PieceCache};
+use crate::window::RepoWindows;
+
+/// What counting needs beside the counts: kept by a thread from prompt to prompt, it never changes a result.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    cache: PieceCache,
+    text: String,
+    /// Where each line of `text` ends, its newline included.
+    ends: Vec<usize>,
+}
+
+/// Token counts of one repository's blocks, from counts of their lines.
+///
+/// Every line of a block starts with `#`, and a `\n` before a `#` is always a token of its own, so a block's count
+/// is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and in every mode, while most
+/// lines of a large repository are in no block at all: so lines are counted on first use and kept, for all threads
+/// and modes alike.
+#[derive(Debug)]
+pub struct BlockCounts {
+    /// For each file that a block was cut from, the tokens of its lines as block lines.
+    lines: Vec<OnceLock<Box<[Count]>>>,
+    /// For each file the tokens of the line that names it.
+    names: Vec<Count>,
+    /// The lines that all blocks share.
+    frame: u32,
+}
+
+/// A count that is not known yet while it is 0. Threads that count the same line at once write the same number, so no
+/// order among them matters.
+type Count = AtomicU32;
+
+/// Tokens of any line of a block: its `#` and its newline.
+const FEWEST: u32 = 2;
+/// Lines that are counted in one go.
+const SECTION: usize = 4;
+
+fn at_least(count: &Count) -> usize {
+    count.load(Relaxed).max(FEWEST) as usize
+}
+
+fn unknown(count: usize) -> Box<[Count]> {
+    std::iter::repeat_with(Count::default).take(count).collect()
+}
+
+impl BlockCounts {
+    /// Counts nothing yet.
+    pub fn new(windows: &RepoWindows, tokenizer: &P50k) -> Self {
+        let mut scratch = Scratch::default();
+        let mut frame_line = |line| line_tokens(tokenizer, line, &mut scratch);
+        Self {
+            lines: windows.files.iter().map(|_| OnceLock::new()).collect(),
+            names: unknown(windows.files.len()).into(),
+            frame: frame_line(FOUND_IN) + 2 * frame_line(SEPARATOR),
+        }
+    }
+
+    /// Tokens of the text of a block of these windows, which must be those that [`new`](Self::new) was given.
+    pub fn tokens(
+        &self,
+        windows: &RepoWindows,
+        tokenizer: &P50k,
+        block: &Block,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let tokens = self.tokens_below(usize::MAX, windows, tokenizer, block, scratch);
+        tokens.unwrap_or(usize::MAX)
+    }
+
+    /// The same where they are fewer than `limit`. Most retrieved windows come when a prompt is nearly full: no more
+    /// of their lines are counted than it takes to know that they do not fit.
+    pub fn tokens_below(
+        &self,
+        limit: usize,
+        windows: &RepoWindows,
+        tokenizer: &P50k,
+        block: &Block,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let mut tokens = self.frame as usize;
+        for place in &block.places {
+            tokens += self.name(windows, tokenizer, place.file, scratch) as usize;
+        }
+        let (start, end) = (block.start as usize, block.end as usize);
+        if start < end {
+            let lines = &windows.files[block.file as usize].lines;
+            let counts = self.lines[block.file as usize].get_or_init(|| unknown(lines.count()));
+            let counts = &counts[start..end];
+            tokens += counts.iter().map(at_least).sum::<usize>();
+            for unknown in runs_of_unknown(counts) {
+                if tokens >= limit {
+                    return None;
+                }
+                tokens -= unknown.len() * FEWEST as usize;
+                let texts = unknown.clone().map(|line| lines.line(start + line));
+                count_lines(tokenizer, texts, &counts[unknown.clone()], scratch);
+                tokens += counts[unknown].iter().map(at_least).sum::<usize>();
+            }
+        }
+        (tokens < limit).then_some(tokens)
+    }
+
+    fn name(
+        &self,
+        windows: &RepoWindows,
+        tokenizer: &P50k,
+        file: u32,
+        scratch: &mut Scratch,
+    ) -> u32 {
+        let count = &self.names[file as usize];
+        if count.load(Relaxed) == 0 {
+            let name = format!("# {}", path_in_repository(windows, file));
+            count.store(line_tokens(tokenizer, &name, scratch), Relaxed);
+        }
+        count.load(Relaxed)
+    }
+}
+
+/// Neighbouring lines without a count, a section at a time.
+fn runs_of_unknown(counts: &[Count]) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let is_unknown = |count: &Count| count.load(Relaxed) == 0;
+        let start = from + counts[from..].iter().position(is_unknown)?;
+        let longest = &counts[start..counts.len().min(start + SECTION)];
+        from = start + longest.iter().take_while(|count| is_unknown(count)).count();
+        Some(start..from)
+    })
+}
+
+/// Counts lines as block lines, all in one text: a line's tokens are those of the pieces between its `#` and the next.
+fn count_lines<'l>(
+    tokenizer: &P50k,
+    lines: impl Iterator<Item = &'l str>,
+    counts: &[Count],
+    Scratch { cache, text, ends }: &mut Scratch,
+) {
+    text.clear();
+    ends.clear();
+    for line in lines {
+        text.extend(["# ", line, "\n"]);
+        ends.push(text.len());
+    }
+    let end = text.len();
+    // The next line's `#`, with so many more that no piece before it is near the end of the text, where the
+    // tokenizer is slower.
+    text.push_str("################");
+    let mut lines = ends.iter().zip(counts);
+    let (mut line, mut tokens) = (lines.next(), 0);
+    tokenizer.each_count(text, end, cache, |end, count| {
+        tokens += count as u32;
+        if let Some((_, count)) = line.filter(|(line_end, _)| end >= **line_end) {
+            count.store(std::mem::take(&mut tokens), Relaxed);
+            line = lines.next();
+        }
+    });
+}
+
+/// Tokens of a comment line and its newline, when another comment line follows.
+fn line_tokens(tokenizer: &P50k, line: &str, Scratch { cache, text, .. }: &mut Scratch) -> u32 {
+    text.clear();
+    text.extend([line, "\n#"]);
+    tokenizer.count_with(text, cache) as u32 - 1
+}
+
+/// Tokens of the head and of what follows the blocks before a task's prompt. The last separator is counted with the
+/// prompt, since its newline joins the prompt's first blank lines, and taken off again as the block's.
+pub(super) fn head_and_prompt(tokenizer: &P50k, prompt: &str, scratch: &mut Scratch) -> usize {
+    let head = line_tokens(tokenizer, HEAD, scratch) as usize;
+    let Scratch { cache, text, .. } = scratch;
+    text.clear();
+    text.extend([SEPARATOR, "\n\n", prompt]);
+    head + tokenizer.count_with(text, cache)
+}
+
+/// Tokens of a task's prompt on its own.
+pub(super) fn prompt_alone(tokenizer: &P50k, prompt: &str, scratch: &mut Scratch) -> usize {
+    tokenizer.count_with(prompt, &mut scratch.cache)
+}

@@ -1,0 +1,197 @@
+//! The JSON line of a prompt, in RepoCoder's fields.
+//!
+//! Written by hand, since its few long strings are nearly all of it and `serde_json` goes through them byte by byte;
+//! the tests hold it against the same record by way of `serde` and [`crate::records`].
+
+use super::json;
+use crate::jsonl::Object;
+use crate::query::{Mode, QueryWindow};
+use crate::retrieve::{Hit, Hole};
+use crate::task::Task;
+use crate::window::{Place, RepoWindows};
+
+/// Fields of a task's metadata that a prompt writes itself: the task may have been a prompt once.
+pub(super) const WRITTEN_ANEW: [&str; 8] = [
+    "query_window",
+    "top_k_context",
+    "window_size",
+    "slice_size",
+    "sample",
+    "row",
+    "mode",
+    "prompt_tokens",
+];
+
+/// What the records of one repository's prompts share.
+#[derive(Debug)]
+pub(super) struct Record<'a> {
+    pub(super) windows: &'a RepoWindows,
+    pub(super) mode: Mode,
+}
+
+/// What was searched with, and the windows of it that a prompt shows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retrieved<'a> {
+    pub(super) query: &'a QueryWindow,
+    pub(super) chosen: &'a [Hit],
+    pub(super) hole: Hole<'a>,
+}
+
+impl Record<'_> {
+    /// Appends the record of a prompt, without a newline.
+    pub(super) fn write(
+        &self,
+        task: &Task,
+        retrieved: Option<Retrieved<'_>>,
+        (prompt, tokens): (&str, usize),
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(b"{\"prompt\":");
+        json::string(prompt, out);
+        out.extend_from_slice(b",\"metadata\":{");
+        fields(&task.metadata, &WRITTEN_ANEW, out);
+        if let Some(retrieved) = retrieved {
+            self.retrieved(retrieved, out);
+        }
+        number("row", task.row, out);
+        text("mode", self.mode.name(), out);
+        number("prompt_tokens", tokens, out);
+        out.push(b'}');
+        fields(&task.extra, &[], out);
+        out.push(b'}');
+    }
+
+    fn retrieved(
+        &self,
+        Retrieved {
+            query,
+            chosen,
+            hole,
+        }: Retrieved<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let shape = self.windows.shape;
+        self.query(query, out);
+        list("top_k_context", out);
+        for hit in chosen {
+            self.hit(hit, &hole, out);
+        }
+        out.push(b']');
+        number("window_size", shape.window_size, out);
+        name("slice_size", out);
+        json::value(&(!chosen.is_empty()).then_some(shape.slice_size), out);
+        number("sample", query.sample, out);
+    }
+
+    fn query(&self, query: &QueryWindow, out: &mut Vec<u8>) {
+        let shape = self.windows.shape;
+        object("query_window", out);
+        text("context", &query.text, out);
+        object("metadata", out);
+        text("task_id", &query.task_id, out);
+        number("row", query.row, out);
+        if self.mode == Mode::Prediction {
+            number("sample", query.sample, out);
+        }
+        path(&query.path, out);
+        number("line_no", query.line_no, out);
+        number("start_line_no", query.start, out);
+        number("end_line_no", query.end, out);
+        number("context_start_lineno", query.context_start, out);
+        number("window_size", shape.window_size, out);
+        number("slice_size", shape.slice_size, out);
+        text("repo", &self.windows.repository, out);
+        out.extend_from_slice(b"}}");
+    }
+
+    fn hit(&self, hit: &Hit, hole: &Hole<'_>, out: &mut Vec<u8>) {
+        open(out);
+        text("context", self.windows.text(hit.window as usize), out);
+        list("metadata", out);
+        for place in hole.named_places(hit.window) {
+            self.place(place, out);
+        }
+        out.push(b']');
+        number("sim_score", hit.score(), out);
+        number("overlap", hit.overlap, out);
+        number("union", hit.union, out);
+        out.push(b'}');
+    }
+
+    fn place(&self, place: Place, out: &mut Vec<u8>) {
+        open(out);
+        path(&self.windows.files[place.file as usize].path, out);
+        number("line_no", place.line_no, out);
+        number("start_line_no", place.start, out);
+        number("end_line_no", place.end, out);
+        number("window_size", self.windows.shape.window_size, out);
+        text("repo", &self.windows.repository, out);
+        number("slice_size", self.windows.shape.slice_size, out);
+        out.push(b'}');
+    }
+}
+
+/// Sets a comma before what is next, unless it is the first in its object or list.
+fn comma(out: &mut Vec<u8>) {
+    if !matches!(out.last(), Some(b'{' | b'[')) {
+        out.push(b',');
+    }
+}
+
+/// Begins an object that is an element of a list.
+fn open(out: &mut Vec<u8>) {
+    comma(out);
+    out.push(b'{');
+}
+
+/// The name of a field, one of ours that needs no escape.
+#[inline(always)]
+fn name(name: &str, out: &mut Vec<u8>) {
+    comma(out);
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+fn object(field: &str, out: &mut Vec<u8>) {
+    name(field, out);
+    out.push(b'{');
+}
+
+fn list(field: &str, out: &mut Vec<u8>) {
+    name(field, out);
+    out.push(b'[');
+}
+
+fn text(field: &str, text: &str, out: &mut Vec<u8>) {
+    name(field, out);
+    json::string(text, out);
+}
+
+fn number(field: &str, number: impl serde::Serialize, out: &mut Vec<u8>) {
+    name(field, out);
+    json::value(&number, out);
+}
+
+/// `[repository, folder, …, file]`.
+fn path(path: &str, out: &mut Vec<u8>) {
+    list("fpath_tuple", out);
+    for name in path.split('/') {
+        comma(out);
+        json::string(name, out);
+    }
+    out.push(b']');
+}
+
+/// The fields of an object but those named in `without`.
+fn fields(object: &Object, without: &[&str], out: &mut Vec<u8>) {
+    for (name, value) in object
+        .iter()
+        .filter(|(name, _)| !without.contains(&name.as_str()))
+    {
+        comma(out);
+        json::string(name, out);
+        out.push(b':');
+        json::value(value, out);
+    }
+}
