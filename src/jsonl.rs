@@ -77,7 +77,32 @@ pub fn for_each(
     }
 }
 
-fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+/// The whole text of a file, whatever its compression.
+///
+/// # Errors
+/// The file cannot be opened or read on.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open(path)?
+        .read_to_end(&mut text)
+        .map_err(|e| Error::reading(path, "read this file", e))?;
+    Ok(text)
+}
+
+/// The records of a text and their places, blank lines passed over, to be [parsed](parse).
+pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
+    let records = lines.filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace));
+    records
+        .zip(0..)
+        .map(|((bytes, line), row)| (At { line, row }, bytes))
+}
+
+/// The object of a record that stands at this line of a file.
+///
+/// # Errors
+/// It is no JSON object.
+pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     // Some editors begin a file with a byte-order mark.
     let bytes = if line == 1 {
         bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)

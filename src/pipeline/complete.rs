@@ -1,16 +1,18 @@
 //! `complete`: prompts → predictions (JSONL, in the order of the prompts).
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::kept::{Input, KeptLines, NotedLine};
 use super::prompt::require_prompts;
 use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
 use crate::artifact::{self, Identity, JsonLines, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
-use crate::jsonl::{self, Fields, Object};
+use crate::jsonl::{self, At, Fields, Object};
 use crate::lines::{Lines, strip};
 use crate::query::Mode;
 
@@ -76,11 +78,19 @@ pub fn complete(
         }
         let path = experiment.layout.predictions(mode, &completion.model);
         refuse_foreign(&path)?;
-        report.ensure_jsonl(path, &identity, |report| {
-            let (lines, problems) = complete_file(&prompts, completion, tick)?;
+        let note = experiment.layout.note(&path, "inputs");
+        let mut settings = identity.clone();
+        settings.inputs.clear();
+        let mut noted = Vec::new();
+        let header = report.ensure_jsonl(path.clone(), &identity, |report| {
+            let kept = KeptLines::read(&path, &note, &settings);
+            let (_, text) = artifact::read_jsonl(&prompts)?;
+            let (lines, what, problems) = complete_text(&prompts, &text, completion, &kept, tick);
             report.problems.extend(problems);
+            noted = what;
             Ok(lines)
         })?;
+        NotedLine::write(noted, &note, settings, &header);
     }
     Ok(report)
 }
@@ -108,44 +118,75 @@ pub fn complete_file(
     tick: &(dyn Fn() + Sync),
 ) -> Result<(JsonLines, Vec<Error>)> {
     completion.check()?;
-    let mut records = Vec::new();
-    let problems = jsonl::for_each(prompts, |at, mut object| {
-        let max_lines = match completion.max_lines {
-            Some(lines) => lines,
-            None => target_lines(&Fields::new(prompts, at.line, "", &object), &object)?,
-        };
-        Fields::new(prompts, at.line, "", &object).string("prompt")?;
-        // The retrieved windows stay with the prompt; they are most of a record.
-        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-            metadata.remove("query_window");
-            metadata.remove("top_k_context");
-        }
-        records.push((max_lines, object));
-        Ok(())
-    })?;
+    let text = jsonl::read(prompts)?;
+    let (lines, _, problems) =
+        complete_text(prompts, &text, completion, &KeptLines::default(), tick);
+    Ok((lines, problems))
+}
+
+/// Completes every prompt of a text; what was made of the same record before is taken from there.
+fn complete_text(
+    path: &Path,
+    text: &[u8],
+    completion: &Completion,
+    kept: &KeptLines<()>,
+    tick: &(dyn Fn() + Sync),
+) -> (JsonLines, Vec<NotedLine<()>>, Vec<Error>) {
     let model = InContextModel::default();
-    let lines: Vec<Vec<u8>> = records
+    let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
+    let made: Vec<Result<(Input, Cow<'_, [u8]>)>> = records
         .into_par_iter()
-        .map(|(max_lines, object)| {
-            let prompt = object
-                .get("prompt")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            let limits = Limits {
-                max_lines,
-                max_tokens: completion.max_tokens,
+        .map(|(at, bytes)| {
+            let input = Input(*blake3::hash(bytes).as_bytes());
+            let line = match kept.get(&input) {
+                Some((line, _)) => Cow::Borrowed(line),
+                None => complete_record(&model, path, at, bytes, completion)?.into(),
             };
-            let generation = model.complete(prompt, &limits);
             tick();
-            line(object, &generation)
+            Ok((input, line))
         })
         .collect();
-    let lines = JsonLines {
-        text: lines.concat(),
-        records: lines.len(),
-        ..JsonLines::default()
+    let (mut lines, mut noted, mut problems) = (JsonLines::default(), Vec::new(), Vec::new());
+    for made in made {
+        match made {
+            Ok((input, line)) => {
+                lines.text.extend_from_slice(&line);
+                lines.records += 1;
+                noted.push(NotedLine {
+                    input: Some(input),
+                    bytes: line.len() as u64,
+                    adds: (),
+                });
+            }
+            Err(error) => problems.push(error),
+        }
+    }
+    (lines, noted, problems)
+}
+
+fn complete_record(
+    model: &InContextModel,
+    path: &Path,
+    at: At,
+    bytes: &[u8],
+    completion: &Completion,
+) -> Result<Vec<u8>> {
+    let mut object = jsonl::parse(path, at.line, bytes)?;
+    let fields = Fields::new(path, at.line, "", &object);
+    let limits = Limits {
+        max_lines: match completion.max_lines {
+            Some(lines) => lines,
+            None => target_lines(&fields, &object)?,
+        },
+        max_tokens: completion.max_tokens,
     };
-    Ok((lines, problems))
+    let generation = model.complete(fields.string("prompt")?, &limits);
+    // The retrieved windows stay with the prompt; they are most of a record.
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.remove("query_window");
+        metadata.remove("top_k_context");
+    }
+    Ok(line(object, &generation))
 }
 
 /// Lines of the target in a prompt's record, under any name that the field's formats give it.

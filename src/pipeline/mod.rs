@@ -5,7 +5,7 @@
 
 mod complete;
 mod eval;
-mod kept_prompts;
+mod kept;
 mod prompt;
 mod search;
 mod vectorize;

@@ -1,11 +1,17 @@
 //! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks).
 
-use std::sync::{Arc, Mutex, OnceLock};
+mod batches;
+mod input;
+
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
-use super::kept_prompts::{Input, KeptPrompts, NotedLine};
+use batches::{Batch, Shared, Wanted, in_batches};
+use input::input;
+
+use super::kept::{Input, KeptLines, NotedLine};
 use super::vectorize::query_windows;
 use super::windows::Opened;
 use super::{
@@ -14,7 +20,7 @@ use super::{
 };
 use crate::artifact::{Columns, Header, Identity, JsonLines, Payload};
 use crate::error::Result;
-use crate::prompt::{BlockCounts, Builder, Scratch};
+use crate::prompt::{Builder, Scratch};
 use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
 use crate::retrieve::{Found, Hit, Hole, HoleGuard, Retrieval};
 use crate::task::Task;
@@ -33,6 +39,7 @@ pub struct PromptTotals {
 }
 
 const TOKENS: &str = "tokens";
+const TASKS: &str = "tasks";
 const WITH_BLOCKS: &str = "prompts with retrieved blocks";
 
 /// The settings that shape a mode's prompts.
@@ -89,6 +96,13 @@ pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals
     })
 }
 
+/// What a prompt adds to the sums.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Adds {
+    tokens: u64,
+    has_blocks: bool,
+}
+
 /// Builds the prompts of each mode.
 ///
 /// # Errors
@@ -105,14 +119,16 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
         let identity = sources.identity(experiment)?;
         let path = experiment.layout.prompts(mode);
         let note = experiment.layout.note(&path, "inputs");
+        let mut settings = identity.clone();
+        settings.inputs.retain(|name, _| name == TASKS);
         let mut noted = Vec::new();
         let header = report.ensure_jsonl(path.clone(), &identity, |_| {
-            let kept = KeptPrompts::read(&path, &note, &identity);
+            let kept = KeptLines::read(&path, &note, &settings);
             let (lines, what) = sources.build(experiment, &mut opened, &kept, &mut shared)?;
             noted = what;
             Ok(lines)
         })?;
-        NotedLine::write(noted, &note, &identity, &header);
+        NotedLine::write(noted, &note, settings, &header);
     }
     Ok(report)
 }
@@ -167,7 +183,7 @@ impl Sources {
 
     fn identity(&self, experiment: &Experiment) -> Result<Identity> {
         let tasks = experiment.tasks()?.digest();
-        let mut identity = settings(experiment, self.mode).input("tasks", tasks);
+        let mut identity = settings(experiment, self.mode).input(TASKS, tasks);
         for part in &self.parts {
             let windows = format!("windows of {}", part.repository);
             identity = identity.input(&windows, &*part.windows);
@@ -184,9 +200,9 @@ impl Sources {
         &mut self,
         experiment: &Experiment,
         opened: &mut [Opened],
-        kept: &KeptPrompts,
+        kept: &KeptLines<Adds>,
         shared: &mut Shared,
-    ) -> Result<(JsonLines, Vec<NotedLine>)> {
+    ) -> Result<(JsonLines, Vec<NotedLine<Adds>>)> {
         let tasks = &experiment.tasks()?.tasks;
         let (mode, guard, budget) = (self.mode, experiment.guard, experiment.budget);
         let mut results = Vec::new();
@@ -222,8 +238,10 @@ impl Sources {
             batch.lines.push(NotedLine {
                 input: wanted.retrieved.map(|(_, _, input)| *input),
                 bytes: (batch.text.len() - begin) as u64,
-                tokens: prompt.tokens as u64,
-                has_blocks: !prompt.chosen.is_empty(),
+                adds: Adds {
+                    tokens: prompt.tokens as u64,
+                    has_blocks: !prompt.chosen.is_empty(),
+                },
             });
         };
         let wanted = self.wanted(tasks, opened, &results);
@@ -306,11 +324,11 @@ fn inputs(
     retrieval: &Retrieval,
     queries: &QueryWindows,
     opened: &mut Opened,
-    (guard, kept): (HoleGuard, &KeptPrompts),
+    (guard, kept): (HoleGuard, &KeptLines<Adds>),
 ) -> Result<Vec<Input>> {
     let both = retrieval.found.par_iter().zip(&queries.windows);
     let inputs: Vec<Input> = both
-        .map(|(found, query)| Input::of(found, query, opened.windows(), guard))
+        .map(|(found, query)| input(found, query, opened.windows(), guard))
         .collect();
     let both = retrieval.found.iter().zip(&queries.windows).zip(&inputs);
     let missing = both.filter(|(_, input)| kept.get(input).is_none());
@@ -336,113 +354,6 @@ fn shown_files(
         places.map(|place| place.file)
     };
     found.hits.iter().flat_map(shown).collect()
-}
-
-/// One prompt to make.
-struct Wanted<'a> {
-    /// Index of its task, which are in the order of their rows.
-    task: usize,
-    /// Index of its repository.
-    part: usize,
-    retrieved: Option<(&'a Found, &'a QueryWindow, &'a Input)>,
-}
-
-impl<'a> Wanted<'a> {
-    fn found(&self) -> Option<&'a Found> {
-        self.retrieved.map(|(found, ..)| found)
-    }
-
-    fn query(&self) -> Option<&'a QueryWindow> {
-        self.retrieved.map(|(_, query, _)| query)
-    }
-}
-
-/// What the modes of one run share, so that nothing is counted once a mode.
-#[derive(Default)]
-struct Shared {
-    /// By the checksum of a repository's windows.
-    blocks: FxHashMap<String, Arc<BlockCounts>>,
-    /// What each task's own part of its prompts takes.
-    own_tokens: Vec<OnceLock<usize>>,
-    /// One a thread that builds.
-    scratches: Mutex<Vec<Scratch>>,
-}
-
-impl Shared {
-    fn count_once<'a>(&mut self, windows: &str, builder: Builder<'a>) -> Builder<'a> {
-        let counts = self.blocks.entry(windows.to_owned());
-        let counts = counts.or_insert_with(|| builder.counts());
-        builder.with_counts(Arc::clone(counts))
-    }
-
-    fn with_scratch(&self, work: impl FnOnce(&mut Scratch)) {
-        let kept = self.scratches.lock().ok().and_then(|mut kept| kept.pop());
-        let mut scratch = kept.unwrap_or_default();
-        work(&mut scratch);
-        if let Ok(mut kept) = self.scratches.lock() {
-            kept.push(scratch);
-        }
-    }
-}
-
-/// Prompts that one thread makes before another may take over: enough to make the handing out cheap.
-const BATCH: usize = 4;
-/// Batches in memory at a time for each thread. Their memory is used over and over: it stays in the processor's
-/// caches, and is not asked of the system again.
-const BATCHES: usize = 8;
-
-/// Neighbouring prompts' records, and what each was made from.
-#[derive(Default)]
-struct Batch {
-    text: Vec<u8>,
-    lines: Vec<NotedLine>,
-}
-
-impl Batch {
-    fn keep(&mut self, (line, noted): &(&[u8], NotedLine)) {
-        self.text.extend_from_slice(line);
-        self.lines.push(*noted);
-    }
-}
-
-/// Makes all prompts in parallel and puts their records together in the order of `wanted`.
-fn in_batches(
-    wanted: &[Wanted<'_>],
-    make: impl Fn(&Wanted<'_>, &mut Scratch, &mut Batch) + Sync,
-    shared: &Shared,
-) -> (JsonLines, Vec<NotedLine>) {
-    let (mut text, mut lines) = (Vec::new(), Vec::new());
-    let mut batches = Vec::new();
-    batches.resize_with(BATCHES * rayon::current_num_threads(), Batch::default);
-    for wanted in wanted.chunks(BATCH * batches.len()) {
-        let pairs = batches.par_iter_mut().zip(wanted.par_chunks(BATCH));
-        pairs.for_each(|(batch, wanted)| {
-            shared.with_scratch(|scratch| {
-                for wanted in wanted {
-                    make(wanted, scratch, batch);
-                }
-            });
-        });
-        for batch in &mut batches {
-            text.extend_from_slice(&batch.text);
-            batch.text.clear();
-            lines.append(&mut batch.lines);
-        }
-    }
-    let tokens = lines.iter().map(|line| line.tokens).sum();
-    let with_blocks = lines.iter().filter(|line| line.has_blocks).count() as u64;
-    let totals = [
-        (TOKENS.to_owned(), tokens),
-        (WITH_BLOCKS.to_owned(), with_blocks),
-    ];
-    let records = wanted.len();
-    let totals = totals.into();
-    let lines_of_json = JsonLines {
-        text,
-        records,
-        totals,
-    };
-    (lines_of_json, lines)
 }
 
 /// Tasks without a hole were reported when query windows were cut; mode none has none to cut.

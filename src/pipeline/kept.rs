@@ -1,0 +1,83 @@
+//! Lines of a JSONL artifact that need not be made again: after a few files changed, most would come out as they were.
+
+use std::ops::Range;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::artifact::{self, Header, Identity, read_note, write_note};
+
+/// A digest of everything that a line was made from, besides the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Input(pub(super) [u8; 32]);
+
+/// A line of the artifact: what it was made from, where that is known, and what it adds to the sums.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct NotedLine<T> {
+    pub(super) input: Option<Input>,
+    pub(super) bytes: u64,
+    pub(super) adds: T,
+}
+
+/// The note beside the artifact.
+#[derive(Debug, Serialize, Deserialize)]
+struct Noted<T> {
+    /// Checksum of the artifact.
+    artifact: String,
+    /// What shaped all of its lines.
+    settings: Identity,
+    /// One a line, in their order.
+    lines: Vec<NotedLine<T>>,
+}
+
+impl<T: Serialize> NotedLine<T> {
+    /// Writes the note on lines that were just made, unless it says nothing. `settings` is the part of the artifact's
+    /// identity that is the same for lines which are.
+    pub(super) fn write(lines: Vec<Self>, note: &Path, settings: Identity, artifact: &Header) {
+        if lines.iter().any(|line| line.input.is_some()) {
+            let artifact = artifact.checksum.clone();
+            let noted = Noted {
+                artifact,
+                settings,
+                lines,
+            };
+            write_note(note, &noted);
+        }
+    }
+}
+
+/// The lines of the run before.
+#[derive(Default)]
+pub(super) struct KeptLines<T> {
+    text: Vec<u8>,
+    lines: FxHashMap<Input, (Range<usize>, NotedLine<T>)>,
+}
+
+impl<T: Copy + DeserializeOwned> KeptLines<T> {
+    /// Those that were made with the same settings, if what each was made from is known.
+    pub(super) fn read(path: &Path, note: &Path, settings: &Identity) -> Self {
+        let read = || {
+            let noted: Noted<T> = read_note(note)?;
+            let (header, text) = artifact::read_jsonl(path).ok()?;
+            let fits = header.checksum == noted.artifact && noted.settings == *settings;
+            fits.then_some((noted.lines, text))
+        };
+        let (noted, text) = read().unwrap_or_default();
+        let (mut lines, mut end) = (FxHashMap::default(), 0);
+        for line in noted {
+            let range = end..end + line.bytes as usize;
+            end = range.end;
+            if let Some(input) = line.input {
+                lines.insert(input, (range, line));
+            }
+        }
+        Self { text, lines }
+    }
+
+    /// The line that was made from this.
+    pub(super) fn get(&self, input: &Input) -> Option<(&[u8], NotedLine<T>)> {
+        let (range, noted) = self.lines.get(input)?;
+        Some((self.text.get(range.clone())?, *noted))
+    }
+}
