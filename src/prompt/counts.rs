@@ -15,6 +15,8 @@ pub struct Scratch {
     text: String,
     /// Where each line of `text` ends, its newline included.
     ends: Vec<usize>,
+    /// What was known of a block's lines when its counting began, 0 for nothing.
+    known: Vec<u32>,
 }
 
 /// Token counts of one repository's blocks, from counts of their lines.
@@ -41,10 +43,6 @@ type Count = AtomicU32;
 const FEWEST: u32 = 2;
 /// Lines that are counted in one go.
 const SECTION: usize = 4;
-
-fn at_least(count: &Count) -> usize {
-    count.load(Relaxed).max(FEWEST) as usize
-}
 
 fn unknown(count: usize) -> Box<[Count]> {
     std::iter::repeat_with(Count::default).take(count).collect()
@@ -93,16 +91,20 @@ impl BlockCounts {
             let lines = &windows.files[block.file as usize].lines;
             let counts = self.lines[block.file as usize].get_or_init(|| unknown(lines.count()));
             let counts = &counts[start..end];
-            tokens += counts.iter().map(at_least).sum::<usize>();
-            for unknown in runs_of_unknown(counts) {
+            // Other threads count as well: what is not known now is not known for all of what follows.
+            let mut known = std::mem::take(&mut scratch.known);
+            known.clear();
+            known.extend(counts.iter().map(|count| count.load(Relaxed)));
+            tokens += known.iter().map(|&n| n.max(FEWEST) as usize).sum::<usize>();
+            for unknown in sections_of_unknown(&known) {
                 if tokens >= limit {
-                    return None;
+                    break;
                 }
                 tokens -= unknown.len() * FEWEST as usize;
                 let texts = unknown.clone().map(|line| lines.line(start + line));
-                count_lines(tokenizer, texts, &counts[unknown.clone()], scratch);
-                tokens += counts[unknown].iter().map(at_least).sum::<usize>();
+                tokens += count_lines(tokenizer, texts, &counts[unknown], scratch);
             }
+            scratch.known = known;
         }
         (tokens < limit).then_some(tokens)
     }
@@ -124,24 +126,27 @@ impl BlockCounts {
 }
 
 /// Neighbouring lines without a count, a section at a time.
-fn runs_of_unknown(counts: &[Count]) -> impl Iterator<Item = Range<usize>> {
+fn sections_of_unknown(known: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {
-        let is_unknown = |count: &Count| count.load(Relaxed) == 0;
-        let start = from + counts[from..].iter().position(is_unknown)?;
-        let longest = &counts[start..counts.len().min(start + SECTION)];
-        from = start + longest.iter().take_while(|count| is_unknown(count)).count();
+        let start = from + known[from..].iter().position(|&count| count == 0)?;
+        let longest = &known[start..known.len().min(start + SECTION)];
+        from = start + longest.iter().take_while(|&&count| count == 0).count();
         Some(start..from)
     })
 }
 
 /// Counts lines as block lines, all in one text: a line's tokens are those of the pieces between its `#` and the next.
+/// Gives their sum.
 fn count_lines<'l>(
     tokenizer: &P50k,
     lines: impl Iterator<Item = &'l str>,
     counts: &[Count],
-    Scratch { cache, text, ends }: &mut Scratch,
-) {
+    scratch: &mut Scratch,
+) -> usize {
+    let Scratch {
+        cache, text, ends, ..
+    } = scratch;
     text.clear();
     ends.clear();
     for line in lines {
@@ -153,14 +158,15 @@ fn count_lines<'l>(
     // tokenizer is slower.
     text.push_str("################");
     let mut lines = ends.iter().zip(counts);
-    let (mut line, mut tokens) = (lines.next(), 0);
+    let (mut line, mut tokens, mut sum) = (lines.next(), 0, 0);
     tokenizer.each_count(text, end, cache, |end, count| {
-        tokens += count as u32;
+        (tokens, sum) = (tokens + count as u32, sum + count);
         if let Some((_, count)) = line.filter(|(line_end, _)| end >= **line_end) {
             count.store(std::mem::take(&mut tokens), Relaxed);
             line = lines.next();
         }
     });
+    sum
 }
 
 /// Tokens of a comment line and its newline, when another comment line follows.

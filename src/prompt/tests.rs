@@ -142,6 +142,33 @@ fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
     assert!(prompt.chosen.is_empty() && prompt.text.ends_with("\n\nown\n"));
 }
 
+#[test]
+fn threads_that_count_the_same_lines_at_once_agree() {
+    use rayon::prelude::*;
+    let shape = WindowShape {
+        window_size: 40,
+        slice_size: 40,
+        ..WindowShape::default()
+    };
+    let windows = windows(&[("a.py", numbered("some_name", 400))], shape);
+    let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
+    let (p50k, hole) = (P50k::new(), Hole::of(&task, &windows, HoleGuard::Strict));
+    let numbers = 0..windows.len() as u32;
+    let blocks: Vec<Block> = numbers.map(|n| Block::plain(&windows, n, &hole)).collect();
+    let plain = |block: &Block| {
+        let mut text = String::new();
+        block.render(&windows, &mut text);
+        p50k.count(&text)
+    };
+    let expected: Vec<usize> = blocks.iter().map(plain).collect();
+    for _ in 0..3000 {
+        let counts = BlockCounts::new(&windows, &p50k);
+        let count = |block: &Block| counts.tokens(&windows, &p50k, block, &mut Scratch::default());
+        let counted: Vec<usize> = blocks.par_iter().with_max_len(1).map(count).collect();
+        assert_eq!(counted, expected);
+    }
+}
+
 fn source() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         Just(String::new()),
