@@ -95,7 +95,11 @@ fn a_damaged_or_foreign_note_costs_time_alone() {
     let place = place();
     let wanted = stages(&place, "cache");
     let notes: Vec<String> = place.times("cache/.notes").into_keys().collect();
-    assert_eq!(notes.len(), 3, "stamps and two modes' inputs: {notes:?}");
+    assert_eq!(
+        notes.len(),
+        6,
+        "stamps, inputs of two modes' prompts and three's predictions: {notes:?}"
+    );
     for note in &notes {
         let path = format!("cache/.notes/{note}");
         let bytes = fs::read(place.path(&path)).unwrap();
