@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of the artifacts' format; raised whenever a payload or its encoding changes.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// What determines an artifact's bytes. Two artifacts with the same identity are the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,39 +1,76 @@
 //! Columns of numbers and texts as single runs of bytes, for `#[serde(with = …)]`: reading an artifact is then
 //! a few large copies, not a call per number.
 
-/// `Vec<u32>` ⇄ little-endian bytes.
+/// `Vec<u16>` or `Vec<u32>` ⇄ little-endian bytes.
 pub(crate) mod numbers {
+    use std::marker::PhantomData;
+
     use serde::{Deserializer, Serializer, de};
+    use zerocopy::{Immutable, IntoBytes};
 
-    pub(crate) fn serialize<S: Serializer>(
-        numbers: &[u32],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-        serializer.serialize_bytes(&bytes)
+    /// A number that has a column.
+    pub(crate) trait Number: IntoBytes + Immutable + Copy {
+        fn to_little_endian(self) -> Self;
+
+        /// As many numbers as there are bytes for, and how many bytes are left over.
+        fn all(bytes: &[u8]) -> (Vec<Self>, usize);
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<u32>, D::Error> {
-        deserializer.deserialize_bytes(Visitor)
-    }
-
-    struct Visitor;
-
-    impl de::Visitor<'_> for Visitor {
-        type Value = Vec<u32>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a run of 32-bit numbers")
+    impl Number for u16 {
+        fn to_little_endian(self) -> Self {
+            self.to_le()
         }
 
-        fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u32>, E> {
-            let (numbers, rest) = bytes.as_chunks::<4>();
-            if !rest.is_empty() {
-                return Err(E::invalid_length(bytes.len(), &self));
+        fn all(bytes: &[u8]) -> (Vec<Self>, usize) {
+            let (numbers, rest) = bytes.as_chunks();
+            let numbers = numbers.iter().map(|n| Self::from_le_bytes(*n)).collect();
+            (numbers, rest.len())
+        }
+    }
+
+    impl Number for u32 {
+        fn to_little_endian(self) -> Self {
+            self.to_le()
+        }
+
+        fn all(bytes: &[u8]) -> (Vec<Self>, usize) {
+            let (numbers, rest) = bytes.as_chunks();
+            let numbers = numbers.iter().map(|n| Self::from_le_bytes(*n)).collect();
+            (numbers, rest.len())
+        }
+    }
+
+    pub(crate) fn serialize<N: Number, S: Serializer>(
+        numbers: &[N],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        if cfg!(target_endian = "little") {
+            return serializer.serialize_bytes(numbers.as_bytes());
+        }
+        let swapped: Vec<N> = numbers.iter().map(|n| n.to_little_endian()).collect();
+        serializer.serialize_bytes(swapped.as_bytes())
+    }
+
+    pub(crate) fn deserialize<'de, N: Number, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<N>, D::Error> {
+        deserializer.deserialize_bytes(Visitor(PhantomData))
+    }
+
+    struct Visitor<N>(PhantomData<N>);
+
+    impl<N: Number> de::Visitor<'_> for Visitor<N> {
+        type Value = Vec<N>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "a run of {}-bit numbers", 8 * size_of::<N>())
+        }
+
+        fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<N>, E> {
+            match N::all(bytes) {
+                (numbers, 0) => Ok(numbers),
+                _ => Err(E::invalid_length(bytes.len(), &self)),
             }
-            Ok(numbers.iter().map(|n| u32::from_le_bytes(*n)).collect())
         }
     }
 }
