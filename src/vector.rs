@@ -335,4 +335,39 @@ mod tests {
             }
         }
     }
+
+    fn token_sets(sets: &[&[u32]]) -> TokenSets {
+        let mut all = TokenSets::default();
+        sets.iter().for_each(|set| all.push(set.iter().copied()));
+        all
+    }
+
+    #[test]
+    fn a_larger_id_widens_what_is_there_and_leaves_it_as_it_was() {
+        let sets: [&[u32]; 4] = [&[1, 65_535], &[], &[2, 65_536, 70_000], &[3]];
+        let narrow = token_sets(&sets[..2]);
+        assert!(matches!(narrow.get(0), TokenSet::Narrow([1, 65_535])));
+        let wide = token_sets(&sets);
+        assert!(matches!(wide.get(0), TokenSet::Wide([1, 65_535])));
+        assert_eq!(narrow.get(0), wide.get(0));
+        assert_eq!((wide.len(), wide.token_count()), (4, 6));
+        for (set, wanted) in wide.iter().zip(sets) {
+            assert_eq!(set.iter().collect::<Vec<_>>(), wanted);
+        }
+    }
+
+    #[test]
+    fn both_widths_come_back_from_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sets.bin");
+        for sets in [
+            token_sets(&[&[1, 65_535], &[]]),
+            token_sets(&[&[7, 1 << 20]]),
+        ] {
+            let identity = crate::artifact::Identity::new(TokenSets::KIND);
+            crate::artifact::write(&path, &identity, &sets).unwrap();
+            let (_, read) = crate::artifact::read::<TokenSets>(&path).unwrap();
+            assert_eq!(read, sets);
+        }
+    }
 }

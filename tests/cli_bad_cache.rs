@@ -88,10 +88,10 @@ fn a_cache_of_another_version_is_rebuilt_and_names_both_versions() {
     let said = "warning: cache/window/repos/alpha_ws20_slice2.bin: stale (it was written by repoformer 0.0.7), rebuilt";
     place.stage(&["run"]).done().says(&[said]);
     assert_same(&place.files("cache"), &wanted);
-    let later = replace(&bytes, "\"format\":1", "\"format\":9");
+    let later = replace(&bytes, "\"format\":2", "\"format\":9");
     place.write(path, &later);
     let both = format!(
-        "written by repoformer {version} in format 9; this is repoformer {version} with format 1"
+        "written by repoformer {version} in format 9; this is repoformer {version} with format 2"
     );
     place.stage(&["vectorize"]).failed().says(&[
         path,

@@ -98,7 +98,7 @@ fn headers_name_kind_parameters_inputs_count_and_checksum() {
             "BLAKE3 in hex"
         );
         assert_eq!(line("checksum    ".into()).len(), "checksum    ".len() + 64);
-        line("format      1".into());
+        line("format      2".into());
         line(format!(
             "written by  repoformer {}",
             env!("CARGO_PKG_VERSION")

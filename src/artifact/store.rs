@@ -397,7 +397,7 @@ mod tests {
         let (_dir, path, identity) = written();
         let bytes = fs::read(&path).unwrap();
         let text = String::from_utf8_lossy(&bytes).replace(
-            "\"format\":1,\"tool\":\"0.1.0\"",
+            &format!("\"format\":{FORMAT},\"tool\":\"0.1.0\""),
             "\"format\":7,\"tool\":\"9.0.0\"",
         );
         fs::write(&path, text.as_bytes()).unwrap();

@@ -147,7 +147,7 @@ fn queries_around_255_tokens() {
             let mut sets = vec![all.clone(); copies];
             sets.extend((0..40).map(|i| all[i as usize..].to_vec()));
             check(&sets, &[all.clone(), all[1..].to_vec()], 20, 9, 1 << 14);
-            check(&sets, &[all.clone()], 20, 9, 64);
+            check(&sets, std::slice::from_ref(&all), 20, 9, 64);
         }
     }
 }
