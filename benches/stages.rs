@@ -15,12 +15,15 @@ use repoformer::corpus::{Repository, repository_names};
 use repoformer::metrics::levenshtein;
 use repoformer::prompt::{Budget, Builder};
 use repoformer::query::{Mode, QueryWindows};
-use repoformer::retrieve::{HoleGuard, Index, Retrieval, Scratch};
+use repoformer::retrieve::{HoleGuard, Index, Level, Retrieval, Scratch};
 use repoformer::sample::{Kind, Sampling, sample};
 use repoformer::task::TaskSet;
 use repoformer::tokenize::{P50k, PieceCache};
-use repoformer::vector::TokenSets;
+use repoformer::vector::{TokenSet, TokenSets};
 use repoformer::window::{RepoWindows, WindowShape};
+
+#[path = "support/term_at_a_time.rs"]
+mod term_at_a_time;
 
 fn main() {
     divan::main();
@@ -178,18 +181,45 @@ mod search {
             .bench(|| Index::new(&corpus.vectors));
     }
 
+    /// All queries in one go, with each level of instructions of this machine.
+    #[divan::bench(args = Level::available())]
+    fn all_queries(bencher: Bencher<'_, '_>, level: Level) {
+        let corpus = corpus();
+        let index = Index::new(&corpus.vectors).with_level(level);
+        bencher
+            .counter(ItemsCount::new(corpus.query_vectors.len()))
+            .bench_local(|| index.search_all(&corpus.query_vectors, 20, |_, _| true));
+    }
+
     #[divan::bench]
-    fn queries(bencher: Bencher<'_, '_>) {
+    fn query_by_query(bencher: Bencher<'_, '_>) {
         let corpus = corpus();
         let (index, mut scratch) = (Index::new(&corpus.vectors), Scratch::default());
         bencher
             .counter(ItemsCount::new(corpus.query_vectors.len()))
             .bench_local(|| {
-                corpus
-                    .query_vectors
-                    .iter()
+                let queries = corpus.query_vectors.iter();
+                queries
                     .map(|query| index.search(query, 20, |_| true, &mut scratch).len())
                     .sum::<usize>()
+            });
+    }
+
+    #[divan::bench]
+    fn queries_term_at_a_time(bencher: Bencher<'_, '_>) {
+        let corpus = corpus();
+        let mut index = term_at_a_time::TermAtATime::new(&corpus.vectors);
+        bencher
+            .counter(ItemsCount::new(corpus.query_vectors.len()))
+            .bench_local(|| {
+                let mut hits = 0;
+                for query in corpus.query_vectors.iter() {
+                    let TokenSet::Narrow(query) = query else {
+                        unreachable!()
+                    };
+                    hits += index.search(query, 20, |_| true).len();
+                }
+                hits
             });
     }
 
@@ -200,10 +230,10 @@ mod search {
         let sets: Vec<HashSet<u32>> = corpus
             .vectors
             .iter()
-            .map(|set| set.iter().copied().collect())
+            .map(|set| set.iter().collect())
             .collect();
         bencher.counter(ItemsCount::new(10_usize)).bench(|| {
-            let score = |query: &[u32]| {
+            let score = |query: TokenSet<'_>| {
                 let mut scores: Vec<(f64, usize)> = Vec::with_capacity(sets.len());
                 for (window, set) in sets.iter().enumerate() {
                     let overlap = query.iter().filter(|token| set.contains(token)).count();

@@ -56,25 +56,45 @@
 //! assert_eq!(Metric::RepoCoder.score(&task.ground_truth, &[prediction]), [1.0, 1.0]);
 //! ```
 
-#![forbid(unsafe_code)]
+// One module calls code made for instructions that not every machine has: `retrieve::index::simd`. Nothing else may.
+#![deny(unsafe_code)]
 
+#[forbid(unsafe_code)]
 pub mod artifact;
+#[forbid(unsafe_code)]
 pub mod complete;
+#[forbid(unsafe_code)]
 pub mod corpus;
+#[forbid(unsafe_code)]
 pub mod error;
+#[forbid(unsafe_code)]
 pub mod jsonl;
+#[forbid(unsafe_code)]
 pub mod lines;
+#[forbid(unsafe_code)]
 pub mod metrics;
+#[forbid(unsafe_code)]
 pub mod pairs;
+#[forbid(unsafe_code)]
 pub mod pipeline;
+#[forbid(unsafe_code)]
 pub mod predictions;
+#[forbid(unsafe_code)]
 pub mod prompt;
+#[forbid(unsafe_code)]
 pub mod query;
+#[forbid(unsafe_code)]
 pub mod records;
 pub mod retrieve;
+#[forbid(unsafe_code)]
 pub mod sample;
+#[forbid(unsafe_code)]
 pub mod score;
+#[forbid(unsafe_code)]
 pub mod task;
+#[forbid(unsafe_code)]
 pub mod tokenize;
+#[forbid(unsafe_code)]
 pub mod vector;
+#[forbid(unsafe_code)]
 pub mod window;

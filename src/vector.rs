@@ -9,18 +9,88 @@ use crate::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 use crate::window::{Change, RepoWindows};
 
 /// Token sets in one buffer: each a sorted run of distinct ids.
+///
+/// The ids of `p50k_base` fit sixteen bits, and half the bytes are half the memory, file and time to read it; a buffer
+/// that is given a larger id turns to thirty-two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSets {
     /// `first[i]..first[i + 1]` is set i.
     first: Vec<u32>,
-    tokens: Vec<u32>,
+    tokens: Tokens,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Tokens {
+    Narrow(Vec<u16>),
+    Wide(Vec<u32>),
+}
+
+/// One token set, as it lies in its [`TokenSets`] or in a slice: distinct ids, ascending.
+///
+/// ```
+/// use repoformer::vector::TokenSet;
+/// let set = TokenSet::from(&[3_u16, 50_256][..]);
+/// assert_eq!((set.len(), set.iter().max()), (2, Some(50_256)));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub enum TokenSet<'a> {
+    /// All ids of the buffer are below 65,536.
+    Narrow(&'a [u16]),
+    /// Any ids.
+    Wide(&'a [u32]),
+}
+
+impl<'a> TokenSet<'a> {
+    /// Number of tokens.
+    pub fn len(self) -> usize {
+        match self {
+            Self::Narrow(ids) => ids.len(),
+            Self::Wide(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The ids, ascending. A hot loop matches on the slices instead.
+    pub fn iter(self) -> impl Iterator<Item = u32> + use<'a> {
+        let (narrow, wide): (&[u16], &[u32]) = match self {
+            Self::Narrow(ids) => (ids, &[]),
+            Self::Wide(ids) => (&[], ids),
+        };
+        narrow
+            .iter()
+            .map(|id| u32::from(*id))
+            .chain(wide.iter().copied())
+    }
+}
+
+impl<'a> From<&'a [u16]> for TokenSet<'a> {
+    fn from(ids: &'a [u16]) -> Self {
+        Self::Narrow(ids)
+    }
+}
+
+impl<'a> From<&'a [u32]> for TokenSet<'a> {
+    fn from(ids: &'a [u32]) -> Self {
+        Self::Wide(ids)
+    }
+}
+
+/// Of the same ids, in whichever width.
+impl PartialEq for TokenSet<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
 }
 
 impl Default for TokenSets {
     fn default() -> Self {
         Self {
             first: vec![0],
-            tokens: Vec::new(),
+            tokens: Tokens::Narrow(Vec::new()),
         }
     }
 }
@@ -28,32 +98,16 @@ impl Default for TokenSets {
 impl TokenSets {
     /// The sets of a repository's windows, in their order. A file is tokenized once and sliced by window.
     pub fn of_windows(windows: &RepoWindows, tokenizer: &P50k) -> Self {
-        let by_file = windows_by_file(windows);
-        let parts: Vec<Self> = by_file
-            .into_par_iter()
-            .map_init(
-                <(PieceCache, IdSet)>::default,
-                |(cache, seen), (file, range)| {
-                    let lines = &windows.files[file].lines;
-                    let tokens = LineTokens::new(tokenizer, cache, lines.text());
-                    let (mut sets, mut ids) = (Self::default(), Vec::new());
-                    for window in range {
-                        let place = windows.first_place(window);
-                        let bytes = lines.byte_range(place.start as usize, place.end as usize);
-                        ids.clear();
-                        tokens.set_into(
-                            lines.text(),
-                            bytes.start,
-                            bytes.end,
-                            cache,
-                            seen,
-                            &mut ids,
-                        );
-                        sets.push(ids.iter().map(|id| u32::from(*id)));
-                    }
-                    sets
-                },
-            )
+        let runs = windows_by_file(windows);
+        // A few parts a thread keep all busy to the end; one part is the result as it is.
+        let threads = rayon::current_num_threads();
+        let jobs = if threads == 1 { 1 } else { 8 * threads };
+        let longest = runs.len().div_ceil(jobs).max(1);
+        let parts: Vec<Part> = runs
+            .par_chunks(longest)
+            .map_init(<(PieceCache, IdSet)>::default, |state, runs| {
+                Part::of_windows(windows, runs, tokenizer, state)
+            })
             .collect();
         Self::concatenate(parts)
     }
@@ -66,66 +120,126 @@ impl TokenSets {
         new: &[u32],
         tokenizer: &P50k,
     ) -> Self {
-        let (mut sets, mut cache, mut ids) = (Self::default(), PieceCache::new(), Vec::new());
-        let (mut new, mut seen) = (new.iter().peekable(), IdSet::new());
+        let mut sets = Self {
+            first: Vec::with_capacity(windows.len() + 1),
+            tokens: match &self.tokens {
+                Tokens::Narrow(tokens) => Tokens::Narrow(Vec::with_capacity(tokens.len())),
+                Tokens::Wide(tokens) => Tokens::Wide(Vec::with_capacity(tokens.len())),
+            },
+        };
+        sets.first.push(0);
+        let (mut cache, mut seen) = (PieceCache::new(), IdSet::new());
+        let (mut new, mut all, mut ids) = (new.iter().peekable(), Vec::new(), Vec::new());
         let mut push_new = |sets: &mut Self, end: u32| {
             while let Some(window) = new.next_if(|window| **window < end) {
-                let mut all = Vec::new();
+                all.clear();
+                ids.clear();
                 tokenizer.encode_into(windows.text(*window as usize), &mut cache, &mut all);
                 seen.insert_all(&all);
-                ids.clear();
                 seen.drain_into(&mut ids);
                 sets.push(ids.iter().map(|id| u32::from(*id)));
             }
         };
         for run in &change.same {
             push_new(&mut sets, run.new);
-            for old in run.old..run.old + run.count {
-                sets.push(self.get(old as usize).iter().copied());
-            }
+            sets.push_run(self, run.old as usize..(run.old + run.count) as usize);
         }
         push_new(&mut sets, u32::MAX);
         sets
     }
 
+    /// Appends sets of another buffer, of the same width.
+    fn push_run(&mut self, other: &Self, sets: std::ops::Range<usize>) {
+        let (from, to) = (other.first[sets.start], other.first[sets.end]);
+        let base = self.token_count();
+        let ends = other.first[sets.start + 1..=sets.end].iter();
+        self.first
+            .extend(ends.map(|end| offset(base + (end - from) as usize)));
+        let tokens = from as usize..to as usize;
+        match (&mut self.tokens, &other.tokens) {
+            (Tokens::Narrow(own), Tokens::Narrow(other)) => own.extend_from_slice(&other[tokens]),
+            (Tokens::Wide(own), Tokens::Wide(other)) => own.extend_from_slice(&other[tokens]),
+            (Tokens::Wide(own), Tokens::Narrow(other)) => {
+                own.extend(other[tokens].iter().map(|id| u32::from(*id)));
+            }
+            (Tokens::Narrow(_), Tokens::Wide(other)) => {
+                let wide = self.widen();
+                wide.extend_from_slice(&other[tokens]);
+            }
+        }
+    }
+
     /// The sets of query windows, in their order.
     pub fn of_queries(queries: &QueryWindows, tokenizer: &P50k) -> Self {
-        let sets: Vec<Vec<u16>> = queries
+        let parts: Vec<Part> = queries
             .windows
-            .par_iter()
-            .map(|query| {
-                let mut ids = tokenizer.encode(&query.text);
-                ids.sort_unstable();
-                ids.dedup();
-                ids
+            .par_chunks(64)
+            .map(|queries| {
+                let mut part = Part::default();
+                for query in queries {
+                    let mut ids = tokenizer.encode(&query.text);
+                    ids.sort_unstable();
+                    ids.dedup();
+                    part.tokens.extend_from_slice(&ids);
+                    part.ends.push(part.tokens.len());
+                }
+                part
             })
             .collect();
-        let mut all = Self::default();
-        for ids in sets {
-            all.push(ids.into_iter().map(u32::from));
-        }
-        all
+        Self::concatenate(parts)
     }
 
     /// Appends a set: distinct ids in ascending order.
+    ///
+    /// # Panics
+    /// Where all sets together would have more than 4,294,967,295 tokens.
     pub fn push(&mut self, set: impl IntoIterator<Item = u32>) {
-        self.tokens.extend(set);
-        self.first.push(self.tokens.len() as u32);
+        let mut set = set.into_iter();
+        if let Tokens::Narrow(tokens) = &mut self.tokens {
+            for id in set.by_ref() {
+                if let Ok(id) = u16::try_from(id) {
+                    tokens.push(id);
+                } else {
+                    self.widen().push(id);
+                    break;
+                }
+            }
+        }
+        if let Tokens::Wide(tokens) = &mut self.tokens {
+            tokens.extend(set);
+        }
+        self.first.push(offset(self.token_count()));
     }
 
-    fn concatenate(parts: Vec<Self>) -> Self {
-        let mut all = Self {
-            first: Vec::with_capacity(1 + parts.iter().map(Self::len).sum::<usize>()),
-            tokens: Vec::with_capacity(parts.iter().map(|part| part.tokens.len()).sum()),
-        };
-        all.first.push(0);
-        for part in parts {
-            let base = all.tokens.len() as u32;
-            all.first
-                .extend(part.first[1..].iter().map(|end| base + end));
-            all.tokens.extend_from_slice(&part.tokens);
+    /// Turns to ids of thirty-two bits.
+    fn widen(&mut self) -> &mut Vec<u32> {
+        if let Tokens::Narrow(tokens) = &self.tokens {
+            self.tokens = Tokens::Wide(tokens.iter().map(|id| u32::from(*id)).collect());
         }
-        all
+        match &mut self.tokens {
+            Tokens::Wide(tokens) => tokens,
+            Tokens::Narrow(_) => unreachable!("it was turned to wide ids above"),
+        }
+    }
+
+    fn concatenate(parts: Vec<Part>) -> Self {
+        let mut first =
+            Vec::with_capacity(1 + parts.iter().map(|part| part.ends.len()).sum::<usize>());
+        let total: usize = parts.iter().map(|part| part.tokens.len()).sum();
+        first.push(0);
+        let mut tokens: Vec<u16> = Vec::new();
+        for part in parts {
+            let base = tokens.len();
+            first.extend(part.ends.iter().map(|end| offset(base + end)));
+            if base == 0 {
+                tokens = part.tokens;
+                tokens.reserve_exact(total - tokens.len());
+            } else {
+                tokens.extend_from_slice(&part.tokens);
+            }
+        }
+        let tokens = Tokens::Narrow(tokens);
+        Self { first, tokens }
     }
 
     /// Number of sets.
@@ -139,18 +253,78 @@ impl TokenSets {
     }
 
     /// One set, ascending.
-    pub fn get(&self, index: usize) -> &[u32] {
-        &self.tokens[self.first[index] as usize..self.first[index + 1] as usize]
+    ///
+    /// # Panics
+    /// Where there is no set of this number.
+    pub fn get(&self, index: usize) -> TokenSet<'_> {
+        let range = self.first[index] as usize..self.first[index + 1] as usize;
+        match &self.tokens {
+            Tokens::Narrow(tokens) => TokenSet::Narrow(&tokens[range]),
+            Tokens::Wide(tokens) => TokenSet::Wide(&tokens[range]),
+        }
     }
 
     /// All sets in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = TokenSet<'_>> {
         (0..self.len()).map(|index| self.get(index))
     }
 
     /// Number of ids in all sets.
     pub fn token_count(&self) -> usize {
-        self.tokens.len()
+        match &self.tokens {
+            Tokens::Narrow(tokens) => tokens.len(),
+            Tokens::Wide(tokens) => tokens.len(),
+        }
+    }
+
+    /// The ids of all sets, one set after the other.
+    pub fn tokens(&self) -> TokenSet<'_> {
+        match &self.tokens {
+            Tokens::Narrow(tokens) => TokenSet::Narrow(tokens),
+            Tokens::Wide(tokens) => TokenSet::Wide(tokens),
+        }
+    }
+
+    /// `offsets()[i]..offsets()[i + 1]` of [`tokens`](Self::tokens) is set i.
+    pub fn offsets(&self) -> &[u32] {
+        &self.first
+    }
+}
+
+/// An offset into the buffer, which may not wrap unseen.
+fn offset(tokens: usize) -> u32 {
+    u32::try_from(tokens)
+        .expect("the windows of one repository have more than 4,294,967,295 tokens")
+}
+
+/// The sets of some windows in a row.
+#[derive(Default)]
+struct Part {
+    ends: Vec<usize>,
+    tokens: Vec<u16>,
+}
+
+impl Part {
+    fn of_windows(
+        windows: &RepoWindows,
+        runs: &[(usize, std::ops::Range<usize>)],
+        tokenizer: &P50k,
+        (cache, seen): &mut (PieceCache, IdSet),
+    ) -> Self {
+        let mut part = Self::default();
+        for (file, range) in runs {
+            let lines = &windows.files[*file].lines;
+            let text = lines.text();
+            let tokens = LineTokens::new(tokenizer, cache, text);
+            for window in range.clone() {
+                let place = windows.first_place(window);
+                let bytes = lines.byte_range(place.start as usize, place.end as usize);
+                let (start, end) = (bytes.start, bytes.end);
+                tokens.set_into(text, start, end, cache, seen, &mut part.tokens);
+                part.ends.push(part.tokens.len());
+            }
+        }
+        part
     }
 }
 
@@ -167,6 +341,10 @@ fn windows_by_file(windows: &RepoWindows) -> Vec<(usize, std::ops::Range<usize>)
     runs
 }
 
+const FIRST: &str = "first";
+const NARROW: &str = "16-bit tokens";
+const WIDE: &str = "32-bit tokens";
+
 impl Payload for TokenSets {
     const KIND: &'static str = "one-gram vectors";
 
@@ -175,22 +353,28 @@ impl Payload for TokenSets {
     }
 
     fn columns(&self) -> Result<Vec<Column<'_>>, String> {
-        Ok(vec![
-            Column::numbers("first", &self.first),
-            Column::numbers("tokens", &self.tokens),
-        ])
+        let tokens = match &self.tokens {
+            Tokens::Narrow(tokens) => Column::numbers(NARROW, tokens),
+            Tokens::Wide(tokens) => Column::numbers(WIDE, tokens),
+        };
+        Ok(vec![Column::numbers(FIRST, &self.first), tokens])
     }
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
-        Ok(Self {
-            first: columns.numbers("first")?,
-            tokens: columns.numbers("tokens")?,
-        })
+        let first = columns.numbers(FIRST)?;
+        let tokens = match columns.has(NARROW) {
+            true => Tokens::Narrow(columns.numbers(NARROW)?),
+            false => Tokens::Wide(columns.numbers(WIDE)?),
+        };
+        Ok(Self { first, tokens })
     }
 
     fn check(&self) -> Result<(), String> {
-        check_offsets(&self.first, self.tokens.len())?;
-        let ascending = self.iter().all(|set| set.is_sorted_by(|a, b| a < b));
+        check_offsets(&self.first, self.token_count())?;
+        let ascending = self.iter().all(|set| match set {
+            TokenSet::Narrow(ids) => ids.is_sorted_by(|a, b| a < b),
+            TokenSet::Wide(ids) => ids.is_sorted_by(|a, b| a < b),
+        });
         if ascending {
             Ok(())
         } else {
@@ -223,8 +407,43 @@ mod tests {
             for window in 0..windows.len() {
                 let ids: std::collections::BTreeSet<u32> =
                     p50k.encode(windows.text(window)).into_iter().map(u32::from).collect();
-                prop_assert_eq!(sets.get(window), ids.into_iter().collect::<Vec<_>>());
+                prop_assert_eq!(sets.get(window).iter().collect::<Vec<_>>(), ids.into_iter().collect::<Vec<_>>());
             }
+        }
+    }
+
+    fn token_sets(sets: &[&[u32]]) -> TokenSets {
+        let mut all = TokenSets::default();
+        sets.iter().for_each(|set| all.push(set.iter().copied()));
+        all
+    }
+
+    #[test]
+    fn a_larger_id_widens_what_is_there_and_leaves_it_as_it_was() {
+        let sets: [&[u32]; 4] = [&[1, 65_535], &[], &[2, 65_536, 70_000], &[3]];
+        let narrow = token_sets(&sets[..2]);
+        assert!(matches!(narrow.get(0), TokenSet::Narrow([1, 65_535])));
+        let wide = token_sets(&sets);
+        assert!(matches!(wide.get(0), TokenSet::Wide([1, 65_535])));
+        assert_eq!(narrow.get(0), wide.get(0));
+        assert_eq!((wide.len(), wide.token_count()), (4, 6));
+        for (set, wanted) in wide.iter().zip(sets) {
+            assert_eq!(set.iter().collect::<Vec<_>>(), wanted);
+        }
+    }
+
+    #[test]
+    fn both_widths_come_back_from_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sets.bin");
+        for sets in [
+            token_sets(&[&[1, 65_535], &[]]),
+            token_sets(&[&[7, 1 << 20]]),
+        ] {
+            let identity = crate::artifact::Identity::new(TokenSets::KIND);
+            crate::artifact::write(&path, &identity, &sets).unwrap();
+            let (_, read) = crate::artifact::read::<TokenSets>(&path).unwrap();
+            assert_eq!(read, sets);
         }
     }
 }

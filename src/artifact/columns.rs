@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use bytemuck::Pod;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
 use super::store::damaged;
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ pub struct Column<'a> {
 }
 
 /// A number that a column can hold.
-pub trait Number: Pod {
+pub trait Number: Copy + FromBytes + FromZeros + IntoBytes + Immutable {
     /// Turned into the order of bytes on disk, or back.
     fn little_endian(self) -> Self;
 }
@@ -64,10 +64,10 @@ impl<'a> Column<'a> {
     /// A column of numbers, the lowest byte first.
     pub fn numbers<N: Number>(name: &'static str, numbers: &'a [N]) -> Self {
         let bytes = if cfg!(target_endian = "little") {
-            Cow::Borrowed(bytemuck::cast_slice(numbers))
+            Cow::Borrowed(numbers.as_bytes())
         } else {
             let turned: Vec<N> = numbers.iter().map(|n| n.little_endian()).collect();
-            Cow::Owned(bytemuck::cast_slice(&turned).to_vec())
+            Cow::Owned(turned.as_bytes().to_vec())
         };
         Self {
             name,
@@ -155,6 +155,11 @@ impl Columns {
         Err(self.damaged(format!("it has no column '{name}'")))
     }
 
+    /// Whether there is a column of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column.name == name)
+    }
+
     fn check(&self, column: &ColumnHeader, digest: blake3::Hash) -> Result<()> {
         if digest.to_hex().as_str() == column.checksum {
             return Ok(());
@@ -195,9 +200,9 @@ impl Columns {
         if !column.bytes.is_multiple_of(width) {
             return Err(self.damaged(format!("its column '{name}' ends within a number")));
         }
-        let mut numbers = vec![N::zeroed(); (column.bytes / width) as usize];
+        let mut numbers = vec![N::new_zeroed(); (column.bytes / width) as usize];
         self.seek(begin)?;
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut numbers);
+        let bytes = numbers.as_mut_bytes();
         let read = (&self.file).read_exact(bytes);
         read.map_err(|e| self.cannot_read(e))?;
         self.check(column, blake3::hash(bytes))?;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::{Found, Hit, Hole, Index, Retrieval, Scratch};
 use crate::query::QueryWindows;
-use crate::vector::TokenSets;
+use crate::vector::{TokenSet, TokenSets};
 use crate::window::{Change, RepoWindows};
 
 /// Up to this many queries, comparing each with every window costs less than an index.
@@ -78,14 +78,15 @@ fn kept(hits: &[Hit], change: &Change) -> Option<Vec<Hit>> {
 fn best(
     k: usize,
     mut hits: Vec<Hit>,
-    query: &[u32],
+    query: TokenSet<'_>,
     vectors: &TokenSets,
     windows: impl Iterator<Item = u32>,
     allowed: impl Fn(u32) -> bool,
 ) -> Vec<Hit> {
+    let marked = Marked::new(query);
     for window in windows {
         let set = vectors.get(window as usize);
-        let overlap = common(query, set);
+        let overlap = marked.overlap(set);
         let hit = Hit {
             window,
             overlap,
@@ -102,14 +103,31 @@ fn best(
     hits
 }
 
-/// How many numbers two ascending runs share.
-fn common(one: &[u32], other: &[u32]) -> u32 {
-    let (mut i, mut j, mut count) = (0, 0, 0);
-    while let (Some(a), Some(b)) = (one.get(i), other.get(j)) {
-        count += u32::from(a == b);
-        (i, j) = (i + usize::from(a <= b), j + usize::from(b <= a));
+/// The tokens of a query, a bit each.
+struct Marked(Vec<u64>);
+
+impl Marked {
+    fn new(query: TokenSet<'_>) -> Self {
+        let last = query.iter().max().unwrap_or(0);
+        let mut bits = vec![0; last as usize / 64 + 1];
+        for id in query.iter() {
+            bits[id as usize / 64] |= 1 << (id % 64);
+        }
+        Self(bits)
     }
-    count
+
+    /// How many tokens of a set are marked.
+    fn overlap(&self, set: TokenSet<'_>) -> u32 {
+        match set {
+            TokenSet::Narrow(ids) => ids.iter().map(|id| self.bit(u32::from(*id))).sum(),
+            TokenSet::Wide(ids) => ids.iter().map(|id| self.bit(*id)).sum(),
+        }
+    }
+
+    fn bit(&self, id: u32) -> u32 {
+        let word = self.0.get(id as usize / 64).copied().unwrap_or(0);
+        (word >> (id % 64) & 1) as u32
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,21 @@
 //! Retrieval: for each query the k most similar windows of its repository, its own hole kept out.
 
+#[forbid(unsafe_code)]
 mod change;
+#[forbid(unsafe_code)]
 mod hole;
 mod index;
 
 pub use hole::{Hole, HoleGuard};
-pub use index::{Hit, Index, Scratch};
+pub use index::{Hit, Index, Level, Scratch};
 
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Column, Columns, Payload};
 use crate::error::Result;
-use crate::query::{Mode, QueryWindows};
+use crate::query::{Mode, QueryWindow, QueryWindows};
 use crate::vector::TokenSets;
 use crate::window::RepoWindows;
 
@@ -60,21 +61,16 @@ impl Retrieval {
     ) -> (Self, Duration) {
         let begin = Instant::now();
         let index = Index::new(vectors);
-        let found = queries
-            .windows
-            .par_iter()
-            .zip(0..queries.windows.len())
-            .map_init(Scratch::default, |scratch, (query, i)| {
-                let hole = Hole::of_query(query, windows, guard);
-                let allowed = |window| hole.allows(window);
-                let hits = index.search(query_vectors.get(i), top_k, allowed, scratch);
-                Found {
-                    row: query.row,
-                    sample: query.sample,
-                    hits,
-                }
-            })
-            .collect();
+        let hole = |query| Hole::of_query(query, windows, guard);
+        let holes: Vec<Hole<'_>> = queries.windows.iter().map(hole).collect();
+        let allowed = |query: usize, window| holes[query].allows(window);
+        let hits = index.search_all(query_vectors, top_k, allowed);
+        let found = |(query, hits): (&QueryWindow, _)| Found {
+            row: query.row,
+            sample: query.sample,
+            hits,
+        };
+        let found = queries.windows.iter().zip(hits).map(found).collect();
         let retrieval = Self {
             repository: windows.repository.clone(),
             mode: queries.mode,

@@ -140,8 +140,12 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         }
     } else if kind == TokenSets::KIND {
         let (_, sets) = read::<TokenSets>(path)?;
-        sets.iter()
-            .for_each(|set| line(&mut out, &json!({ "embedding": set })));
+        sets.iter().for_each(|set| {
+            line(
+                &mut out,
+                &json!({ "embedding": set.iter().collect::<Vec<_>>() }),
+            )
+        });
     } else if kind == Retrieval::KIND {
         retrieval(args, &mut out)?;
     } else {

@@ -1,0 +1,178 @@
+//! Token sets → blocks.
+
+use std::ops::Range;
+
+use super::block::{Block, TABLE};
+use super::kernels::{LANES, Line, bit_of_lane};
+
+/// A term in at least one of this many of a block's lanes has a row, a rarer one a list: where a list's increments
+/// start to cost more than a row's lines.
+const RARE: usize = 64;
+
+/// Tokens in a block, at most, unless one window has more: offsets into its lists have 32 bits.
+const TOKENS: usize = 1 << 30;
+
+/// Cuts windows into blocks of about equal size, `block` windows at most. `first` are the offsets of their sets.
+pub(super) fn cut(first: &[u32], block: usize) -> Vec<Range<usize>> {
+    let windows = first.len() - 1;
+    let blocks = windows.div_ceil(block).max(1);
+    let length = windows.div_ceil(blocks).next_multiple_of(LANES).min(block);
+    let mut ranges = Vec::with_capacity(blocks);
+    let mut start = 0;
+    while start < windows {
+        let mut end = windows.min(start + length);
+        while end > start + 1 && (first[end] - first[start]) as usize > TOKENS {
+            end = start + (end - start) / 2;
+        }
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
+
+/// Builds blocks, one after the other, with the same buffers.
+pub(super) struct Builder<'a, N> {
+    tokens: &'a [N],
+    first: &'a [u32],
+    number_of_term: &'a [u32],
+    /// For each number how many windows of the block have it; then where its next posting goes.
+    next: Vec<u32>,
+    /// All postings of the block, first those that become lists.
+    postings: Vec<u16>,
+    /// Size and window, for sorting.
+    keys: Vec<u64>,
+    /// Number and count of each row's term.
+    rows: Vec<(u32, u32)>,
+    /// Number of each list's term, and the term.
+    lists: Vec<(u32, u32)>,
+}
+
+impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
+    /// Of these sets, where all numbers are below `numbers`.
+    pub(super) fn new(
+        tokens: &'a [N],
+        first: &'a [u32],
+        number_of_term: &'a [u32],
+        numbers: usize,
+    ) -> Self {
+        Self {
+            tokens,
+            first,
+            number_of_term,
+            next: vec![0; numbers],
+            postings: Vec::new(),
+            keys: Vec::new(),
+            rows: Vec::new(),
+            lists: Vec::new(),
+        }
+    }
+
+    /// The block of some windows, at least one.
+    pub(super) fn build(&mut self, windows: Range<usize>) -> Block {
+        self.sort(windows.clone());
+        let (from, to) = (self.first[windows.start], self.first[windows.end]);
+        for token in &self.tokens[from as usize..to as usize] {
+            self.next[(*token).into() as usize] += 1;
+        }
+        let chunks = windows.len().div_ceil(LANES);
+        let mut block = Block {
+            first: windows.start as u32,
+            order: self.keys.iter().map(|key| *key as u16).collect(),
+            sizes: self.keys.iter().map(|key| (key >> 32) as u32).collect(),
+            table: Vec::new(),
+            beyond: Vec::new(),
+            starts: Vec::new(),
+            postings: Vec::new(),
+            stride: 0,
+            lines: Vec::new(),
+        };
+        self.describe(&mut block, (chunks * LANES / RARE) as u32);
+        self.post(&block);
+        let listed = block.starts.last().map_or(0, |end| *end as usize);
+        block.postings = self.postings[..listed].to_vec();
+        block.stride = self.rows.len() + 1;
+        block.lines = vec![Line::default(); chunks * block.stride];
+        self.fill_rows(&mut block, listed);
+        self.clear();
+        block
+    }
+
+    /// The windows in order of size; equal ones stay as they are.
+    fn sort(&mut self, windows: Range<usize>) {
+        self.keys.clear();
+        let sizes = self.first[windows.start..=windows.end].windows(2);
+        let keys = (0..).zip(sizes.map(|ends| u64::from(ends[1] - ends[0])));
+        self.keys
+            .extend(keys.map(|(window, size): (u64, _)| size << 32 | window));
+        self.keys.sort_unstable();
+    }
+
+    /// The table and the lists' places; the counts turn into where each term's postings go.
+    fn describe(&mut self, block: &mut Block, frequent: u32) {
+        let terms = self.number_of_term.len().min(TABLE);
+        block.table = vec![0; terms];
+        let mut end = 0;
+        block.starts.push(0);
+        for (term, &number) in self.number_of_term.iter().enumerate() {
+            let count = self.next[number as usize];
+            if count >= frequent && term < TABLE {
+                self.rows.push((number, count));
+                block.table[term] = self.rows.len() as u16;
+            } else if count > 0 {
+                self.lists.push((number, term as u32));
+                self.next[number as usize] = end;
+                end += count;
+                block.starts.push(end);
+            }
+        }
+        for (number, count) in &self.rows {
+            self.next[*number as usize] = end;
+            end += count;
+        }
+        for (entry, (_, term)) in (self.rows.len() + 1..).zip(&self.lists) {
+            match block.table.get_mut(*term as usize) {
+                Some(place) => *place = entry as u16,
+                None => block.beyond.push(*term),
+            }
+        }
+        block.starts.shrink_to_fit();
+        self.postings.resize(end as usize, 0);
+    }
+
+    /// Writes each term's positions, ascending.
+    fn post(&mut self, block: &Block) {
+        for (position, window) in block.order.iter().enumerate() {
+            let window = block.first as usize + usize::from(*window);
+            let set = self.first[window] as usize..self.first[window + 1] as usize;
+            for token in &self.tokens[set] {
+                let next = &mut self.next[(*token).into() as usize];
+                self.postings[*next as usize] = position as u16;
+                *next += 1;
+            }
+        }
+    }
+
+    fn fill_rows(&self, block: &mut Block, listed: usize) {
+        let mut postings = &self.postings[listed..];
+        for (row, (_, count)) in self.rows.iter().enumerate() {
+            let (positions, rest) = postings.split_at(*count as usize);
+            postings = rest;
+            for position in positions {
+                let (chunk, lane) = (
+                    usize::from(*position) / LANES,
+                    usize::from(*position) % LANES,
+                );
+                let (word, bit) = bit_of_lane(lane);
+                block.lines[chunk * block.stride + row].0[word] |= 1 << bit;
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        let rows = self.rows.drain(..).map(|(number, _)| number);
+        let lists = self.lists.drain(..).map(|(number, _)| number);
+        for number in rows.chain(lists) {
+            self.next[number as usize] = 0;
+        }
+    }
+}

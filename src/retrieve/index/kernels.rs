@@ -1,0 +1,366 @@
+//! Bit-sliced addition: how many of a query's rows have a bit in each of 512 lanes.
+//!
+//! A [`Line`] is one row of one chunk: a bit a lane. Eight lines at a time go through a tree of carry-save adders into
+//! *planes*, where plane p holds bit p of all 512 counts. The rows come rarest first, so that a chunk in which no
+//! lane can reach what is needed any more is given up before its fullest rows are read.
+//!
+//! One text of the kernel is compiled once a level of instructions; the levels differ in the vector type alone.
+
+/// One row of one chunk. Lane `64 j + i` of the chunk is bit j of byte i, so that counts which come as bytes turn into
+/// planes with shifts alone.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+pub(super) struct Line(pub(super) [u64; 8]);
+
+/// Lanes of a chunk.
+pub(super) const LANES: usize = 512;
+
+/// The bit of a line that stands for a lane: its word and its place in that.
+pub(super) fn bit_of_lane(lane: usize) -> (usize, usize) {
+    let (byte, bit) = (lane % 64, lane / 64 % 8);
+    (byte / 8, 8 * (byte % 8) + bit)
+}
+
+/// The inverse of [`bit_of_lane`].
+pub(super) fn lane_of_bit(word: usize, bit: usize) -> usize {
+    64 * (bit % 8) + 8 * word + bit / 8
+}
+
+/// The planes of counts that are known already, lane by lane.
+pub(super) fn planes_of_counts(counts: &[u32; LANES]) -> [Line; 32] {
+    let mut planes = [Line::default(); 32];
+    for (lane, count) in counts.iter().enumerate() {
+        let (word, bit) = bit_of_lane(lane);
+        for (p, plane) in planes.iter_mut().enumerate() {
+            plane.0[word] |= u64::from(count >> p & 1) << bit;
+        }
+    }
+    planes
+}
+
+/// What one chunk's addition reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column<'a> {
+    /// The chunk's lines, a row each.
+    pub(super) lines: &'a [Line],
+    /// The query's rows in groups of eight, rarest first; a group is filled up with the number of an empty row.
+    pub(super) rows: &'a [[u32; 8]],
+    /// What to start from: a count a lane.
+    pub(super) counts: Option<&'a [u8; LANES]>,
+    /// The count that a lane must reach to be of interest; at least 1.
+    pub(super) need: u32,
+}
+
+/// The kernel's text, for a vector type `V` of `WORDS` 64-bit words with the operations used below in scope.
+macro_rules! kernel {
+    ($(#[$features:meta])?) => {
+        /// Counts a chunk's lanes into `planes`; false, with `planes` as they were, where none reaches the need.
+        /// The counts of lanes that do not reach it may be too small. `P` planes must hold the largest count.
+        $(#[$features])?
+        pub(in super::super) fn count<const P: usize>(column: &Column<'_>, planes: &mut [Line; P]) -> bool {
+            let mut found = false;
+            for part in 0..8 / WORDS {
+                let Some(counted) = count_part::<P>(column, part) else {
+                    continue;
+                };
+                if !found {
+                    *planes = [Line::default(); P];
+                    found = true;
+                }
+                for (plane, counted) in planes.iter_mut().zip(counted) {
+                    store(plane, part, counted);
+                }
+            }
+            found
+        }
+
+        #[inline]
+        $(#[$features])?
+        fn count_part<const P: usize>(column: &Column<'_>, part: usize) -> Option<[V; P]> {
+            let mut planes = [zero(); P];
+            if let Some(counts) = column.counts {
+                planes_of_bytes(counts, part, &mut planes);
+            }
+            let mut left = 8 * column.rows.len() as u32;
+            for rows in column.rows {
+                let [a, b, c, d, e, f, g, h] = rows.each_ref().map(|row| &column.lines[*row as usize]);
+                let lines = [load(a, part), load(b, part), load(c, part), load(d, part), load(e, part), load(f, part), load(g, part), load(h, part)];
+                add_eight(&mut planes, lines);
+                left -= 8;
+                if column.need > left && !any(at_least(&planes, column.need - left)) {
+                    return None;
+                }
+            }
+            // Without rows nothing was compared yet.
+            (!column.rows.is_empty() || any(at_least(&planes, column.need))).then_some(planes)
+        }
+
+        /// The sum and the carries of three bits a lane.
+        #[inline]
+        $(#[$features])?
+        fn full_add(a: V, b: V, c: V) -> (V, V) {
+            (xor3(a, b, c), majority(a, b, c))
+        }
+
+        #[inline]
+        $(#[$features])?
+        fn add_eight<const P: usize>(planes: &mut [V; P], x: [V; 8]) {
+            let [ones, twos, fours, more @ ..] = &mut planes[..] else {
+                return;
+            };
+            let (one, a) = full_add(*ones, x[0], x[1]);
+            let (one, b) = full_add(one, x[2], x[3]);
+            let (two, c) = full_add(*twos, a, b);
+            let (one, a) = full_add(one, x[4], x[5]);
+            let (one, b) = full_add(one, x[6], x[7]);
+            let (two, d) = full_add(two, a, b);
+            let (four, mut carry) = full_add(*fours, c, d);
+            (*ones, *twos, *fours) = (one, two, four);
+            for plane in more {
+                (*plane, carry) = (xor(*plane, carry), and(*plane, carry));
+            }
+        }
+
+        /// The lanes whose count is at least `need`: its bits against theirs, lowest first.
+        #[inline]
+        $(#[$features])?
+        fn at_least<const P: usize>(planes: &[V; P], need: u32) -> V {
+            if P < 32 && need >> P != 0 {
+                return zero();
+            }
+            let mut reached = all();
+            for (p, plane) in planes.iter().enumerate() {
+                let clear = splat(u64::from(need >> p & 1).wrapping_sub(1));
+                reached = majority(*plane, reached, clear);
+            }
+            reached
+        }
+
+        /// Counts as bytes, lane by lane, turned into planes; only as many as the largest of them needs.
+        #[inline]
+        $(#[$features])?
+        fn planes_of_bytes<const P: usize>(counts: &[u8; LANES], part: usize, planes: &mut [V; P]) {
+            let (counts, _) = counts.as_chunks::<64>();
+            let mut bytes = [zero(); 8];
+            let mut either = zero();
+            for (bytes, counts) in bytes.iter_mut().zip(counts) {
+                *bytes = load_bytes(counts, part);
+                either = or(either, *bytes);
+            }
+            let low = splat(0x0101_0101_0101_0101);
+            for (p, plane) in planes.iter_mut().take(8).enumerate() {
+                if !any(and(either, splat(0x0101_0101_0101_0101 * (0xff << p & 0xff)))) {
+                    break;
+                }
+                for bytes in bytes.iter_mut().rev() {
+                    *plane = or(double(*plane), and(*bytes, low));
+                    *bytes = half(*bytes);
+                }
+            }
+        }
+    };
+}
+
+/// For every target: plain words, which compilers turn into whatever vectors the target has for certain.
+pub(super) mod portable {
+    use super::{Column, LANES, Line};
+
+    const WORDS: usize = 2;
+    type V = [u64; WORDS];
+
+    #[inline(always)]
+    fn zero() -> V {
+        [0; WORDS]
+    }
+    #[inline(always)]
+    fn all() -> V {
+        [u64::MAX; WORDS]
+    }
+    #[inline(always)]
+    fn splat(word: u64) -> V {
+        [word; WORDS]
+    }
+    #[inline(always)]
+    fn load(line: &Line, part: usize) -> V {
+        std::array::from_fn(|i| line.0[WORDS * part + i])
+    }
+    #[inline(always)]
+    fn load_bytes(bytes: &[u8; 64], part: usize) -> V {
+        let (words, _) = bytes.as_chunks::<8>();
+        std::array::from_fn(|i| u64::from_le_bytes(words[WORDS * part + i]))
+    }
+    #[inline(always)]
+    fn store(line: &mut Line, part: usize, v: V) {
+        line.0[WORDS * part..][..WORDS].copy_from_slice(&v);
+    }
+    #[inline(always)]
+    fn and(a: V, b: V) -> V {
+        std::array::from_fn(|i| a[i] & b[i])
+    }
+    #[inline(always)]
+    fn or(a: V, b: V) -> V {
+        std::array::from_fn(|i| a[i] | b[i])
+    }
+    #[inline(always)]
+    fn xor(a: V, b: V) -> V {
+        std::array::from_fn(|i| a[i] ^ b[i])
+    }
+    #[inline(always)]
+    fn xor3(a: V, b: V, c: V) -> V {
+        xor(xor(a, b), c)
+    }
+    #[inline(always)]
+    fn majority(a: V, b: V, c: V) -> V {
+        or(and(a, b), and(c, xor(a, b)))
+    }
+    #[inline(always)]
+    fn double(a: V) -> V {
+        a.map(|a| a << 1)
+    }
+    #[inline(always)]
+    fn half(a: V) -> V {
+        a.map(|a| a >> 1)
+    }
+    #[inline(always)]
+    fn any(a: V) -> bool {
+        a.iter().fold(0, |any, a| any | a) != 0
+    }
+
+    kernel!();
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! vectors {
+    ($features:literal, $V:ident, $words:literal, $splat:ident, $and:ident, $or:ident, $xor:ident, $double:ident, $half:ident) => {
+        use super::{Column, LANES, Line};
+        use std::arch::x86_64::*;
+        use zerocopy::transmute;
+
+        const WORDS: usize = $words;
+        type V = $V;
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn zero() -> V {
+            splat(0)
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn all() -> V {
+            splat(u64::MAX)
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn splat(word: u64) -> V {
+            $splat(word.cast_signed())
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn load(line: &Line, part: usize) -> V {
+            transmute!(line.0.as_chunks::<WORDS>().0[part])
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn load_bytes(bytes: &[u8; 64], part: usize) -> V {
+            transmute!(bytes.as_chunks::<{ 8 * WORDS }>().0[part])
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn store(line: &mut Line, part: usize, v: V) {
+            line.0.as_chunks_mut::<WORDS>().0[part] = transmute!(v);
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn and(a: V, b: V) -> V {
+            $and(a, b)
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn or(a: V, b: V) -> V {
+            $or(a, b)
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn xor(a: V, b: V) -> V {
+            $xor(a, b)
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn double(a: V) -> V {
+            $double(a, a)
+        }
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn half(a: V) -> V {
+            $half::<1>(a)
+        }
+    };
+}
+
+/// 256 bits: machines since 2013 or so.
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2 {
+    vectors!(
+        "avx2",
+        __m256i,
+        4,
+        _mm256_set1_epi64x,
+        _mm256_and_si256,
+        _mm256_or_si256,
+        _mm256_xor_si256,
+        _mm256_add_epi8,
+        _mm256_srli_epi64
+    );
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn xor3(a: V, b: V, c: V) -> V {
+        xor(xor(a, b), c)
+    }
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn majority(a: V, b: V, c: V) -> V {
+        or(and(a, b), and(c, xor(a, b)))
+    }
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn any(a: V) -> bool {
+        _mm256_testz_si256(a, a) == 0
+    }
+
+    kernel!(#[target_feature(enable = "avx2")]);
+}
+
+/// 512 bits, and any function of three bits in one instruction.
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512 {
+    vectors!(
+        "avx512f,avx512bw,avx512vl",
+        __m512i,
+        8,
+        _mm512_set1_epi64,
+        _mm512_and_si512,
+        _mm512_or_si512,
+        _mm512_xor_si512,
+        _mm512_add_epi8,
+        _mm512_srli_epi64
+    );
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn xor3(a: V, b: V, c: V) -> V {
+        _mm512_ternarylogic_epi64::<0x96>(a, b, c)
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn majority(a: V, b: V, c: V) -> V {
+        _mm512_ternarylogic_epi64::<0xe8>(a, b, c)
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn any(a: V) -> bool {
+        _mm512_test_epi64_mask(a, a) != 0
+    }
+
+    kernel!(#[target_feature(enable = "avx512f,avx512bw,avx512vl")]);
+}

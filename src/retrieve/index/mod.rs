@@ -1,0 +1,201 @@
+//! Exact top-k Jaccard over token sets, bit-sliced.
+//!
+//! 1. The windows are cut into blocks that stay in cache while all queries pass over them, one block after the other.
+//! 2. Within a block the windows are sorted by set size and dealt to chunks of 512 lanes.
+//! 3. A term that is frequent in the block has a row: a bit a lane. A rarer one has a list of positions.
+//! 4. A query's lists increment one byte a window. Its rows are added to these counts, rarest first, eight at a time by
+//!    carry-save adders, 512 windows an instruction ([`kernels`]).
+//! 5. The k-th best hit so far and a chunk's smallest set give the overlap that a window of the chunk needs, exactly,
+//!    by cross-multiplication; a chunk is given up once its fullest lane plus the rows left cannot reach it.
+//! 6. The few lanes that reach it become hits, compared as fractions; only those are asked whether they are allowed.
+//!    While there is no k-th best, a chunk's highest counts go first, so that one soon is.
+//! 7. Blocks go from the last to the first: the later window wins among equals, so ties end early too.
+//! 8. Windows without a common token fill up what is missing in the end, the later first.
+
+#[forbid(unsafe_code)]
+mod best;
+#[forbid(unsafe_code)]
+mod block;
+#[forbid(unsafe_code)]
+mod build;
+#[forbid(unsafe_code)]
+mod hit;
+#[forbid(unsafe_code)]
+mod kernels;
+#[forbid(unsafe_code)]
+mod query;
+#[forbid(unsafe_code)]
+mod select;
+mod simd;
+#[forbid(unsafe_code)]
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use hit::Hit;
+pub use query::Scratch;
+pub use simd::Level;
+
+use rayon::prelude::*;
+
+use crate::vector::{TokenSet, TokenSets};
+use block::Block;
+use build::Builder;
+use query::Request;
+use terms::{Numbered, Terms};
+
+/// Windows in a block, at most. Smaller blocks stay in a nearer cache, larger ones spread the search for a query's rows
+/// and lists over more windows; this many, of some 150 bytes each, was the best of 1,024 to 32,768.
+const BLOCK: usize = 1 << 14;
+
+/// So many queries pass over a block that together they read most of it.
+const MANY: usize = 16;
+
+/// Queries in a part, at least, where there is more than one thread: each part reads the whole index.
+const PART: usize = 64;
+
+/// An index over token sets: for each token the windows that hold it, as bits or as a list.
+#[derive(Debug)]
+pub struct Index {
+    terms: Terms,
+    blocks: Vec<Block>,
+    windows: usize,
+    level: Level,
+}
+
+impl Index {
+    /// Indexes token sets; window i is set i.
+    pub fn new(sets: &TokenSets) -> Self {
+        Self::in_blocks(sets, BLOCK)
+    }
+
+    /// With blocks of that many windows at most, 65,536 or fewer.
+    fn in_blocks(sets: &TokenSets, block: usize) -> Self {
+        let (terms, numbered, census) = terms::census(sets);
+        let (first, by_term) = (sets.offsets(), &census.number_of_term[..]);
+        let ranges = build::cut(first, block);
+        let blocks = match &numbered {
+            Numbered::Narrow(tokens) => ranges
+                .into_par_iter()
+                .map_init(
+                    || Builder::new(tokens, first, by_term, census.numbers),
+                    |builder, range| builder.build(range),
+                )
+                .collect(),
+            Numbered::Wide(tokens) => ranges
+                .into_par_iter()
+                .map_init(
+                    || Builder::new(tokens, first, by_term, census.numbers),
+                    |builder, range| builder.build(range),
+                )
+                .collect(),
+        };
+        Self {
+            terms,
+            blocks,
+            windows: sets.len(),
+            level: Level::best(),
+        }
+    }
+
+    /// With the instructions of a level instead of the fastest: to compare them.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Bytes that the index holds on the heap.
+    pub fn bytes(&self) -> usize {
+        let blocks = self.blocks.iter().map(Block::bytes).sum::<usize>();
+        self.terms.bytes() + size_of_val(&self.blocks[..]) + blocks
+    }
+
+    /// The `k` windows most similar to a set of tokens among those that `allowed` lets through, best first:
+    /// by Jaccard similarity, then the later window. Windows without a common token count, with similarity 0.
+    ///
+    /// ```
+    /// use repoformer::retrieve::{Index, Scratch};
+    /// use repoformer::vector::TokenSets;
+    /// let mut sets = TokenSets::default();
+    /// for set in [&[1, 2, 3][..], &[2, 3], &[2, 3, 4]] {
+    ///     sets.push(set.iter().copied());
+    /// }
+    /// let query = [2_u16, 3];
+    /// let hits = Index::new(&sets).search(query[..].into(), 2, |_| true, &mut Scratch::default());
+    /// assert_eq!(hits.iter().map(|hit| hit.window).collect::<Vec<_>>(), [1, 2]);
+    /// assert_eq!((hits[1].overlap, hits[1].union), (2, 3));
+    /// ```
+    pub fn search(
+        &self,
+        query: TokenSet<'_>,
+        k: usize,
+        allowed: impl Fn(u32) -> bool,
+        scratch: &mut Scratch,
+    ) -> Vec<Hit> {
+        scratch.terms.clear();
+        let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
+        for block in self.blocks.iter().rev() {
+            request.search(block, self.level, scratch, &allowed);
+        }
+        request.finish(&self.blocks, allowed)
+    }
+
+    /// [`search`](Self::search) for many queries, where `allowed` is also told which of them asks: each query's hits,
+    /// in order, the same for any number of threads.
+    pub fn search_all(
+        &self,
+        queries: &TokenSets,
+        k: usize,
+        allowed: impl Fn(usize, u32) -> bool + Sync,
+    ) -> Vec<Vec<Hit>> {
+        // A few parts a thread, because queries differ in cost, but as many queries as possible over each block.
+        let threads = rayon::current_num_threads();
+        let share = queries.len().div_ceil(threads).max(1);
+        let length = if threads == 1 {
+            share
+        } else {
+            share.div_ceil(4).max(PART.min(share))
+        };
+        let starts: Vec<usize> = (0..queries.len()).step_by(length).collect();
+        let part = |start: usize| self.search_part(queries, start, length, k, &allowed);
+        let parts: Vec<Vec<Vec<Hit>>> = starts.into_par_iter().map(part).collect();
+        parts.into_iter().flatten().collect()
+    }
+
+    /// One thread's share: blocks outermost.
+    fn search_part(
+        &self,
+        queries: &TokenSets,
+        start: usize,
+        length: usize,
+        k: usize,
+        allowed: &impl Fn(usize, u32) -> bool,
+    ) -> Vec<Vec<Hit>> {
+        let mut scratch = Scratch::default();
+        let k = k.min(self.windows);
+        let range = start..queries.len().min(start + length);
+        let mut requests: Vec<(usize, Request)> = range
+            .map(|i| {
+                (
+                    i,
+                    Request::new(&self.terms, queries.get(i), k, &mut scratch),
+                )
+            })
+            .collect();
+        for block in self.blocks.iter().rev() {
+            if requests.len() >= MANY {
+                block.warm();
+            }
+            for (i, request) in &mut requests {
+                request.search(block, self.level, &mut scratch, |window| {
+                    allowed(*i, window)
+                });
+            }
+        }
+        let finish = |(i, request): (usize, Request)| {
+            request.finish(&self.blocks, |window| allowed(i, window))
+        };
+        requests.into_iter().map(finish).collect()
+    }
+}

@@ -1,0 +1,138 @@
+//! From a chunk's counts to hits.
+
+use super::best::Best;
+use super::block::Block;
+use super::hit::Hit;
+use super::kernels::{LANES, Line, lane_of_bit};
+
+/// Lanes that are looked at one by one in one go: more of them wait until those with higher counts raised the need.
+const AT_ONCE: u32 = 24;
+
+/// A chunk of a block, for a query.
+pub(super) struct Chunk<'a> {
+    block: &'a Block,
+    /// Position of the first lane.
+    start: usize,
+    /// Tokens of the query.
+    total: u32,
+}
+
+/// Some of a chunk's lanes, as the bits of a line.
+type Lanes = [u64; 8];
+
+impl<'a> Chunk<'a> {
+    pub(super) fn new(block: &'a Block, chunk: usize, total: u32) -> Self {
+        Self {
+            block,
+            start: chunk * LANES,
+            total,
+        }
+    }
+
+    /// Offers all windows whose count may suffice, those with the highest counts first.
+    pub(super) fn select<const P: usize>(
+        &self,
+        planes: &[Line; P],
+        best: &mut Best,
+        allowed: &impl Fn(u32) -> bool,
+    ) {
+        let mut seen = Lanes::default();
+        loop {
+            let needs = self.needs(best);
+            let mut lanes = without(at_least(planes, &needs), &seen);
+            let all = population(&lanes) <= AT_ONCE;
+            if !all {
+                lanes = highest(planes, &needs, &seen);
+            }
+            self.offer(planes, &lanes, best, allowed);
+            if all {
+                return;
+            }
+            seen.iter_mut()
+                .zip(lanes)
+                .for_each(|(seen, lanes)| *seen |= lanes);
+        }
+    }
+
+    /// What each 64 lanes in a row need, as their smallest set does.
+    fn needs(&self, best: &Best) -> [u32; 8] {
+        std::array::from_fn(|group| {
+            let size = self.block.sizes.get(self.start + 64 * group);
+            size.map_or(u32::MAX, |size| {
+                best.need(self.total, *size, self.block.end())
+            })
+        })
+    }
+
+    fn offer<const P: usize>(
+        &self,
+        planes: &[Line; P],
+        lanes: &Lanes,
+        best: &mut Best,
+        allowed: &impl Fn(u32) -> bool,
+    ) {
+        for (word, mut bits) in lanes.iter().copied().enumerate() {
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                let planes = (0..).zip(planes);
+                let count = planes.fold(0, |count, (p, plane)| {
+                    count | ((plane.0[word] >> bit & 1) as u32) << p
+                });
+                let at = self.start + lane_of_bit(word, bit as usize);
+                let window = self.block.first + u32::from(self.block.order[at]);
+                let hit = Hit::new(window, count, self.block.sizes[at], self.total);
+                best.offer(hit, allowed);
+            }
+        }
+    }
+}
+
+/// Of the lanes that are not seen yet, those above their need by so much that they are few enough; those of one
+/// such step if even they are too many.
+fn highest<const P: usize>(planes: &[Line; P], needs: &[u32; 8], seen: &Lanes) -> Lanes {
+    // Above the need by `many` there are too many, by `none` none.
+    let (mut many, mut none) = (0, 1_u64 << P);
+    let lanes = |more: u64| {
+        let needs = needs.map(|need| u32::try_from(u64::from(need) + more).unwrap_or(u32::MAX));
+        without(at_least(planes, &needs), seen)
+    };
+    while none - many > 1 {
+        let middle = many + (none - many) / 2;
+        let some = lanes(middle);
+        match population(&some) {
+            0 => none = middle,
+            1..=AT_ONCE => return some,
+            _ => many = middle,
+        }
+    }
+    lanes(many)
+}
+
+/// The lanes whose count is at least what their 64 need.
+fn at_least<const P: usize>(planes: &[Line; P], needs: &[u32; 8]) -> Lanes {
+    // A count of P bits reaches no need of more.
+    let possible = byte_of(|group| u64::from(needs[group]) >> P == 0);
+    let mut reached = [possible; 8];
+    for (p, plane) in planes.iter().enumerate() {
+        let clear = byte_of(|group| needs[group] >> p & 1 == 0);
+        for (reached, plane) in reached.iter_mut().zip(plane.0) {
+            *reached = (plane & *reached) | (clear & (plane | *reached));
+        }
+    }
+    reached.map(|reached| reached & possible)
+}
+
+/// A word of equal bytes in which bit j stands for the j-th 64 lanes.
+fn byte_of(bit: impl Fn(usize) -> bool) -> u64 {
+    let byte = (0..8).fold(0, |byte, group| byte | u64::from(bit(group)) << group);
+    byte * 0x0101_0101_0101_0101
+}
+
+fn without(lanes: Lanes, seen: &Lanes) -> Lanes {
+    std::array::from_fn(|i| lanes[i] & !seen[i])
+}
+
+fn population(lanes: &Lanes) -> u32 {
+    lanes.iter().map(|word| word.count_ones()).sum()
+}

@@ -1,0 +1,82 @@
+//! Which instructions the machine has, and the calls that need them: the only unsafe code of the crate.
+//!
+//! Why it is sound: the kernels are safe functions, checked as any other, but for one promise that the compiler cannot
+//! check for itself: that the processor has the instructions they were compiled for. [`Level`]'s field is private and
+//! values of it come from [`Level::best`] and [`Level::available`] alone, which ask the processor; a call below goes
+//! to the kernels of its level's instructions, no others.
+#![allow(unsafe_code)]
+
+use super::kernels::{Column, Line, portable};
+#[cfg(target_arch = "x86_64")]
+use super::kernels::{avx2, avx512};
+
+/// A set of instructions that this machine has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level(Instructions);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Instructions {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Level {
+    /// All that this machine has, the fastest last. The processor is asked once a process.
+    pub fn available() -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let more = {
+            let avx2 = is_x86_feature_detected!("avx2");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl");
+            [
+                avx2.then_some(Self(Instructions::Avx2)),
+                avx512.then_some(Self(Instructions::Avx512)),
+            ]
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let more: [Option<Self>; 0] = [];
+        std::iter::once(Self(Instructions::Portable)).chain(more.into_iter().flatten())
+    }
+
+    /// The fastest that this machine has.
+    pub fn best() -> Self {
+        Self::available()
+            .last()
+            .unwrap_or(Self(Instructions::Portable))
+    }
+
+    /// The name of its instructions.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Instructions::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => "AVX-512",
+        }
+    }
+
+    /// Counts a chunk into planes; see the kernel in [`super::kernels`].
+    #[inline]
+    pub(super) fn count<const P: usize>(self, column: &Column<'_>, planes: &mut [Line; P]) -> bool {
+        match self.0 {
+            Instructions::Portable => portable::count(column, planes),
+            // SAFETY: there is a level with these instructions only where the processor said that it has AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { avx2::count(column, planes) },
+            // SAFETY: as above, of AVX-512 F, BW and VL.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => unsafe { avx512::count(column, planes) },
+        }
+    }
+}

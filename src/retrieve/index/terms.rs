@@ -1,0 +1,127 @@
+//! Token ids ⇄ terms: the tokens that occur, numbered from the most frequent on.
+//!
+//! The numbering keeps what frequent tokens need close together in every block, makes "rarest first" a plain sort, and
+//! lets any vocabulary through the same narrow door.
+
+use rustc_hash::FxHashMap;
+
+use crate::vector::{TokenSet, TokenSets};
+
+/// For each token its term.
+#[derive(Debug)]
+pub(super) enum Terms {
+    /// By token id below 65,535: the term plus one, 0 where the token does not occur.
+    Direct(Vec<u16>),
+    /// Any ids.
+    Map(FxHashMap<u32, u32>),
+}
+
+impl Terms {
+    /// Appends the terms of a query, the rarest first; tokens that do not occur have none.
+    pub(super) fn of_query(&self, query: TokenSet<'_>, terms: &mut Vec<u32>) {
+        let from = terms.len();
+        match (self, query) {
+            (Self::Direct(table), TokenSet::Narrow(ids)) => {
+                terms.extend(ids.iter().filter_map(|id| direct(table, usize::from(*id))));
+            }
+            (Self::Direct(table), TokenSet::Wide(ids)) => {
+                terms.extend(ids.iter().filter_map(|id| direct(table, *id as usize)));
+            }
+            (Self::Map(map), query) => {
+                terms.extend(query.iter().filter_map(|id| map.get(&id).copied()));
+            }
+        }
+        terms[from..].sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Bytes held on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Direct(table) => size_of_val(&table[..]),
+            Self::Map(map) => map.capacity() * (size_of::<(u32, u32)>() + 1),
+        }
+    }
+}
+
+fn direct(table: &[u16], id: usize) -> Option<u32> {
+    let next = *table.get(id)?;
+    (next > 0).then(|| u32::from(next) - 1)
+}
+
+/// All sets, their tokens as numbers small enough to count in an array: the ids themselves where these are small.
+pub(super) enum Numbered<'a> {
+    Narrow(&'a [u16]),
+    Wide(Vec<u32>),
+}
+
+/// How often each number occurs, and the numbers by term.
+pub(super) struct Census {
+    /// Above every number.
+    pub(super) numbers: usize,
+    /// For each term its number.
+    pub(super) number_of_term: Vec<u32>,
+}
+
+/// Numbers the tokens, counts them and gives each its term.
+pub(super) fn census(sets: &TokenSets) -> (Terms, Numbered<'_>, Census) {
+    let largest = sets.iter().filter_map(|set| match set {
+        TokenSet::Narrow(ids) => ids.last().map(|id| u32::from(*id)),
+        TokenSet::Wide(ids) => ids.last().copied(),
+    });
+    let numbers = largest.max().map_or(0, |id| id as usize + 1);
+    match sets.tokens() {
+        TokenSet::Narrow(ids) if numbers < usize::from(u16::MAX) => {
+            let number_of_term = by_frequency(&frequencies(ids, numbers));
+            let mut table = vec![0; numbers];
+            for (term, number) in (1..).zip(&number_of_term) {
+                table[*number as usize] = term;
+            }
+            let census = Census {
+                numbers,
+                number_of_term,
+            };
+            (Terms::Direct(table), Numbered::Narrow(ids), census)
+        }
+        tokens => wide(tokens),
+    }
+}
+
+fn wide(tokens: TokenSet<'_>) -> (Terms, Numbered<'static>, Census) {
+    let mut map: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut number = |token| {
+        let next = map.len() as u32;
+        *map.entry(token).or_insert(next)
+    };
+    let tokens: Vec<u32> = tokens.iter().map(&mut number).collect();
+    let numbers = map.len();
+    let number_of_term = by_frequency(&frequencies(&tokens, numbers));
+    let mut term_of_number = vec![0; numbers];
+    for (term, number) in (0..).zip(&number_of_term) {
+        term_of_number[*number as usize] = term;
+    }
+    map.values_mut()
+        .for_each(|number| *number = term_of_number[*number as usize]);
+    let census = Census {
+        numbers,
+        number_of_term,
+    };
+    (Terms::Map(map), Numbered::Wide(tokens), census)
+}
+
+fn frequencies<N: Copy + Into<u32>>(tokens: &[N], numbers: usize) -> Vec<u32> {
+    let mut counts = vec![0; numbers];
+    for token in tokens {
+        counts[(*token).into() as usize] += 1;
+    }
+    counts
+}
+
+/// The numbers that occur, the most frequent first; equal ones in ascending order.
+fn by_frequency(counts: &[u32]) -> Vec<u32> {
+    let occurring = (0..).zip(counts).filter(|(_, count)| **count > 0);
+    let mut keys: Vec<u64> = occurring
+        .map(|(number, count): (u64, _)| u64::from(u32::MAX - count) << 32 | number)
+        .collect();
+    keys.sort_unstable();
+    keys.into_iter().map(|key| key as u32).collect()
+}

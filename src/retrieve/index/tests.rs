@@ -1,0 +1,216 @@
+//! The index against its plain twin, on every level of instructions that the machine has.
+
+use proptest::prelude::*;
+
+use super::{Index, Level, Scratch};
+use crate::vector::{TokenSet, TokenSets};
+
+/// A window and its score as the reference computes it.
+type Scored = (u32, f64);
+
+/// The reference's loop: every window, one float division, a stable ascending sort read from its end.
+fn slow(sets: &[Vec<u32>], query: &[u32], k: usize, allowed: impl Fn(u32) -> bool) -> Vec<Scored> {
+    let mut scored: Vec<Scored> = Vec::new();
+    for (window, set) in (0..).zip(sets).filter(|(window, _)| allowed(*window)) {
+        let overlap = set
+            .iter()
+            .filter(|token| query.binary_search(token).is_ok())
+            .count();
+        let union = set.len() + query.len() - overlap;
+        let score = if union == 0 {
+            0.0
+        } else {
+            overlap as f64 / union as f64
+        };
+        scored.push((window, score));
+    }
+    scored.sort_by(|a, b| a.1.total_cmp(&b.1));
+    scored.into_iter().rev().take(k).collect()
+}
+
+fn token_sets(sets: &[Vec<u32>]) -> TokenSets {
+    let mut all = TokenSets::default();
+    sets.iter().for_each(|set| all.push(set.iter().copied()));
+    all
+}
+
+/// Some queries over some sets: one by one and all at once, with every level, equal what the twin finds.
+fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: usize) {
+    let query_sets = token_sets(queries);
+    let allowed = |query: usize, window: u32| !(window + query as u32).is_multiple_of(hidden);
+    let wanted: Vec<Vec<Scored>> = queries
+        .iter()
+        .enumerate()
+        .map(|(i, query)| slow(sets, query, k, |window| allowed(i, window)))
+        .collect();
+    let mut index = Index::in_blocks(&token_sets(sets), block);
+    let mut scratch = Scratch::default();
+    for level in Level::available() {
+        index = index.with_level(level);
+        let scored = |hits: Vec<super::Hit>| -> Vec<Scored> {
+            hits.iter().map(|hit| (hit.window, hit.score())).collect()
+        };
+        let all = index.search_all(&query_sets, k, allowed);
+        let all: Vec<_> = all.into_iter().map(scored).collect();
+        assert_eq!(all, wanted, "{level}");
+        for (i, wanted) in wanted.iter().enumerate() {
+            let hits = index.search(
+                query_sets.get(i),
+                k,
+                |window| allowed(i, window),
+                &mut scratch,
+            );
+            assert_eq!(scored(hits), *wanted, "{level}");
+        }
+    }
+}
+
+fn set(vocabulary: u32, longest: usize) -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::btree_set(0..vocabulary, 0..=longest)
+        .prop_map(|set| set.into_iter().collect())
+}
+
+fn sets(vocabulary: u32, longest: usize, most: usize) -> impl Strategy<Value = Vec<Vec<u32>>> {
+    prop::collection::vec(set(vocabulary, longest), 0..most)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn equals_the_reference_loop(
+        sets in prop_oneof![sets(8, 6, 300), sets(60, 30, 300), sets(300, 40, 150), sets(1 << 20, 30, 60)],
+        queries in prop::collection::vec(prop_oneof![set(12, 10), set(60, 30), set(400, 300), set(1 << 20, 30)], 0..4),
+        k in prop_oneof![Just(0_usize), Just(1), 2_usize..25, Just(1_000)],
+        hidden in prop_oneof![2_u32..6, Just(u32::MAX)],
+        block in prop_oneof![Just(1_usize), Just(64), Just(100), Just(512), Just(1 << 16)],
+    ) {
+        check(&sets, &queries, k, hidden, block);
+    }
+
+    /// Tokens as frequent as in code: a few in almost every window, most in hardly any; queries that are like windows.
+    #[test]
+    fn equals_the_reference_loop_on_skewed_tokens(
+        seeds in prop::collection::vec((0_u64..u64::MAX, 1_usize..120), 600..1_500),
+        k in prop_oneof![Just(1_usize), Just(20)],
+        block in prop_oneof![Just(128_usize), Just(1_024), Just(1 << 14)],
+    ) {
+        let sets: Vec<Vec<u32>> = seeds.iter().map(|(seed, size)| skewed(*seed, *size)).collect();
+        let like = |set: &Vec<u32>| set.iter().map(|id| id + u32::from(id % 7 == 0)).collect();
+        let mut queries: Vec<Vec<u32>> = sets.iter().step_by(200).map(like).collect();
+        queries.iter_mut().for_each(Vec::dedup);
+        check(&sets, &queries, k, 5, block);
+    }
+}
+
+/// A set of about that many tokens, small ids the likelier.
+fn skewed(seed: u64, size: usize) -> Vec<u32> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut set: Vec<u32> = (0..size)
+        .map(|_| {
+            let bits = next() % 12;
+            (next() % (2 << bits)) as u32
+        })
+        .collect();
+    set.sort_unstable();
+    set.dedup();
+    set
+}
+
+#[test]
+fn empty_sets_score_zero_and_the_later_window_comes_first() {
+    let index = Index::new(&token_sets(&[vec![], vec![1], vec![]]));
+    let hits = index.search(TokenSet::Narrow(&[]), 2, |_| true, &mut Scratch::default());
+    let hits: Vec<Scored> = hits.iter().map(|hit| (hit.window, hit.score())).collect();
+    assert_eq!(hits, [(2, 0.0), (1, 0.0)]);
+}
+
+#[test]
+fn nothing_is_found_in_nothing() {
+    check(&[], &[vec![], vec![1]], 3, u32::MAX, 64);
+    check(&[vec![1]], &[], 3, u32::MAX, 64);
+}
+
+/// 255 and 256 lists, rows and planes: where bytes end.
+#[test]
+fn queries_around_255_tokens() {
+    for length in [254, 255, 256, 257, 600] {
+        let all: Vec<u32> = (0..length).collect();
+        // One set alone: all its terms have lists. Fifty equal ones: all have rows.
+        for copies in [1, 50] {
+            let mut sets = vec![all.clone(); copies];
+            sets.extend((0..40).map(|i| all[i as usize..].to_vec()));
+            check(&sets, &[all.clone(), all[1..].to_vec()], 20, 9, 1 << 14);
+            check(&sets, std::slice::from_ref(&all), 20, 9, 64);
+        }
+    }
+}
+
+#[test]
+fn sets_and_queries_beyond_sixteen_bits() {
+    let all: Vec<u32> = (0..70_000).map(|id| 3 * id).collect();
+    let cut = |length: usize| all[..length].to_vec();
+    let mut sets: Vec<Vec<u32>> = (0..10).map(|i| cut(65_530 + i)).collect();
+    sets.extend([cut(70_000), cut(1), vec![], vec![5]]);
+    check(
+        &sets,
+        &[cut(65_534), cut(65_537), cut(70_000), cut(300)],
+        20,
+        7,
+        1 << 14,
+    );
+}
+
+#[test]
+fn vocabularies_beyond_sixteen_bits() {
+    // 90,000 tokens, each in one of the sets, but for a few that are in every third.
+    let set = |i: u32| {
+        (0..3 * (i % 3 / 2))
+            .chain((0..60).map(|j| 10 + 1_500 * j + i))
+            .collect()
+    };
+    let sets: Vec<Vec<u32>> = (0..1_500).map(set).collect();
+    let query = |i: usize| {
+        let mut query = [&sets[i][..], &sets[i + 1][30..], &[u32::MAX]].concat();
+        query.sort_unstable();
+        query.dedup();
+        query
+    };
+    let queries: Vec<Vec<u32>> = [1, 700, 1_400].map(query).to_vec();
+    check(&sets, &queries, 20, 10, 1 << 14);
+    check(&sets, &queries, 20, 10, 200);
+}
+
+#[test]
+fn one_and_two_threads_find_the_same() {
+    let sets: Vec<Vec<u32>> = (1..3_000)
+        .map(|seed| skewed(seed * 0x9e37_79b9, 60))
+        .collect();
+    let sets = token_sets(&sets);
+    let queries: Vec<Vec<u32>> = (1..300)
+        .map(|seed| skewed(seed * 0x1234_5677, 50))
+        .collect();
+    let queries = token_sets(&queries);
+    let found = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.expect("threads").install(|| {
+            let index = Index::in_blocks(&sets, 512);
+            index.search_all(&queries, 20, |query, window| query as u32 != window)
+        })
+    };
+    assert_eq!(found(1), found(2));
+}
+
+/// The sizes are those of the format that the documents state; a smaller index would be one that lost something.
+#[test]
+fn bytes_counts_what_is_held() {
+    let index = Index::new(&token_sets(&vec![vec![1, 2]; 512]));
+    // Two rows and the empty one of one chunk, a size and a place a window.
+    assert!(index.bytes() >= 3 * 64 + 512 * (4 + 2), "{}", index.bytes());
+}
