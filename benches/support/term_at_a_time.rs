@@ -4,7 +4,7 @@ use repoformer::retrieve::Hit;
 use repoformer::vector::{TokenSet, TokenSets};
 
 /// For each token the windows that hold it.
-pub struct TermAtATime {
+pub(crate) struct TermAtATime {
     /// `first[t]..first[t + 1]` of `windows` hold token t.
     first: Vec<u32>,
     windows: Vec<u32>,
@@ -14,7 +14,7 @@ pub struct TermAtATime {
 
 impl TermAtATime {
     /// Of narrow token sets.
-    pub fn new(sets: &TokenSets) -> Self {
+    pub(crate) fn new(sets: &TokenSets) -> Self {
         let mut first = vec![0_u32; (1 << 16) + 1];
         let TokenSet::Narrow(tokens) = sets.tokens() else {
             panic!("the twin is for ids of sixteen bits")
@@ -46,7 +46,12 @@ impl TermAtATime {
     }
 
     /// The k most similar windows, best first, the later first among equals; windows without a common token count.
-    pub fn search(&mut self, query: &[u16], k: usize, allowed: impl Fn(u32) -> bool) -> Vec<Hit> {
+    pub(crate) fn search(
+        &mut self,
+        query: &[u16],
+        k: usize,
+        allowed: impl Fn(u32) -> bool,
+    ) -> Vec<Hit> {
         self.counts.fill(0);
         for token in query {
             let token = usize::from(*token);
