@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// memory. Columns are checksummed before, so this bounds only what a crafted file can do.
 const LARGEST_COLUMN: usize = 1 << 36;
 /// Bytes read at a time where a column is only checked.
-const CHUNK: usize = 1 << 18;
+pub(super) const CHUNK: usize = 1 << 18;
 
 fn encoding() -> impl bincode::config::Config {
     bincode::config::standard()

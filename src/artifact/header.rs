@@ -89,11 +89,9 @@ pub struct Header {
     pub totals: BTreeMap<String, u64>,
 }
 
-/// The content of a JSONL artifact.
+/// What is known of a JSONL artifact once all its lines are made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JsonLines {
-    /// One record a line.
-    pub text: Vec<u8>,
+pub struct LineTotals {
     /// Number of records.
     pub records: usize,
     /// Sums over the records, by name.
@@ -119,13 +117,17 @@ impl Header {
         }
     }
 
-    /// Of a JSONL artifact.
-    pub(crate) fn of_lines(identity: &Identity, lines: &JsonLines) -> Self {
+    /// Of a JSONL artifact of so many bytes and with this checksum.
+    pub(crate) fn of_lines(
+        identity: &Identity,
+        LineTotals { records, totals }: LineTotals,
+        (bytes, checksum): (u64, String),
+    ) -> Self {
         Self {
-            bytes: lines.text.len() as u64,
-            checksum: super::digest(&lines.text),
-            totals: lines.totals.clone(),
-            ..Self::of_columns(identity, lines.records, Vec::new())
+            bytes,
+            checksum,
+            totals,
+            ..Self::of_columns(identity, records, Vec::new())
         }
     }
 }

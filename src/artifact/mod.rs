@@ -4,15 +4,17 @@ mod columns;
 mod header;
 mod layout;
 mod notes;
+mod replace;
 mod store;
 
 pub use columns::{Column, ColumnHeader, Columns, Number};
-pub use header::{Header, Identity, JsonLines};
+pub use header::{Header, Identity, LineTotals};
 pub use layout::Layout;
 pub use notes::{read_note, write_note};
+pub use replace::write_file;
 pub use store::{
-    State, digest, header_path, open, read, read_header, read_jsonl, read_jsonl_header, state,
-    state_jsonl, write, write_file, write_jsonl,
+    LineSink, State, digest, header_path, open, read, read_header, read_jsonl, read_jsonl_header,
+    state, state_jsonl, write, write_lines,
 };
 
 use crate::error::Result;

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::header::FORMAT;
-use super::store::replace_file;
+use super::replace::replace_file;
 
 fn encoding() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<{ 1 << 32 }>()
@@ -40,7 +40,7 @@ pub fn read_note<T: DeserializeOwned>(path: &Path) -> Option<T> {
 /// Writes a note where that is possible.
 pub fn write_note<T: Serialize>(path: &Path, note: &T) {
     if let Ok(content) = bincode::serde::encode_to_vec(note, encoding()) {
-        let _ = replace_file(path, &[digest(&content).as_bytes(), &content]);
+        let _ = replace_file(path, &[digest(&content).as_bytes(), &content], false);
     }
 }
 

@@ -5,20 +5,18 @@
 //! temporary file in the same folder, synced and renamed, so that a reader never sees half of one.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, IoSlice, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::Payload;
-use super::columns::{self, Column, Columns};
-use super::header::{FORMAT, Header, Identity, JsonLines};
+use super::columns::{self, CHUNK, Column, Columns};
+use super::header::{FORMAT, Header, Identity, LineTotals};
+use super::replace::{Replacement, replace_file, write_file};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
 /// A header is a few hundred bytes; whatever is longer is none.
 const LONGEST_HEADER: u64 = 1 << 20;
-/// Parts of a file handed to the system at once.
-const SLICES: usize = 1024;
-
 /// How an artifact on disk relates to the one that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
@@ -56,88 +54,63 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
             .flat_map(|column| &column.parts)
             .map(|part| &**part),
     );
-    write_parts(path, &parts, true)?;
+    replace_file(path, &parts, true)?;
     Ok(header)
 }
 
-/// Writes a JSONL artifact and, beside it, its header.
+/// Writes a JSONL artifact from the lines that `make` hands over, and beside it its header, with the number of records
+/// and the sums that `make` returns.
 ///
 /// # Errors
-/// As [`write()`].
-pub fn write_jsonl(path: &Path, identity: &Identity, lines: &JsonLines) -> Result<Header> {
-    let header = Header::of_lines(identity, lines);
+/// As [`write()`], or an error of `make`; the artifact is then as it was.
+pub fn write_lines(
+    path: &Path,
+    identity: &Identity,
+    make: impl FnOnce(&mut LineSink) -> Result<LineTotals>,
+) -> Result<Header> {
+    let mut sink = LineSink {
+        path: path.to_owned(),
+        file: None,
+        hasher: blake3::Hasher::new(),
+        bytes: 0,
+    };
+    let totals = make(&mut sink)?;
+    sink.write(&[])?; // an empty artifact is one too
+    let checksum = sink.hasher.finalize().to_hex().to_string();
+    let header = Header::of_lines(identity, totals, (sink.bytes, checksum));
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     json.push(b'\n');
     // The header goes first: it speaks of one text alone, so that beside an old one or none it only has it made again.
     // A text without header would be taken for somebody's own when an interrupted run is taken up again.
     write_file(&header_path(path), &json)?;
-    write_file(path, &lines.text)?;
+    sink.file.map_or(Ok(()), |file| file.finish(true))?;
     Ok(header)
 }
 
-/// Writes a file whole or not at all, creating its folder.
-///
-/// # Errors
-/// The folder or file cannot be written; nothing is left behind then.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_parts(path, &[bytes], true)
+/// Where the lines of a JSONL artifact go while they are made: into the file, so that memory holds few of them.
+#[derive(Debug)]
+pub struct LineSink {
+    path: PathBuf,
+    file: Option<Replacement>,
+    hasher: blake3::Hasher,
+    bytes: u64,
 }
 
-/// The same for a file that nothing is lost with: the disk is not waited for.
-pub(super) fn replace_file(path: &Path, parts: &[&[u8]]) -> Result<()> {
-    write_parts(path, parts, false)
-}
-
-fn write_parts(path: &Path, parts: &[&[u8]], synced: bool) -> Result<()> {
-    // A link is written through; renaming over it would put a file in its place.
-    let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
-    let path = target.as_deref().unwrap_or(path);
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(folder)
-        .map_err(|e| Error::writing(folder, "create this folder to write into it", e))?;
-    // A device or pipe (`/dev/full`, `/dev/stdout`) can only be written through.
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-        let mut file = File::options()
-            .write(true)
-            .open(path)
-            .map_err(|e| Error::writing(path, "write this file", e))?;
-        return write_all(&mut file, parts).map_err(|e| Error::writing(path, "write this file", e));
+impl LineSink {
+    /// Hands over the next lines.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn write(&mut self, lines: &[u8]) -> Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(Replacement::new(&self.path)?),
+        };
+        self.hasher.update(lines);
+        self.bytes += lines.len() as u64;
+        file.write(&[lines])
     }
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".writing-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder
-        .tempfile_in(folder)
-        .map_err(|e| Error::writing(folder, "write into this folder", e))?;
-    let file = temporary.as_file_mut();
-    write_all(file, parts)
-        .and_then(|()| if synced { file.sync_all() } else { Ok(()) })
-        .map_err(|e| Error::writing(path, "write this file", e))?;
-    temporary
-        .persist(path)
-        .map_err(|e| Error::writing(path, "write this file", e.error))?;
-    Ok(())
-}
-
-fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
-    let mut left = &mut slices[..];
-    IoSlice::advance_slices(&mut left, 0); // passes over empty parts
-    while !left.is_empty() {
-        let most = left.len().min(SLICES);
-        match file.write_vectored(&left[..most]) {
-            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut left, written),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Where the header of an artifact without one of its own lies: `x.jsonl` → `.x.header.json`, hidden, so that a folder
@@ -296,7 +269,17 @@ fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
 /// # Errors
 /// Either is missing, damaged, or of another format version.
 pub fn read_jsonl_header(path: &Path) -> Result<Header> {
-    read_jsonl(path).map(|(header, _)| header)
+    let cannot_read = |e| Error::reading(path, "open this artifact", e);
+    let mut file = File::open(path).map_err(cannot_read)?;
+    let (mut hasher, mut chunk) = (blake3::Hasher::new(), vec![0; CHUNK]);
+    loop {
+        let read = file.read(&mut chunk).map_err(cannot_read)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&chunk[..read]);
+    }
+    header_beside(path, hasher.finalize())
 }
 
 /// The same with the file's text.
@@ -304,17 +287,22 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
 /// # Errors
 /// As [`read_jsonl_header`].
 pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
-    let beside = header_path(path);
     let text = fs::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let header = header_beside(path, blake3::hash(&text))?;
+    Ok((header, text))
+}
+
+fn header_beside(path: &Path, found: blake3::Hash) -> Result<Header> {
+    let beside = header_path(path);
     let json = fs::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
     let header = parse_header(&beside, &json)?;
-    if digest(&text) != header.checksum {
-        return Err(damaged(
-            path,
-            "it is not the file that its header speaks of",
-        ));
+    if found.to_hex().as_str() == header.checksum {
+        return Ok(header);
     }
-    Ok((header, text))
+    Err(damaged(
+        path,
+        "it is not the file that its header speaks of",
+    ))
 }
 
 #[cfg(test)]
@@ -446,47 +434,17 @@ mod tests {
         let path = dir.path().join("rg1-ws-20.jsonl");
         let identity = Identity::new("prompts").input("tasks", "d");
         assert_eq!(state_jsonl(&path, &identity), State::Missing);
-        let lines = JsonLines {
-            text: b"{}\n".to_vec(),
-            records: 1,
-            totals: [("tokens".to_owned(), 7)].into(),
+        let make = |sink: &mut LineSink| {
+            sink.write(b"{}")?;
+            sink.write(b"\n")?;
+            let totals = [("tokens".to_owned(), 7)].into();
+            Ok(LineTotals { records: 1, totals })
         };
-        write_jsonl(&path, &identity, &lines).unwrap();
+        let header = write_lines(&path, &identity, make).unwrap();
+        assert_eq!((header.bytes, header.checksum), (3, digest(b"{}\n")));
         assert_eq!(read_jsonl_header(&path).unwrap().totals["tokens"], 7);
         assert!(matches!(state_jsonl(&path, &identity), State::Current(_)));
         fs::write(&path, b"{}").unwrap();
         assert!(matches!(state_jsonl(&path, &identity), State::Damaged(_)));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_are_written_through_and_folders_are_not_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, folder) = (dir.path().join("file"), dir.path().join("folder"));
-        fs::write(&file, b"old").unwrap();
-        fs::create_dir(&folder).unwrap();
-        for (link, to) in [("to-file", &file), ("to-folder", &folder)] {
-            std::os::unix::fs::symlink(to, dir.path().join(link)).unwrap();
-        }
-        write_file(&dir.path().join("to-file"), b"new").unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"new");
-        assert!(dir.path().join("to-file").is_symlink());
-        for path in ["to-folder", "folder"] {
-            assert!(write_file(&dir.path().join(path), b"x").is_err());
-        }
-        assert!(folder.is_dir() && dir.path().join("to-folder").is_symlink());
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_written_names_itself_and_the_way_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("file");
-        fs::write(&file, b"").unwrap();
-        let error = write_file(&file.join("sub/x.bin"), b"x").unwrap_err();
-        assert!(
-            error.to_string().contains("cannot create this folder"),
-            "{error}"
-        );
-        assert!(error.hint().unwrap().contains("--cache-dir"));
     }
 }

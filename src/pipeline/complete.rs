@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::kept::{Input, KeptLines, NotedLine};
 use super::prompt::require_prompts;
 use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
-use crate::artifact::{self, Identity, JsonLines, header_path};
+use crate::artifact::{self, Identity, LineTotals, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
 use crate::jsonl::{self, At, Fields, Object};
@@ -82,13 +82,17 @@ pub fn complete(
         let mut settings = identity.clone();
         settings.inputs.clear();
         let mut noted = Vec::new();
-        let header = report.ensure_jsonl(path.clone(), &identity, |report| {
+        let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
             let kept = KeptLines::read(&path, &note, &settings);
             let (_, text) = artifact::read_jsonl(&prompts)?;
-            let (lines, what, problems) = complete_text(&prompts, &text, completion, &kept, tick);
-            report.problems.extend(problems);
-            noted = what;
-            Ok(lines)
+            let predictions = complete_text(&prompts, &text, completion, &kept, tick);
+            sink.write(&predictions.text)?;
+            report.problems.extend(predictions.problems);
+            noted = predictions.lines;
+            Ok(LineTotals {
+                records: noted.len(),
+                ..LineTotals::default()
+            })
         })?;
         NotedLine::write(noted, &note, settings, &header);
     }
@@ -108,7 +112,25 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes every prompt of a JSONL file: the predictions, and the records that could not be used.
+/// What completing some prompts gave.
+#[derive(Debug, Default)]
+pub struct Predictions {
+    /// One record a line.
+    pub text: Vec<u8>,
+    /// What each line was made from.
+    lines: Vec<NotedLine<()>>,
+    /// The records that could not be used.
+    pub problems: Vec<Error>,
+}
+
+impl Predictions {
+    /// Number of records.
+    pub fn records(&self) -> usize {
+        self.lines.len()
+    }
+}
+
+/// Completes every prompt of a JSONL file.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -116,12 +138,10 @@ pub fn complete_file(
     prompts: &Path,
     completion: &Completion,
     tick: &(dyn Fn() + Sync),
-) -> Result<(JsonLines, Vec<Error>)> {
+) -> Result<Predictions> {
     completion.check()?;
-    let text = jsonl::read(prompts)?;
-    let (lines, _, problems) =
-        complete_text(prompts, &text, completion, &KeptLines::default(), tick);
-    Ok((lines, problems))
+    let (text, none) = (jsonl::read(prompts)?, KeptLines::default());
+    Ok(complete_text(prompts, &text, completion, &none, tick))
 }
 
 /// Completes every prompt of a text; what was made of the same record before is taken from there.
@@ -131,7 +151,7 @@ fn complete_text(
     completion: &Completion,
     kept: &KeptLines<()>,
     tick: &(dyn Fn() + Sync),
-) -> (JsonLines, Vec<NotedLine<()>>, Vec<Error>) {
+) -> Predictions {
     let model = InContextModel::default();
     let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
     let made: Vec<Result<(Input, Cow<'_, [u8]>)>> = records
@@ -146,22 +166,21 @@ fn complete_text(
             Ok((input, line))
         })
         .collect();
-    let (mut lines, mut noted, mut problems) = (JsonLines::default(), Vec::new(), Vec::new());
+    let mut predictions = Predictions::default();
     for made in made {
         match made {
             Ok((input, line)) => {
-                lines.text.extend_from_slice(&line);
-                lines.records += 1;
-                noted.push(NotedLine {
+                predictions.text.extend_from_slice(&line);
+                predictions.lines.push(NotedLine {
                     input: Some(input),
                     bytes: line.len() as u64,
                     adds: (),
                 });
             }
-            Err(error) => problems.push(error),
+            Err(error) => predictions.problems.push(error),
         }
     }
-    (lines, noted, problems)
+    predictions
 }
 
 fn complete_record(

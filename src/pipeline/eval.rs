@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::artifact::{Identity, JsonLines};
+use crate::artifact::{Identity, LineTotals};
 use crate::error::{Error, Result};
 use crate::metrics::Metric;
 use crate::predictions::{self, Joined};
@@ -80,7 +80,7 @@ pub fn scores(
         .input("predictions", header.checksum);
     let path = experiment.layout.scores(mode, model);
     let mut report = Report::default();
-    report.ensure_jsonl(path.clone(), &identity, |report| {
+    report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let record = match known {
             Some(scores) => scores.to_record(mode.name(), true),
             None => {
@@ -91,10 +91,10 @@ pub fn scores(
         };
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
         text.push(b'\n');
-        Ok(JsonLines {
-            text,
+        sink.write(&text)?;
+        Ok(LineTotals {
             records: 1,
-            ..JsonLines::default()
+            ..LineTotals::default()
         })
     })?;
     let text = std::fs::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;

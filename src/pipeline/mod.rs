@@ -12,7 +12,9 @@ mod vectorize;
 mod window;
 mod windows;
 
-pub use complete::{Completion, artifact_text, cached_predictions, complete, complete_file};
+pub use complete::{
+    Completion, Predictions, artifact_text, cached_predictions, complete, complete_file,
+};
 pub use eval::{Evaluation, evaluate, scores};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
@@ -21,7 +23,9 @@ pub use window::{window_queries, window_repositories};
 
 use std::path::{Path, PathBuf};
 
-use crate::artifact::{self, Columns, Header, Identity, JsonLines, Layout, Payload, State};
+use crate::artifact::{
+    self, Columns, Header, Identity, Layout, LineSink, LineTotals, Payload, State,
+};
 use crate::corpus;
 use crate::error::{Access, Error, Result};
 use crate::prompt::Budget;
@@ -111,11 +115,11 @@ impl Report {
         &mut self,
         path: PathBuf,
         identity: &Identity,
-        build: impl FnOnce(&mut Self) -> Result<JsonLines>,
+        build: impl FnOnce(&mut Self, &mut LineSink) -> Result<LineTotals>,
     ) -> Result<Header> {
         let state = artifact::state_jsonl(&path, identity);
         self.settle(path, state, |report, path| {
-            artifact::write_jsonl(path, identity, &build(report)?)
+            artifact::write_lines(path, identity, |sink| build(report, sink))
         })
     }
 

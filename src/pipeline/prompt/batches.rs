@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::{Adds, TOKENS, WITH_BLOCKS};
-use crate::artifact::JsonLines;
+use super::Adds;
+use crate::artifact::LineSink;
+use crate::error::Result;
 use crate::pipeline::kept::{Input, NotedLine};
 use crate::prompt::{BlockCounts, Builder, Scratch};
 use crate::query::QueryWindow;
@@ -79,13 +80,14 @@ impl Batch {
     }
 }
 
-/// Makes all prompts in parallel and puts their records together in the order of `wanted`.
+/// Makes all prompts in parallel and hands their records over in the order of `wanted`.
 pub(super) fn in_batches(
     wanted: &[Wanted<'_>],
     make: impl Fn(&Wanted<'_>, &mut Scratch, &mut Batch) + Sync,
     shared: &Shared,
-) -> (JsonLines, Vec<NotedLine<Adds>>) {
-    let (mut text, mut lines) = (Vec::new(), Vec::new());
+    sink: &mut LineSink,
+) -> Result<Vec<NotedLine<Adds>>> {
+    let mut lines = Vec::with_capacity(wanted.len());
     let mut batches = Vec::new();
     batches.resize_with(BATCHES * rayon::current_num_threads(), Batch::default);
     for wanted in wanted.chunks(BATCH * batches.len()) {
@@ -98,23 +100,10 @@ pub(super) fn in_batches(
             });
         });
         for batch in &mut batches {
-            text.extend_from_slice(&batch.text);
+            sink.write(&batch.text)?;
             batch.text.clear();
             lines.append(&mut batch.lines);
         }
     }
-    let tokens = lines.iter().map(|line| line.adds.tokens).sum();
-    let with_blocks = lines.iter().filter(|line| line.adds.has_blocks).count() as u64;
-    let totals = [
-        (TOKENS.to_owned(), tokens),
-        (WITH_BLOCKS.to_owned(), with_blocks),
-    ];
-    let records = wanted.len();
-    let totals = totals.into();
-    let lines_of_json = JsonLines {
-        text,
-        records,
-        totals,
-    };
-    (lines_of_json, lines)
+    Ok(lines)
 }

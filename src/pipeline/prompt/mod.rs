@@ -18,7 +18,7 @@ use super::{
     Experiment, Report, check_digest, check_input, check_parameter, made_again, require_jsonl,
     require_open,
 };
-use crate::artifact::{Columns, Header, Identity, JsonLines, Payload};
+use crate::artifact::{Columns, Header, Identity, LineSink, LineTotals, Payload};
 use crate::error::Result;
 use crate::prompt::{Builder, Scratch};
 use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
@@ -103,6 +103,19 @@ struct Adds {
     has_blocks: bool,
 }
 
+fn totals(lines: &[NotedLine<Adds>]) -> LineTotals {
+    let tokens = lines.iter().map(|line| line.adds.tokens).sum();
+    let with_blocks = lines.iter().filter(|line| line.adds.has_blocks).count() as u64;
+    let totals = [
+        (TOKENS.to_owned(), tokens),
+        (WITH_BLOCKS.to_owned(), with_blocks),
+    ];
+    LineTotals {
+        records: lines.len(),
+        totals: totals.into(),
+    }
+}
+
 /// Builds the prompts of each mode.
 ///
 /// # Errors
@@ -122,11 +135,10 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
         let mut settings = identity.clone();
         settings.inputs.retain(|name, _| name == TASKS);
         let mut noted = Vec::new();
-        let header = report.ensure_jsonl(path.clone(), &identity, |_| {
+        let header = report.ensure_jsonl(path.clone(), &identity, |_, sink| {
             let kept = KeptLines::read(&path, &note, &settings);
-            let (lines, what) = sources.build(experiment, &mut opened, &kept, &mut shared)?;
-            noted = what;
-            Ok(lines)
+            noted = sources.build(experiment, &mut opened, &kept, (&mut shared, sink))?;
+            Ok(totals(&noted))
         })?;
         NotedLine::write(noted, &note, settings, &header);
     }
@@ -195,14 +207,14 @@ impl Sources {
         Ok(identity)
     }
 
-    /// The prompts, and what each was made from. Those that would come out the same are taken from before.
+    /// Makes the prompts; returns what each was made from. Those that would come out the same are taken from before.
     fn build(
         &mut self,
         experiment: &Experiment,
         opened: &mut [Opened],
         kept: &KeptLines<Adds>,
-        shared: &mut Shared,
-    ) -> Result<(JsonLines, Vec<NotedLine<Adds>>)> {
+        (shared, sink): (&mut Shared, &mut LineSink),
+    ) -> Result<Vec<NotedLine<Adds>>> {
         let tasks = &experiment.tasks()?.tasks;
         let (mode, guard, budget) = (self.mode, experiment.guard, experiment.budget);
         let mut results = Vec::new();
@@ -245,7 +257,7 @@ impl Sources {
             });
         };
         let wanted = self.wanted(tasks, opened, &results);
-        Ok(in_batches(&wanted, make, shared))
+        in_batches(&wanted, make, shared, sink)
     }
 
     /// The prompts to make, in the order of the tasks. Tasks whose hole does not exist have none in any mode.

@@ -21,16 +21,16 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     if let Some(prompts) = &args.prompts {
         check_output(args.output.as_deref(), &[prompts])?;
         let bar = printer.bar("complete", 0);
-        let (lines, problems) = complete_file(prompts, &completion, &|| bar.inc(1))?;
+        let predictions = complete_file(prompts, &completion, &|| bar.inc(1))?;
         bar.finish_and_clear();
         write_data(
             args.output.as_deref().unwrap_or(Path::new("-")),
-            &lines.text,
+            &predictions.text,
         )?;
-        printer.problems(&problems);
+        printer.problems(&predictions.problems);
         printer.note(format!(
             "complete: {} predictions",
-            group(lines.records as u64)
+            group(predictions.records() as u64)
         ));
         return Ok(());
     }

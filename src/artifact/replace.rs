@@ -1,0 +1,165 @@
+//! Files that are written whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{IoSlice, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Result};
+
+/// Writes a file whole or not at all, creating its folder.
+///
+/// # Errors
+/// The folder or file cannot be written; nothing is left behind then.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace_file(path, &[bytes], true)
+}
+
+/// The same from several parts; a file that nothing is lost with need not be `synced`.
+pub(super) fn replace_file(path: &Path, parts: &[&[u8]], synced: bool) -> Result<()> {
+    let mut file = Replacement::new(path)?;
+    file.write(parts)?;
+    file.finish(synced)
+}
+
+/// A file while it is written, beside the one that it is to replace. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    path: PathBuf,
+    file: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    Temporary(NamedTempFile),
+    /// A device or pipe (`/dev/full`, `/dev/stdout`) can only be written through.
+    Device(File),
+}
+
+impl Replacement {
+    /// Creates the folder and a temporary file in it.
+    pub(super) fn new(path: &Path) -> Result<Self> {
+        // A link is written through; renaming over it would put a file in its place.
+        let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
+        let path = target.as_deref().unwrap_or(path);
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(folder)
+            .map_err(|e| Error::writing(folder, "create this folder to write into it", e))?;
+        let is_device =
+            fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        let file = if is_device {
+            let device = File::options().write(true).open(path);
+            Target::Device(device.map_err(|e| Error::writing(path, "write this file", e))?)
+        } else {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(".writing-");
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let temporary = builder.tempfile_in(folder);
+            Target::Temporary(
+                temporary.map_err(|e| Error::writing(folder, "write into this folder", e))?,
+            )
+        };
+        let path = path.to_owned();
+        Ok(Self { path, file })
+    }
+
+    /// Appends some parts.
+    pub(super) fn write(&mut self, parts: &[&[u8]]) -> Result<()> {
+        let file = match &mut self.file {
+            Target::Temporary(temporary) => temporary.as_file_mut(),
+            Target::Device(device) => device,
+        };
+        write_all(file, parts).map_err(|e| Error::writing(&self.path, "write this file", e))
+    }
+
+    /// Puts the file in its place; `synced`, once the disk has it.
+    pub(super) fn finish(self, synced: bool) -> Result<()> {
+        let cannot_write = |e| Error::writing(&self.path, "write this file", e);
+        let Target::Temporary(temporary) = self.file else {
+            return Ok(());
+        };
+        if synced {
+            temporary.as_file().sync_all().map_err(cannot_write)?;
+        }
+        let placed = temporary.persist(&self.path);
+        placed.map(|_| ()).map_err(|e| cannot_write(e.error))
+    }
+}
+
+/// Parts of a file handed to the system at once.
+const SLICES: usize = 1024;
+
+fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut left = &mut slices[..];
+    IoSlice::advance_slices(&mut left, 0); // passes over empty parts
+    while !left.is_empty() {
+        let most = left.len().min(SLICES);
+        match file.write_vectored(&left[..most]) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_parts_is_one_file_and_a_dropped_one_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/file");
+        let parts: Vec<Vec<u8>> = (0..3000_u32)
+            .map(|n| vec![n as u8; (n % 5) as usize])
+            .collect();
+        let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        replace_file(&path, &slices, false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), parts.concat());
+        let mut dropped = Replacement::new(&path).unwrap();
+        dropped.write(&[b"half"]).unwrap();
+        drop(dropped);
+        assert_eq!(fs::read(&path).unwrap(), parts.concat());
+        assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_written_through_and_folders_are_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, folder) = (dir.path().join("file"), dir.path().join("folder"));
+        fs::write(&file, b"old").unwrap();
+        fs::create_dir(&folder).unwrap();
+        for (link, to) in [("to-file", &file), ("to-folder", &folder)] {
+            std::os::unix::fs::symlink(to, dir.path().join(link)).unwrap();
+        }
+        write_file(&dir.path().join("to-file"), b"new").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert!(dir.path().join("to-file").is_symlink());
+        for path in ["to-folder", "folder"] {
+            assert!(write_file(&dir.path().join(path), b"x").is_err());
+        }
+        assert!(folder.is_dir() && dir.path().join("to-folder").is_symlink());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_names_itself_and_the_way_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, b"").unwrap();
+        let error = write_file(&file.join("sub/x.bin"), b"x").unwrap_err();
+        assert!(
+            error.to_string().contains("cannot create this folder"),
+            "{error}"
+        );
+        assert!(error.hint().unwrap().contains("--cache-dir"));
+    }
+}
