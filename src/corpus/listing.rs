@@ -41,7 +41,7 @@ impl Stamp {
 pub struct Listed {
     /// `repository/folder/…/file.py`.
     pub path: String,
-    /// As [`SourceFile::same_as`].
+    /// As [`SourceFile::same_as`](super::SourceFile::same_as).
     pub same_as: u32,
     /// What its content can be known by; `None` where that cannot be trusted.
     pub stamp: Option<Stamp>,
@@ -62,7 +62,7 @@ impl Listing {
     /// Lists `<repos_dir>/<name>` and reads the files that are not `known` by their path and stamp.
     ///
     /// # Errors
-    /// As [`Repository::read`].
+    /// As [`Repository::read`](super::Repository::read).
     pub fn read(
         repos_dir: &Path,
         name: &str,

@@ -7,7 +7,6 @@ use crate::window::RepoWindows;
 
 /// Everything that a prompt is made from, but for the tasks and the settings: the query and of each window found its
 /// similarity, its named places and the content of its file.
-
 pub(super) fn input(
     found: &Found,
     query: &QueryWindow,
