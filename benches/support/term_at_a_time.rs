@@ -1,0 +1,135 @@
+//! A tuned inverted index, a term at a time: what a good implementation of the usual way costs.
+//!
+//! Blocks of windows whose counters stay in the nearest cache; posting lists of 16-bit places in the block; counters of
+//! 16 bits; within a block windows ascend by size, so that a run of equal size needs one least overlap to be compared
+//! with, and most runs are passed over 32 windows at a time.
+
+use repoformer::retrieve::Hit;
+
+use super::sets::Sets;
+use super::twins::rank;
+
+/// Windows of a block: their counters are 32 KiB.
+const BLOCK: usize = 16_384;
+
+pub struct TermAtATime {
+    blocks: Vec<Block>,
+    vocabulary: usize,
+}
+
+struct Block {
+    /// The windows by their place in the block, and where runs of equal set size end.
+    windows: Vec<u32>,
+    runs: Vec<(u32, usize)>,
+    /// `first[t]..first[t + 1]` are the postings of token t.
+    first: Vec<u32>,
+    postings: Vec<u16>,
+}
+
+impl TermAtATime {
+    pub fn new(sets: &Sets, count: usize) -> Self {
+        let tokens = &sets.tokens[..sets.first[count] as usize];
+        let vocabulary = tokens.iter().max().map_or(0, |max| *max as usize + 1);
+        let blocks = (0..count)
+            .step_by(BLOCK)
+            .map(|from| Block::new(sets, from..count.min(from + BLOCK), vocabulary))
+            .collect();
+        Self { blocks, vocabulary }
+    }
+
+    pub fn search(&self, query: &[u16], k: usize, counters: &mut Vec<u16>) -> Vec<Hit> {
+        let mut best = Vec::with_capacity(k + 1);
+        for block in &self.blocks {
+            counters.clear();
+            counters.resize(block.windows.len(), 0);
+            for &token in query.iter().filter(|&&t| usize::from(t) < self.vocabulary) {
+                let token = usize::from(token);
+                let list = block.first[token] as usize..block.first[token + 1] as usize;
+                for &place in &block.postings[list] {
+                    counters[usize::from(place)] += 1;
+                }
+            }
+            block.select(query.len() as u32, k, counters, &mut best);
+        }
+        best
+    }
+}
+
+impl Block {
+    fn new(sets: &Sets, range: std::ops::Range<usize>, vocabulary: usize) -> Self {
+        let mut windows: Vec<u32> = range.map(|window| window as u32).collect();
+        windows.sort_by_key(|&window| sets.get(window as usize).len());
+        let set = |place: usize| sets.get(windows[place] as usize);
+        let mut first = vec![0_u32; vocabulary + 1];
+        let mut runs: Vec<(u32, usize)> = Vec::new();
+        for place in 0..windows.len() {
+            let size = set(place).len() as u32;
+            match runs.last_mut() {
+                Some(run) if run.0 == size => run.1 = place + 1,
+                _ => runs.push((size, place + 1)),
+            }
+            for &token in set(place) {
+                first[usize::from(token) + 1] += 1;
+            }
+        }
+        for token in 0..vocabulary {
+            first[token + 1] += first[token];
+        }
+        let mut next = first.clone();
+        let mut postings = vec![0; first[vocabulary] as usize];
+        for place in 0..windows.len() {
+            for &token in set(place) {
+                let next = &mut next[usize::from(token)];
+                postings[*next as usize] = place as u16;
+                *next += 1;
+            }
+        }
+        Self {
+            windows,
+            runs,
+            first,
+            postings,
+        }
+    }
+
+    fn select(&self, total: u32, k: usize, counters: &[u16], best: &mut Vec<Hit>) {
+        let mut from = 0;
+        for &(size, to) in &self.runs {
+            let mut least = least_overlap(best, k, total + size);
+            for start in (from..to).step_by(32) {
+                let end = to.min(start + 32);
+                if counters[start..end].iter().fold(0, |a, b| a.max(*b)) < least {
+                    continue;
+                }
+                for (place, &counter) in (start..end).zip(&counters[start..end]) {
+                    if counter < least {
+                        continue;
+                    }
+                    let overlap = u32::from(counter);
+                    let hit = Hit {
+                        window: self.windows[place],
+                        overlap,
+                        union: total + size - overlap,
+                    };
+                    let at = best.partition_point(|kept| rank(kept, &hit).is_lt());
+                    best.insert(at, hit);
+                    best.truncate(k);
+                    least = least_overlap(best, k, total + size);
+                }
+            }
+            from = to;
+        }
+    }
+}
+
+/// The least overlap of two sets of `sizes` elements together that is as similar as the worst kept: o / (sizes − o) ≥
+/// kept / union, so o ≥ kept · sizes / (union + kept).
+fn least_overlap(best: &[Hit], k: usize, sizes: u32) -> u16 {
+    match best.last() {
+        Some(worst) if best.len() == k => {
+            let (overlap, both) = (u64::from(worst.overlap), worst.overlap + worst.union);
+            (overlap * u64::from(sizes)).div_ceil(u64::from(both).max(1)) as u16
+        }
+        _ => 0,
+    }
+}
