@@ -13,9 +13,7 @@ use divan::counter::ItemsCount;
 
 /// The sizes that linear twins are worth waiting for.
 fn small_sizes() -> Vec<usize> {
-    let sizes = sizes();
-    let small: Vec<usize> = sizes.iter().copied().filter(|&n| n <= 50_000).collect();
-    small
+    sizes().into_iter().filter(|&size| size <= 50_000).collect()
 }
 
 /// The queries in turn.

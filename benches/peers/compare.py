@@ -1,4 +1,4 @@
-"""Times ours and each peer in turn on the same exported data and prints one Markdown table. See run.sh.
+"""Times ours and each peer in turn on the same exported data, in CPU seconds, and prints Markdown tables. See run.sh.
 
     compare.py MEASURE DATA ROUNDS
 """
@@ -52,9 +52,9 @@ def read_sets(name, count=None):
 
 
 def timed(run):
-    begin = time.perf_counter()
+    begin = time.process_time()
     result = run()
-    return time.perf_counter() - begin, result
+    return time.process_time() - begin, result
 
 
 def in_turn(*runs):
@@ -144,7 +144,7 @@ def built(size):
 
 def compare_builds(ours, size):
     for peer, _, seconds in built(size):
-        mine = statistics.median(ours(f"index {size}")["seconds"] * size for _ in range(ROUNDS))
+        mine = statistics.median(ours(f"index {size}")["seconds"] * size for _ in range(3))
         print_row("index", f"{size:,} windows", peer.__name__, show(mine, ""), show(seconds, ""), f"{seconds / mine:,.1f}")
 
 

@@ -56,18 +56,21 @@ pub static GROWTH: LazyLock<Growth> = LazyLock::new(|| {
 
 /// Sizes that the corpus has windows for; all of a smaller one.
 pub fn sizes() -> Vec<usize> {
-    let all = GROWTH.sets.len();
-    let (fitting, too_large): (Vec<_>, Vec<_>) = SIZES.into_iter().partition(|size| *size <= all);
-    if !too_large.is_empty() {
-        eprintln!(
-            "sizes {too_large:?} are left out: the corpus has {all} windows (REPOFORMER_CORPUS=DIR takes another)"
-        );
-    }
-    if fitting.is_empty() {
-        vec![all]
-    } else {
-        fitting
-    }
+    static FITTING: LazyLock<Vec<usize>> = LazyLock::new(|| {
+        let all = GROWTH.sets.len();
+        let (fitting, rest): (Vec<_>, Vec<_>) = SIZES.into_iter().partition(|size| *size <= all);
+        if !rest.is_empty() {
+            eprintln!(
+                "{rest:?} windows are left out: the corpus has {all} (REPOFORMER_CORPUS=DIR takes another)"
+            );
+        }
+        if fitting.is_empty() {
+            vec![all]
+        } else {
+            fitting
+        }
+    });
+    FITTING.clone()
 }
 
 /// The files in an order that depends on nothing but their paths and keeps neighbours apart.
