@@ -1,87 +1,136 @@
-//! The plain twin of the index: an inverted file, counted a term at a time in sixteen bits a window.
+//! A tuned inverted index, a term at a time: what a good implementation of the usual way costs.
+//!
+//! Blocks of windows whose counters stay in the nearest cache; posting lists of 16-bit places in the block; counters of
+//! 16 bits; within a block windows ascend by size, so that a run of equal size needs one least overlap to be compared
+//! with, and most runs are passed over 32 windows at a time.
 
 use repoformer::retrieve::Hit;
-use repoformer::vector::{TokenSet, TokenSets};
 
-/// For each token the windows that hold it.
-pub(crate) struct TermAtATime {
-    /// `first[t]..first[t + 1]` of `windows` hold token t.
-    first: Vec<u32>,
+use super::sets::Sets;
+use super::twins::rank;
+
+/// Windows of a block: their counters are 32 KiB.
+const BLOCK: usize = 16_384;
+
+pub struct TermAtATime {
+    blocks: Vec<Block>,
+    vocabulary: usize,
+}
+
+struct Block {
+    /// The windows by their place in the block, and where runs of equal set size end.
     windows: Vec<u32>,
-    sizes: Vec<u32>,
-    counts: Vec<u16>,
+    runs: Vec<(u32, usize)>,
+    /// `first[t]..first[t + 1]` are the postings of token t.
+    first: Vec<u32>,
+    postings: Vec<u16>,
 }
 
 impl TermAtATime {
-    /// Of narrow token sets.
-    pub(crate) fn new(sets: &TokenSets) -> Self {
-        let mut first = vec![0_u32; (1 << 16) + 1];
-        let TokenSet::Narrow(tokens) = sets.tokens() else {
-            panic!("the twin is for ids of sixteen bits")
-        };
-        for token in tokens {
-            first[usize::from(*token) + 1] += 1;
+    pub fn new(sets: &Sets, count: usize) -> Self {
+        let tokens = &sets.tokens[..sets.first[count] as usize];
+        let vocabulary = tokens.iter().max().map_or(0, |max| *max as usize + 1);
+        let blocks = (0..count)
+            .step_by(BLOCK)
+            .map(|from| Block::new(sets, from..count.min(from + BLOCK), vocabulary))
+            .collect();
+        Self { blocks, vocabulary }
+    }
+
+    pub fn search(&self, query: &[u16], k: usize, counters: &mut Vec<u16>) -> Vec<Hit> {
+        let mut best = Vec::with_capacity(k + 1);
+        for block in &self.blocks {
+            counters.clear();
+            counters.resize(BLOCK, 0);
+            let places: &mut [u16; BLOCK] = counters.first_chunk_mut().expect("just resized");
+            for &token in query.iter().filter(|&&t| usize::from(t) < self.vocabulary) {
+                let token = usize::from(token);
+                let list = block.first[token] as usize..block.first[token + 1] as usize;
+                for &place in &block.postings[list] {
+                    places[usize::from(place) % BLOCK] += 1; // no bounds to check
+                }
+            }
+            block.select(query.len() as u32, k, counters, &mut best);
         }
-        for token in 1..first.len() {
-            first[token] += first[token - 1];
+        best
+    }
+}
+
+impl Block {
+    fn new(sets: &Sets, range: std::ops::Range<usize>, vocabulary: usize) -> Self {
+        let mut windows: Vec<u32> = range.map(|window| window as u32).collect();
+        windows.sort_by_key(|&window| sets.get(window as usize).len());
+        let set = |place: usize| sets.get(windows[place] as usize);
+        let mut first = vec![0_u32; vocabulary + 1];
+        let mut runs: Vec<(u32, usize)> = Vec::new();
+        for place in 0..windows.len() {
+            let size = set(place).len() as u32;
+            match runs.last_mut() {
+                Some(run) if run.0 == size => run.1 = place + 1,
+                _ => runs.push((size, place + 1)),
+            }
+            for &token in set(place) {
+                first[usize::from(token) + 1] += 1;
+            }
+        }
+        for token in 0..vocabulary {
+            first[token + 1] += first[token];
         }
         let mut next = first.clone();
-        let mut windows = vec![0; tokens.len()];
-        for (window, set) in (0_u32..).zip(sets.iter()) {
-            let TokenSet::Narrow(set) = set else { continue };
-            for token in set {
-                let next = &mut next[usize::from(*token)];
-                windows[*next as usize] = window;
+        let mut postings = vec![0; first[vocabulary] as usize];
+        for place in 0..windows.len() {
+            for &token in set(place) {
+                let next = &mut next[usize::from(token)];
+                postings[*next as usize] = place as u16;
                 *next += 1;
             }
         }
-        let sizes: Vec<u32> = sets.iter().map(|set| set.len() as u32).collect();
-        let counts = vec![0; sizes.len()];
         Self {
-            first,
             windows,
-            sizes,
-            counts,
+            runs,
+            first,
+            postings,
         }
     }
 
-    /// The k most similar windows, best first, the later first among equals; windows without a common token count.
-    pub(crate) fn search(
-        &mut self,
-        query: &[u16],
-        k: usize,
-        allowed: impl Fn(u32) -> bool,
-    ) -> Vec<Hit> {
-        self.counts.fill(0);
-        for token in query {
-            let token = usize::from(*token);
-            let range = self.first[token] as usize..self.first[token + 1] as usize;
-            for window in &self.windows[range] {
-                self.counts[*window as usize] += 1;
+    fn select(&self, total: u32, k: usize, counters: &[u16], best: &mut Vec<Hit>) {
+        let mut from = 0;
+        for &(size, to) in &self.runs {
+            let mut least = least_overlap(best, k, total + size);
+            for start in (from..to).step_by(32) {
+                let end = to.min(start + 32);
+                if counters[start..end].iter().fold(0, |a, b| a.max(*b)) < least {
+                    continue;
+                }
+                for (place, &counter) in (start..end).zip(&counters[start..end]) {
+                    if counter < least {
+                        continue;
+                    }
+                    let overlap = u32::from(counter);
+                    let hit = Hit {
+                        window: self.windows[place],
+                        overlap,
+                        union: total + size - overlap,
+                    };
+                    let at = best.partition_point(|kept| rank(kept, &hit).is_lt());
+                    best.insert(at, hit);
+                    best.truncate(k);
+                    least = least_overlap(best, k, total + size);
+                }
             }
+            from = to;
         }
-        let total = query.len() as u32;
-        let mut best: Vec<Hit> = Vec::with_capacity(k + 1);
-        // The similarity of the k-th best as a fraction; at first below all.
-        let (mut overlap, mut union) = (0_u64, 1_u64);
-        for (window, (&count, &size)) in (0_u32..).zip(self.counts.iter().zip(&self.sizes)) {
-            let all = total + size - u32::from(count);
-            if u64::from(count) * union < overlap * u64::from(all) || !allowed(window) {
-                continue;
-            }
-            let hit = Hit {
-                window,
-                overlap: count.into(),
-                union: all,
-            };
-            let product = |a: &Hit, b: &Hit| u64::from(a.overlap) * u64::from(b.union.max(1));
-            let at = best.partition_point(|kept| product(kept, &hit) > product(&hit, kept));
-            best.insert(at, hit);
-            best.truncate(k);
-            if let (Some(worst), true) = (best.last(), best.len() == k) {
-                (overlap, union) = (worst.overlap.into(), worst.union.max(1).into());
-            }
+    }
+}
+
+/// The least overlap of two sets of `sizes` elements together that is as similar as the worst kept: o / (sizes − o) ≥
+/// kept / union, so o ≥ kept · sizes / (union + kept).
+fn least_overlap(best: &[Hit], k: usize, sizes: u32) -> u16 {
+    match best.last() {
+        Some(worst) if best.len() == k => {
+            let (overlap, both) = (u64::from(worst.overlap), worst.overlap + worst.union);
+            (overlap * u64::from(sizes)).div_ceil(u64::from(both).max(1)) as u16
         }
-        best
+        _ => 0,
     }
 }

@@ -1,0 +1,19 @@
+//! The embedded model: fitting on a prompt and writing one line.
+
+use crate::support::corpus::PROMPTS;
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use repoformer::complete::in_context::{InContextModel, Limits};
+
+#[divan::bench(sample_count = 10)]
+fn ten_lines(bencher: Bencher<'_, '_>) {
+    let model = InContextModel::default();
+    let limits = Limits {
+        max_lines: 1,
+        max_tokens: 500,
+    };
+    let complete = |prompt: &String| model.complete(black_box(prompt), &limits).text.len();
+    bencher
+        .counter(ItemsCount::new(10_usize))
+        .bench(|| PROMPTS.iter().take(10).map(complete).sum::<usize>());
+}

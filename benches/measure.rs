@@ -1,0 +1,192 @@
+//! What divan does not do: growth in one table, data and timings for peers in other languages, runs to count
+//! instructions of. Times are CPU seconds of this one thread, which a busy machine disturbs less.
+//! `cargo bench --bench measure -- COMMAND`; see benches/README.md.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, Write};
+use std::path::Path;
+
+use cpu_time::ProcessTime;
+use repoformer::tokenize::P50k;
+use serde_json::json;
+use support::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
+use support::growth::{GROWTH, sizes};
+use support::sets::{Searcher, Sets};
+use support::work::{self, Work};
+
+const USAGE: &str = "\
+usage: cargo bench --bench measure -- COMMAND
+  growth            ms a query at growing numbers of windows, beside an inverted index a term at a time
+  check             stop with an error where a plain twin finds anything else
+  stage NAME RUNS   prepare NAME, run it RUNS times (0 counts the preparation alone)
+  export DIR        write what peers in other languages need
+  serve             answer lines `NAME [WINDOWS]` with a timing as JSON, until the input ends";
+
+fn main() {
+    support::one_thread();
+    // Cargo adds a flag of its own.
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["growth"] => growth(),
+        ["check"] => sizes().into_iter().for_each(work::check_twins),
+        ["stage", name, runs] => stage(name, runs.parse().unwrap()),
+        ["export", folder] => export(Path::new(folder)),
+        ["serve"] => serve(),
+        _ => eprintln!("{USAGE}\nNAME is one of {}", work::NAMES.join(", ")),
+    }
+}
+
+fn seconds(work: &mut Work) -> f64 {
+    let begin = ProcessTime::now();
+    std::hint::black_box((work.run)());
+    begin.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+const ROUNDS: usize = 9;
+
+/// Ours and the twin in turn, so that both see the same machine.
+fn growth() {
+    const COLUMNS: [(&str, &str); 4] = [
+        ("index", "index, µs/window"),
+        ("batch", "batch, ms/query"),
+        ("one-query", "one query, ms"),
+        ("term-at-a-time", "a term at a time, ms"),
+    ];
+    println!(
+        "| windows | {} |",
+        COLUMNS.map(|(_, title)| title).join(" | ")
+    );
+    println!("|---|{}", "---|".repeat(COLUMNS.len()));
+    let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
+    for size in sizes() {
+        work::check_twins(size);
+        let mut works = COLUMNS.map(|(name, _)| work::prepare(name, size).unwrap());
+        let mut times = COLUMNS.map(|_| Vec::new());
+        for _ in 0..ROUNDS {
+            for (work, times) in works.iter_mut().zip(&mut times) {
+                times.push(seconds(work) / work.operations as f64);
+            }
+        }
+        let [index, batch, one, term] = times.map(median);
+        let row = [index * 1e6, batch * 1e3, one * 1e3, term * 1e3];
+        println!(
+            "| {size} | {} |",
+            row.map(|value| format!("{value:.3}")).join(" | ")
+        );
+        points.push((size as f64, row.to_vec()));
+    }
+    if points.len() > 1 {
+        let slope = |column: usize| {
+            let points: Vec<_> = points
+                .iter()
+                .map(|(n, row)| (n.ln(), row[column].ln()))
+                .collect();
+            format!("{:.2}", slope(&points))
+        };
+        let slopes = [slope(1), slope(2), slope(3)].join(" | ");
+        println!("| slope, log-log | | {slopes} |");
+    }
+}
+
+/// Of the line of least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let (mut above, mut below) = (0.0, 0.0);
+    for point in points {
+        above += (point.0 - x) * (point.1 - y);
+        below += (point.0 - x).powi(2);
+    }
+    above / below
+}
+
+fn stage(name: &str, runs: usize) {
+    let mut work = work::prepare(name, sizes()[0]).expect("a name that `measure` lists");
+    let sum: usize = (0..runs).map(|_| (work.run)()).sum();
+    println!("{} {} {sum}", work.operations, work.unit);
+}
+
+fn serve() {
+    let mut prepared: HashMap<String, Work> = HashMap::new();
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let (name, size) = line.split_once(' ').unwrap_or((&line, "0"));
+        let work = prepared.entry(line.clone()).or_insert_with(|| {
+            work::prepare(name, size.parse().unwrap()).expect("a name that `measure` lists")
+        });
+        let begin = ProcessTime::now();
+        let (mut runs, mut result) = (0, 0);
+        while runs == 0 || begin.elapsed().as_secs_f64() < 0.05 {
+            result = (work.run)();
+            runs += 1;
+        }
+        let seconds = begin.elapsed().as_secs_f64() / f64::from(runs) / work.operations as f64;
+        let answer = json!({"seconds": seconds, "operations": work.operations, "result": result});
+        writeln!(out, "{answer}").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// Token sets and results as little-endian numbers, texts as JSON.
+fn export(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    let json = |name: &str, value: serde_json::Value| {
+        fs::write(folder.join(name), value.to_string()).unwrap();
+    };
+    let sizes = sizes();
+    write_sets(folder, "windows", &GROWTH.sets);
+    write_sets(folder, "queries", &Sets::of(&GROWTH.queries));
+    for &size in &sizes {
+        let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
+        let found: Vec<Vec<_>> = searcher
+            .batch()
+            .iter()
+            .map(|hits| {
+                hits.iter()
+                    .map(|hit| (hit.window, hit.overlap, hit.union))
+                    .collect()
+            })
+            .collect();
+        json(&format!("found.{size}.json"), json!(found));
+    }
+    let files: Vec<&str> = SAMPLE.files.iter().map(|file| file.text.as_str()).collect();
+    let windows: Vec<&str> = (0..SAMPLE_WINDOWS.len())
+        .map(|w| SAMPLE_WINDOWS.text(w))
+        .collect();
+    json("sizes.json", json!(sizes));
+    json("files.json", json!(files));
+    json("window_texts.json", json!(windows));
+    json("prompts.json", json!(*PROMPTS));
+    json("lines.json", json!(pairs(&LINE_TASKS.tasks)));
+    json("bodies.json", json!(pairs(&FUNCTION_TASKS)));
+    // The vocabulary, since tiktoken would fetch its own: the bytes of each id but that of the end of text.
+    let ids = 0..P50k::VOCABULARY as u16;
+    let ranks: Vec<_> = ids
+        .filter(|id| *id != 50_256)
+        .map(|id| (P50k.decode(&[id]), id))
+        .collect();
+    json("ranks.json", json!(ranks));
+}
+
+fn write_sets(folder: &Path, name: &str, sets: &Sets) {
+    let first: Vec<u8> = sets.first.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let tokens: Vec<u8> = sets.tokens.iter().flat_map(|n| n.to_le_bytes()).collect();
+    fs::write(folder.join(format!("{name}.first.u32")), first).unwrap();
+    fs::write(folder.join(format!("{name}.tokens.u16")), tokens).unwrap();
+}

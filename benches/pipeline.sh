@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# The program as a user runs it: window, vectorize, search and prompt (rg1, gt), each its own process.
+#
+#   benches/pipeline.sh REPOS_DIR TASKS [BINARY]
+#
+# Prints medians of ROUNDS (5) rounds with an empty cache, of as many with a current one, and of as many after a line was
+# appended to one file of a copy of the repositories; then compares the artifacts of one and of two threads.
+# CPU is user + system seconds, memory the largest resident set. Needs GNU time.
+set -euo pipefail
+
+repos=$(realpath "${1:?usage: benches/pipeline.sh REPOS_DIR TASKS [BINARY]}")
+tasks=$(realpath "${2:?usage: benches/pipeline.sh REPOS_DIR TASKS [BINARY]}")
+cd "$(dirname "$0")/.."
+binary=${3:-}
+if [ -z "$binary" ]; then
+  cargo build --quiet --locked --release
+  binary=${CARGO_TARGET_DIR:-target}/release/repoformer
+fi
+rounds=${ROUNDS:-5}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+run() { # STAGE REPOS CACHE [FLAG...]: appends "STAGE CPU WALL KB" to the log
+  local stage=$1 repos=$2 cache=$3
+  shift 3
+  local modes=()
+  [ "$stage" = prompt ] && modes=(--mode "rg1,gt")
+  local status=0
+  /usr/bin/time --quiet --format "$stage %U %S %e %M" --append --output "$work/log" "$binary" "$stage" --quiet \
+    --repos-dir "$repos" --tasks "$tasks" --cache-dir "$cache" "${modes[@]}" "$@" 2>>"$work/said" || status=$?
+  # Status 1: done, but a file or task was stepped over.
+  [ "$status" -le 1 ] || { cat "$work/said" >&2; exit "$status"; }
+}
+
+pipeline() { # REPOS CACHE [FLAG...]
+  for stage in window vectorize search prompt; do run "$stage" "$@"; done
+}
+
+table() { # TITLE: medians of the log by stage; the sum is that of a round
+  printf '\n%s, median of %s rounds\n\n| stage | CPU s | wall s | peak MB |\n|---|---|---|---|\n' "$1" "$rounds"
+  awk -v rounds="$rounds" '
+    function median(values, n,   i, j, t) {
+      for (i = 2; i <= n; i++) for (j = i; j > 1 && values[j] < values[j - 1]; j--) { t = values[j]; values[j] = values[j - 1]; values[j - 1] = t }
+      return values[int((n + 1) / 2)]
+    }
+    function row(name,   i, c, w, m) {
+      for (i = 1; i <= rounds; i++) { c[i] = cpu[name, i]; w[i] = wall[name, i]; m[i] = memory[name, i] }
+      printf "| %s | %.2f | %.2f | %.0f |\n", name, median(c, rounds), median(w, rounds), median(m, rounds) / 1024
+    }
+    {
+      n = ++seen[$1]
+      cpu[$1, n] = $2 + $3; wall[$1, n] = $4; memory[$1, n] = $5
+      cpu["all", n] += $2 + $3; wall["all", n] += $4
+      if ($5 > memory["all", n]) memory["all", n] = $5
+    }
+    END { row("window"); row("vectorize"); row("search"); row("prompt"); row("all") }' "$work/log"
+  : >"$work/log"
+}
+
+for _ in $(seq "$rounds"); do
+  rm -rf "$work/cache"
+  pipeline "$repos" "$work/cache"
+done
+table "Empty cache"
+
+for _ in $(seq "$rounds"); do pipeline "$repos" "$work/cache"; done
+table "Current cache"
+
+cp -rL "$repos" "$work/repos"
+touched=$(find "$work/repos" -name '*.py' -size +4k | sort | sed -n 1p)
+for round in $(seq "$rounds"); do
+  rm -rf "$work/cache.touched"
+  cp -r "$work/cache" "$work/cache.touched"
+  echo "touched = $round" >>"$touched"
+  pipeline "$work/repos" "$work/cache.touched"
+done
+table "One file touched (${touched#"$work/repos/"})"
+
+: >"$work/log"
+for threads in 1 2; do pipeline "$repos" "$work/threads.$threads" --threads "$threads"; done
+# Hidden files hold how long a search took.
+if diff -rq --exclude '.*.time.json' "$work/threads.1" "$work/threads.2"; then
+  printf '\nOne thread and two leave the same bytes in %s files.\n' "$(find "$work/threads.1" -type f ! -name '.*.time.json' | wc -l)"
+else
+  echo "one thread and two leave different artifacts" >&2
+  exit 1
+fi

@@ -1,0 +1,33 @@
+//! Building prompts and their JSON lines from what was found, in both layouts: rg1's extended windows, gt's plain ones.
+
+use crate::support::corpus::{GT, LINE_TASKS, RG1, Searched};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+/// A builder counts a file's lines on first use, so each run has a new one, as each run of the program has.
+fn build(bencher: Bencher<'_, '_>, searched: &'static Searched) {
+    let found = searched
+        .retrieval
+        .found
+        .iter()
+        .zip(&searched.queries.windows);
+    bencher.counter(ItemsCount::new(found.len())).bench(|| {
+        let builder = searched.builder();
+        let line = |(found, query): (&repoformer::retrieve::Found, _)| {
+            let task = &LINE_TASKS.tasks[found.row as usize];
+            let prompt = builder.build(task, Some(found));
+            builder.line(task, Some(query), &prompt).len()
+        };
+        found.clone().map(line).sum::<usize>()
+    });
+}
+
+#[divan::bench]
+fn rg1(bencher: Bencher<'_, '_>) {
+    build(bencher, &RG1);
+}
+
+#[divan::bench]
+fn gt(bencher: Bencher<'_, '_>) {
+    build(bencher, &GT);
+}

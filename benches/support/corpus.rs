@@ -1,0 +1,147 @@
+//! The corpus and what each stage makes of it, computed on first use and kept.
+//!
+//! It is the sample repositories, or with `REPOFORMER_CORPUS=DIR` every repository below DIR; several are one here.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use repoformer::corpus::{Repository, repository_names};
+use repoformer::prompt::{Budget, Builder};
+use repoformer::query::{Mode, QueryWindows};
+use repoformer::retrieve::{HoleGuard, Retrieval};
+use repoformer::sample::{Kind, Sampling, sample};
+use repoformer::task::{Task, TaskSet};
+use repoformer::tokenize::P50k;
+use repoformer::vector::TokenSets;
+use repoformer::window::{RepoWindows, WindowShape};
+
+use super::growth::{self, QUERIES};
+
+/// The sample's files are no more than this many bytes in all.
+const SAMPLE_BYTES: usize = 16 << 20;
+
+/// All repositories of the folder as one, named `all`.
+pub static REPOSITORY: LazyLock<Repository> = LazyLock::new(|| {
+    let folder = std::env::var_os("REPOFORMER_CORPUS").map(PathBuf::from);
+    let folder =
+        folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/repos"));
+    let mut files = Vec::new();
+    for name in repository_names(&folder).unwrap() {
+        let mut read = Repository::read(&folder, &name).unwrap().repository.files;
+        read.iter_mut()
+            .for_each(|file| file.path = format!("all/{}", file.path));
+        files.extend(read);
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    as_repository(files)
+});
+
+fn as_repository(mut files: Vec<repoformer::corpus::SourceFile>) -> Repository {
+    files
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, file)| file.same_as = i as u32);
+    Repository {
+        name: "all".into(),
+        files,
+    }
+}
+
+/// What tasks are drawn from and what is tokenized: all of a small corpus, an even sample of a large one.
+pub static SAMPLE: LazyLock<Repository> = LazyLock::new(|| {
+    let mut bytes = 0;
+    let shuffled = growth::shuffled(&REPOSITORY.files).into_iter();
+    let mut files: Vec<_> = shuffled
+        .take_while(|file| {
+            bytes += file.text.len();
+            bytes <= SAMPLE_BYTES
+        })
+        .cloned()
+        .collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    as_repository(files)
+});
+
+fn draw(kind: Kind) -> Vec<Task> {
+    let p50k = P50k::new();
+    let sampling = Sampling {
+        per_repository: QUERIES,
+        ..Sampling::new(kind)
+    };
+    let mut tasks = sample(&SAMPLE, &sampling, &|text| p50k.count(text));
+    tasks
+        .iter_mut()
+        .enumerate()
+        .for_each(|(row, task)| task.row = row);
+    tasks
+}
+
+pub static LINE_TASKS: LazyLock<TaskSet> = LazyLock::new(|| TaskSet {
+    path: "bench".into(),
+    tasks: draw(Kind::Line),
+});
+
+pub static FUNCTION_TASKS: LazyLock<Vec<Task>> = LazyLock::new(|| draw(Kind::Function));
+
+pub static WINDOWS: LazyLock<RepoWindows> =
+    LazyLock::new(|| RepoWindows::cut(REPOSITORY.clone(), WindowShape::default()));
+
+pub static SAMPLE_WINDOWS: LazyLock<RepoWindows> =
+    LazyLock::new(|| RepoWindows::cut(SAMPLE.clone(), WindowShape::default()));
+
+pub static VECTORS: LazyLock<TokenSets> =
+    LazyLock::new(|| TokenSets::of_windows(&WINDOWS, &P50k::new()));
+
+/// What one mode searches with and finds, a query a line task.
+pub struct Searched {
+    pub mode: Mode,
+    pub queries: QueryWindows,
+    pub retrieval: Retrieval,
+}
+
+impl Searched {
+    fn with(mode: Mode) -> Self {
+        let queries = QueryWindows::cut(mode, &LINE_TASKS, &WINDOWS).queries;
+        let vectors = TokenSets::of_queries(&queries, &P50k::new());
+        let parameters = (20, HoleGuard::Strict);
+        let (retrieval, _) = Retrieval::search(&WINDOWS, &VECTORS, &queries, &vectors, parameters);
+        Self {
+            mode,
+            queries,
+            retrieval,
+        }
+    }
+
+    pub fn builder(&self) -> Builder<'static> {
+        let budget = Budget::default();
+        Builder::new(&WINDOWS, &P50k, self.mode, HoleGuard::Strict, budget)
+    }
+}
+
+pub static RG1: LazyLock<Searched> = LazyLock::new(|| Searched::with(Mode::LeftContext));
+pub static GT: LazyLock<Searched> = LazyLock::new(|| Searched::with(Mode::GroundTruth));
+
+/// The rg1 prompts.
+pub static PROMPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let builder = RG1.builder();
+    let found = RG1.retrieval.found.iter();
+    found
+        .map(|found| {
+            let task = &LINE_TASKS.tasks[found.row as usize];
+            builder.build(task, Some(found)).text
+        })
+        .collect()
+});
+
+/// Pairs of texts to compare: each task's true text with the next one's.
+pub fn pairs(tasks: &[Task]) -> Vec<(&str, &str)> {
+    tasks
+        .windows(2)
+        .map(|pair| (pair[0].ground_truth.as_str(), pair[1].ground_truth.as_str()))
+        .collect()
+}
+
+/// Bytes of a repository's files.
+pub fn bytes(repository: &Repository) -> usize {
+    repository.files.iter().map(|file| file.text.len()).sum()
+}

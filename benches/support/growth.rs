@@ -1,0 +1,110 @@
+//! Collections of growing size with the same queries: windows of the corpus, its files shuffled the same way each time.
+//!
+//! The queries come from files that are in no collection: the twenty lines before a line, as rg1 searches.
+
+use std::sync::LazyLock;
+
+use repoformer::corpus::{Repository, SourceFile};
+use repoformer::query::{Mode, QueryWindow, QueryWindows};
+use repoformer::tokenize::P50k;
+use repoformer::vector::TokenSets;
+use repoformer::window::{RepoWindows, WindowShape};
+
+use super::corpus::REPOSITORY;
+use super::sets::Sets;
+
+/// Queries, and tasks, of a run.
+pub const QUERIES: usize = 200;
+
+/// Windows of the collections, where the corpus has as many.
+const SIZES: [usize; 4] = [2_000, 5_000, 50_000, 500_000];
+
+/// The windows' sets in the order of the shuffled files, and the queries'.
+pub struct Growth {
+    pub windows: RepoWindows,
+    pub sets: Sets,
+    pub queries: TokenSets,
+}
+
+pub static GROWTH: LazyLock<Growth> = LazyLock::new(|| {
+    let files = shuffled(&REPOSITORY.files);
+    // A file in eight at most, so that a small corpus is not used up.
+    let held_out = QUERIES.min(files.len() / 8).max(1);
+    let long_enough = |file: &&SourceFile| file.lines().count() >= 40;
+    let held_out: Vec<_> = files
+        .iter()
+        .copied()
+        .filter(long_enough)
+        .take(held_out)
+        .collect();
+    let queries = TokenSets::of_queries(&queries(&held_out), &P50k::new());
+    let kept = files
+        .into_iter()
+        .filter(|file| !held_out.iter().any(|held| held.path == file.path));
+    let repository = Repository {
+        name: "all".into(),
+        files: kept.cloned().collect(),
+    };
+    let windows = RepoWindows::cut(repository, WindowShape::default());
+    let sets = Sets::of(&TokenSets::of_windows(&windows, &P50k::new()));
+    Growth {
+        windows,
+        sets,
+        queries,
+    }
+});
+
+/// Sizes that the corpus has windows for; all of a smaller one.
+pub fn sizes() -> Vec<usize> {
+    static FITTING: LazyLock<Vec<usize>> = LazyLock::new(|| {
+        let all = GROWTH.sets.len();
+        let (fitting, rest): (Vec<_>, Vec<_>) = SIZES.into_iter().partition(|size| *size <= all);
+        if !rest.is_empty() {
+            eprintln!(
+                "{rest:?} windows are left out: the corpus has {all} (REPOFORMER_CORPUS=DIR takes another)"
+            );
+        }
+        if fitting.is_empty() {
+            vec![all]
+        } else {
+            fitting
+        }
+    });
+    FITTING.clone()
+}
+
+/// The files in an order that depends on nothing but their paths and keeps neighbours apart.
+pub fn shuffled(files: &[SourceFile]) -> Vec<&SourceFile> {
+    let mut files: Vec<_> = files.iter().collect();
+    files.sort_by_key(|file| *blake3::hash(file.path.as_bytes()).as_bytes());
+    files
+}
+
+/// As many queries from each file, at even distances.
+fn queries(files: &[&SourceFile]) -> QueryWindows {
+    let shape = WindowShape::default();
+    let query = |row: usize| {
+        let file = files[row % files.len()];
+        let lines = file.lines();
+        let (turn, turns) = (row / files.len() + 1, QUERIES.div_ceil(files.len()) + 1);
+        let end = shape.window_size + (lines.count() - shape.window_size) * turn / turns;
+        let start = end - shape.window_size;
+        QueryWindow {
+            row: row as u32,
+            sample: 0,
+            task_id: row.to_string(),
+            path: file.path.clone(),
+            line_no: end as u32,
+            context_start: 0,
+            start: start as u32,
+            end: end as u32,
+            text: lines.range(start, end).to_owned(),
+        }
+    };
+    QueryWindows {
+        repository: "all".into(),
+        mode: Mode::LeftContext,
+        shape,
+        windows: (0..QUERIES).map(query).collect(),
+    }
+}

@@ -1,0 +1,83 @@
+//! The two types of the library that searching is about, `TokenSets` and `Index`, as the benches use them: nothing
+//! else here knows how they are read and called.
+
+use repoformer::retrieve::{Hit, Index, Scratch};
+use repoformer::vector::TokenSets;
+
+/// Windows kept a query.
+pub const TOP_K: usize = 20;
+
+/// Token sets in one buffer, the form that the twins search and that is exported for other languages.
+#[derive(Default)]
+pub struct Sets {
+    /// `first[i]..first[i + 1]` is set i.
+    pub first: Vec<u32>,
+    pub tokens: Vec<u16>,
+}
+
+impl Sets {
+    pub fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    pub fn get(&self, index: usize) -> &[u16] {
+        &self.tokens[self.first[index] as usize..self.first[index + 1] as usize]
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u16]> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    pub fn of(sets: &TokenSets) -> Self {
+        let mut flat = Self {
+            first: vec![0],
+            tokens: Vec::with_capacity(sets.token_count()),
+        };
+        for set in sets.iter() {
+            flat.tokens.extend(set.iter().map(|token| token as u16));
+            flat.first.push(flat.tokens.len() as u32);
+        }
+        flat
+    }
+
+    /// The first `count` sets as the library has them.
+    pub fn prefix(&self, count: usize) -> TokenSets {
+        let mut sets = TokenSets::default();
+        for set in self.iter().take(count) {
+            sets.push(set.iter().copied().map(u32::from));
+        }
+        sets
+    }
+}
+
+/// The library's index with queries to search it with.
+pub struct Searcher<'a> {
+    index: Index,
+    queries: &'a TokenSets,
+    scratch: Scratch,
+}
+
+impl<'a> Searcher<'a> {
+    pub fn new(windows: &TokenSets, queries: &'a TokenSets) -> Self {
+        Self {
+            index: Index::new(windows),
+            queries,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// One query.
+    pub fn one(&mut self, query: usize) -> Vec<Hit> {
+        let Self {
+            index,
+            queries,
+            scratch,
+        } = self;
+        index.search(queries.get(query), TOP_K, |_| true, scratch)
+    }
+
+    /// All queries at once.
+    pub fn batch(&mut self) -> Vec<Vec<Hit>> {
+        self.index.search_all(self.queries, TOP_K, |_, _| true)
+    }
+}

@@ -1,0 +1,83 @@
+//! The same results by plain means: what the fast paths are measured beside, and checked against.
+
+use std::cmp::Ordering;
+
+use repoformer::retrieve::Hit;
+use repoformer::window::RepoWindows;
+use rustc_hash::FxHashSet;
+use tiktoken_rs::CoreBPE;
+
+use super::sets::Sets;
+
+/// Best first, then the later window.
+pub fn rank(a: &Hit, b: &Hit) -> Ordering {
+    let by_score = (u64::from(b.overlap) * u64::from(a.union.max(1)))
+        .cmp(&(u64::from(a.overlap) * u64::from(b.union.max(1))));
+    by_score.then(b.window.cmp(&a.window))
+}
+
+/// The reference's way: an intersection for every window, then a sort.
+pub fn by_hash_sets(sets: &[FxHashSet<u16>], query: &[u16], k: usize) -> Vec<Hit> {
+    best(k, query.len(), sets.iter(), |set| {
+        let common = query.iter().filter(|token| set.contains(token)).count();
+        (common, set.len())
+    })
+}
+
+pub fn hash_sets(sets: &Sets, count: usize) -> Vec<FxHashSet<u16>> {
+    sets.iter()
+        .take(count)
+        .map(|set| set.iter().copied().collect())
+        .collect()
+}
+
+/// The same with sorted runs.
+pub fn by_sorted_merge(sets: &Sets, count: usize, query: &[u16], k: usize) -> Vec<Hit> {
+    best(k, query.len(), sets.iter().take(count), |set| {
+        let (mut i, mut j, mut common) = (0, 0, 0);
+        while i < query.len() && j < set.len() {
+            let (a, b) = (query[i], set[j]);
+            common += usize::from(a == b);
+            i += usize::from(a <= b);
+            j += usize::from(b <= a);
+        }
+        (common, set.len())
+    })
+}
+
+fn best<S>(
+    k: usize,
+    query: usize,
+    sets: impl Iterator<Item = S>,
+    overlap_and_size: impl Fn(S) -> (usize, usize),
+) -> Vec<Hit> {
+    let mut hits: Vec<Hit> = sets
+        .enumerate()
+        .map(|(window, set)| {
+            let (overlap, size) = overlap_and_size(set);
+            Hit {
+                window: window as u32,
+                overlap: overlap as u32,
+                union: (query + size - overlap) as u32,
+            }
+        })
+        .collect();
+    if hits.len() > k {
+        hits.select_nth_unstable_by(k, rank);
+        hits.truncate(k);
+    }
+    hits.sort_unstable_by(rank);
+    hits
+}
+
+/// The sets of windows by tokenizing the text of each.
+pub fn window_sets(windows: &RepoWindows, tiktoken: &CoreBPE) -> usize {
+    (0..windows.len())
+        .map(|window| {
+            let mut ids = tiktoken.encode_ordinary(windows.text(window));
+            ids.sort_unstable();
+            ids.dedup();
+            ids.len()
+        })
+        .sum()
+}

@@ -1,0 +1,173 @@
+//! The operations that several programs time: what each does, and how many times over in one run.
+
+use repoformer::metrics::{Metric, levenshtein};
+use repoformer::tokenize::{P50k, PieceCache};
+use repoformer::vector::TokenSets;
+use rustc_hash::FxHashSet;
+
+use super::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
+use super::growth::{GROWTH, QUERIES};
+use super::sets::{Searcher, Sets, TOP_K};
+use super::term_at_a_time::TermAtATime;
+use super::twins;
+
+/// The ids of every file; how many.
+pub fn tokenize_files() -> usize {
+    let (mut cache, mut ids, mut count) = (PieceCache::new(), Vec::new(), 0);
+    for file in &SAMPLE.files {
+        ids.clear();
+        P50k.encode_into(&file.text, &mut cache, &mut ids);
+        count += ids.len();
+    }
+    count
+}
+
+/// The lengths of all prompts, added up.
+pub fn count_prompts() -> usize {
+    let mut cache = PieceCache::new();
+    let count = |prompt: &String| P50k.count_with(prompt, &mut cache);
+    PROMPTS.iter().map(count).sum()
+}
+
+/// The sets of all windows of the sample; their sizes added up.
+pub fn window_sets() -> usize {
+    TokenSets::of_windows(&SAMPLE_WINDOWS, &P50k).token_count()
+}
+
+pub fn edit_distances(pairs: &[(&str, &str)]) -> usize {
+    pairs.iter().map(|(a, b)| levenshtein::distance(a, b)).sum()
+}
+
+/// Edit similarities of one prediction a target, added up.
+pub fn metric(pairs: &[(&str, &str)]) -> f64 {
+    let score = |&(target, prediction): &(_, _)| Metric::RepoCoder.score(target, &[prediction])[1];
+    pairs.iter().map(score).sum()
+}
+
+/// One run of an operation; what it returns depends on nothing but the input.
+pub struct Work {
+    pub run: Box<dyn FnMut() -> usize>,
+    /// How many operations a run is, and of what.
+    pub operations: usize,
+    pub unit: &'static str,
+}
+
+/// All that [`prepare`] knows; the first four groups are the library's own.
+pub const NAMES: [&str; 12] = [
+    "files",
+    "prompt-counts",
+    "window-sets",
+    "index",
+    "batch",
+    "one-query",
+    "lines",
+    "bodies",
+    "metric",
+    "term-at-a-time",
+    "sorted-merge",
+    "hash-sets",
+];
+
+/// Does all that is not part of the operation itself. Collections of windows have `size` windows.
+pub fn prepare(name: &str, size: usize) -> Option<Work> {
+    let queries = || Sets::of(&GROWTH.queries);
+    let (run, operations, unit): (Box<dyn FnMut() -> usize>, _, _) = match name {
+        "files" => (
+            Box::new(tokenize_files),
+            super::corpus::bytes(&SAMPLE),
+            "byte",
+        ),
+        "prompt-counts" => {
+            let bytes = PROMPTS.iter().map(String::len).sum();
+            (Box::new(count_prompts), bytes, "byte")
+        }
+        "window-sets" => (Box::new(window_sets), SAMPLE_WINDOWS.len(), "window"),
+        "index" => {
+            let sets = GROWTH.sets.prefix(size);
+            let run = move || {
+                std::hint::black_box(Searcher::new(&sets, &GROWTH.queries));
+                size
+            };
+            (Box::new(run), size, "window")
+        }
+        "batch" => {
+            let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
+            let run = move || searcher.batch().iter().map(Vec::len).sum();
+            (Box::new(run), QUERIES, "query")
+        }
+        "one-query" => {
+            let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
+            let run = move || (0..QUERIES).map(|query| searcher.one(query).len()).sum();
+            (Box::new(run), QUERIES, "query")
+        }
+        "lines" | "bodies" => {
+            let pairs = pairs(if name == "lines" {
+                &LINE_TASKS.tasks
+            } else {
+                &FUNCTION_TASKS
+            });
+            let count = pairs.len();
+            (Box::new(move || edit_distances(&pairs)), count, "pair")
+        }
+        "metric" => {
+            let pairs = pairs(&LINE_TASKS.tasks);
+            let count = pairs.len();
+            (Box::new(move || metric(&pairs) as usize), count, "pair")
+        }
+        "term-at-a-time" => {
+            let index = TermAtATime::new(&GROWTH.sets, size);
+            let (queries, mut counters) = (queries(), Vec::new());
+            let run = move || {
+                let search = |query| index.search(query, TOP_K, &mut counters).len();
+                queries.iter().map(search).sum()
+            };
+            (Box::new(run), QUERIES, "query")
+        }
+        "sorted-merge" => {
+            let queries = queries();
+            let run = move || {
+                let queries = queries.iter().step_by(QUERIES / LINEAR);
+                let search = |query| twins::by_sorted_merge(&GROWTH.sets, size, query, TOP_K).len();
+                queries.map(search).sum()
+            };
+            (Box::new(run), LINEAR, "query")
+        }
+        "hash-sets" => {
+            let (queries, sets) = (queries(), twins::hash_sets(&GROWTH.sets, size));
+            let run = move || {
+                let search = |query| twins::by_hash_sets(&sets, query, TOP_K).len();
+                queries.iter().step_by(QUERIES / LINEAR).map(search).sum()
+            };
+            (Box::new(run), LINEAR, "query")
+        }
+        _ => return None,
+    };
+    Some(Work {
+        run,
+        operations,
+        unit,
+    })
+}
+
+/// Queries of the twins that look at every window: these take long, so an even sample of all.
+const LINEAR: usize = 5;
+
+/// Panics where a twin finds anything else than the library, for any of the queries.
+pub fn check_twins(size: usize) {
+    let (queries, mut counters) = (Sets::of(&GROWTH.queries), Vec::new());
+    let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
+    let index = TermAtATime::new(&GROWTH.sets, size);
+    let hash_sets: Vec<FxHashSet<u16>> = twins::hash_sets(&GROWTH.sets, size);
+    for (number, batched) in searcher.batch().into_iter().enumerate() {
+        let query = queries.get(number);
+        assert_eq!(searcher.one(number), batched, "one query, query {number}");
+        let twin = index.search(query, TOP_K, &mut counters);
+        assert_eq!(twin, batched, "a term at a time, query {number}");
+        if number < LINEAR {
+            let twin = twins::by_hash_sets(&hash_sets, query, TOP_K);
+            assert_eq!(twin, batched, "hash sets, query {number}");
+            let twin = twins::by_sorted_merge(&GROWTH.sets, size, query, TOP_K);
+            assert_eq!(twin, batched, "sorted merge, query {number}");
+        }
+    }
+}

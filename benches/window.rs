@@ -1,0 +1,15 @@
+//! Cutting a repository into windows, merged by text.
+
+use crate::support::corpus::{REPOSITORY, WINDOWS, bytes};
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+use repoformer::window::{RepoWindows, WindowShape};
+
+#[divan::bench]
+fn cut(bencher: Bencher<'_, '_>) {
+    bencher
+        .counter(ItemsCount::new(WINDOWS.len()))
+        .counter(BytesCount::new(bytes(&REPOSITORY)))
+        .with_inputs(|| REPOSITORY.clone())
+        .bench_values(|repository| RepoWindows::cut(repository, WindowShape::default()));
+}
