@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -39,7 +38,35 @@ pub struct ColumnHeader {
 #[derive(Debug)]
 pub struct Column<'a> {
     name: &'static str,
-    pub(super) parts: Vec<Cow<'a, [u8]>>,
+    pub(super) parts: Vec<Part<'a>>,
+    /// What stands for its bytes, where that is not their own digest.
+    checksum: Option<String>,
+}
+
+/// Bytes of a column to be written.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Bytes(Cow<'a, [u8]>),
+    /// A piece of another artifact's column, from this byte of its file on.
+    Kept(&'a Columns, u64, Piece),
+}
+
+/// A part of a column that is known by its own digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Its length.
+    pub bytes: u64,
+    /// BLAKE3 of its bytes.
+    pub digest: [u8; 32],
+}
+
+/// A piece to be written.
+#[derive(Debug)]
+pub enum PieceSource<'a> {
+    /// It is here.
+    Text(&'a str),
+    /// It is that of an artifact, from this byte of its column on.
+    Kept(&'a Columns, u64),
 }
 
 /// A number that a column can hold.
@@ -49,6 +76,12 @@ pub trait Number: Copy + FromBytes + FromZeros + IntoBytes + Immutable {
 }
 
 impl Number for u16 {
+    fn little_endian(self) -> Self {
+        self.to_le()
+    }
+}
+
+impl Number for u64 {
     fn little_endian(self) -> Self {
         self.to_le()
     }
@@ -71,14 +104,36 @@ impl<'a> Column<'a> {
         };
         Self {
             name,
-            parts: vec![bytes],
+            parts: vec![Part::Bytes(bytes)],
+            checksum: None,
         }
     }
 
-    /// A column of texts, one behind the other.
-    pub fn texts(name: &'static str, texts: impl Iterator<Item = &'a str>) -> Self {
-        let parts = texts.map(|text| Cow::Borrowed(text.as_bytes())).collect();
-        Self { name, parts }
+    /// A column of pieces, one behind the other; its checksum is that of their digests.
+    ///
+    /// # Errors
+    /// The artifact that a piece is to be taken from has no such column.
+    pub fn pieces(
+        name: &'static str,
+        pieces: impl Iterator<Item = (Piece, PieceSource<'a>)>,
+    ) -> Result<Self, String> {
+        let (mut parts, mut hasher) = (Vec::new(), blake3::Hasher::new());
+        for (piece, source) in pieces {
+            hasher.update(&piece.digest);
+            parts.push(match source {
+                PieceSource::Text(text) => Part::Bytes(Cow::Borrowed(text.as_bytes())),
+                PieceSource::Kept(columns, begin) => {
+                    let (column, _) = columns.find(name).map_err(|e| e.to_string())?;
+                    Part::Kept(columns, column + begin, piece)
+                }
+            });
+        }
+        let checksum = Some(hasher.finalize().to_hex().to_string());
+        Ok(Self {
+            name,
+            parts,
+            checksum,
+        })
     }
 
     /// A column of any records.
@@ -86,20 +141,33 @@ impl<'a> Column<'a> {
     /// # Errors
     /// A record cannot be encoded, in words.
     pub fn records(name: &'static str, records: &impl Serialize) -> Result<Self, String> {
-        let bytes = bincode::serde::encode_to_vec(records, encoding());
-        let parts = vec![Cow::Owned(bytes.map_err(|e| e.to_string())?)];
-        Ok(Self { name, parts })
+        let bytes =
+            bincode::serde::encode_to_vec(records, encoding()).map_err(|e| e.to_string())?;
+        Ok(Self {
+            name,
+            parts: vec![Part::Bytes(Cow::Owned(bytes))],
+            checksum: None,
+        })
     }
 
     pub(super) fn header(&self) -> ColumnHeader {
-        let mut hasher = blake3::Hasher::new();
-        self.parts.iter().for_each(|part| {
-            hasher.update(part);
-        });
+        let (mut bytes, mut hasher) = (0, blake3::Hasher::new());
+        for part in &self.parts {
+            match part {
+                Part::Bytes(part) => {
+                    bytes += part.len() as u64;
+                    if self.checksum.is_none() {
+                        hasher.update(part);
+                    }
+                }
+                Part::Kept(_, _, piece) => bytes += piece.bytes,
+            }
+        }
+        let own = || hasher.finalize().to_hex().to_string();
         ColumnHeader {
             name: self.name.into(),
-            bytes: self.parts.iter().map(|part| part.len() as u64).sum(),
-            checksum: hasher.finalize().to_hex().to_string(),
+            bytes,
+            checksum: self.checksum.clone().unwrap_or_else(own),
         }
     }
 }
@@ -167,27 +235,83 @@ impl Columns {
         Err(self.damaged("its checksum does not match"))
     }
 
-    /// Reads all columns once and checks them, keeping nothing.
-    pub(super) fn check_all(&mut self) -> Result<()> {
-        let mut chunk = vec![0; CHUNK];
-        self.seek(self.begin)?;
+    /// Reads all columns but one and checks them, keeping nothing.
+    ///
+    /// # Errors
+    /// One is damaged or cannot be read.
+    pub fn check_all_but(&self, known: &str) -> Result<()> {
+        let mut begin = self.begin;
         for column in &self.columns {
-            let (mut hasher, mut left) = (blake3::Hasher::new(), column.bytes);
-            while left > 0 {
-                let length = left.min(CHUNK as u64) as usize;
-                let read = (&self.file).read_exact(&mut chunk[..length]);
-                read.map_err(|e| self.cannot_read(e))?;
-                hasher.update(&chunk[..length]);
-                left -= length as u64;
+            if column.name != known {
+                self.check(column, self.stream(begin, column.bytes, &mut |_| Ok(()))?)?;
             }
-            self.check(column, hasher.finalize())?;
+            begin += column.bytes;
         }
         Ok(())
     }
 
-    fn seek(&self, place: u64) -> Result<()> {
-        let sought = (&self.file).seek(SeekFrom::Start(place));
-        sought.map(|_| ()).map_err(|e| self.cannot_read(e))
+    /// The same for a column of pieces.
+    ///
+    /// # Errors
+    /// It is damaged or cannot be read.
+    pub fn check_pieces(&self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<()> {
+        let (mut begin, column) = self.find(name)?;
+        let (mut hasher, end) = (blake3::Hasher::new(), begin + column.bytes);
+        for piece in pieces {
+            if begin + piece.bytes > end {
+                return Err(self.damaged(format!("its column '{name}' is too short")));
+            }
+            self.copy(begin, piece, &mut |_| Ok(()))?;
+            hasher.update(&piece.digest);
+            begin += piece.bytes;
+        }
+        self.check(column, hasher.finalize())
+    }
+
+    /// Hands over a piece, and checks it in the end.
+    pub(super) fn copy(
+        &self,
+        begin: u64,
+        piece: Piece,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if self.stream(begin, piece.bytes, sink)? == piece.digest {
+            return Ok(());
+        }
+        Err(self.damaged("its checksum does not match"))
+    }
+
+    /// Reads some bytes of the file, a chunk at a time; their digest.
+    fn stream(
+        &self,
+        begin: u64,
+        bytes: u64,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<blake3::Hash> {
+        let mut chunk = vec![0; bytes.min(CHUNK as u64) as usize];
+        let (mut hasher, mut done) = (blake3::Hasher::new(), 0);
+        while done < bytes {
+            let length = (bytes - done).min(CHUNK as u64) as usize;
+            self.read_exact(begin + done, &mut chunk[..length])?;
+            hasher.update(&chunk[..length]);
+            sink(&chunk[..length])?;
+            done += length as u64;
+        }
+        Ok(hasher.finalize())
+    }
+
+    /// Fills a buffer from this byte of the file on.
+    fn read_exact(&self, begin: u64, buffer: &mut [u8]) -> Result<()> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, begin);
+        #[cfg(not(unix))]
+        let read = {
+            use std::io::{Read, Seek, SeekFrom};
+            let mut file = &self.file;
+            let sought = file.seek(SeekFrom::Start(begin));
+            sought.and_then(|_| file.read_exact(buffer))
+        };
+        read.map_err(|e| self.cannot_read(e))
     }
 
     /// A whole column of numbers.
@@ -201,10 +325,8 @@ impl Columns {
             return Err(self.damaged(format!("its column '{name}' ends within a number")));
         }
         let mut numbers = vec![N::new_zeroed(); (column.bytes / width) as usize];
-        self.seek(begin)?;
         let bytes = numbers.as_mut_bytes();
-        let read = (&self.file).read_exact(bytes);
-        read.map_err(|e| self.cannot_read(e))?;
+        self.read_exact(begin, bytes)?;
         self.check(column, blake3::hash(bytes))?;
         for number in &mut numbers {
             *number = number.little_endian();
@@ -228,47 +350,48 @@ impl Columns {
         Ok(value)
     }
 
-    /// A whole column of texts, one behind the other.
+    /// A whole column of pieces of text.
     ///
     /// # Errors
     /// It is missing, damaged, or cannot be read.
-    pub fn texts(&mut self, name: &str) -> Result<String> {
+    pub fn texts(&mut self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<String> {
         let (begin, column) = self.find(name)?;
         let bytes = self.bytes(begin, column.bytes)?;
-        self.check(column, blake3::hash(&bytes))?;
+        let (mut hasher, mut left) = (blake3::Hasher::new(), &bytes[..]);
+        for piece in pieces {
+            let (part, rest) = left
+                .split_at_checked(piece.bytes as usize)
+                .ok_or_else(|| self.damaged(format!("its column '{name}' is too short")))?;
+            if blake3::hash(part) != piece.digest {
+                return Err(self.damaged("its checksum does not match"));
+            }
+            hasher.update(&piece.digest);
+            left = rest;
+        }
+        self.check(column, hasher.finalize())?;
         self.utf8(bytes)
     }
 
-    /// Bytes `range` of a column of texts, which the caller knows by their own digest.
+    /// One piece of a column of texts, from this byte of the column on.
     ///
     /// # Errors
-    /// It is missing, shorter, holds something else, or cannot be read.
-    pub fn text_with(
-        &mut self,
-        name: &str,
-        range: std::ops::Range<u64>,
-        digest: &[u8; 32],
-    ) -> Result<String> {
+    /// It is missing, damaged, or cannot be read.
+    pub fn text(&mut self, name: &str, from: u64, piece: Piece) -> Result<String> {
         let (begin, column) = self.find(name)?;
-        if range.end > column.bytes {
+        if from + piece.bytes > column.bytes {
             return Err(self.damaged(format!("its column '{name}' is too short")));
         }
-        let bytes = self.bytes(begin + range.start, range.end - range.start)?;
-        if blake3::hash(&bytes).as_bytes() != digest {
+        let bytes = self.bytes(begin + from, piece.bytes)?;
+        if blake3::hash(&bytes) != piece.digest {
             return Err(self.damaged("its checksum does not match"));
         }
         self.utf8(bytes)
     }
 
     fn bytes(&self, begin: u64, length: u64) -> Result<Vec<u8>> {
-        self.seek(begin)?;
-        let mut bytes = Vec::with_capacity(length as usize);
-        let read = (&self.file).take(length).read_to_end(&mut bytes);
-        match read {
-            Ok(read) if read as u64 == length => Ok(bytes),
-            Ok(_) => Err(self.damaged("it was cut off while it was read")),
-            Err(error) => Err(self.cannot_read(error)),
-        }
+        let mut bytes = vec![0; length as usize];
+        self.read_exact(begin, &mut bytes)?;
+        Ok(bytes)
     }
 
     fn utf8(&self, bytes: Vec<u8>) -> Result<String> {

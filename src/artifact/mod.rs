@@ -7,14 +7,14 @@ mod notes;
 mod replace;
 mod store;
 
-pub use columns::{Column, ColumnHeader, Columns, Number};
+pub use columns::{Column, ColumnHeader, Columns, Number, Piece, PieceSource};
 pub use header::{Header, Identity, LineTotals};
 pub use layout::Layout;
 pub use notes::{read_note, write_note};
 pub use replace::write_file;
 pub use store::{
     LineSink, State, digest, header_path, open, read, read_header, read_jsonl, read_jsonl_header,
-    state, state_jsonl, write, write_lines,
+    state, state_jsonl, write, write_columns, write_lines,
 };
 
 use crate::error::Result;
@@ -38,6 +38,14 @@ pub trait Payload: Sized {
     /// # Errors
     /// A column is missing, damaged, or cannot be read.
     fn from_columns(columns: &mut Columns) -> Result<Self>;
+
+    /// Reads all of it and checks its bytes, keeping nothing.
+    ///
+    /// # Errors
+    /// It is damaged or cannot be read.
+    fn check_columns(columns: &mut Columns) -> Result<()> {
+        columns.check_all_but("")
+    }
 
     /// Whether its parts fit together; asked after reading, so that no reader can be led out of bounds.
     ///

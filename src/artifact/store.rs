@@ -9,9 +9,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::Payload;
-use super::columns::{self, CHUNK, Column, Columns};
+use super::columns::{self, CHUNK, Column, Columns, Part};
 use super::header::{FORMAT, Header, Identity, LineTotals};
-use super::replace::{Replacement, replace_file, write_file};
+use super::replace::{Replacement, write_file};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
@@ -40,21 +40,40 @@ pub fn digest(bytes: &[u8]) -> String {
 /// # Errors
 /// The folder or file cannot be written; nothing is left behind then.
 pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Result<Header> {
-    let cannot_write = |e| Error::writing(path, "write this artifact", e);
-    let columns = payload
-        .columns()
-        .map_err(|e| cannot_write(std::io::Error::other(e)))?;
+    let columns = payload.columns();
+    let columns = columns
+        .map_err(|e| Error::writing(path, "write this artifact", std::io::Error::other(e)))?;
+    write_columns(path, identity, payload.records(), &columns)
+}
+
+/// The same from its columns, parts of which may be those of another artifact.
+///
+/// # Errors
+/// As [`write()`], or the other artifact is damaged or cannot be read.
+pub fn write_columns(
+    path: &Path,
+    identity: &Identity,
+    records: usize,
+    columns: &[Column<'_>],
+) -> Result<Header> {
     let described = columns.iter().map(Column::header).collect();
-    let header = Header::of_columns(identity, payload.records(), described);
-    let json = serde_json::to_vec(&header).map_err(|e| cannot_write(e.into()))?;
+    let header = Header::of_columns(identity, records, described);
+    let json = serde_json::to_vec(&header)
+        .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
+    let mut file = Replacement::new(path)?;
     let mut parts: Vec<&[u8]> = vec![MAGIC, &json, b"\n"];
-    parts.extend(
-        columns
-            .iter()
-            .flat_map(|column| &column.parts)
-            .map(|part| &**part),
-    );
-    replace_file(path, &parts, true)?;
+    for part in columns.iter().flat_map(|column| &column.parts) {
+        match part {
+            Part::Bytes(bytes) => parts.push(bytes),
+            Part::Kept(from, begin, piece) => {
+                file.write(&parts)?;
+                parts.clear();
+                from.copy(*begin, *piece, &mut |chunk| file.write(&[chunk]))?;
+            }
+        }
+    }
+    file.write(&parts)?;
+    file.finish(true)?;
     Ok(header)
 }
 
@@ -231,10 +250,10 @@ pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
 }
 
 /// How the file at `path` relates to the artifact with this identity; where it is the one, its checksums are verified.
-pub fn state(path: &Path, identity: &Identity) -> State {
+pub fn state<T: Payload>(path: &Path, identity: &Identity) -> State {
     match open(path) {
         Ok((header, mut columns)) => match compare(path, identity, Ok(header)) {
-            State::Current(header) => match columns.check_all() {
+            State::Current(header) => match T::check_columns(&mut columns) {
                 Ok(()) => State::Current(header),
                 Err(error) => compare(path, identity, Err(error)),
             },
@@ -347,7 +366,10 @@ mod tests {
         let (header, back) = read::<RepoWindows>(&path).unwrap();
         assert_eq!(back, windows());
         assert_eq!((header.records, &header.identity), (2, &identity));
-        assert!(matches!(state(&path, &identity), State::Current(_)));
+        assert!(matches!(
+            state::<RepoWindows>(&path, &identity),
+            State::Current(_)
+        ));
         let names: Vec<_> = fs::read_dir(path.parent().unwrap())
             .unwrap()
             .map(|e| e.unwrap().file_name())
@@ -364,13 +386,13 @@ mod tests {
             changed[at] ^= 0x20;
             fs::write(&path, &changed).unwrap();
             assert!(
-                !matches!(state(&path, &identity), State::Current(_))
+                !matches!(state::<RepoWindows>(&path, &identity), State::Current(_))
                     || changed_only_spelling(&changed, &bytes),
                 "byte {at}"
             );
             fs::write(&path, &bytes[..at]).unwrap();
             assert!(
-                matches!(state(&path, &identity), State::Damaged(_)),
+                matches!(state::<RepoWindows>(&path, &identity), State::Damaged(_)),
                 "cut at {at}"
             );
             assert!(read::<RepoWindows>(&path).is_err());
@@ -399,11 +421,11 @@ mod tests {
             .parameter("window-size", 10)
             .input("repository", "d");
         assert_eq!(
-            state(&path, &other),
+            state::<RepoWindows>(&path, &other),
             State::Stale("window-size was 20, is 10".into())
         );
         assert_eq!(
-            state(&path, &identity.input("repository", "e")),
+            state::<RepoWindows>(&path, &identity.input("repository", "e")),
             State::Stale("repository changed".into())
         );
     }
@@ -425,7 +447,10 @@ mod tests {
             "{error}"
         );
         assert!(error.hint().unwrap().contains("--cache-dir"));
-        assert!(matches!(state(&path, &identity), State::Damaged(_)));
+        assert!(matches!(
+            state::<RepoWindows>(&path, &identity),
+            State::Damaged(_)
+        ));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Report {
         identity: &Identity,
         build: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Header> {
-        let state = artifact::state(&path, identity);
+        let state = artifact::state::<T>(&path, identity);
         self.settle(path, state, |report, path| {
             artifact::write(path, identity, &build(report)?)
         })

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::windows::Opened;
 use super::{Experiment, Report, for_each_repository};
-use crate::artifact::{self, Columns, Header, Identity, Payload, read_note, write_note};
+use crate::artifact::{
+    self, Columns, Header, Identity, Payload, PieceSource, State, read_note, write_note,
+};
 use crate::corpus::{Listed, Listing, Stamp};
 use crate::error::{Error, Result};
 use crate::predictions::Joined;
@@ -79,23 +81,30 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
         .shaped(Identity::new(RepoWindows::KIND))
         .parameter("repository", name)
         .input("repository", digest_of_files(&files));
-    let mut cut = None;
-    let header = report.ensure(path, &identity, |_| {
-        let files = match &mut before {
-            Some(before) => before.with_texts(experiment, name, files)?,
-            None => files,
+    let state = artifact::state::<RepoWindows>(&path, &identity);
+    before = before.filter(|before| match &state {
+        State::Current(_) => true,
+        State::Stale(_) => before.windows.shape == shape,
+        State::Missing | State::Damaged(_) => false,
+    });
+    let header = report.settle(path, state, |_, path| {
+        if let Some(before) = &mut before
+            && let Ok((header, cut)) = before.cut_again(path, &identity, &files)
+        {
+            write_note(&change, &cut);
+            return Ok(header);
+        }
+        let unread = files.iter().any(|file| !file.lines.is_read());
+        let files = match unread {
+            true => {
+                let listing = Listing::read(&experiment.repos_dir, name, |_, _| false)?;
+                Before::files(None, listing.files).0
+            }
+            false => files,
         };
         let windows = RepoWindows::cut_files(name.to_owned(), files, shape);
-        cut = before.is_some().then(|| windows.clone());
-        Ok(windows)
+        artifact::write(path, &identity, &windows)
     })?;
-    if let (Some(before), Some(windows)) = (&before, &cut) {
-        let (old, new) = (&*before.header.checksum, &*header.checksum);
-        write_note(
-            &change,
-            &Change::between((old, &before.windows), (new, windows)),
-        );
-    }
     let noted = Stamps {
         windows: header.checksum,
         files: noted,
@@ -166,6 +175,7 @@ impl Before {
                 (None, Some(known)) => WindowFile {
                     path,
                     same_as,
+                    bytes: known.bytes,
                     digest: known.digest,
                     lines: known.lines.clone(),
                 },
@@ -175,27 +185,61 @@ impl Before {
         (files.collect(), stamps)
     }
 
-    /// Gives the files that were known their texts; from the repository again where the artifact cannot.
-    fn with_texts(
+    /// Cuts the files as they are now, with a look at those alone that changed, and writes the windows; the texts of the
+    /// others go from the old artifact to the new one.
+    fn cut_again(
         &mut self,
-        experiment: &Experiment,
-        name: &str,
-        files: Vec<WindowFile>,
-    ) -> Result<Vec<WindowFile>> {
-        let read = self
-            .windows
-            .read_texts(&mut self.columns, &self.texts, None);
-        if read.is_err() {
-            let listing = Listing::read(&experiment.repos_dir, name, |_, _| false)?;
-            return Ok(Self::files(None, listing.files).0);
-        }
-        let with_text = |mut file: WindowFile| {
-            if !file.lines.is_read() {
-                file.lines = self.windows.files[self.file[&file.path]].lines.clone();
+        path: &Path,
+        identity: &Identity,
+        files: &[WindowFile],
+    ) -> Result<(Header, Change)> {
+        let kept: Vec<Option<u32>> = files.iter().map(|file| self.kept(file)).collect();
+        let mut wanted = self.windows.texts_to_cut_again(files, &kept);
+        wanted.extend(self.changed(&kept));
+        wanted.sort_unstable();
+        wanted.dedup();
+        self.windows
+            .read_texts(&mut self.columns, &self.texts, Some(&wanted))?;
+        let with_text = |(file, kept): (&WindowFile, &Option<u32>)| {
+            let mut file = file.clone();
+            if let (false, Some(old)) = (file.lines.is_read(), kept) {
+                file.lines = self.windows.files[*old as usize].lines.clone();
             }
             file
         };
-        Ok(files.into_iter().map(with_text).collect())
+        let files = files.iter().zip(&kept).map(with_text).collect();
+        let cut = self.windows.cut_again(files, &kept);
+        let text = |number: usize| match (cut.files[number].lines.is_read(), kept[number]) {
+            (false, Some(old)) => PieceSource::Kept(&self.columns, self.texts.begin(old as usize)),
+            _ => PieceSource::Text(cut.files[number].lines.text()),
+        };
+        let columns = cut.columns_with(text);
+        let columns = columns.map_err(|reason| self.columns.damaged(reason))?;
+        let header = artifact::write_columns(path, identity, cut.len(), &columns)?;
+        let (old, new) = (&*self.header.checksum, &*header.checksum);
+        let change = Change::between((old, &self.windows), (new, &cut));
+        Ok((header, change))
+    }
+
+    /// The number before of a file whose content is the same.
+    fn kept(&self, file: &WindowFile) -> Option<u32> {
+        let number = *self.file.get(&file.path)?;
+        let old = &self.windows.files[number];
+        let same = (old.digest, old.lines.count()) == (file.digest, file.lines.count());
+        same.then_some(number as u32)
+    }
+
+    /// The files before that are not kept, some windows of which may be.
+    fn changed(&self, kept: &[Option<u32>]) -> Vec<u32> {
+        let mut stays = vec![false; self.windows.files.len()];
+        kept.iter()
+            .flatten()
+            .for_each(|old| stays[*old as usize] = true);
+        let numbered = (0..).zip(stays);
+        numbered
+            .filter(|(_, stays)| !stays)
+            .map(|(old, _)| old)
+            .collect()
     }
 }
 

@@ -4,6 +4,7 @@
 //! same text are one window with several places. A file's text is stored once, a window is a range of its lines.
 
 mod change;
+mod cut;
 mod payload;
 
 pub use change::{Change, Run};
@@ -12,7 +13,6 @@ pub use payload::TextRanges;
 use std::str::FromStr;
 
 use rayon::prelude::*;
-use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::Repository;
@@ -140,6 +140,8 @@ pub struct WindowFile {
     pub path: String,
     /// Index of the first file that is the same on disk; its own where no link is involved.
     pub same_as: u32,
+    /// Length of its lines joined by `\n`.
+    pub bytes: u32,
     /// BLAKE3 of its lines joined by `\n`.
     pub digest: [u8; 32],
     /// Its lines.
@@ -159,6 +161,8 @@ pub struct RepoWindows {
     first_place: Vec<u32>,
     /// Four numbers a place: file, line_no, start, end.
     places: Vec<u32>,
+    /// A hash of each window's text: windows with different ones are different.
+    hashes: Vec<u64>,
 }
 
 impl WindowFile {
@@ -168,6 +172,7 @@ impl WindowFile {
         Self {
             path,
             same_as,
+            bytes: lines.text().len() as u32,
             digest: *blake3::hash(lines.text().as_bytes()).as_bytes(),
             lines,
         }
@@ -204,48 +209,6 @@ impl RepoWindows {
         let files = repository.files.into_par_iter();
         let files = files.map(|file| WindowFile::new(file.path, file.same_as, file.text));
         Self::cut_files(repository.name, files.collect(), shape)
-    }
-
-    /// The same for files in the code-point order of their paths.
-    pub fn cut_files(repository: String, files: Vec<WindowFile>, shape: WindowShape) -> Self {
-        let most: usize = files
-            .iter()
-            .map(|file| file.lines.count().div_ceil(shape.step()))
-            .sum();
-        let mut window_of: FxHashMap<&str, u32> =
-            FxHashMap::with_capacity_and_hasher(most, FxBuildHasher);
-        let mut found: Vec<(u32, Place)> = Vec::with_capacity(most);
-        for (index, file) in files.iter().enumerate() {
-            let count = file.lines.count();
-            for line_no in (0..count).step_by(shape.step()) {
-                let lines = shape.around(line_no, count);
-                if lines.is_empty() {
-                    continue;
-                }
-                let next = window_of.len() as u32;
-                let window = *window_of
-                    .entry(file.lines.range(lines.start, lines.end))
-                    .or_insert(next);
-                let (start, end) = (lines.start as u32, lines.end as u32);
-                found.push((
-                    window,
-                    Place {
-                        file: index as u32,
-                        line_no: line_no as u32,
-                        start,
-                        end,
-                    },
-                ));
-            }
-        }
-        let (first_place, places) = group(window_of.len(), &found);
-        Self {
-            repository,
-            shape,
-            files,
-            first_place,
-            places,
-        }
     }
 
     /// Number of windows.
@@ -291,25 +254,6 @@ impl RepoWindows {
     pub fn place_count(&self) -> usize {
         self.places.len() / 4
     }
-}
-
-/// Sorts places to their windows, keeping the order within each.
-fn group(windows: usize, found: &[(u32, Place)]) -> (Vec<u32>, Vec<u32>) {
-    let mut first = vec![0_u32; windows + 1];
-    for (window, _) in found {
-        first[*window as usize + 1] += 1;
-    }
-    for window in 0..windows {
-        first[window + 1] += first[window];
-    }
-    let mut next = first.clone();
-    let mut places = vec![0_u32; 4 * found.len()];
-    for (window, place) in found {
-        let at = 4 * next[*window as usize] as usize;
-        places[at..at + 4].copy_from_slice(&[place.file, place.line_no, place.start, place.end]);
-        next[*window as usize] += 1;
-    }
-    (first, places)
 }
 
 #[cfg(test)]

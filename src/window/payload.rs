@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{RepoWindows, WindowFile, WindowShape};
-use crate::artifact::{Column, Columns, Payload, check_offsets};
+use crate::artifact::{Column, Columns, Payload, Piece, PieceSource, check_offsets};
 use crate::error::{Error, Result};
 use crate::lines::Lines;
 
@@ -12,6 +12,7 @@ const ABOUT: &str = "about";
 const FILES: &str = "files";
 const FIRST_PLACE: &str = "first place";
 const PLACES: &str = "places";
+const HASHES: &str = "hashes";
 const TEXT: &str = "text";
 
 /// A file without its text: path, same_as, number of lines, bytes of the lines joined, their digest.
@@ -25,18 +26,7 @@ impl Payload for RepoWindows {
     }
 
     fn columns(&self) -> Result<Vec<Column<'_>>, String> {
-        let record = |file: &WindowFile| -> FileRecord {
-            let (lines, bytes) = (file.lines.count() as u32, file.lines.text().len() as u32);
-            (file.path.clone(), file.same_as, lines, bytes, file.digest)
-        };
-        let files: Vec<FileRecord> = self.files.iter().map(record).collect();
-        Ok(vec![
-            Column::records(ABOUT, &(&self.repository, self.shape))?,
-            Column::records(FILES, &files)?,
-            Column::numbers(FIRST_PLACE, &self.first_place),
-            Column::numbers(PLACES, &self.places),
-            Column::texts(TEXT, self.files.iter().map(|file| file.lines.text())),
-        ])
+        self.columns_with(|file| PieceSource::Text(self.files[file].lines.text()))
     }
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
@@ -45,8 +35,17 @@ impl Payload for RepoWindows {
         Ok(windows)
     }
 
+    fn check_columns(columns: &mut Columns) -> Result<()> {
+        columns.check_all_but(TEXT)?;
+        let (_, texts) = Self::outline(columns)?;
+        columns.check_pieces(TEXT, texts.pieces())
+    }
+
     fn check(&self) -> Result<(), String> {
         check_offsets(&self.first_place, self.places.len() / 4)?;
+        if self.hashes.len() != self.len() {
+            return Err("it has not one hash a window".into());
+        }
         let is_outside = |n: &[u32]| {
             let file = n.first().and_then(|file| self.files.get(*file as usize));
             n.len() < 4
@@ -65,11 +64,52 @@ impl Payload for RepoWindows {
     }
 }
 
-/// Where the text of each file lies in the column of texts.
+/// Where the text of each file begins in the column of texts, and how it is known.
 #[derive(Debug)]
-pub struct TextRanges(Vec<std::ops::Range<u64>>);
+pub struct TextRanges(Vec<(u64, Piece)>);
+
+impl TextRanges {
+    fn pieces(&self) -> impl Iterator<Item = Piece> {
+        self.0.iter().map(|(_, piece)| *piece)
+    }
+
+    /// Where the text of a file begins.
+    pub fn begin(&self, file: usize) -> u64 {
+        self.0[file].0
+    }
+}
 
 impl RepoWindows {
+    /// All columns, where the texts of files that were left on disk are taken from elsewhere.
+    ///
+    /// # Errors
+    /// A record cannot be encoded, in words.
+    pub fn columns_with<'a>(
+        &'a self,
+        text: impl Fn(usize) -> PieceSource<'a>,
+    ) -> Result<Vec<Column<'a>>, String> {
+        let record = |file: &WindowFile| -> FileRecord {
+            let (lines, bytes) = (file.lines.count() as u32, file.bytes);
+            (file.path.clone(), file.same_as, lines, bytes, file.digest)
+        };
+        let files: Vec<FileRecord> = self.files.iter().map(record).collect();
+        let pieces = self.files.iter().enumerate().map(|(number, file)| {
+            let piece = Piece {
+                bytes: file.bytes.into(),
+                digest: file.digest,
+            };
+            (piece, text(number))
+        });
+        Ok(vec![
+            Column::records(ABOUT, &(&self.repository, self.shape))?,
+            Column::records(FILES, &files)?,
+            Column::numbers(FIRST_PLACE, &self.first_place),
+            Column::numbers(PLACES, &self.places),
+            Column::numbers(HASHES, &self.hashes),
+            Column::pieces(TEXT, pieces)?,
+        ])
+    }
+
     /// Reads everything but the texts, and where they are.
     ///
     /// # Errors
@@ -83,11 +123,13 @@ impl RepoWindows {
             files.push(WindowFile {
                 path,
                 same_as,
+                bytes,
                 digest,
                 lines,
             });
-            ranges.push(end..end + u64::from(bytes));
-            end += u64::from(bytes);
+            let bytes = u64::from(bytes);
+            ranges.push((end, Piece { bytes, digest }));
+            end += bytes;
         }
         let windows = Self {
             repository,
@@ -95,6 +137,7 @@ impl RepoWindows {
             files,
             first_place: columns.numbers(FIRST_PLACE)?,
             places: columns.numbers(PLACES)?,
+            hashes: columns.numbers(HASHES)?,
         };
         Ok((windows, TextRanges(ranges)))
     }
@@ -106,21 +149,21 @@ impl RepoWindows {
     pub fn read_texts(
         &mut self,
         columns: &mut Columns,
-        TextRanges(ranges): &TextRanges,
+        texts: &TextRanges,
         wanted: Option<&[u32]>,
     ) -> Result<()> {
         let Some(wanted) = wanted else {
-            let text = Arc::new(columns.texts(TEXT)?);
-            for (file, range) in self.files.iter_mut().zip(ranges) {
-                let part = range.start as usize..range.end as usize;
+            let text = Arc::new(columns.texts(TEXT, texts.pieces())?);
+            for (file, (begin, piece)) in self.files.iter_mut().zip(&texts.0) {
+                let part = *begin as usize..(begin + piece.bytes) as usize;
                 file.lines = joined(columns, &text, part, file)?;
             }
             return Ok(());
         };
         for &index in wanted {
-            let (file, range) = (&mut self.files[index as usize], &ranges[index as usize]);
+            let (file, (begin, piece)) = (&mut self.files[index as usize], texts.0[index as usize]);
             if !file.lines.is_read() {
-                let text = Arc::new(columns.text_with(TEXT, range.clone(), &file.digest)?);
+                let text = Arc::new(columns.text(TEXT, begin, piece)?);
                 file.lines = joined(columns, &text, 0..text.len(), file)?;
             }
         }
