@@ -112,39 +112,40 @@ impl TokenSets {
         Self::concatenate(parts)
     }
 
-    /// The sets of a repository that was cut again, from those before and the texts of the `new` windows alone.
-    pub fn changed(
-        &self,
-        change: &Change,
-        windows: &RepoWindows,
-        new: &[u32],
-        tokenizer: &P50k,
-    ) -> Self {
+    /// The sets of these windows alone, each tokenized on its own.
+    pub fn of_these(windows: &RepoWindows, numbers: &[u32], tokenizer: &P50k) -> Self {
+        let (mut sets, mut cache, mut seen) = (Self::default(), PieceCache::new(), IdSet::new());
+        let (mut all, mut ids) = (Vec::new(), Vec::new());
+        for window in numbers {
+            all.clear();
+            ids.clear();
+            tokenizer.encode_into(windows.text(*window as usize), &mut cache, &mut all);
+            seen.insert_all(&all);
+            seen.drain_into(&mut ids);
+            sets.push(ids.iter().map(|id| u32::from(*id)));
+        }
+        sets
+    }
+
+    /// The sets of a repository that was cut again, from those before and the `fresh` ones of the new windows alone.
+    pub fn changed(&self, change: &Change, fresh: &Self) -> Self {
+        let most = self.token_count() + fresh.token_count();
         let mut sets = Self {
-            first: Vec::with_capacity(windows.len() + 1),
+            first: Vec::with_capacity(self.len() + fresh.len() + 1),
             tokens: match &self.tokens {
-                Tokens::Narrow(tokens) => Tokens::Narrow(Vec::with_capacity(tokens.len())),
-                Tokens::Wide(tokens) => Tokens::Wide(Vec::with_capacity(tokens.len())),
+                Tokens::Narrow(_) => Tokens::Narrow(Vec::with_capacity(most)),
+                Tokens::Wide(_) => Tokens::Wide(Vec::with_capacity(most)),
             },
         };
         sets.first.push(0);
-        let (mut cache, mut seen) = (PieceCache::new(), IdSet::new());
-        let (mut new, mut all, mut ids) = (new.iter().peekable(), Vec::new(), Vec::new());
-        let mut push_new = |sets: &mut Self, end: u32| {
-            while let Some(window) = new.next_if(|window| **window < end) {
-                all.clear();
-                ids.clear();
-                tokenizer.encode_into(windows.text(*window as usize), &mut cache, &mut all);
-                seen.insert_all(&all);
-                seen.drain_into(&mut ids);
-                sets.push(ids.iter().map(|id| u32::from(*id)));
-            }
-        };
+        let mut done = 0;
         for run in &change.same {
-            push_new(&mut sets, run.new);
+            let gap = run.new as usize - sets.len();
+            sets.push_run(fresh, done..done + gap);
             sets.push_run(self, run.old as usize..(run.old + run.count) as usize);
+            done += gap;
         }
-        push_new(&mut sets, u32::MAX);
+        sets.push_run(fresh, done..fresh.len());
         sets
     }
 

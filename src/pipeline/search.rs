@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::vectorize::{change, query_windows};
+use super::vectorize::{change, fresh_vectors, query_windows};
 use super::windows::Opened;
 use super::{Experiment, Report, check_input, for_each_repository, made_again, require_open};
 use crate::artifact::{self, Columns, Header, Identity, Payload, write_file};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
-use crate::retrieve::Retrieval;
+use crate::retrieve::{Index, Retrieval};
 use crate::vector::TokenSets;
-use crate::window::Change;
+use crate::window::{Change, RepoWindows};
 
 /// How long a search took: the one thing kept that depends on the clock, in a file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -36,140 +36,206 @@ pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
         .filter(|mode| mode.retrieves())
         .collect();
     for_each_repository(experiment, |repository, report| {
-        modes
-            .iter()
-            .try_for_each(|mode| search_one(experiment, *mode, repository, report))
+        let mut haystack = None;
+        modes.iter().try_for_each(|mode| {
+            let haystack = match &mut haystack {
+                Some(haystack) => haystack,
+                none => none.insert(Haystack::open(experiment, *mode, repository)?),
+            };
+            search_one(experiment, *mode, haystack, report)
+        })
     })
 }
 
 fn search_one(
     experiment: &Experiment,
     mode: Mode,
-    repository: &str,
+    haystack: &mut Haystack<'_>,
     report: &mut Report,
 ) -> Result<()> {
-    let mut sources = Sources::open(experiment, mode, repository)?;
-    let identity = sources.identity(experiment, mode, &sources.opened.header.checksum, None)?;
-    let path = experiment.layout.retrieval(mode, repository);
+    let mut needles = Needles::open(experiment, mode, haystack)?;
+    let windows = &*haystack.opened.header.checksum;
+    let identity = needles.identity(experiment, haystack, windows, None)?;
+    let path = experiment.layout.retrieval(mode, haystack.repository);
     let mut took = None;
     report.ensure(path.clone(), &identity, |_| {
-        let (retrieval, time) = sources.search(experiment, mode, &path)?;
+        let (retrieval, time) = needles.search(experiment, haystack, &path)?;
         took = Some((retrieval.found.len(), time));
         Ok(retrieval)
     })?;
     took.map_or(Ok(()), |(queries, time)| {
-        keep_time(experiment, mode, repository, queries, time)
+        keep_time(experiment, mode, haystack.repository, queries, time)
     })
 }
 
-/// What a search reads.
-struct Sources<'a> {
+/// What is searched: the windows and vectors of a repository, shared by the modes, each part read when it is needed.
+struct Haystack<'a> {
     repository: &'a str,
     command: String,
     opened: Opened,
-    queries: (Header, Columns),
-    vectors: (Header, Columns),
-    query_vectors: (Header, Columns),
+    header: Header,
+    columns: Columns,
+    vectors: Option<TokenSets>,
+    /// The index, and how long it took to build.
+    index: Option<(Index, Duration)>,
 }
 
-impl<'a> Sources<'a> {
-    /// Opens them, and checks that they belong together.
+impl<'a> Haystack<'a> {
     fn open(experiment: &Experiment, mode: Mode, repository: &'a str) -> Result<Self> {
-        let layout = &experiment.layout;
         let opened = Opened::new(experiment, repository)?;
-        let windows = &opened.header;
-        let queries = query_windows(experiment, mode, repository, Some(windows))?;
         let command = format!("vectorize --mode {mode}");
-        let (path, query_path) = (
-            layout.repo_vectors(repository),
-            layout.query_vectors(mode, repository),
-        );
-        let vectors = require_open::<TokenSets>(&path, &command)?;
-        let query_vectors = require_open::<TokenSets>(&query_path, &command)?;
-        check_input(&path, &vectors.0, "windows", windows, &command)?;
-        check_input(
-            &query_path,
-            &query_vectors.0,
-            "queries",
-            &queries.0,
-            &command,
-        )?;
+        let path = experiment.layout.repo_vectors(repository);
+        let (header, columns) = require_open::<TokenSets>(&path, &command)?;
+        check_input(&path, &header, "windows", &opened.header, &command)?;
         Ok(Self {
             repository,
             command,
             opened,
-            queries,
-            vectors,
-            query_vectors,
+            header,
+            columns,
+            vectors: None,
+            index: None,
         })
     }
 
-    /// The identity of the results for these windows; for others than are there now, whatever their vectors were.
+    fn windows(&self) -> &RepoWindows {
+        self.opened.windows()
+    }
+
+    fn vectors(&mut self) -> Result<(&TokenSets, &RepoWindows)> {
+        let count = self.windows().len();
+        let vectors = match self.vectors.take() {
+            Some(vectors) => vectors,
+            None => read_sets(&mut self.columns, count, &self.command)?,
+        };
+        Ok((self.vectors.insert(vectors), self.opened.windows()))
+    }
+
+    fn index(&mut self) -> Result<(&Index, &RepoWindows, Duration)> {
+        let built = match self.index.take() {
+            Some(built) => built,
+            None => {
+                let (vectors, _) = self.vectors()?;
+                let begin = Instant::now();
+                (Index::new(vectors), begin.elapsed())
+            }
+        };
+        let (index, time) = self.index.insert(built);
+        Ok((index, self.opened.windows(), *time))
+    }
+}
+
+/// Reads vectors that must be so many.
+fn read_sets(columns: &mut Columns, count: usize, command: &str) -> Result<TokenSets> {
+    let again = |error| made_again(error, command);
+    let sets = TokenSets::from_columns(columns).map_err(again)?;
+    let fit = match sets.check() {
+        Ok(()) if sets.len() != count => Err(format!("{} sets for {count} windows", sets.len())),
+        fit => fit,
+    };
+    fit.map_err(|reason| again(columns.damaged(reason)))?;
+    Ok(sets)
+}
+
+/// What is searched for: the queries of one mode.
+struct Needles {
+    mode: Mode,
+    command: String,
+    queries: (Header, Columns),
+    vectors: (Header, Columns),
+}
+
+impl Needles {
+    /// Opens them, and checks that they belong to what is searched.
+    fn open(experiment: &Experiment, mode: Mode, haystack: &Haystack<'_>) -> Result<Self> {
+        let (repository, windows) = (haystack.repository, &haystack.opened.header);
+        let queries = query_windows(experiment, mode, repository, Some(windows))?;
+        let command = format!("vectorize --mode {mode}");
+        let path = experiment.layout.query_vectors(mode, repository);
+        let vectors = require_open::<TokenSets>(&path, &command)?;
+        check_input(&path, &vectors.0, "queries", &queries.0, &command)?;
+        Ok(Self {
+            mode,
+            command,
+            queries,
+            vectors,
+        })
+    }
+
+    /// The identity of the results for these windows and their vectors; for those that are there now by default.
     fn identity(
         &self,
         experiment: &Experiment,
-        mode: Mode,
+        haystack: &Haystack<'_>,
         windows: &str,
         vectors: Option<&str>,
     ) -> Result<Identity> {
         let (layout, tasks) = (&experiment.layout, experiment.tasks()?);
         Ok(experiment
             .shaped(Identity::new(Retrieval::KIND))
-            .parameter("repository", self.repository)
+            .parameter("repository", haystack.repository)
             .parameter("benchmark", &layout.benchmark)
-            .parameter("mode", mode)
+            .parameter("mode", self.mode)
             .parameter("ranker", "jaccard")
             .parameter("top-k", layout.top_k)
             .parameter("hole-guard", experiment.guard)
-            .input("tasks", tasks.hole_digest(self.repository))
+            .input("tasks", tasks.hole_digest(haystack.repository))
             .input("windows", windows)
-            .input("vectors", vectors.unwrap_or(&self.vectors.0.checksum))
+            .input("vectors", vectors.unwrap_or(&haystack.header.checksum))
             .input("queries", &*self.queries.0.checksum)
-            .input("query vectors", &*self.query_vectors.0.checksum))
+            .input("query vectors", &*self.vectors.0.checksum))
     }
 
     fn search(
         &mut self,
         experiment: &Experiment,
-        mode: Mode,
+        haystack: &mut Haystack<'_>,
         path: &Path,
     ) -> Result<(Retrieval, Duration)> {
-        let again = |error| made_again(error, &self.command);
         let queries = QueryWindows::from_columns(&mut self.queries.1)?;
-        let vectors = TokenSets::from_columns(&mut self.vectors.1).map_err(again)?;
-        let query_vectors = TokenSets::from_columns(&mut self.query_vectors.1).map_err(again)?;
-        let windows = self.opened.windows();
+        let count = queries.windows.len();
+        let vectors = read_sets(&mut self.vectors.1, count, &self.command)?;
+        let both = (&queries, &vectors);
+        let begin = Instant::now();
+        if let Some((before, change, fresh)) = self.before(experiment, haystack, path)? {
+            let (mut retrieval, lost) = before.changed(&change, haystack.windows(), &fresh, both);
+            if !lost.is_empty() {
+                let (all, windows) = haystack.vectors()?;
+                retrieval.search_again(&lost, windows, all, both);
+            }
+            return Ok((retrieval, begin.elapsed()));
+        }
+        let (index, windows, built) = haystack.index()?;
         let begin = Instant::now();
         let parameters = (experiment.layout.top_k, experiment.guard);
-        let both = (&queries, &query_vectors);
-        let retrieval = match self.before(experiment, mode, path)? {
-            Some((before, change)) => before.changed(&change, windows, &vectors, both),
-            None => Retrieval::search(windows, &vectors, &queries, &query_vectors, parameters).0,
-        };
-        Ok((retrieval, begin.elapsed()))
+        let retrieval = Retrieval::search_with(index, windows, &queries, &vectors, parameters);
+        Ok((retrieval, built + begin.elapsed()))
     }
 
-    /// The results for the windows before, if they are of the same queries, and what of those windows is still there.
+    /// The results for the windows before, if they are of the same queries, what of those windows is still there, and the
+    /// vectors of those that are new.
     fn before(
         &self,
         experiment: &Experiment,
-        mode: Mode,
+        haystack: &Haystack<'_>,
         path: &Path,
-    ) -> Result<Option<(Retrieval, Change)>> {
-        let now = &self.opened.header;
-        let Some(change) = change(experiment, self.repository, now) else {
+    ) -> Result<Option<(Retrieval, Change, TokenSets)>> {
+        let (repository, now) = (haystack.repository, &haystack.opened.header);
+        let Some(change) = change(experiment, repository, now) else {
             return Ok(None);
         };
         let Ok((header, before)) = artifact::read::<Retrieval>(path) else {
             return Ok(None);
         };
         let vectors = header.identity.inputs.get("vectors").map(String::as_str);
-        let wanted = self.identity(experiment, mode, &change.from, vectors)?;
-        let windows = self.opened.windows().len();
+        let wanted = self.identity(experiment, haystack, &change.from, vectors)?;
+        let windows = haystack.windows().len();
         let fits = header.identity == wanted
             && header.tool == env!("CARGO_PKG_VERSION")
             && change.fits(before.windows as usize, windows);
-        Ok(fits.then_some((before, change)))
+        let new = change.new_windows(windows).count();
+        let fresh = fresh_vectors(experiment, repository, &haystack.header, new);
+        Ok(fresh.filter(|_| fits).map(|fresh| (before, change, fresh)))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::window::CHANGE;
 use super::windows::Opened;
 use super::{Experiment, Report, check_digest, check_input, for_each_repository, require_open};
-use crate::artifact::{self, Columns, Header, Identity, Payload, read_note};
+use crate::artifact::{self, Columns, Header, Identity, Payload, read_note, write_note};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
 use crate::tokenize::P50k;
@@ -22,19 +24,57 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<Report> {
         let of = |checksum: &str| identity(experiment, repository).input("windows", checksum);
         let identity = of(&opened.header.checksum);
         let path = experiment.layout.repo_vectors(repository);
-        report.ensure(path.clone(), &identity, |_| {
+        let mut fresh = None;
+        let header = report.ensure(path.clone(), &identity, |_| {
             let change = change(experiment, repository, &opened.header);
             let before = change.and_then(|change| {
                 let vectors = before(&path, &of(&change.from), &change, opened.windows().len())?;
                 Some((vectors, change))
             });
-            match before {
-                Some((vectors, change)) => changed(&vectors, &change, &mut opened),
-                None => Ok(TokenSets::of_windows(opened.read_all()?, &P50k::new())),
-            }
+            let Some((vectors, change)) = before else {
+                return Ok(TokenSets::of_windows(opened.read_all()?, &P50k::new()));
+            };
+            let new = new_vectors(&change, &mut opened)?;
+            let changed = vectors.changed(&change, &new);
+            fresh = Some(new);
+            Ok(changed)
         })?;
+        if let Some(fresh) = fresh {
+            let sets = fresh.iter().map(|set| set.iter().collect()).collect();
+            let vectors = header.checksum;
+            let note = experiment.layout.note(&path, FRESH);
+            write_note(&note, &Fresh { vectors, sets });
+        }
         Ok(())
     })
+}
+
+/// The note about the vectors that were made last, where others were there already.
+const FRESH: &str = "fresh";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Fresh {
+    /// Checksum of all vectors.
+    vectors: String,
+    /// Those of the new windows, in their order.
+    sets: Vec<Vec<u32>>,
+}
+
+/// The vectors of the windows that are new since the change before these vectors, if that was noted.
+pub(super) fn fresh_vectors(
+    experiment: &Experiment,
+    repository: &str,
+    vectors: &Header,
+    count: usize,
+) -> Option<TokenSets> {
+    let path = experiment.layout.repo_vectors(repository);
+    let fresh: Fresh = read_note(&experiment.layout.note(&path, FRESH))?;
+    let mut sets = TokenSets::default();
+    fresh
+        .sets
+        .iter()
+        .for_each(|set| sets.push(set.iter().copied()));
+    (fresh.vectors == vectors.checksum && sets.len() == count).then_some(sets)
 }
 
 /// What the windows that are there now kept of those before, if that was noted.
@@ -52,14 +92,14 @@ fn before(path: &Path, identity: &Identity, change: &Change, windows: usize) -> 
         .then_some(vectors)
 }
 
-/// The vectors of the windows that are there now: only those of new windows are made.
-fn changed(before: &TokenSets, change: &Change, opened: &mut Opened) -> Result<TokenSets> {
+/// The vectors of the new windows.
+fn new_vectors(change: &Change, opened: &mut Opened) -> Result<TokenSets> {
     let count = opened.windows().len();
     let new: Vec<u32> = change.new_windows(count).collect();
     let file = |window: &u32| opened.windows().first_place(*window as usize).file;
     let files = new.iter().map(file).collect();
     let windows = opened.read_files(files)?;
-    Ok(before.changed(change, windows, &new, &P50k::new()))
+    Ok(TokenSets::of_these(windows, &new, &P50k::new()))
 }
 
 /// Vectors of the query windows of each mode that retrieves.

@@ -1,12 +1,10 @@
 //! Results brought up to date: after a few files of a repository changed, only their windows are compared with the
 //! queries, and only queries that lost a window are searched for anew. The results are those of a search from scratch.
 
-use std::sync::OnceLock;
-
 use rayon::prelude::*;
 
 use super::{Found, Hit, Hole, Index, Retrieval, Scratch};
-use crate::query::QueryWindows;
+use crate::query::{QueryWindow, QueryWindows};
 use crate::vector::{TokenSet, TokenSets};
 use crate::window::{Change, RepoWindows};
 
@@ -14,8 +12,9 @@ use crate::window::{Change, RepoWindows};
 const FEW: usize = 12;
 
 impl Retrieval {
-    /// The results for windows, vectors and queries as they are now, where these are the results for the same queries
-    /// before the `change`.
+    /// The results for windows and queries as they are now, where these are the results for the same queries before the
+    /// `change`, and the numbers of the queries that lost a window, which [`search_again`](Self::search_again) must
+    /// complete. `fresh` are the vectors of the new windows alone, in their order.
     ///
     /// The best among the windows that stayed are known: those of before, as long as all of them stayed, in the same
     /// order, since staying windows keep theirs.
@@ -23,45 +22,84 @@ impl Retrieval {
         &self,
         change: &Change,
         windows: &RepoWindows,
-        vectors: &TokenSets,
+        fresh: &TokenSets,
         (queries, query_vectors): (&QueryWindows, &TokenSets),
-    ) -> Self {
-        let k = self.top_k as usize;
+    ) -> (Self, Vec<usize>) {
         let new: Vec<u32> = change.new_windows(windows.len()).collect();
-        let kept: Vec<Option<Vec<Hit>>> = self
-            .found
-            .iter()
-            .map(|found| kept(&found.hits, change))
-            .collect();
-        let few = kept.iter().filter(|hits| hits.is_none()).count() <= FEW;
-        let index = OnceLock::new();
-        let work = self
-            .found
-            .par_iter()
-            .zip(kept)
-            .zip(&queries.windows)
-            .enumerate();
-        let found = work.map_init(Scratch::default, |scratch, (i, ((found, kept), query))| {
-            let hole = Hole::of_query(query, windows, self.guard);
-            let allowed = |window: u32| hole.allows(window);
-            let query = query_vectors.get(i);
-            let all = 0..windows.len() as u32;
-            let hits = match kept {
-                Some(kept) => best(k, kept, query, vectors, new.iter().copied(), allowed),
-                None if few => best(k, Vec::new(), query, vectors, all, allowed),
-                None => {
-                    let index = index.get_or_init(|| Index::new(vectors));
-                    index.search(query, k, allowed, scratch)
-                }
-            };
-            Found { hits, ..*found }
+        let work = self.found.par_iter().zip(&queries.windows).enumerate();
+        let found = work.map(|(i, (found, query))| {
+            let kept = kept(&found.hits, change)?;
+            let sets = new.iter().copied().zip(fresh.iter());
+            Some(self.best((windows, query), kept, query_vectors.get(i), sets))
         });
-        Self {
+        let hits: Vec<Option<Vec<Hit>>> = found.collect();
+        let numbered = hits.iter().enumerate();
+        let lost = numbered.filter(|(_, hits)| hits.is_none()).map(|(i, _)| i);
+        let lost = lost.collect();
+        let with = |(found, hits): (&Found, Option<Vec<Hit>>)| Found {
+            hits: hits.unwrap_or_default(),
+            ..*found
+        };
+        let changed = Self {
             repository: self.repository.clone(),
             windows: windows.len() as u32,
-            found: found.collect(),
+            found: self.found.iter().zip(hits).map(with).collect(),
             ..*self
+        };
+        (changed, lost)
+    }
+
+    /// Searches anew with the queries of these numbers.
+    pub fn search_again(
+        &mut self,
+        lost: &[usize],
+        windows: &RepoWindows,
+        vectors: &TokenSets,
+        (queries, query_vectors): (&QueryWindows, &TokenSets),
+    ) {
+        let index = (lost.len() > FEW).then(|| Index::new(vectors));
+        let k = self.top_k as usize;
+        let search = |scratch: &mut Scratch, &i: &usize| {
+            let (query, set) = (&queries.windows[i], query_vectors.get(i));
+            let hole = Hole::of_query(query, windows, self.guard);
+            match &index {
+                Some(index) => index.search(set, k, |window| hole.allows(window), scratch),
+                None => self.best((windows, query), Vec::new(), set, (0..).zip(vectors.iter())),
+            }
+        };
+        let hits: Vec<Vec<Hit>> = lost.par_iter().map_init(Scratch::default, search).collect();
+        for (i, hits) in lost.iter().zip(hits) {
+            self.found[*i].hits = hits;
         }
+    }
+
+    /// The best of hits that are in order and of more windows, each compared with the query.
+    fn best<'a>(
+        &self,
+        (windows, query): (&RepoWindows, &QueryWindow),
+        mut hits: Vec<Hit>,
+        query_set: TokenSet<'_>,
+        sets: impl Iterator<Item = (u32, TokenSet<'a>)>,
+    ) -> Vec<Hit> {
+        let (k, marked) = (self.top_k as usize, Marked::new(query_set));
+        let hole = Hole::of_query(query, windows, self.guard);
+        for (window, set) in sets {
+            let overlap = marked.overlap(set);
+            let hit = Hit {
+                window,
+                overlap,
+                union: (query_set.len() + set.len()) as u32 - overlap,
+            };
+            let full = hits.len() >= k;
+            let worse = full && hits.last().is_none_or(|worst| worst.ranks_before(&hit));
+            if worse || !hole.allows(window) {
+                continue;
+            }
+            hits.truncate(k - usize::from(full));
+            let at = hits.partition_point(|kept| kept.ranks_before(&hit));
+            hits.insert(at, hit);
+        }
+        hits
     }
 }
 
@@ -72,35 +110,6 @@ fn kept(hits: &[Hit], change: &Change) -> Option<Vec<Hit>> {
         Some(Hit { window, ..*hit })
     };
     hits.iter().map(moved).collect()
-}
-
-/// The best `k` of hits that are in order and of more windows, each compared with the query.
-fn best(
-    k: usize,
-    mut hits: Vec<Hit>,
-    query: TokenSet<'_>,
-    vectors: &TokenSets,
-    windows: impl Iterator<Item = u32>,
-    allowed: impl Fn(u32) -> bool,
-) -> Vec<Hit> {
-    let marked = Marked::new(query);
-    for window in windows {
-        let set = vectors.get(window as usize);
-        let overlap = marked.overlap(set);
-        let hit = Hit {
-            window,
-            overlap,
-            union: (query.len() + set.len()) as u32 - overlap,
-        };
-        let full = hits.len() >= k;
-        if full && hits.last().is_none_or(|worst| worst.ranks_before(&hit)) || !allowed(window) {
-            continue;
-        }
-        hits.truncate(k - usize::from(full));
-        let at = hits.partition_point(|kept| kept.ranks_before(&hit));
-        hits.insert(at, hit);
-    }
-    hits
 }
 
 /// The tokens of a query, a bit each.
@@ -196,10 +205,12 @@ mod tests {
             let stays = |path: &str| old.file_index(path).is_some() == new.file_index(path).is_some();
             prop_assume!(queries.windows.iter().all(|query| stays(&query.path)));
             let change = Change::between(("a", &old), ("b", &new));
-            let fresh: Vec<u32> = change.new_windows(new.len()).collect();
-            let changed_vectors = vectors.changed(&change, &new, &fresh, &p50k);
-            prop_assert_eq!(&changed_vectors, &wanted_vectors);
-            let changed = search(&old, &vectors).changed(&change, &new, &changed_vectors, (&queries, &query_vectors));
+            let numbers: Vec<u32> = change.new_windows(new.len()).collect();
+            let fresh = TokenSets::of_these(&new, &numbers, &p50k);
+            prop_assert_eq!(&vectors.changed(&change, &fresh), &wanted_vectors);
+            let both = (&queries, &query_vectors);
+            let (mut changed, lost) = search(&old, &vectors).changed(&change, &new, &fresh, both);
+            changed.search_again(&lost, &new, &wanted_vectors, both);
             prop_assert_eq!(changed, search(&new, &wanted_vectors));
         }
     }

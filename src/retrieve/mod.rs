@@ -61,6 +61,18 @@ impl Retrieval {
     ) -> (Self, Duration) {
         let begin = Instant::now();
         let index = Index::new(vectors);
+        let retrieval = Self::search_with(&index, windows, queries, query_vectors, (top_k, guard));
+        (retrieval, begin.elapsed())
+    }
+
+    /// The same with an index that is there.
+    pub fn search_with(
+        index: &Index,
+        windows: &RepoWindows,
+        queries: &QueryWindows,
+        query_vectors: &TokenSets,
+        (top_k, guard): (usize, HoleGuard),
+    ) -> Self {
         let hole = |query| Hole::of_query(query, windows, guard);
         let holes: Vec<Hole<'_>> = queries.windows.iter().map(hole).collect();
         let allowed = |query: usize, window| holes[query].allows(window);
@@ -71,15 +83,14 @@ impl Retrieval {
             hits,
         };
         let found = queries.windows.iter().zip(hits).map(found).collect();
-        let retrieval = Self {
+        Self {
             repository: windows.repository.clone(),
             mode: queries.mode,
             top_k: top_k as u32,
             guard,
             windows: windows.len() as u32,
             found,
-        };
-        (retrieval, begin.elapsed())
+        }
     }
 }
 
