@@ -97,8 +97,8 @@ fn a_damaged_or_foreign_note_costs_time_alone() {
     let notes: Vec<String> = place.times("cache/.notes").into_keys().collect();
     assert_eq!(
         notes.len(),
-        6,
-        "stamps, inputs of two modes' prompts and three's predictions: {notes:?}"
+        7,
+        "stamps, and the inputs of three modes' prompts and predictions: {notes:?}"
     );
     for note in &notes {
         let path = format!("cache/.notes/{note}");

@@ -92,11 +92,17 @@ pub fn write_lines(
         file: None,
         hasher: blake3::Hasher::new(),
         bytes: 0,
+        same: None,
     };
     let totals = make(&mut sink)?;
-    sink.write(&[])?; // an empty artifact is one too
-    let checksum = sink.hasher.finalize().to_hex().to_string();
-    let header = Header::of_lines(identity, totals, (sink.bytes, checksum));
+    let known = match sink.same.take() {
+        Some(known) => known,
+        None => {
+            sink.write(&[])?; // an empty artifact is one too
+            (sink.bytes, sink.hasher.finalize().to_hex().to_string())
+        }
+    };
+    let header = Header::of_lines(identity, totals, known);
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     json.push(b'\n');
@@ -114,9 +120,16 @@ pub struct LineSink {
     file: Option<Replacement>,
     hasher: blake3::Hasher,
     bytes: u64,
+    /// Length and checksum of a text that needs not be written.
+    same: Option<(u64, String)>,
 }
 
 impl LineSink {
+    /// Says that the lines are those that are there already, below this header, as the caller has just seen.
+    pub fn keep(&mut self, header: &Header) {
+        self.same = Some((header.bytes, header.checksum.clone()));
+    }
+
     /// Hands over the next lines.
     ///
     /// # Errors

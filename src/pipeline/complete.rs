@@ -172,7 +172,7 @@ fn complete_text(
             Ok((input, line)) => {
                 predictions.text.extend_from_slice(&line);
                 predictions.lines.push(NotedLine {
-                    input: Some(input),
+                    input,
                     bytes: line.len() as u64,
                     adds: (),
                 });

@@ -12,10 +12,10 @@ use crate::artifact::{self, Header, Identity, read_note, write_note};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Input(pub(super) [u8; 32]);
 
-/// A line of the artifact: what it was made from, where that is known, and what it adds to the sums.
+/// A line of the artifact: what it was made from, and what it adds to the sums.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct NotedLine<T> {
-    pub(super) input: Option<Input>,
+    pub(super) input: Input,
     pub(super) bytes: u64,
     pub(super) adds: T,
 }
@@ -32,10 +32,10 @@ struct Noted<T> {
 }
 
 impl<T: Serialize> NotedLine<T> {
-    /// Writes the note on lines that were just made, unless it says nothing. `settings` is the part of the artifact's
+    /// Writes the note on lines that were just made, if any were. `settings` is the part of the artifact's
     /// identity that is the same for lines which are.
     pub(super) fn write(lines: Vec<Self>, note: &Path, settings: Identity, artifact: &Header) {
-        if lines.iter().any(|line| line.input.is_some()) {
+        if !lines.is_empty() {
             let artifact = artifact.checksum.clone();
             let noted = Noted {
                 artifact,
@@ -50,6 +50,7 @@ impl<T: Serialize> NotedLine<T> {
 /// The lines of the run before.
 #[derive(Default)]
 pub(super) struct KeptLines<T> {
+    header: Option<Header>,
     text: Vec<u8>,
     lines: FxHashMap<Input, (Range<usize>, NotedLine<T>)>,
 }
@@ -61,18 +62,35 @@ impl<T: Copy + DeserializeOwned> KeptLines<T> {
             let noted: Noted<T> = read_note(note)?;
             let (header, text) = artifact::read_jsonl(path).ok()?;
             let fits = header.checksum == noted.artifact && noted.settings == *settings;
-            fits.then_some((noted.lines, text))
+            fits.then_some((noted.lines, text, Some(header)))
         };
-        let (noted, text) = read().unwrap_or_default();
+        let (noted, text, header) = read().unwrap_or_default();
         let (mut lines, mut end) = (FxHashMap::default(), 0);
         for line in noted {
             let range = end..end + line.bytes as usize;
             end = range.end;
-            if let Some(input) = line.input {
-                lines.insert(input, (range, line));
-            }
+            lines.insert(line.input, (range, line));
         }
-        Self { text, lines }
+        Self {
+            header,
+            text,
+            lines,
+        }
+    }
+
+    /// The header of the artifact, if lines made from these inputs are all of it, in its order.
+    pub(super) fn same_as<'a>(
+        &self,
+        mut inputs: impl Iterator<Item = &'a Input>,
+    ) -> Option<&Header> {
+        let mut end = 0;
+        let in_order = inputs.all(|input| {
+            let line = self.lines.get(input);
+            line.is_some_and(|(range, _)| std::mem::replace(&mut end, range.end) == range.start)
+        });
+        self.header
+            .as_ref()
+            .filter(|_| in_order && end == self.text.len())
     }
 
     /// The line that was made from this.

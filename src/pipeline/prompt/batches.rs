@@ -19,17 +19,9 @@ pub(super) struct Wanted<'a> {
     pub(super) task: usize,
     /// Index of its repository.
     pub(super) part: usize,
-    pub(super) retrieved: Option<(&'a Found, &'a QueryWindow, &'a Input)>,
-}
-
-impl<'a> Wanted<'a> {
-    pub(super) fn found(&self) -> Option<&'a Found> {
-        self.retrieved.map(|(found, ..)| found)
-    }
-
-    pub(super) fn query(&self) -> Option<&'a QueryWindow> {
-        self.retrieved.map(|(_, query, _)| query)
-    }
+    pub(super) retrieved: Option<(&'a Found, &'a QueryWindow)>,
+    /// What it is made from.
+    pub(super) input: Input,
 }
 
 /// What the modes of one run share, so that nothing is counted once a mode.

@@ -55,3 +55,8 @@ pub(super) fn input(
     }
     Input(*hasher.finalize().as_bytes())
 }
+
+/// The same for a prompt without retrieval, which depends on its task alone.
+pub(super) fn input_of_row(row: usize) -> Input {
+    Input(*blake3::hash(&(row as u64).to_le_bytes()).as_bytes())
+}

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use batches::{Batch, Shared, Wanted, in_batches};
-use input::input;
+use input::{input, input_of_row};
 
 use super::kept::{Input, KeptLines, NotedLine};
 use super::vectorize::query_windows;
@@ -238,17 +238,17 @@ impl Sources {
             .collect();
         let shared = &*shared;
         let make = |wanted: &Wanted<'_>, scratch: &mut Scratch, batch: &mut Batch| {
-            if let Some(line) = wanted.retrieved.and_then(|(_, _, input)| kept.get(input)) {
+            if let Some(line) = kept.get(&wanted.input) {
                 return batch.keep(&line);
             }
             let (task, builder) = (&tasks[wanted.task], &builders[wanted.part]);
-            let (found, query) = (wanted.found(), wanted.query());
+            let (found, query) = wanted.retrieved.unzip();
             let own_tokens = &shared.own_tokens[wanted.task];
             let prompt = builder.build_with(task, found, own_tokens, scratch);
             let begin = batch.text.len();
             builder.line_into(task, query, &prompt, &mut batch.text);
             batch.lines.push(NotedLine {
-                input: wanted.retrieved.map(|(_, _, input)| *input),
+                input: wanted.input,
                 bytes: (batch.text.len() - begin) as u64,
                 adds: Adds {
                     tokens: prompt.tokens as u64,
@@ -257,6 +257,13 @@ impl Sources {
             });
         };
         let wanted = self.wanted(tasks, opened, &results);
+        let inputs = wanted.iter().map(|wanted| &wanted.input);
+        if let Some(header) = kept.same_as(inputs.clone()) {
+            sink.keep(header);
+            return Ok(inputs
+                .filter_map(|input| Some(kept.get(input)?.1))
+                .collect());
+        }
         in_batches(&wanted, make, shared, sink)
     }
 
@@ -270,10 +277,11 @@ impl Sources {
         let mut wanted = Vec::new();
         let parts = self.parts.iter().zip(opened).zip(results);
         for (number, ((part, opened), result)) in parts.enumerate() {
-            let of = |task, retrieved| Wanted {
+            let of = |task, input, retrieved| Wanted {
                 task,
                 part: number,
                 retrieved,
+                input,
             };
             match result {
                 Some((retrieval, queries, inputs)) => {
@@ -281,18 +289,18 @@ impl Sources {
                     wanted.extend(found.filter_map(|((found, query), input)| {
                         let row = |task: &Task| task.row;
                         let at = tasks.binary_search_by_key(&(found.row as usize), row);
-                        Some(of(at.ok()?, Some((found, query, input))))
+                        Some(of(at.ok()?, *input, Some((found, query))))
                     }));
                 }
                 None => wanted.extend(
                     (0..tasks.len())
                         .filter(|&at| tasks[at].repository == part.repository)
                         .filter(|&at| hole_lines(&tasks[at], opened.windows()).is_ok())
-                        .map(|at| of(at, None)),
+                        .map(|at| of(at, input_of_row(tasks[at].row), None)),
                 ),
             }
         }
-        let sample = |wanted: &Wanted<'_>| wanted.found().map_or(0, |found| found.sample);
+        let sample = |wanted: &Wanted<'_>| wanted.retrieved.map_or(0, |(found, _)| found.sample);
         wanted.sort_unstable_by_key(|wanted| (wanted.task, sample(wanted)));
         wanted
     }
