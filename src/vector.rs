@@ -127,47 +127,36 @@ impl TokenSets {
         sets
     }
 
-    /// The sets of a repository that was cut again, from those before and the `fresh` ones of the new windows alone.
-    pub fn changed(&self, change: &Change, fresh: &Self) -> Self {
-        let most = self.token_count() + fresh.token_count();
-        let mut sets = Self {
+    /// The columns of the sets of a repository that was cut again, from those before and the `fresh` ones of the new
+    /// windows alone: runs of either, without a copy of them.
+    ///
+    /// # Errors
+    /// The two do not belong together, in words.
+    pub fn changed<'a>(
+        &'a self,
+        change: &Change,
+        fresh: &'a Self,
+    ) -> Result<ChangedSets<'a>, String> {
+        let (Tokens::Narrow(old), Tokens::Narrow(new)) = (&self.tokens, &fresh.tokens) else {
+            return Err("only sets of 16-bit tokens are brought up to date".into());
+        };
+        let mut sets = ChangedSets {
             first: Vec::with_capacity(self.len() + fresh.len() + 1),
-            tokens: match &self.tokens {
-                Tokens::Narrow(_) => Tokens::Narrow(Vec::with_capacity(most)),
-                Tokens::Wide(_) => Tokens::Wide(Vec::with_capacity(most)),
-            },
+            runs: Vec::new(),
         };
         sets.first.push(0);
         let mut done = 0;
         for run in &change.same {
-            let gap = run.new as usize - sets.len();
-            sets.push_run(fresh, done..done + gap);
-            sets.push_run(self, run.old as usize..(run.old + run.count) as usize);
+            let gap = run.new as usize - (sets.first.len() - 1);
+            sets.push(&fresh.first[done..=done + gap], new);
+            sets.push(
+                &self.first[run.old as usize..=(run.old + run.count) as usize],
+                old,
+            );
             done += gap;
         }
-        sets.push_run(fresh, done..fresh.len());
-        sets
-    }
-
-    /// Appends sets of another buffer, of the same width.
-    fn push_run(&mut self, other: &Self, sets: std::ops::Range<usize>) {
-        let (from, to) = (other.first[sets.start], other.first[sets.end]);
-        let base = self.token_count();
-        let ends = other.first[sets.start + 1..=sets.end].iter();
-        self.first
-            .extend(ends.map(|end| offset(base + (end - from) as usize)));
-        let tokens = from as usize..to as usize;
-        match (&mut self.tokens, &other.tokens) {
-            (Tokens::Narrow(own), Tokens::Narrow(other)) => own.extend_from_slice(&other[tokens]),
-            (Tokens::Wide(own), Tokens::Wide(other)) => own.extend_from_slice(&other[tokens]),
-            (Tokens::Wide(own), Tokens::Narrow(other)) => {
-                own.extend(other[tokens].iter().map(|id| u32::from(*id)));
-            }
-            (Tokens::Narrow(_), Tokens::Wide(other)) => {
-                let wide = self.widen();
-                wide.extend_from_slice(&other[tokens]);
-            }
-        }
+        sets.push(&fresh.first[done..], new);
+        Ok(sets)
     }
 
     /// The sets of query windows, in their order.
@@ -289,6 +278,43 @@ impl TokenSets {
     /// `offsets()[i]..offsets()[i + 1]` of [`tokens`](Self::tokens) is set i.
     pub fn offsets(&self) -> &[u32] {
         &self.first
+    }
+}
+
+/// Sets put together from runs of others.
+#[derive(Debug)]
+pub struct ChangedSets<'a> {
+    first: Vec<u32>,
+    runs: Vec<&'a [u16]>,
+}
+
+impl<'a> ChangedSets<'a> {
+    /// Appends the sets of `tokens` that lie between these offsets.
+    fn push(&mut self, offsets: &[u32], tokens: &'a [u16]) {
+        let [from, ends @ ..] = offsets else { return };
+        let base = self.first.last().map_or(0, |end| *end as usize);
+        let moved = ends.iter().map(|end| offset(base + (end - from) as usize));
+        self.first.extend(moved);
+        let to = ends.last().unwrap_or(from);
+        self.runs.push(&tokens[*from as usize..*to as usize]);
+    }
+
+    /// Number of sets.
+    pub fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Whether there is no set.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The columns of an artifact of these sets.
+    pub fn columns(&self) -> Vec<Column<'_>> {
+        vec![
+            Column::numbers(FIRST, &self.first),
+            Column::runs(NARROW, self.runs.iter().copied()),
+        ]
     }
 }
 

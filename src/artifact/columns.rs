@@ -95,16 +95,25 @@ impl Number for u32 {
 
 impl<'a> Column<'a> {
     /// A column of numbers, the lowest byte first.
-    pub fn numbers<N: Number>(name: &'static str, numbers: &'a [N]) -> Self {
-        let bytes = if cfg!(target_endian = "little") {
-            Cow::Borrowed(numbers.as_bytes())
-        } else {
-            let turned: Vec<N> = numbers.iter().map(|n| n.little_endian()).collect();
-            Cow::Owned(turned.as_bytes().to_vec())
+    pub fn numbers<N: Number + 'a>(name: &'static str, numbers: &'a [N]) -> Self {
+        Self::runs(name, [numbers])
+    }
+
+    /// The same from several runs of numbers, one behind the other.
+    pub fn runs<N: Number + 'a>(
+        name: &'static str,
+        runs: impl IntoIterator<Item = &'a [N]>,
+    ) -> Self {
+        let bytes = |run: &'a [N]| {
+            if cfg!(target_endian = "little") {
+                return Part::Bytes(Cow::Borrowed(run.as_bytes()));
+            }
+            let turned: Vec<N> = run.iter().map(|n| n.little_endian()).collect();
+            Part::Bytes(Cow::Owned(turned.as_bytes().to_vec()))
         };
         Self {
             name,
-            parts: vec![Part::Bytes(bytes)],
+            parts: runs.into_iter().map(bytes).collect(),
             checksum: None,
         }
     }

@@ -25,19 +25,23 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<Report> {
         let identity = of(&opened.header.checksum);
         let path = experiment.layout.repo_vectors(repository);
         let mut fresh = None;
-        let header = report.ensure(path.clone(), &identity, |_| {
+        let state = artifact::state::<TokenSets>(&path, &identity);
+        let header = report.settle(path.clone(), state, |_, path| {
             let change = change(experiment, repository, &opened.header);
             let before = change.and_then(|change| {
-                let vectors = before(&path, &of(&change.from), &change, opened.windows().len())?;
+                let vectors = before(path, &of(&change.from), &change, opened.windows().len())?;
                 Some((vectors, change))
             });
-            let Some((vectors, change)) = before else {
-                return Ok(TokenSets::of_windows(opened.read_all()?, &P50k::new()));
-            };
-            let new = new_vectors(&change, &mut opened)?;
-            let changed = vectors.changed(&change, &new);
-            fresh = Some(new);
-            Ok(changed)
+            if let Some((vectors, change)) = before {
+                let new = fresh.insert(new_vectors(&change, &mut opened)?);
+                if let Ok(changed) = vectors.changed(&change, new) {
+                    let columns = changed.columns();
+                    return artifact::write_columns(path, &identity, changed.len(), &columns);
+                }
+            }
+            fresh = None;
+            let vectors = TokenSets::of_windows(opened.read_all()?, &P50k::new());
+            artifact::write(path, &identity, &vectors)
         })?;
         if let Some(fresh) = fresh {
             let sets = fresh.iter().map(|set| set.iter().collect()).collect();

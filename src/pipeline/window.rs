@@ -193,6 +193,7 @@ impl Before {
         identity: &Identity,
         files: &[WindowFile],
     ) -> Result<(Header, Change)> {
+        self.windows.read_hashes(&mut self.columns)?;
         let kept: Vec<Option<u32>> = files.iter().map(|file| self.kept(file)).collect();
         let mut wanted = self.windows.texts_to_cut_again(files, &kept);
         wanted.extend(self.changed(&kept));

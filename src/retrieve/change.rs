@@ -142,6 +142,7 @@ impl Marked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::{self, Identity, Payload, write_columns};
     use crate::query::{Mode, QueryWindow};
     use crate::retrieve::HoleGuard;
     use crate::tokenize::P50k;
@@ -207,7 +208,11 @@ mod tests {
             let change = Change::between(("a", &old), ("b", &new));
             let numbers: Vec<u32> = change.new_windows(new.len()).collect();
             let fresh = TokenSets::of_these(&new, &numbers, &p50k);
-            prop_assert_eq!(&vectors.changed(&change, &fresh), &wanted_vectors);
+            let dir = tempfile::tempdir().unwrap();
+            let (path, identity) = (dir.path().join("v"), Identity::new(TokenSets::KIND));
+            let put_together = vectors.changed(&change, &fresh).unwrap();
+            write_columns(&path, &identity, put_together.len(), &put_together.columns()).unwrap();
+            prop_assert_eq!(&artifact::read::<TokenSets>(&path).unwrap().1, &wanted_vectors);
             let both = (&queries, &query_vectors);
             let (mut changed, lost) = search(&old, &vectors).changed(&change, &new, &fresh, both);
             changed.search_again(&lost, &new, &wanted_vectors, both);

@@ -31,6 +31,7 @@ impl Payload for RepoWindows {
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
         let (mut windows, texts) = Self::outline(columns)?;
+        windows.read_hashes(columns)?;
         windows.read_texts(columns, &texts, None)?;
         Ok(windows)
     }
@@ -43,7 +44,7 @@ impl Payload for RepoWindows {
 
     fn check(&self) -> Result<(), String> {
         check_offsets(&self.first_place, self.places.len() / 4)?;
-        if self.hashes.len() != self.len() {
+        if ![0, self.len()].contains(&self.hashes.len()) {
             return Err("it has not one hash a window".into());
         }
         let is_outside = |n: &[u32]| {
@@ -110,7 +111,7 @@ impl RepoWindows {
         ])
     }
 
-    /// Reads everything but the texts, and where they are.
+    /// Reads everything but the texts, and where they are, and the hashes, which are needed to cut again.
     ///
     /// # Errors
     /// A column is missing, damaged, or cannot be read.
@@ -137,9 +138,22 @@ impl RepoWindows {
             files,
             first_place: columns.numbers(FIRST_PLACE)?,
             places: columns.numbers(PLACES)?,
-            hashes: columns.numbers(HASHES)?,
+            hashes: Vec::new(),
         };
         Ok((windows, TextRanges(ranges)))
+    }
+
+    /// Reads the hashes of the windows' texts.
+    ///
+    /// # Errors
+    /// They are damaged or cannot be read.
+    pub fn read_hashes(&mut self, columns: &mut Columns) -> Result<()> {
+        let hashes: Vec<u64> = columns.numbers(HASHES)?;
+        if hashes.len() != self.len() {
+            return Err(columns.damaged("it has not one hash a window"));
+        }
+        self.hashes = hashes;
+        Ok(())
     }
 
     /// Reads the texts of these files, or of all.
