@@ -83,6 +83,8 @@ table "Current cache"
 # In a repository that the tasks name: the others are not looked at.
 named=$(sed -n '1s/.*"fpath_tuple": *\["\([^"]*\)".*/\1/p' "$tasks")
 cp -rL "$repos" "$work/repos"
+pipeline "$work/repos" "$work/cache" # the copies have stamps of their own
+: >"$work/log"
 touched=$(find "$work/repos/$named" -name '*.py' -size +4k | sort | sed -n 1p)
 for round in $(seq "$rounds"); do
   rm -rf "$work/cache.touched"
