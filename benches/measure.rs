@@ -12,16 +12,20 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use cpu_time::ProcessTime;
+use repoformer::retrieve::Level;
 use repoformer::tokenize::P50k;
 use serde_json::json;
 use support::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
 use support::growth::{GROWTH, sizes};
-use support::sets::{Searcher, Sets};
+use support::memory::{Reading, read};
+use support::sets::Sets;
 use support::work::{self, Work};
 
 const USAGE: &str = "\
 usage: cargo bench --bench measure -- COMMAND
   growth            ms a query at growing numbers of windows, beside an inverted index a term at a time
+  levels            the same for every level of instructions that the machine has, and the index's size
+  memory            how fast the machine reads, from its nearest cache to its memory
   check             stop with an error where a plain twin finds anything else
   stage NAME RUNS   prepare NAME, run it RUNS times (0 counts the preparation alone)
   export DIR        write what peers in other languages need
@@ -37,6 +41,8 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["growth"] => growth(),
+        ["levels"] => levels(),
+        ["memory"] => memory(),
         ["check"] => sizes().into_iter().for_each(work::check_twins),
         ["stage", name, runs] => stage(name, runs.parse().unwrap()),
         ["export", folder] => export(Path::new(folder)),
@@ -58,36 +64,40 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 const ROUNDS: usize = 9;
 
-/// Ours and the twin in turn, so that both see the same machine.
+/// Medians of seconds an operation, all in turn, so that all see the same machine.
+fn in_turn<const N: usize>(mut works: [Work; N]) -> [f64; N] {
+    let mut times = [const { Vec::new() }; N];
+    for _ in 0..ROUNDS {
+        for (work, times) in works.iter_mut().zip(&mut times) {
+            times.push(seconds(work) / work.operations as f64);
+        }
+    }
+    times.map(median)
+}
+
+fn head(columns: &[&str]) {
+    println!("| {} |", columns.join(" | "));
+    println!("|{}", "---|".repeat(columns.len()));
+}
+
+/// Ours and the twin.
 fn growth() {
-    const COLUMNS: [(&str, &str); 4] = [
-        ("index", "index, µs/window"),
-        ("batch", "batch, ms/query"),
-        ("one-query", "one query, ms"),
-        ("term-at-a-time", "a term at a time, ms"),
-    ];
-    println!(
-        "| windows | {} |",
-        COLUMNS.map(|(_, title)| title).join(" | ")
-    );
-    println!("|---|{}", "---|".repeat(COLUMNS.len()));
-    let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
+    const COLUMNS: [&str; 4] = ["index", "batch", "one-query", "term-at-a-time"];
+    head(&[
+        "windows",
+        "index, µs/window",
+        "batch, µs/query",
+        "one query, µs",
+        "a term at a time, µs",
+    ]);
+    let mut points: Vec<(f64, [f64; 4])> = Vec::new();
     for size in sizes() {
         work::check_twins(size);
-        let mut works = COLUMNS.map(|(name, _)| work::prepare(name, size).unwrap());
-        let mut times = COLUMNS.map(|_| Vec::new());
-        for _ in 0..ROUNDS {
-            for (work, times) in works.iter_mut().zip(&mut times) {
-                times.push(seconds(work) / work.operations as f64);
-            }
-        }
-        let [index, batch, one, term] = times.map(median);
-        let row = [index * 1e6, batch * 1e3, one * 1e3, term * 1e3];
-        println!(
-            "| {size} | {} |",
-            row.map(|value| format!("{value:.3}")).join(" | ")
-        );
-        points.push((size as f64, row.to_vec()));
+        let works = COLUMNS.map(|name| work::prepare(name, size).unwrap());
+        let row = in_turn(works).map(|seconds| seconds * 1e6);
+        let [index, batch, one, term] = row;
+        println!("| {size} | {index:.3} | {batch:.1} | {one:.1} | {term:.1} |");
+        points.push((size as f64, row));
     }
     if points.len() > 1 {
         let slope = |column: usize| {
@@ -99,6 +109,59 @@ fn growth() {
         };
         let slopes = [slope(1), slope(2), slope(3)].join(" | ");
         println!("| slope, log-log | | {slopes} |");
+    }
+}
+
+/// Each level of instructions beside the twin, in µs a query and how many times faster than it.
+fn levels() {
+    head(&[
+        "windows",
+        "instructions",
+        "batch, µs/query",
+        "faster",
+        "one query, µs",
+        "faster",
+        "a term at a time, µs",
+        "index, µs/window",
+        "index, bytes/window",
+    ]);
+    for size in sizes() {
+        work::check_twins(size);
+        let bytes = work::searcher(size).bytes() as f64 / size as f64;
+        for level in Level::available() {
+            let searcher = || work::searcher(size).with_level(level);
+            let [batch, one, term, index] = in_turn([
+                work::batch(searcher()),
+                work::one_query(searcher()),
+                work::prepare("term-at-a-time", size).unwrap(),
+                work::prepare("index", size).unwrap(),
+            ])
+            .map(|seconds| seconds * 1e6);
+            let (batched, single) = (term / batch, term / one);
+            println!(
+                "| {size} | {level} | {batch:.1} | {batched:.1} | {one:.1} | {single:.1} | {term:.1} | {index:.3} | {bytes:.0} |"
+            );
+        }
+    }
+}
+
+/// From what the nearest cache holds to what only memory holds.
+fn memory() {
+    head(&[
+        "KiB",
+        "in order, GB/s",
+        "scattered lines, GB/s",
+        "line after line, ns",
+    ]);
+    for kib in [16, 512, 2 << 10, 8 << 10, 16 << 10, 128 << 10, 512 << 10] {
+        let Reading {
+            in_order,
+            scattered,
+            one_by_one,
+        } = read(kib << 10);
+        let (in_order, scattered) = (in_order / 1e9, scattered / 1e9);
+        let nanoseconds = one_by_one * 1e9;
+        println!("| {kib} | {in_order:.1} | {scattered:.1} | {nanoseconds:.1} |");
     }
 }
 
@@ -153,7 +216,7 @@ fn export(folder: &Path) {
     write_sets(folder, "windows", &GROWTH.sets);
     write_sets(folder, "queries", &Sets::of(&GROWTH.queries));
     for &size in &sizes {
-        let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
+        let mut searcher = work::searcher(size);
         let found: Vec<Vec<_>> = searcher
             .batch()
             .iter()

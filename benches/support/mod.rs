@@ -5,6 +5,7 @@
 
 pub mod corpus;
 pub mod growth;
+pub mod memory;
 pub mod sets;
 pub mod term_at_a_time;
 pub mod twins;

@@ -1,7 +1,7 @@
 //! The two types of the library that searching is about, `TokenSets` and `Index`, as the benches use them: nothing
 //! else here knows how they are read and called.
 
-use repoformer::retrieve::{Hit, Index, Scratch};
+use repoformer::retrieve::{Hit, Index, Level, Scratch};
 use repoformer::vector::TokenSets;
 
 /// Windows kept a query.
@@ -64,6 +64,18 @@ impl<'a> Searcher<'a> {
             queries,
             scratch: Scratch::default(),
         }
+    }
+
+    /// The same with the instructions of a level instead of the fastest.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.index = self.index.with_level(level);
+        self
+    }
+
+    /// Bytes that the index holds.
+    pub fn bytes(&self) -> usize {
+        self.index.bytes()
     }
 
     /// One query.

@@ -1,6 +1,7 @@
 //! The operations that several programs time: what each does, and how many times over in one run.
 
 use repoformer::metrics::{Metric, levenshtein};
+use repoformer::retrieve::Level;
 use repoformer::tokenize::{P50k, PieceCache};
 use repoformer::vector::TokenSets;
 use rustc_hash::FxHashSet;
@@ -90,16 +91,8 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
             };
             (Box::new(run), size, "window")
         }
-        "batch" => {
-            let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
-            let run = move || searcher.batch().iter().map(Vec::len).sum();
-            (Box::new(run), QUERIES, "query")
-        }
-        "one-query" => {
-            let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
-            let run = move || (0..QUERIES).map(|query| searcher.one(query).len()).sum();
-            (Box::new(run), QUERIES, "query")
-        }
+        "batch" => return Some(batch(searcher(size))),
+        "one-query" => return Some(one_query(searcher(size))),
         "lines" | "bodies" => {
             let pairs = pairs(if name == "lines" {
                 &LINE_TASKS.tasks
@@ -149,16 +142,44 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
     })
 }
 
+/// All queries of the growing collections with an index of their first `size` windows.
+pub fn searcher(size: usize) -> Searcher<'static> {
+    Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries)
+}
+
+/// All queries at once.
+pub fn batch(mut searcher: Searcher<'static>) -> Work {
+    Work {
+        run: Box::new(move || searcher.batch().iter().map(Vec::len).sum()),
+        operations: QUERIES,
+        unit: "query",
+    }
+}
+
+/// One query after the other.
+pub fn one_query(mut searcher: Searcher<'static>) -> Work {
+    Work {
+        run: Box::new(move || (0..QUERIES).map(|query| searcher.one(query).len()).sum()),
+        operations: QUERIES,
+        unit: "query",
+    }
+}
+
 /// Queries of the twins that look at every window: these take long, so an even sample of all.
 const LINEAR: usize = 5;
 
-/// Panics where a twin finds anything else than the library, for any of the queries.
+/// Panics where a twin, or another level of instructions, finds anything else than the library, for any of the queries.
 pub fn check_twins(size: usize) {
     let (queries, mut counters) = (Sets::of(&GROWTH.queries), Vec::new());
-    let mut searcher = Searcher::new(&GROWTH.sets.prefix(size), &GROWTH.queries);
+    let mut searcher = searcher(size);
     let index = TermAtATime::new(&GROWTH.sets, size);
     let hash_sets: Vec<FxHashSet<u16>> = twins::hash_sets(&GROWTH.sets, size);
-    for (number, batched) in searcher.batch().into_iter().enumerate() {
+    let found = searcher.batch();
+    for level in Level::available() {
+        searcher = searcher.with_level(level);
+        assert_eq!(searcher.batch(), found, "{level}");
+    }
+    for (number, batched) in found.into_iter().enumerate() {
         let query = queries.get(number);
         assert_eq!(searcher.one(number), batched, "one query, query {number}");
         let twin = index.search(query, TOP_K, &mut counters);
