@@ -109,7 +109,13 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     } else {
         bytes
     };
-    match serde_json::from_slice(bytes.trim_ascii_end()) {
+    let bytes = bytes.trim_ascii_end();
+    // Text that is known to be UTF-8 need not be looked at string by string.
+    let value = match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(bytes),
+    };
+    match value {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(Error::record(
             path,

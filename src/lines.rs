@@ -174,7 +174,7 @@ pub fn strip(line: &str) -> &str {
 }
 
 /// What separates lines for `str.splitlines`.
-fn is_separator(c: char) -> bool {
+pub(crate) fn is_separator(c: char) -> bool {
     matches!(
         c,
         '\n' | '\r'

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Column, Columns, Payload};
 use crate::error::{Error, Result};
-use crate::lines::{Lines, strip};
+use crate::lines::{Lines, is_separator, strip};
 use crate::task::{Task, TaskSet};
 use crate::window::{RepoWindows, WindowShape};
 
@@ -256,16 +256,12 @@ fn around_hole(task: &Task, shape: WindowShape, count: usize) -> (usize, usize) 
 /// Whether a task's prompt ends where its hole begins: with the file's last non-blank line before it. Where it does
 /// not, the task was made from another version of the file, and its hole is not where the task says.
 pub fn fits(task: &Task, lines: &Lines) -> bool {
-    let last = |lines: &mut dyn Iterator<Item = &str>| -> Option<String> {
-        lines
-            .map(strip)
-            .filter(|line| !line.is_empty())
-            .last()
-            .map(str::to_owned)
-    };
-    let shown = Lines::new(&task.prompt);
-    let before = (task.context_start..task.line_no).map(|number| lines.line(number));
-    last(&mut shown.iter()) == last(&mut before.into_iter())
+    // Only the last lines are looked at: a `\r\n` cut in two adds a blank line, which does not count.
+    let shown = task.prompt.rsplit(is_separator).map(strip);
+    let before = (task.context_start..task.line_no).rev();
+    let before = before.map(|number| strip(lines.line(number)));
+    let is_text = |line: &&str| !line.is_empty();
+    shown.into_iter().find(is_text) == before.into_iter().find(is_text)
 }
 
 /// The reference's prediction window: the file's lines before the hole followed by the prediction's non-blank
