@@ -41,6 +41,12 @@ fn stages(place: &Place, cache: &str) -> BTreeMap<String, Vec<u8>> {
     place.files(cache)
 }
 
+/// Waits until the files are old enough to be known again by what the file system says of them: younger ones are read at
+/// each run, since their time of change could stay the same.
+fn settle() {
+    std::thread::sleep(std::time::Duration::from_millis(3100));
+}
+
 type Edit = fn(&Place);
 
 #[test]
@@ -81,6 +87,7 @@ fn after_any_change_the_artifacts_are_those_of_a_run_from_nothing() {
         ("nothing", |_| {}),
     ];
     let place = place();
+    settle();
     stages(&place, "warm");
     for (n, (what, edit)) in edits.iter().enumerate() {
         edit(&place);
@@ -93,6 +100,7 @@ fn after_any_change_the_artifacts_are_those_of_a_run_from_nothing() {
 #[test]
 fn a_damaged_or_foreign_note_costs_time_alone() {
     let place = place();
+    settle();
     let wanted = stages(&place, "cache");
     let notes: Vec<String> = place.times("cache/.notes").into_keys().collect();
     assert_eq!(
@@ -132,8 +140,7 @@ fn a_damaged_or_foreign_note_costs_time_alone() {
 fn a_settled_file_of_the_same_size_and_time_but_another_content_is_noticed() {
     let place = place();
     let wanted = stages(&place, "cache");
-    // Younger files are read at each run, since their time of change could stay the same.
-    std::thread::sleep(std::time::Duration::from_millis(3100));
+    settle();
     assert_same(&stages(&place, "cache"), &wanted);
     let path = place.path("repos/gamma/cat.py");
     let before = fs::metadata(&path).unwrap().modified().unwrap();
@@ -147,4 +154,93 @@ fn a_settled_file_of_the_same_size_and_time_but_another_content_is_noticed() {
     let windows = "window/repos/gamma_ws20_slice2.bin";
     assert_ne!(changed[windows], wanted[windows]);
     assert_same(&changed, &stages(&place, "cold"));
+}
+
+#[test]
+fn stages_that_were_left_out_between_two_changes_are_made_up_for() {
+    let place = place();
+    settle();
+    stages(&place, "cache");
+    let path = "repos/gamma/cat.py";
+    for (n, run) in [
+        &[&["window"][..]][..],
+        &[&["window"], &["vectorize"]],
+        &[&["window"], &["vectorize"], &["search"]],
+        &[&["window"], &["search"]],
+    ]
+    .iter()
+    .enumerate()
+    {
+        for change in 0..2 {
+            let text = place.read(path);
+            place.write(path, format!("line_{n}_{change} = shared({n})\n{text}"));
+            for stage in *run {
+                place.stage(stage);
+            }
+        }
+        assert_same(
+            &stages(&place, "cache"),
+            &stages(&place, &format!("cold-{n}")),
+        );
+    }
+}
+
+#[test]
+fn windows_that_were_damaged_are_cut_from_the_repository_after_a_change() {
+    let place = place();
+    settle();
+    stages(&place, "cache");
+    let windows = "cache/window/repos/gamma_ws20_slice2.bin";
+    let mut bytes = fs::read(place.path(windows)).unwrap();
+    let at = bytes.len() - 3; // in the text of sub/fox.py
+    bytes[at] ^= 1;
+    place.write(windows, bytes);
+    let text = place.read("repos/gamma/ant.py");
+    place.write("repos/gamma/ant.py", text + "more = 1\n");
+    place.stage(&["window"]).done();
+    assert_same(&stages(&place, "cache"), &stages(&place, "cold"));
+}
+
+#[test]
+fn a_line_too_long_is_warned_of_each_time() {
+    let place = place();
+    place.write(
+        "repos/gamma/data.py",
+        format!("x = '{}'\n", "y".repeat(1 << 20)),
+    );
+    settle();
+    for _ in 0..2 {
+        place
+            .stage(&["window"])
+            .done()
+            .says(&["gamma/data.py:1: a line of 1048582 bytes"]);
+    }
+}
+
+#[test]
+fn hundreds_of_repositories_are_not_held_open_at_once() {
+    let place = Place::empty();
+    let mut tasks = Vec::new();
+    for n in 0..60 {
+        let (text, path) = (source(&format!("name_{n}"), 30), format!("r{n:02}/a.py"));
+        tasks.push(task(&format!("r{n:02}/0"), &path, &text, 0, 20));
+        place.write(&format!("repos/{path}"), &text);
+        place.write(
+            &format!("repos/r{n:02}/b.py"),
+            text.replace("name", "other"),
+        );
+    }
+    place.write("tasks.jsonl", jsonl(&tasks));
+    let flags = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache";
+    for stage in ["window", "vectorize", "search", "prompt", "complete"] {
+        place
+            .shell(&format!("ulimit -n 48; $BIN {stage} {flags}"))
+            .done();
+    }
+    assert_eq!(
+        place
+            .records("cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl")
+            .len(),
+        60
+    );
 }

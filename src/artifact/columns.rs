@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
@@ -11,8 +12,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 use super::store::damaged;
 use crate::error::{Error, Result};
 
-/// What a column of records may ask to allocate while it is decoded: a damaged length must not take the machine's
-/// memory. Columns are checksummed before, so this bounds only what a crafted file can do.
+/// What a column of records may ask to allocate while it is decoded. Columns are checksummed before, so this bounds only
+/// what a crafted file can do.
 const LARGEST_COLUMN: usize = 1 << 36;
 /// Bytes read at a time where a column is only checked.
 pub(super) const CHUNK: usize = 1 << 18;
@@ -195,7 +196,8 @@ pub(super) fn checksum(columns: &[ColumnHeader]) -> String {
 #[derive(Debug)]
 pub struct Columns {
     path: PathBuf,
-    file: File,
+    /// Opened where something is read: a program that works on hundreds of artifacts must not hold all of them open.
+    file: OnceLock<File>,
     /// Where in the file the first column begins.
     begin: u64,
     columns: Vec<ColumnHeader>,
@@ -206,10 +208,23 @@ impl Columns {
         let path = path.to_owned();
         Self {
             path,
-            file,
+            file: file.into(),
             begin,
             columns,
         }
+    }
+
+    /// Closes the file until something is read again. One that was replaced in between is noticed by its checksums.
+    pub fn close(&mut self) {
+        self.file.take();
+    }
+
+    fn file(&self) -> Result<&File> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = File::open(&self.path).map_err(|e| self.cannot_read(e))?;
+        Ok(self.file.get_or_init(|| file))
     }
 
     fn cannot_read(&self, error: std::io::Error) -> Error {
@@ -312,11 +327,11 @@ impl Columns {
     /// Fills a buffer from this byte of the file on.
     fn read_exact(&self, begin: u64, buffer: &mut [u8]) -> Result<()> {
         #[cfg(unix)]
-        let read = std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, begin);
+        let read = std::os::unix::fs::FileExt::read_exact_at(self.file()?, buffer, begin);
         #[cfg(not(unix))]
         let read = {
             use std::io::{Read, Seek, SeekFrom};
-            let mut file = &self.file;
+            let mut file = self.file()?;
             let sought = file.seek(SeekFrom::Start(begin));
             sought.and_then(|_| file.read_exact(buffer))
         };

@@ -82,7 +82,7 @@ impl Layout {
         self.below(&["retrieval", &self.benchmark, mode.name(), &name])
     }
 
-    /// Beside a retrieval artifact, hidden: how long the search took. The one file that depends on the clock.
+    /// Beside a retrieval artifact, hidden: how long the search took, which depends on the clock.
     pub fn search_time(&self, mode: Mode, repository: &str) -> PathBuf {
         let path = self.retrieval(mode, repository);
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 const MAGIC: &[u8] = b"repoformer artifact\n";
 /// A header is a few hundred bytes; whatever is longer is none.
 const LONGEST_HEADER: u64 = 1 << 20;
+
 /// How an artifact on disk relates to the one that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
@@ -81,7 +82,7 @@ pub fn write_columns(
 /// and the sums that `make` returns.
 ///
 /// # Errors
-/// As [`write()`], or an error of `make`; the artifact is then as it was.
+/// As [`write()`], or an error of `make`; the artifact is then as it was, or known to be damaged.
 pub fn write_lines(
     path: &Path,
     identity: &Identity,
@@ -211,8 +212,10 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
         );
         return Err(damaged(path, reason));
     }
-    if columns::checksum(&header.columns) != header.checksum {
-        return Err(damaged(path, "its header's checksums do not match"));
+    let sizes = header.columns.iter().map(|column| column.bytes);
+    let whole = sizes.into_iter().try_fold(0, u64::checked_add);
+    if whole != Some(header.bytes) || columns::checksum(&header.columns) != header.checksum {
+        return Err(damaged(path, "its header's columns do not match"));
     }
     let columns = Columns::new(path, file, begin, header.columns.clone());
     Ok((header, columns))

@@ -21,6 +21,7 @@ pub use search::{SearchTime, search, search_time};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};
 
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use crate::artifact::{
@@ -140,12 +141,53 @@ impl Report {
     }
 }
 
-/// Opens an artifact that an earlier stage makes: its header, and its columns to be read.
-fn require_open<T: Payload>(path: &Path, command: &str) -> Result<(Header, Columns)> {
-    if !path.exists() {
-        return Err(missing(path, T::KIND, command));
+/// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
+struct Unread<T> {
+    header: Header,
+    columns: Columns,
+    /// What makes it again.
+    command: String,
+    content: PhantomData<T>,
+}
+
+impl<T: Payload> Unread<T> {
+    /// # Errors
+    /// It is missing, or its header is damaged.
+    fn open(path: &Path, command: &str) -> Result<Self> {
+        if !path.exists() {
+            return Err(missing(path, T::KIND, command));
+        }
+        let (header, mut columns) =
+            artifact::open(path).map_err(|error| made_again(error, command))?;
+        columns.close();
+        Ok(Self {
+            header,
+            columns,
+            command: command.to_owned(),
+            content: PhantomData,
+        })
     }
-    artifact::open(path).map_err(|error| made_again(error, command))
+
+    /// Reads it, where it must have `count` records.
+    ///
+    /// # Errors
+    /// It is damaged or cannot be read.
+    fn read(&mut self, count: Option<usize>) -> Result<T> {
+        let content = T::from_columns(&mut self.columns);
+        self.columns.close();
+        let fits = content.and_then(|content| {
+            let records = content.records();
+            match (content.check(), count) {
+                (Err(reason), _) => Err(self.columns.damaged(reason)),
+                (Ok(()), Some(count)) if count != records => {
+                    let reason = format!("it has {records} records where {count} are needed");
+                    Err(self.columns.damaged(reason))
+                }
+                (Ok(()), _) => Ok(content),
+            }
+        });
+        fits.map_err(|error| made_again(error, &self.command))
+    }
 }
 
 /// The same for the header of a JSONL artifact.

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::vectorize::{change, fresh_vectors, query_windows};
 use super::windows::Opened;
-use super::{Experiment, Report, check_input, for_each_repository, made_again, require_open};
-use crate::artifact::{self, Columns, Header, Identity, Payload, write_file};
+use super::{Experiment, Report, Unread, check_input, for_each_repository};
+use crate::artifact::{self, Identity, Payload, write_file};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
 use crate::retrieve::{Index, Retrieval};
 use crate::vector::TokenSets;
 use crate::window::{Change, RepoWindows};
 
-/// How long a search took: the one thing kept that depends on the clock, in a file of its own.
+/// How long a search took: what is kept of it depends on the clock, and so lies in a file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchTime {
     /// Number of queries.
@@ -60,9 +60,10 @@ fn search_one(
     let mut took = None;
     report.ensure(path.clone(), &identity, |_| {
         let (retrieval, time) = needles.search(experiment, haystack, &path)?;
-        took = Some((retrieval.found.len(), time));
+        took = time.map(|time| (retrieval.found.len(), time));
         Ok(retrieval)
     })?;
+    // Results that were brought up to date keep the time of the search that they are based on.
     took.map_or(Ok(()), |(queries, time)| {
         keep_time(experiment, mode, haystack.repository, queries, time)
     })
@@ -71,10 +72,8 @@ fn search_one(
 /// What is searched: the windows and vectors of a repository, shared by the modes, each part read when it is needed.
 struct Haystack<'a> {
     repository: &'a str,
-    command: String,
     opened: Opened,
-    header: Header,
-    columns: Columns,
+    unread: Unread<TokenSets>,
     vectors: Option<TokenSets>,
     /// The index, and how long it took to build.
     index: Option<(Index, Duration)>,
@@ -85,14 +84,12 @@ impl<'a> Haystack<'a> {
         let opened = Opened::new(experiment, repository)?;
         let command = format!("vectorize --mode {mode}");
         let path = experiment.layout.repo_vectors(repository);
-        let (header, columns) = require_open::<TokenSets>(&path, &command)?;
-        check_input(&path, &header, "windows", &opened.header, &command)?;
+        let unread = Unread::open(&path, &command)?;
+        check_input(&path, &unread.header, "windows", &opened.header, &command)?;
         Ok(Self {
             repository,
-            command,
             opened,
-            header,
-            columns,
+            unread,
             vectors: None,
             index: None,
         })
@@ -106,7 +103,7 @@ impl<'a> Haystack<'a> {
         let count = self.windows().len();
         let vectors = match self.vectors.take() {
             Some(vectors) => vectors,
-            None => read_sets(&mut self.columns, count, &self.command)?,
+            None => self.unread.read(Some(count))?,
         };
         Ok((self.vectors.insert(vectors), self.opened.windows()))
     }
@@ -125,24 +122,11 @@ impl<'a> Haystack<'a> {
     }
 }
 
-/// Reads vectors that must be so many.
-fn read_sets(columns: &mut Columns, count: usize, command: &str) -> Result<TokenSets> {
-    let again = |error| made_again(error, command);
-    let sets = TokenSets::from_columns(columns).map_err(again)?;
-    let fit = match sets.check() {
-        Ok(()) if sets.len() != count => Err(format!("{} sets for {count} windows", sets.len())),
-        fit => fit,
-    };
-    fit.map_err(|reason| again(columns.damaged(reason)))?;
-    Ok(sets)
-}
-
 /// What is searched for: the queries of one mode.
 struct Needles {
     mode: Mode,
-    command: String,
-    queries: (Header, Columns),
-    vectors: (Header, Columns),
+    queries: Unread<QueryWindows>,
+    vectors: Unread<TokenSets>,
 }
 
 impl Needles {
@@ -152,11 +136,10 @@ impl Needles {
         let queries = query_windows(experiment, mode, repository, Some(windows))?;
         let command = format!("vectorize --mode {mode}");
         let path = experiment.layout.query_vectors(mode, repository);
-        let vectors = require_open::<TokenSets>(&path, &command)?;
-        check_input(&path, &vectors.0, "queries", &queries.0, &command)?;
+        let vectors = Unread::open(&path, &command)?;
+        check_input(&path, &vectors.header, "queries", &queries.header, &command)?;
         Ok(Self {
             mode,
-            command,
             queries,
             vectors,
         })
@@ -181,35 +164,37 @@ impl Needles {
             .parameter("hole-guard", experiment.guard)
             .input("tasks", tasks.hole_digest(haystack.repository))
             .input("windows", windows)
-            .input("vectors", vectors.unwrap_or(&haystack.header.checksum))
-            .input("queries", &*self.queries.0.checksum)
-            .input("query vectors", &*self.vectors.0.checksum))
+            .input(
+                "vectors",
+                vectors.unwrap_or(&haystack.unread.header.checksum),
+            )
+            .input("queries", &*self.queries.header.checksum)
+            .input("query vectors", &*self.vectors.header.checksum))
     }
 
+    /// The results, and how long the search took where it was one from scratch.
     fn search(
         &mut self,
         experiment: &Experiment,
         haystack: &mut Haystack<'_>,
         path: &Path,
-    ) -> Result<(Retrieval, Duration)> {
-        let queries = QueryWindows::from_columns(&mut self.queries.1)?;
-        let count = queries.windows.len();
-        let vectors = read_sets(&mut self.vectors.1, count, &self.command)?;
+    ) -> Result<(Retrieval, Option<Duration>)> {
+        let queries = self.queries.read(None)?;
+        let vectors = self.vectors.read(Some(queries.windows.len()))?;
         let both = (&queries, &vectors);
-        let begin = Instant::now();
         if let Some((before, change, fresh)) = self.before(experiment, haystack, path)? {
             let (mut retrieval, lost) = before.changed(&change, haystack.windows(), &fresh, both);
             if !lost.is_empty() {
                 let (all, windows) = haystack.vectors()?;
                 retrieval.search_again(&lost, windows, all, both);
             }
-            return Ok((retrieval, begin.elapsed()));
+            return Ok((retrieval, None));
         }
         let (index, windows, built) = haystack.index()?;
         let begin = Instant::now();
         let parameters = (experiment.layout.top_k, experiment.guard);
         let retrieval = Retrieval::search_with(index, windows, &queries, &vectors, parameters);
-        Ok((retrieval, built + begin.elapsed()))
+        Ok((retrieval, Some(built + begin.elapsed())))
     }
 
     /// The results for the windows before, if they are of the same queries, what of those windows is still there, and the
@@ -234,7 +219,7 @@ impl Needles {
             && header.tool == env!("CARGO_PKG_VERSION")
             && change.fits(before.windows as usize, windows);
         let new = change.new_windows(windows).count();
-        let fresh = fresh_vectors(experiment, repository, &haystack.header, new);
+        let fresh = fresh_vectors(experiment, repository, &haystack.unread.header, new);
         Ok(fresh.filter(|_| fits).map(|fresh| (before, change, fresh)))
     }
 }

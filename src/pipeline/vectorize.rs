@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::window::CHANGE;
 use super::windows::Opened;
-use super::{Experiment, Report, check_digest, check_input, for_each_repository, require_open};
-use crate::artifact::{self, Columns, Header, Identity, Payload, read_note, write_note};
+use super::{Experiment, Report, Unread, check_digest, check_input, for_each_repository};
+use crate::artifact::{self, Header, Identity, Payload, read_note, write_note};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
 use crate::tokenize::P50k;
@@ -113,14 +113,13 @@ fn new_vectors(change: &Change, opened: &mut Opened) -> Result<TokenSets> {
 pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     for_each_repository(experiment, |repository, report| {
         for &mode in modes.iter().filter(|mode| mode.retrieves()) {
-            let (header, mut columns) = query_windows(experiment, mode, repository, None)?;
+            let mut queries = query_windows(experiment, mode, repository, None)?;
             let identity = identity(experiment, repository)
                 .parameter("mode", mode)
-                .input("queries", header.checksum);
+                .input("queries", &*queries.header.checksum);
             let path = experiment.layout.query_vectors(mode, repository);
             report.ensure(path, &identity, |_| {
-                let queries = QueryWindows::from_columns(&mut columns)?;
-                Ok(TokenSets::of_queries(&queries, &P50k::new()))
+                Ok(TokenSets::of_queries(&queries.read(None)?, &P50k::new()))
             })?;
         }
         Ok(())
@@ -142,18 +141,18 @@ pub(super) fn query_windows(
     mode: Mode,
     repository: &str,
     windows: Option<&Header>,
-) -> Result<(Header, Columns)> {
+) -> Result<Unread<QueryWindows>> {
     let command = if mode == Mode::Prediction {
         "rg-rg".to_owned()
     } else {
         format!("window --mode {mode}")
     };
     let path = experiment.layout.query_windows(mode, repository);
-    let (header, columns) = require_open::<QueryWindows>(&path, &command)?;
+    let queries = Unread::open(&path, &command)?;
     let holes = experiment.tasks()?.hole_digest(repository);
-    check_digest(&path, &header, "tasks", &holes, &command)?;
+    check_digest(&path, &queries.header, "tasks", &holes, &command)?;
     if let Some(windows) = windows {
-        check_input(&path, &header, "windows", windows, &command)?;
+        check_input(&path, &queries.header, "windows", windows, &command)?;
     }
-    Ok((header, columns))
+    Ok(queries)
 }

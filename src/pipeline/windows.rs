@@ -1,6 +1,6 @@
 //! A repository's windows as the `window` stage left them, for the stages behind it.
 
-use super::{Experiment, check_parameter, made_again, require_open};
+use super::{Experiment, Unread, check_parameter, made_again};
 use crate::artifact::{Columns, Header, Payload};
 use crate::error::Result;
 use crate::window::{RepoWindows, TextRanges};
@@ -19,10 +19,12 @@ impl Opened {
     /// They are missing, damaged, or were cut otherwise.
     pub(super) fn new(experiment: &Experiment, repository: &str) -> Result<Self> {
         let path = experiment.layout.repo_windows(repository);
-        let (header, mut columns) = require_open::<RepoWindows>(&path, "window")?;
+        let opened = Unread::<RepoWindows>::open(&path, "window")?;
+        let (header, mut columns) = (opened.header, opened.columns);
         let center = ("center", experiment.shape().center);
         check_parameter(&path, &header, center, "window")?;
         let outline = RepoWindows::outline(&mut columns);
+        columns.close();
         let (windows, texts) = outline.map_err(|error| made_again(error, "window"))?;
         let fit = windows.check().map_err(|reason| columns.damaged(reason));
         fit.map_err(|error| made_again(error, "window"))?;
@@ -54,9 +56,11 @@ impl Opened {
     }
 
     fn read(&mut self, files: Option<&[u32]>) -> Result<&RepoWindows> {
-        self.windows
-            .read_texts(&mut self.columns, &self.texts, files)
-            .map_err(|error| made_again(error, "window"))?;
+        let read = self
+            .windows
+            .read_texts(&mut self.columns, &self.texts, files);
+        self.columns.close();
+        read.map_err(|error| made_again(error, "window"))?;
         Ok(&self.windows)
     }
 }

@@ -60,3 +60,104 @@ pub(super) fn input(
 pub(super) fn input_of_row(row: usize) -> Input {
     Input(*blake3::hash(&(row as u64).to_le_bytes()).as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retrieve::Hit;
+    use crate::window::{RepoWindows, WindowFile, WindowShape};
+
+    fn windows(files: &[(&str, &str)]) -> RepoWindows {
+        let file = |(n, (path, text)): (usize, &(&str, &str))| {
+            WindowFile::new((*path).into(), n as u32, (*text).into())
+        };
+        let files = files.iter().enumerate().map(file).collect();
+        let shape = WindowShape {
+            window_size: 4,
+            ..WindowShape::default()
+        };
+        RepoWindows::cut_files("r".into(), files, shape)
+    }
+
+    #[test]
+    fn each_thing_that_a_prompt_is_made_from_makes_another_input() {
+        let hit = |window, overlap, union| Hit {
+            window,
+            overlap,
+            union,
+        };
+        let found = |hits: &[Hit]| Found {
+            row: 0,
+            sample: 0,
+            hits: hits.to_vec(),
+        };
+        let query = QueryWindow {
+            row: 0,
+            sample: 0,
+            task_id: "r/0".into(),
+            path: "r/b.py".into(),
+            line_no: 3,
+            context_start: 2,
+            start: 2,
+            end: 3,
+            text: "x".into(),
+        };
+        let (a, b) = ("1\n2\n3\n4\n5\n6\n7\n8\n", "a\nb\nc\nd\ne\n");
+        let repository = windows(&[("r/a.py", a), ("r/b.py", b)]);
+        let hits = [hit(1, 2, 5), hit(2, 1, 5)];
+        let of = |found: &Found, query: &QueryWindow, windows: &RepoWindows| {
+            input(found, query, windows, HoleGuard::Strict)
+        };
+        let same = of(&found(&hits), &query, &repository);
+        assert_eq!(same, of(&found(&hits), &query.clone(), &repository.clone()));
+
+        let mut others = vec![
+            // Another window, another similarity, another order, fewer.
+            of(&found(&[hit(0, 2, 5), hits[1]]), &query, &repository),
+            of(&found(&[hit(1, 3, 5), hits[1]]), &query, &repository),
+            of(&found(&[hits[1], hits[0]]), &query, &repository),
+            of(&found(&hits[..1]), &query, &repository),
+            // A line more behind the windows, which the extended one may show; another name; a further place.
+            of(
+                &found(&hits),
+                &query,
+                &windows(&[("r/a.py", &format!("{a}9\n")), ("r/b.py", b)]),
+            ),
+            of(
+                &found(&hits),
+                &query,
+                &windows(&[("r/aa.py", a), ("r/b.py", b)]),
+            ),
+            of(
+                &found(&hits),
+                &query,
+                &windows(&[("r/a.py", a), ("r/b.py", b), ("r/c.py", a)]),
+            ),
+        ];
+        let changes: [fn(&mut QueryWindow); 7] = [
+            |query| query.row = 1,
+            |query| query.sample = 1,
+            |query| query.task_id.push('0'),
+            |query| query.line_no = 4,
+            |query| query.context_start = 1,
+            |query| query.end = 4,
+            |query| query.text.push('y'),
+        ];
+        for change in changes {
+            let mut query = query.clone();
+            change(&mut query);
+            others.push(of(&found(&hits), &query, &repository));
+        }
+        // The hole in the file that is shown: extension stops at another line.
+        let own = |context_start| QueryWindow {
+            path: "r/a.py".into(),
+            context_start,
+            ..query.clone()
+        };
+        others.extend([7, 8].map(|line| of(&found(&hits[..1]), &own(line), &repository)));
+        others.push(same);
+        let different: std::collections::HashSet<[u8; 32]> =
+            others.iter().map(|input| input.0).collect();
+        assert_eq!(different.len(), others.len());
+    }
+}

@@ -15,10 +15,10 @@ use super::kept::{Input, KeptLines, NotedLine};
 use super::vectorize::query_windows;
 use super::windows::Opened;
 use super::{
-    Experiment, Report, check_digest, check_input, check_parameter, made_again, require_jsonl,
-    require_open,
+    Experiment, Report, Unread, check_digest, check_input, check_parameter, made_again,
+    require_jsonl,
 };
-use crate::artifact::{Columns, Header, Identity, LineSink, LineTotals, Payload};
+use crate::artifact::{Header, Identity, LineSink, LineTotals};
 use crate::error::Result;
 use crate::prompt::{Builder, Scratch};
 use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
@@ -162,10 +162,8 @@ struct Part {
 
 /// Retrieval results and their query windows, to be read.
 struct Retrieved {
-    command: String,
-    header: Header,
-    results: Columns,
-    queries: Columns,
+    results: Unread<Retrieval>,
+    queries: Unread<QueryWindows>,
 }
 
 impl Sources {
@@ -200,7 +198,7 @@ impl Sources {
             let windows = format!("windows of {}", part.repository);
             identity = identity.input(&windows, &*part.windows);
             if let Some(retrieved) = &part.retrieved {
-                let retrieval = &*retrieved.header.checksum;
+                let retrieval = &*retrieved.results.header.checksum;
                 identity = identity.input(&format!("retrieval of {}", part.repository), retrieval);
             }
         }
@@ -223,7 +221,7 @@ impl Sources {
                 results.push(None);
                 continue;
             };
-            let (retrieval, queries) = retrieved.read()?;
+            let (retrieval, queries) = retrieved.read(opened.windows().len())?;
             let inputs = inputs(&retrieval, &queries, opened, (guard, kept))?;
             results.push(Some((retrieval, queries, inputs)));
         }
@@ -313,29 +311,30 @@ impl Retrieved {
         repository: &str,
         windows: &Header,
     ) -> Result<Self> {
-        let (queries_header, queries) = query_windows(experiment, mode, repository, Some(windows))?;
+        let queries = query_windows(experiment, mode, repository, Some(windows))?;
         let path = experiment.layout.retrieval(mode, repository);
         let command = format!("search --mode {mode}");
-        let (header, results) = require_open::<Retrieval>(&path, &command)?;
-        check_input(&path, &header, "windows", windows, &command)?;
-        check_input(&path, &header, "queries", &queries_header, &command)?;
-        check_parameter(&path, &header, ("hole-guard", experiment.guard), &command)?;
-        Ok(Self {
-            command,
-            header,
-            results,
-            queries,
-        })
+        let results = Unread::<Retrieval>::open(&path, &command)?;
+        let header = &results.header;
+        check_input(&path, header, "windows", windows, &command)?;
+        check_input(&path, header, "queries", &queries.header, &command)?;
+        check_parameter(&path, header, ("hole-guard", experiment.guard), &command)?;
+        Ok(Self { results, queries })
     }
 
-    fn read(&mut self) -> Result<(Retrieval, QueryWindows)> {
-        let again = |error| made_again(error, &self.command);
-        let retrieval = Retrieval::from_columns(&mut self.results).map_err(again)?;
-        let queries = QueryWindows::from_columns(&mut self.queries)?;
-        let fit = retrieval.check();
-        let fit = fit.map_err(|reason| self.results.damaged(reason));
-        fit.map_err(|error| made_again(error, &self.command))?;
-        Ok((retrieval, queries))
+    /// Results for so many windows, and their queries.
+    fn read(&mut self, windows: usize) -> Result<(Retrieval, QueryWindows)> {
+        let queries = self.queries.read(None)?;
+        let retrieval = self.results.read(Some(queries.windows.len()))?;
+        if retrieval.windows as usize == windows {
+            return Ok((retrieval, queries));
+        }
+        let reason = format!(
+            "its results are for {} windows, not {windows}",
+            retrieval.windows
+        );
+        let damaged = self.results.columns.damaged(reason);
+        Err(made_again(damaged, &self.results.command))
     }
 }
 
