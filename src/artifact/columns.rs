@@ -15,8 +15,9 @@ use crate::error::{Error, Result};
 /// What a column of records may ask to allocate while it is decoded. Columns are checksummed before, so this bounds only
 /// what a crafted file can do.
 const LARGEST_COLUMN: usize = 1 << 36;
-/// Bytes read at a time where a column is only checked.
-pub(super) const CHUNK: usize = 1 << 18;
+/// Bytes read at a time where they are not kept: few enough to stay in the nearer caches and in memory that was used
+/// before, which is cheaper than asking the system for more.
+pub(super) const CHUNK: usize = 1 << 16;
 
 fn encoding() -> impl bincode::config::Config {
     bincode::config::standard()

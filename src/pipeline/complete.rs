@@ -83,7 +83,7 @@ pub fn complete(
         settings.inputs.clear();
         let mut noted = Vec::new();
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-            let kept = KeptLines::read(&path, &note, &settings);
+            let kept = KeptLines::read(&path, &note, &settings).load();
             let (_, text) = artifact::read_jsonl(&prompts)?;
             let predictions = complete_text(&prompts, &text, completion, &kept, tick);
             sink.write(&predictions.text)?;

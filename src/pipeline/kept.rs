@@ -1,7 +1,7 @@
 //! Lines of a JSONL artifact that need not be made again: after a few files changed, most would come out as they were.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -50,9 +50,11 @@ impl<T: Serialize> NotedLine<T> {
 /// The lines of the run before.
 #[derive(Default)]
 pub(super) struct KeptLines<T> {
+    path: PathBuf,
     header: Option<Header>,
-    text: Vec<u8>,
     lines: FxHashMap<Input, (Range<usize>, NotedLine<T>)>,
+    /// Empty until it is loaded.
+    text: Vec<u8>,
 }
 
 impl<T: Copy + DeserializeOwned> KeptLines<T> {
@@ -60,11 +62,11 @@ impl<T: Copy + DeserializeOwned> KeptLines<T> {
     pub(super) fn read(path: &Path, note: &Path, settings: &Identity) -> Self {
         let read = || {
             let noted: Noted<T> = read_note(note)?;
-            let (header, text) = artifact::read_jsonl(path).ok()?;
+            let header = artifact::read_jsonl_header(path).ok()?;
             let fits = header.checksum == noted.artifact && noted.settings == *settings;
-            fits.then_some((noted.lines, text, Some(header)))
+            fits.then_some((noted.lines, Some(header)))
         };
-        let (noted, text, header) = read().unwrap_or_default();
+        let (noted, header) = read().unwrap_or_default();
         let (mut lines, mut end) = (FxHashMap::default(), 0);
         for line in noted {
             let range = end..end + line.bytes as usize;
@@ -72,28 +74,47 @@ impl<T: Copy + DeserializeOwned> KeptLines<T> {
             lines.insert(line.input, (range, line));
         }
         Self {
+            path: path.to_owned(),
             header,
-            text,
             lines,
+            text: Vec::new(),
         }
     }
 
-    /// The header of the artifact, if lines made from these inputs are all of it, in its order.
+    /// The header of the artifact and what its lines add to the sums, if it is made of lines from these inputs, in their
+    /// order, and nothing else.
     pub(super) fn same_as<'a>(
         &self,
-        mut inputs: impl Iterator<Item = &'a Input>,
-    ) -> Option<&Header> {
-        let mut end = 0;
-        let in_order = inputs.all(|input| {
-            let line = self.lines.get(input);
-            line.is_some_and(|(range, _)| std::mem::replace(&mut end, range.end) == range.start)
-        });
-        self.header
-            .as_ref()
-            .filter(|_| in_order && end == self.text.len())
+        inputs: impl Iterator<Item = &'a Input>,
+    ) -> Option<(&Header, Vec<NotedLine<T>>)> {
+        let header = self.header.as_ref()?;
+        let (mut end, mut lines) = (0, Vec::with_capacity(self.lines.len()));
+        for input in inputs {
+            let (range, line) = self.lines.get(input)?;
+            if std::mem::replace(&mut end, range.end) != range.start {
+                return None;
+            }
+            lines.push(*line);
+        }
+        (end as u64 == header.bytes).then_some((header, lines))
     }
 
-    /// The line that was made from this.
+    /// With the text of the lines; without any where it cannot be had.
+    pub(super) fn load(self) -> Self {
+        let Some(wanted) = &self.header else {
+            return self;
+        };
+        match artifact::read_jsonl(&self.path) {
+            Ok((header, text)) if header.checksum == wanted.checksum => Self { text, ..self },
+            _ => Self {
+                header: None,
+                lines: FxHashMap::default(),
+                ..self
+            },
+        }
+    }
+
+    /// The line that was made from this, once the text is loaded.
     pub(super) fn get(&self, input: &Input) -> Option<(&[u8], NotedLine<T>)> {
         let (range, noted) = self.lines.get(input)?;
         Some((self.text.get(range.clone())?, *noted))

@@ -137,7 +137,7 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
         let mut noted = Vec::new();
         let header = report.ensure_jsonl(path.clone(), &identity, |_, sink| {
             let kept = KeptLines::read(&path, &note, &settings);
-            noted = sources.build(experiment, &mut opened, &kept, (&mut shared, sink))?;
+            noted = sources.build(experiment, &mut opened, kept, (&mut shared, sink))?;
             Ok(totals(&noted))
         })?;
         NotedLine::write(noted, &note, settings, &header);
@@ -210,21 +210,19 @@ impl Sources {
         &mut self,
         experiment: &Experiment,
         opened: &mut [Opened],
-        kept: &KeptLines<Adds>,
+        kept: KeptLines<Adds>,
         (shared, sink): (&mut Shared, &mut LineSink),
     ) -> Result<Vec<NotedLine<Adds>>> {
         let tasks = &experiment.tasks()?.tasks;
         let (mode, guard, budget) = (self.mode, experiment.guard, experiment.budget);
-        let mut results = Vec::new();
-        for (part, opened) in self.parts.iter_mut().zip(opened.iter_mut()) {
-            let Some(retrieved) = &mut part.retrieved else {
-                results.push(None);
-                continue;
-            };
-            let (retrieval, queries) = retrieved.read(opened.windows().len())?;
-            let inputs = inputs(&retrieval, &queries, opened, (guard, kept))?;
-            results.push(Some((retrieval, queries, inputs)));
+        let results = self.read(opened, guard)?;
+        let wanted = self.wanted(tasks, opened, &results);
+        if let Some((header, lines)) = kept.same_as(wanted.iter().map(|wanted| &wanted.input)) {
+            sink.keep(header);
+            return Ok(lines);
         }
+        let kept = kept.load();
+        read_texts(opened, &results, guard, &kept)?;
         shared.own_tokens.resize_with(tasks.len(), OnceLock::new);
         let p50k = P50k::new();
         let parts = self.parts.iter().zip(opened.iter());
@@ -254,15 +252,28 @@ impl Sources {
                 },
             });
         };
-        let wanted = self.wanted(tasks, opened, &results);
-        let inputs = wanted.iter().map(|wanted| &wanted.input);
-        if let Some(header) = kept.same_as(inputs.clone()) {
-            sink.keep(header);
-            return Ok(inputs
-                .filter_map(|input| Some(kept.get(input)?.1))
-                .collect());
-        }
         in_batches(&wanted, make, shared, sink)
+    }
+
+    /// Reads what was retrieved, and works out what each prompt is made from.
+    fn read(&mut self, opened: &[Opened], guard: HoleGuard) -> Result<Vec<Option<Results>>> {
+        let parts = self.parts.iter_mut().zip(opened);
+        let read = |(part, opened): (&mut Part, &Opened)| {
+            let Some(retrieved) = &mut part.retrieved else {
+                return Ok(None);
+            };
+            let windows = opened.windows();
+            let (retrieval, queries) = retrieved.read(windows.len())?;
+            let both = retrieval.found.par_iter().zip(&queries.windows);
+            let inputs = both.map(|(found, query)| input(found, query, windows, guard));
+            let inputs = inputs.collect();
+            Ok(Some(Results {
+                retrieval,
+                queries,
+                inputs,
+            }))
+        };
+        parts.map(read).collect()
     }
 
     /// The prompts to make, in the order of the tasks. Tasks whose hole does not exist have none in any mode.
@@ -270,7 +281,7 @@ impl Sources {
         &self,
         tasks: &[Task],
         opened: &[Opened],
-        results: &'a [Option<(Retrieval, QueryWindows, Vec<Input>)>],
+        results: &'a [Option<Results>],
     ) -> Vec<Wanted<'a>> {
         let mut wanted = Vec::new();
         let parts = self.parts.iter().zip(opened).zip(results);
@@ -282,9 +293,8 @@ impl Sources {
                 input,
             };
             match result {
-                Some((retrieval, queries, inputs)) => {
-                    let found = retrieval.found.iter().zip(&queries.windows).zip(inputs);
-                    wanted.extend(found.filter_map(|((found, query), input)| {
+                Some(results) => {
+                    wanted.extend(results.each().filter_map(|(found, query, input)| {
                         let row = |task: &Task| task.row;
                         let at = tasks.binary_search_by_key(&(found.row as usize), row);
                         Some(of(at.ok()?, *input, Some((found, query))))
@@ -338,24 +348,37 @@ impl Retrieved {
     }
 }
 
-/// What each prompt of one repository is made from; reads the texts that those not kept from before need.
-fn inputs(
-    retrieval: &Retrieval,
-    queries: &QueryWindows,
-    opened: &mut Opened,
-    (guard, kept): (HoleGuard, &KeptLines<Adds>),
-) -> Result<Vec<Input>> {
-    let both = retrieval.found.par_iter().zip(&queries.windows);
-    let inputs: Vec<Input> = both
-        .map(|(found, query)| input(found, query, opened.windows(), guard))
-        .collect();
-    let both = retrieval.found.iter().zip(&queries.windows).zip(&inputs);
-    let missing = both.filter(|(_, input)| kept.get(input).is_none());
-    let files = missing
-        .flat_map(|((found, query), _)| shown_files(found, query, opened.windows(), guard))
-        .collect();
-    opened.read_files(files)?;
-    Ok(inputs)
+/// What was retrieved from one repository, and what each prompt is made from.
+struct Results {
+    retrieval: Retrieval,
+    queries: QueryWindows,
+    inputs: Vec<Input>,
+}
+
+impl Results {
+    fn each(&self) -> impl Iterator<Item = (&Found, &QueryWindow, &Input)> {
+        let found = self.retrieval.found.iter();
+        let all = found.zip(&self.queries.windows).zip(&self.inputs);
+        all.map(|((found, query), input)| (found, query, input))
+    }
+}
+
+/// Reads the texts that the prompts need which are not kept from before.
+fn read_texts(
+    opened: &mut [Opened],
+    results: &[Option<Results>],
+    guard: HoleGuard,
+    kept: &KeptLines<Adds>,
+) -> Result<()> {
+    for (opened, results) in opened.iter_mut().zip(results) {
+        let missing = results.iter().flat_map(Results::each);
+        let missing = missing.filter(|(_, _, input)| kept.get(input).is_none());
+        let files = missing
+            .flat_map(|(found, query, _)| shown_files(found, query, opened.windows(), guard))
+            .collect();
+        opened.read_files(files)?;
+    }
+    Ok(())
 }
 
 /// The files whose text a prompt may show: of each window found, that of its own place and of the first allowed one.
