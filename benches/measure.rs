@@ -9,11 +9,15 @@ mod support;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cpu_time::ProcessTime;
-use repoformer::retrieve::Level;
+use repoformer::artifact::{self, Payload};
+use repoformer::query::QueryWindows;
+use repoformer::retrieve::{Level, Retrieval};
 use repoformer::tokenize::P50k;
+use repoformer::vector::TokenSets;
+use repoformer::window::RepoWindows;
 use serde_json::json;
 use support::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
 use support::growth::{GROWTH, sizes};
@@ -26,6 +30,7 @@ usage: cargo bench --bench measure -- COMMAND
   growth            ms a query at growing numbers of windows, beside an inverted index a term at a time
   levels            the same for every level of instructions that the machine has, and the index's size
   memory            how fast the machine reads, from its nearest cache to its memory
+  artifacts CACHE   how long reading every artifact of a cache takes
   check             stop with an error where a plain twin finds anything else
   stage NAME RUNS   prepare NAME, run it RUNS times (0 counts the preparation alone)
   export DIR        write what peers in other languages need
@@ -43,6 +48,7 @@ fn main() {
         ["growth"] => growth(),
         ["levels"] => levels(),
         ["memory"] => memory(),
+        ["artifacts", cache] => artifacts(Path::new(cache)),
         ["check"] => sizes().into_iter().for_each(work::check_twins),
         ["stage", name, runs] => stage(name, runs.parse().unwrap()),
         ["export", folder] => export(Path::new(folder)),
@@ -73,6 +79,49 @@ fn in_turn<const N: usize>(mut works: [Work; N]) -> [f64; N] {
         }
     }
     times.map(median)
+}
+
+/// Reads each artifact below a folder into the form that the program works with.
+fn artifacts(cache: &Path) {
+    fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_hidden = path.file_name().unwrap().as_encoded_bytes()[0] == b'.';
+            match is_hidden {
+                true => {}
+                false if path.is_dir() => files(&path, found),
+                false => found.push(path),
+            }
+        }
+    }
+    fn content<T: Payload>(path: &Path) {
+        std::hint::black_box(artifact::read::<T>(path).unwrap());
+    }
+    let mut found = Vec::new();
+    files(cache, &mut found);
+    let mut bytes = 0;
+    let read = || {
+        let begin = ProcessTime::now();
+        bytes = 0;
+        for path in &found {
+            bytes += fs::metadata(path).unwrap().len();
+            if path.extension().is_some_and(|end| end == "jsonl") {
+                std::hint::black_box(artifact::read_jsonl(path).unwrap());
+                continue;
+            }
+            match &*artifact::read_header(path).unwrap().identity.kind {
+                RepoWindows::KIND => content::<RepoWindows>(path),
+                QueryWindows::KIND => content::<QueryWindows>(path),
+                TokenSets::KIND => content::<TokenSets>(path),
+                Retrieval::KIND => content::<Retrieval>(path),
+                other => panic!("{}: holds {other}", path.display()),
+            }
+        }
+        begin.elapsed().as_secs_f64()
+    };
+    let time = median(std::iter::repeat_with(read).take(ROUNDS).collect());
+    let (files, bytes) = (found.len(), bytes as f64 / 1e6);
+    println!("{files} artifacts of {bytes:.1} MB are read in {time:.3} CPU s");
 }
 
 fn head(columns: &[&str]) {

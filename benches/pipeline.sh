@@ -79,6 +79,7 @@ mv "$work/threads.2" "$work/cache"
 
 for _ in $(seq "$rounds"); do pipeline "$repos" "$work/cache"; done
 table "Current cache"
+printf '\nBeside it, reading the artifacts and nothing else: %s\n' "$(cargo bench --quiet --locked --bench measure -- artifacts "$work/cache")"
 
 # In a repository that the tasks name: the others are not looked at.
 named=$(sed -n '1s/.*"fpath_tuple": *\["\([^"]*\)".*/\1/p' "$tasks")

@@ -12,6 +12,8 @@
 //! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
 //!
+//! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
+//!
 //! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON. The binary
 //! of the same name is the command line over it.
 //!
