@@ -94,15 +94,7 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
             write_note(&change, &cut);
             return Ok(header);
         }
-        let unread = files.iter().any(|file| !file.lines.is_read());
-        let files = match unread {
-            true => {
-                let listing = Listing::read(&experiment.repos_dir, name, |_, _| false)?;
-                Before::files(None, listing.files).0
-            }
-            false => files,
-        };
-        let windows = RepoWindows::cut_files(name.to_owned(), files, shape);
+        let windows = cut_all(experiment, name, files)?;
         artifact::write(path, &identity, &windows)
     })?;
     let noted = Stamps {
@@ -113,6 +105,16 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
         write_note(&stamps, &noted);
     }
     Ok(())
+}
+
+/// Cuts all files, after reading them again where some are known by their stamps alone.
+fn cut_all(experiment: &Experiment, name: &str, mut files: Vec<WindowFile>) -> Result<RepoWindows> {
+    if files.iter().any(|file| !file.lines.is_read()) {
+        let listing = Listing::read(&experiment.repos_dir, name, |_, _| false)?;
+        files = Before::files(None, listing.files).0;
+    }
+    let shape = experiment.shape();
+    Ok(RepoWindows::cut_files(name.to_owned(), files, shape))
 }
 
 /// The note about what a repository kept since it was cut before.

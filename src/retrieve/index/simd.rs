@@ -3,7 +3,8 @@
 //! Why it is sound: the kernels are safe functions, checked as any other, but for one promise that the compiler cannot
 //! check for itself: that the processor has the instructions they were compiled for. [`Level`]'s field is private and
 //! values of it come from [`Level::best`] and [`Level::available`] alone, which ask the processor; a call below goes
-//! to the kernels of its level's instructions, no others.
+//! to the kernels of its level's instructions, no others. `.ci/sanitize` runs the tests of every level that the machine has
+//! under AddressSanitizer.
 #![allow(unsafe_code)]
 
 use super::kernels::{Column, Line, portable};
