@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::kept::{Input, KeptLines, NotedLine};
-use super::prompt::require_prompts;
+use super::prompt::{read_prompts, require_prompts};
 use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
 use crate::artifact::{self, Identity, LineTotals, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
@@ -84,7 +84,7 @@ pub fn complete(
         let mut noted = Vec::new();
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
             let kept = KeptLines::read(&path, &note, &settings).load();
-            let (_, text) = artifact::read_jsonl(&prompts)?;
+            let text = read_prompts(experiment, mode)?;
             let predictions = complete_text(&prompts, &text, completion, &kept, tick);
             sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);

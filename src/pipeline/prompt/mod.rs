@@ -15,10 +15,9 @@ use super::kept::{Input, KeptLines, NotedLine};
 use super::vectorize::query_windows;
 use super::windows::Opened;
 use super::{
-    Experiment, Report, Unread, check_digest, check_input, check_parameter, made_again,
-    require_jsonl,
+    Experiment, Report, Unread, check_digest, check_input, check_parameter, made_again, missing,
 };
-use crate::artifact::{Header, Identity, LineSink, LineTotals};
+use crate::artifact::{self, Header, Identity, LineSink, LineTotals};
 use crate::error::Result;
 use crate::prompt::{Builder, Scratch};
 use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
@@ -62,17 +61,35 @@ fn settings(experiment: &Experiment, mode: Mode) -> Identity {
         .parameter("max-blocks", experiment.budget.blocks)
 }
 
-/// The header of a mode's prompts, once they are known to be made of these tasks with these settings.
-///
-/// # Errors
-/// They are missing, damaged, or were made otherwise.
-pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
-    let path = experiment.layout.prompts(mode);
-    let command = match mode {
+/// What makes a mode's prompts.
+fn command(mode: Mode) -> String {
+    match mode {
         Mode::Prediction => "rg-rg".into(),
         _ => format!("prompt --mode {mode}"),
-    };
-    let header = require_jsonl(&path, "prompts", &command)?;
+    }
+}
+
+/// The text of a mode's prompts.
+///
+/// # Errors
+/// They are damaged or cannot be read.
+pub(super) fn read_prompts(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
+    let read = artifact::read_jsonl(&experiment.layout.prompts(mode));
+    let (_, text) = read.map_err(|error| made_again(error, &command(mode)))?;
+    Ok(text)
+}
+
+/// The header of a mode's prompts, once they are known to be made of these tasks with these settings; their text is
+/// checked where it is [read](read_prompts).
+///
+/// # Errors
+/// They are missing, cut off, or were made otherwise.
+pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
+    let (path, command) = (experiment.layout.prompts(mode), command(mode));
+    if !path.exists() {
+        return Err(missing(&path, "prompts", &command));
+    }
+    let header = artifact::jsonl_header(&path).map_err(|error| made_again(error, &command))?;
     for (name, value) in &settings(experiment, mode).parameters {
         check_parameter(&path, &header, (name, value), &command)?;
     }
