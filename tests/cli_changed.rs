@@ -231,7 +231,8 @@ fn hundreds_of_repositories_are_not_held_open_at_once() {
         );
     }
     place.write("tasks.jsonl", jsonl(&tasks));
-    let flags = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache";
+    // Each thread has a few files open.
+    let flags = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 2";
     for stage in ["window", "vectorize", "search", "prompt", "complete"] {
         place
             .shell(&format!("ulimit -n 48; $BIN {stage} {flags}"))
