@@ -20,6 +20,7 @@ use repoformer::vector::TokenSets;
 use repoformer::window::RepoWindows;
 use serde_json::json;
 use support::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
+use support::figure::{Line, svg};
 use support::growth::{GROWTH, sizes};
 use support::memory::{Reading, read};
 use support::sets::Sets;
@@ -27,7 +28,7 @@ use support::work::{self, Work};
 
 const USAGE: &str = "\
 usage: cargo bench --bench measure -- COMMAND
-  growth            ms a query at growing numbers of windows, beside an inverted index a term at a time
+  growth [FILE]     µs a query at growing numbers of windows, beside an inverted index a term at a time; as an SVG figure
   levels            the same for every level of instructions that the machine has, and the index's size
   memory            how fast the machine reads, from its nearest cache to its memory
   artifacts CACHE   how long reading every artifact of a cache takes
@@ -45,7 +46,8 @@ fn main() {
         .collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["growth"] => growth(),
+        ["growth"] => growth(None),
+        ["growth", figure] => growth(Some(Path::new(figure))),
         ["levels"] => levels(),
         ["memory"] => memory(),
         ["artifacts", cache] => artifacts(Path::new(cache)),
@@ -130,7 +132,7 @@ fn head(columns: &[&str]) {
 }
 
 /// Ours and the twin.
-fn growth() {
+fn growth(figure: Option<&Path>) {
     const COLUMNS: [&str; 4] = ["index", "batch", "one-query", "term-at-a-time"];
     head(&[
         "windows",
@@ -158,6 +160,19 @@ fn growth() {
         };
         let slopes = [slope(1), slope(2), slope(3)].join(" | ");
         println!("| slope, log-log | | {slopes} |");
+    }
+    let line = |name, colour, column: usize| Line {
+        name,
+        colour,
+        points: points.iter().map(|(n, row)| (*n, row[column])).collect(),
+    };
+    let lines = [
+        line("a term at a time", "#888888", 3),
+        line("one query", "#d97706", 2),
+        line("batch", "#1d4ed8", 1),
+    ];
+    if let Some(path) = figure {
+        fs::write(path, svg(&lines)).unwrap();
     }
 }
 

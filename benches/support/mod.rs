@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]
 
 pub mod corpus;
+pub mod figure;
 pub mod growth;
 pub mod memory;
 pub mod sets;
