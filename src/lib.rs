@@ -46,7 +46,7 @@
 //! let p50k = P50k::new();
 //! let (vectors, query_vectors) = (TokenSets::of_windows(&windows, &p50k), TokenSets::of_queries(&queries, &p50k));
 //! let parameters = (20, HoleGuard::Strict);
-//! let (retrieval, _) = Retrieval::search(&windows, &vectors, &queries, &query_vectors, parameters);
+//! let retrieval = Retrieval::search(&windows, &vectors, &queries, &query_vectors, parameters);
 //! assert_eq!(retrieval.found[0].hits.len(), 1, "the hole's own file stays out");
 //!
 //! // Prompt, completion, score.

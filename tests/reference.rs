@@ -109,7 +109,7 @@ impl Fixture {
     fn search(&self, queries: &QueryWindows) -> (TokenSets, Retrieval) {
         let vectors = TokenSets::of_queries(queries, &P50k::new());
         let parameters = (20, HoleGuard::Reference);
-        let (retrieval, _) =
+        let retrieval =
             Retrieval::search(&self.windows, &self.vectors, queries, &vectors, parameters);
         (vectors, retrieval)
     }

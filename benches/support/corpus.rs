@@ -104,7 +104,7 @@ impl Searched {
         let queries = QueryWindows::cut(mode, &LINE_TASKS, &WINDOWS).queries;
         let vectors = TokenSets::of_queries(&queries, &P50k::new());
         let parameters = (20, HoleGuard::Strict);
-        let (retrieval, _) = Retrieval::search(&WINDOWS, &VECTORS, &queries, &vectors, parameters);
+        let retrieval = Retrieval::search(&WINDOWS, &VECTORS, &queries, &vectors, parameters);
         Self {
             mode,
             queries,

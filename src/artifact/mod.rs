@@ -44,7 +44,7 @@ pub trait Payload: Sized {
     /// # Errors
     /// It is damaged or cannot be read.
     fn check_columns(columns: &mut Columns) -> Result<()> {
-        columns.check_all_but("")
+        columns.check_all(None)
     }
 
     /// Whether its parts fit together; asked after reading, so that no reader can be led out of bounds.

@@ -203,7 +203,7 @@ fn prompts(
         TokenSets::of_windows(windows, &p50k),
         TokenSets::of_queries(&queries, &p50k),
     );
-    let (retrieval, _) = Retrieval::search(windows, &sets, &queries, &query_sets, (20, guard));
+    let retrieval = Retrieval::search(windows, &sets, &queries, &query_sets, (20, guard));
     let builder = Builder::new(windows, &p50k, mode, guard, budget);
     let of = |found: Found| {
         (

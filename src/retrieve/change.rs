@@ -199,7 +199,7 @@ mod tests {
             let query_vectors = TokenSets::of_queries(&queries, &p50k);
             let guard = if reference { HoleGuard::Reference } else { HoleGuard::Strict };
             let search = |windows: &RepoWindows, vectors: &TokenSets| {
-                Retrieval::search(windows, vectors, &queries, &query_vectors, (k, guard)).0
+                Retrieval::search(windows, vectors, &queries, &query_vectors, (k, guard))
             };
             let (vectors, wanted_vectors) = (TokenSets::of_windows(&old, &p50k), TokenSets::of_windows(&new, &p50k));
             // A hole's file that comes or goes is another query.

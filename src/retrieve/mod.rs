@@ -9,8 +9,6 @@ mod index;
 pub use hole::{Hole, HoleGuard};
 pub use index::{Hit, Index, Level, Scratch};
 
-use std::time::{Duration, Instant};
-
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Column, Columns, Payload};
@@ -48,7 +46,7 @@ pub struct Retrieval {
 }
 
 impl Retrieval {
-    /// Searches a repository's windows with every query. Also tells how long building the index and searching took.
+    /// Searches a repository's windows with every query.
     ///
     /// Windows that lie in the hole or behind the prompt's start are left out as [`Hole`] says; the ranking is
     /// by Jaccard similarity, then the later window first: a total order, so nothing depends on scheduling.
@@ -58,11 +56,9 @@ impl Retrieval {
         queries: &QueryWindows,
         query_vectors: &TokenSets,
         (top_k, guard): (usize, HoleGuard),
-    ) -> (Self, Duration) {
-        let begin = Instant::now();
+    ) -> Self {
         let index = Index::new(vectors);
-        let retrieval = Self::search_with(&index, windows, queries, query_vectors, (top_k, guard));
-        (retrieval, begin.elapsed())
+        Self::search_with(&index, windows, queries, query_vectors, (top_k, guard))
     }
 
     /// The same with an index that is there.

@@ -37,7 +37,7 @@ impl Payload for RepoWindows {
     }
 
     fn check_columns(columns: &mut Columns) -> Result<()> {
-        columns.check_all_but(TEXT)?;
+        columns.check_all(Some(TEXT))?;
         let (_, texts) = Self::outline(columns)?;
         columns.check_pieces(TEXT, texts.pieces())
     }

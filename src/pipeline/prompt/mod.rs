@@ -143,10 +143,11 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     let mut opened: Vec<Opened> = repositories
         .map(|repository| Opened::new(experiment, repository))
         .collect::<Result<_>>()?;
+    let tasks = experiment.tasks()?.digest();
     let mut shared = Shared::default();
     for &mode in modes {
         let mut sources = Sources::open(experiment, mode, &opened, &mut report)?;
-        let identity = sources.identity(experiment)?;
+        let identity = sources.identity(experiment, &tasks);
         let path = experiment.layout.prompts(mode);
         let note = experiment.layout.note(&path, "inputs");
         let mut settings = identity.clone();
@@ -208,8 +209,7 @@ impl Sources {
         Ok(Self { mode, parts })
     }
 
-    fn identity(&self, experiment: &Experiment) -> Result<Identity> {
-        let tasks = experiment.tasks()?.digest();
+    fn identity(&self, experiment: &Experiment, tasks: &str) -> Identity {
         let mut identity = settings(experiment, self.mode).input(TASKS, tasks);
         for part in &self.parts {
             let windows = format!("windows of {}", part.repository);
@@ -219,7 +219,7 @@ impl Sources {
                 identity = identity.input(&format!("retrieval of {}", part.repository), retrieval);
             }
         }
-        Ok(identity)
+        identity
     }
 
     /// Makes the prompts; returns what each was made from. Those that would come out the same are taken from before.
