@@ -68,9 +68,13 @@ pub mod complete;
 #[forbid(unsafe_code)]
 pub mod corpus;
 #[forbid(unsafe_code)]
+pub mod cross_file;
+#[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod jsonl;
+#[forbid(unsafe_code)]
+pub mod language;
 #[forbid(unsafe_code)]
 pub mod lines;
 #[forbid(unsafe_code)]

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::corpus::is_folder_name;
+use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
 use crate::jsonl::{self, At, Fields, Object};
 
@@ -30,6 +31,14 @@ pub struct Task {
     pub ground_truth: String,
     /// The file's lines before the hole, as the model sees them without retrieval.
     pub prompt: String,
+    /// The context behind the hole, where the file carries it.
+    pub right_context: Option<String>,
+    /// All of the file before the hole, where `prompt` is only its end.
+    pub full_left_context: Option<String>,
+    /// All of the file behind the hole, where `right_context` is only its start.
+    pub full_right_context: Option<String>,
+    /// The cross-file context that the file carries.
+    pub cross_file: Option<CrossFile>,
     /// The record's `metadata` as it was read, unknown fields included.
     pub metadata: Object,
     /// The record's other fields, unknown ones, as they were read.
@@ -223,6 +232,10 @@ impl Task {
                 Some(Value::String(prompt)) => prompt,
                 _ => String::new(),
             },
+            right_context: None,
+            full_left_context: None,
+            full_right_context: None,
+            cross_file: None,
             metadata,
             extra: object,
         })
@@ -255,6 +268,10 @@ impl Task {
             ground_truth: ground_truth.to_owned(),
             prompt: prompt.to_owned(),
             id,
+            right_context: None,
+            full_left_context: None,
+            full_right_context: None,
+            cross_file: None,
             metadata,
             extra: Object::new(),
         }

@@ -1,0 +1,92 @@
+//! The languages of the field's benchmarks (CrossCodeEval's four) and what differs between them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A language whose repositories can be searched and completed.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// `.py`
+    #[default]
+    Python,
+    /// `.java`
+    Java,
+    /// `.cs`
+    CSharp,
+    /// `.ts` and `.tsx`
+    TypeScript,
+}
+
+impl Language {
+    /// Every language, in CrossCodeEval's order.
+    pub const ALL: [Self; 4] = [Self::Python, Self::Java, Self::CSharp, Self::TypeScript];
+
+    /// The name that [`FromStr`] reads, CrossCodeEval's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Java => "java",
+            Self::CSharp => "csharp",
+            Self::TypeScript => "typescript",
+        }
+    }
+
+    /// The endings of its source files, with their dot; case-sensitive.
+    pub fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Python => &[".py"],
+            Self::Java => &[".java"],
+            Self::CSharp => &[".cs"],
+            Self::TypeScript => &[".ts", ".tsx"],
+        }
+    }
+
+    /// What begins a line comment.
+    pub fn comment(self) -> &'static str {
+        match self {
+            Self::Python => "#",
+            Self::Java | Self::CSharp | Self::TypeScript => "//",
+        }
+    }
+
+    /// The language of a file, by its ending.
+    ///
+    /// ```
+    /// use repoformer::language::Language;
+    /// assert_eq!(Language::of_path("src/app.tsx"), Some(Language::TypeScript));
+    /// assert_eq!(Language::of_path("README.md"), None);
+    /// ```
+    pub fn of_path(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|language| language.holds(path))
+    }
+
+    /// Whether a file of this name is one of its source files.
+    pub fn holds(self, name: &str) -> bool {
+        self.extensions().iter().any(|end| name.ends_with(end))
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Language {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let named = Self::ALL
+            .into_iter()
+            .find(|language| language.name() == name);
+        named.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("'{name}' is not supported; the languages are {names}")
+        })
+    }
+}
