@@ -78,6 +78,28 @@ pub enum Error {
         /// What to do about it.
         hint: String,
     },
+    /// A server that did not answer with what it was asked for.
+    #[error("{url}: {reason}")]
+    Endpoint {
+        /// What was asked; keys in it are masked.
+        url: String,
+        /// What came instead.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Vectors that a user computed and that cannot serve.
+    #[error("{}{place}: {reason}", path.display())]
+    Vectors {
+        /// Their file.
+        path: PathBuf,
+        /// `:3` for its third line, ` row 7` for its seventh row, or nothing.
+        place: String,
+        /// What is wrong with them.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// A parameter outside its range.
     #[error("{name}: {reason}")]
     Parameter {
@@ -128,7 +150,9 @@ impl Error {
             Self::Io { access, reason, .. } => {
                 io_hint(reason.kind(), *access == Access::Write).map(Into::into)
             }
-            Self::Artifact { hint, .. } => Some(hint.clone()),
+            Self::Artifact { hint, .. }
+            | Self::Endpoint { hint, .. }
+            | Self::Vectors { hint, .. } => Some(hint.clone()),
             Self::SourceFile { .. } => {
                 Some("mend or remove it and run this again; all other files are used".into())
             }

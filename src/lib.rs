@@ -70,6 +70,8 @@ pub mod corpus;
 #[forbid(unsafe_code)]
 pub mod cross_file;
 #[forbid(unsafe_code)]
+pub mod endpoint;
+#[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod jsonl;
