@@ -160,8 +160,14 @@ fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Conte
         reason.push_str(": ");
         reason.push_str(&said);
     }
+    // llama.cpp's server answers 500 to a text that is longer than its batch, which no waiting shortens.
+    let too_long = said.contains("too large to process");
     let variable = context.key_variable;
     let hint = match status.as_u16() {
+        _ if too_long => {
+            "ask for shorter texts, or start the server with a larger batch; llama.cpp's needs --ubatch-size for vectors"
+                .into()
+        }
         401 | 403 if context.has_key => {
             format!("check the key in the environment variable {variable}")
         }
@@ -176,7 +182,7 @@ fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Conte
         }
         _ => "see the server's log".into(),
     };
-    let again = match passes(status.as_u16()) {
+    let again = match passes(status.as_u16()) && !too_long {
         true => asked_wait(headers, SystemTime::now()).map_or(Again::Later, Again::After),
         false => Again::Never,
     };

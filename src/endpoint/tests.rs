@@ -126,6 +126,11 @@ fn a_refusal_is_not_asked_again() {
             "set the environment variable REPOFORMER_API_KEY",
         ),
         ("404 Not Found", "model 'x' not found", "name of the model"),
+        (
+            "500 Internal Server Error",
+            "input (15000 tokens) is too large to process. increase the physical batch size",
+            "--ubatch-size",
+        ),
         ("501 Not Implemented", "no embeddings", "--embeddings"),
     ] {
         let server = Server::start(move |_, _| refusal(status, "", message));
