@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod complete;
+mod dense;
 mod prompt;
 mod score;
 mod search;

@@ -6,7 +6,8 @@
 //! 2. [`window`]: files → overlapping windows of lines, merged by text.
 //! 3. [`task`]: a benchmark's holes; [`sample`] draws new ones from any repository.
 //! 4. [`query`]: holes → what is searched for: the left context (rg1), the lines around the hole (gt), a prediction (rg-rg).
-//! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens.
+//! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens; [`dense`]: → vectors of an embedding model, computed
+//!    by a server ([`endpoint`]) or by the user.
 //! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out.
 //! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt.
 //! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
@@ -69,6 +70,8 @@ pub mod complete;
 pub mod corpus;
 #[forbid(unsafe_code)]
 pub mod cross_file;
+#[forbid(unsafe_code)]
+pub mod dense;
 #[forbid(unsafe_code)]
 pub mod endpoint;
 #[forbid(unsafe_code)]

@@ -19,6 +19,8 @@ pub(crate) mod test_server;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use answer::excerpt;
+
 use address::{Address, MASK, masked};
 use answer::Context;
 use retry::{Again, Failure};
