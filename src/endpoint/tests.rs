@@ -317,3 +317,25 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
         assert!(error.to_string().ends_with(reason), "{error}");
     }
 }
+
+#[test]
+fn a_server_without_tls_is_no_https_server() {
+    let server = Server::start(|_, _| Vec::new());
+    let url = server.url().replace("http:", "https:");
+    let endpoint = Endpoint::new(
+        &url,
+        Settings {
+            retries: 0,
+            connect_timeout: Duration::from_secs(2),
+            ..quick()
+        },
+    );
+    let error = endpoint
+        .unwrap()
+        .post_json("/v1/x", &json!({}))
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with(&url) && error.hint().is_some(),
+        "{error}"
+    );
+}
