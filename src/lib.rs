@@ -11,6 +11,7 @@
 //! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt.
 //! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
+//!    [`quality`] says how near the windows themselves come to what stood in the hole, without any model.
 //!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
@@ -87,6 +88,8 @@ pub mod pipeline;
 pub mod predictions;
 #[forbid(unsafe_code)]
 pub mod prompt;
+#[forbid(unsafe_code)]
+pub mod quality;
 #[forbid(unsafe_code)]
 pub mod query;
 #[forbid(unsafe_code)]
