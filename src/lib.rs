@@ -75,6 +75,8 @@ pub mod error;
 #[forbid(unsafe_code)]
 pub mod jsonl;
 #[forbid(unsafe_code)]
+pub mod kind;
+#[forbid(unsafe_code)]
 pub mod language;
 #[forbid(unsafe_code)]
 pub mod lines;
