@@ -9,12 +9,15 @@
 //!
 //! [`LineTokens`] tokenizes a text once and then gives the ids of any run of
 //! its lines, as if that run had been tokenized on its own.
+//!
+//! [`model`] has the tokenizers of other models, for the budgets of prompts.
 
 mod cache;
 mod classes;
 mod key;
 mod lines;
 mod merge;
+pub mod model;
 mod pieces;
 mod set;
 mod vocabulary;
