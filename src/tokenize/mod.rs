@@ -23,6 +23,7 @@ mod set;
 mod vocabulary;
 
 pub use cache::PieceCache;
+pub(crate) use classes::is_word;
 pub use lines::LineTokens;
 pub use set::IdSet;
 
