@@ -9,6 +9,9 @@
 //!
 //! [`LineTokens`] tokenizes a text once and then gives the ids of any run of
 //! its lines, as if that run had been tokenized on its own.
+//!
+//! [`each_word`] is another tokenizer: the words that the lexical rankers ([`crate::rank`]) compare, and [`Dictionary`]
+//! numbers them.
 
 mod cache;
 mod classes;
@@ -18,10 +21,12 @@ mod merge;
 mod pieces;
 mod set;
 mod vocabulary;
+pub(crate) mod words;
 
 pub use cache::PieceCache;
 pub use lines::LineTokens;
 pub use set::IdSet;
+pub use words::{Dictionary, each_word};
 
 use cache::Ids;
 
