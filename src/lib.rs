@@ -7,7 +7,7 @@
 //! 3. [`task`]: a benchmark's holes; [`sample`] draws new ones from any repository.
 //! 4. [`query`]: holes → what is searched for: the left context (rg1), the lines around the hole (gt), a prediction (rg-rg).
 //! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens.
-//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out.
+//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out; [`rank`]: Repoformer's rankers.
 //! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt.
 //! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
@@ -94,6 +94,8 @@ pub mod prompt;
 pub mod quality;
 #[forbid(unsafe_code)]
 pub mod query;
+#[forbid(unsafe_code)]
+pub mod rank;
 #[forbid(unsafe_code)]
 pub mod records;
 pub mod retrieve;

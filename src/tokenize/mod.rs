@@ -11,6 +11,9 @@
 //! its lines, as if that run had been tokenized on its own.
 //!
 //! [`model`] has the tokenizers of other models, for the budgets of prompts.
+//!
+//! [`each_word`] is another tokenizer: the words that the lexical rankers ([`crate::rank`]) compare, and [`Dictionary`]
+//! numbers them.
 
 mod cache;
 mod classes;
@@ -21,11 +24,13 @@ pub mod model;
 mod pieces;
 mod set;
 mod vocabulary;
+pub(crate) mod words;
 
 pub use cache::PieceCache;
 pub(crate) use classes::is_word;
 pub use lines::LineTokens;
 pub use set::IdSet;
+pub use words::{Dictionary, each_word};
 
 use cache::Ids;
 
