@@ -9,6 +9,7 @@ mod complete;
 mod prompt;
 mod score;
 mod search;
+mod style;
 mod support;
 mod tokenize;
 mod window;

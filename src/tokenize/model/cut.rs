@@ -24,9 +24,6 @@ pub(super) fn end<'t>(
     tokens: usize,
     mut reach: usize,
 ) -> (&'t str, usize) {
-    if tokens == 0 {
-        return ("", 0);
-    }
     loop {
         let start = line_before(text, text.len().saturating_sub(reach));
         let tail = &text[start..];
@@ -51,9 +48,6 @@ pub(super) fn start<'t>(
     tokens: usize,
     mut reach: usize,
 ) -> (&'t str, usize) {
-    if tokens == 0 {
-        return ("", 0);
-    }
     loop {
         let head = &text[..line_after(text, reach)];
         let spans = tokenizer.spans(head);
