@@ -15,7 +15,8 @@
 //!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
-//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON. The binary
+//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`]
+//! as the collections and runs of information retrieval. The binary
 //! of the same name is the command line over it.
 //!
 //! From source text to a score:
@@ -72,6 +73,8 @@ pub mod corpus;
 pub mod cross_file;
 #[forbid(unsafe_code)]
 pub mod error;
+#[forbid(unsafe_code)]
+pub mod exchange;
 #[forbid(unsafe_code)]
 pub mod jsonl;
 #[forbid(unsafe_code)]
