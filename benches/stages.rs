@@ -10,6 +10,7 @@ mod dense;
 mod prompt;
 mod score;
 mod search;
+mod style;
 mod support;
 mod tokenize;
 mod window;

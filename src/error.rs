@@ -100,6 +100,32 @@ pub enum Error {
         /// What to do about it.
         hint: String,
     },
+    /// A tokenizer that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Tokenizer {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A prompt style that cannot be used.
+    #[error("{}:{line}: {reason}", path.display())]
+    Style {
+        /// Its file.
+        path: PathBuf,
+        /// 1-based line in it.
+        line: usize,
+        /// What is wrong there.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A prompt whose parts do not fit its budget.
+    #[error("{reason}")]
+    Room {
+        /// What takes how much.
+        reason: String,
+    },
     /// A parameter outside its range.
     #[error("{name}: {reason}")]
     Parameter {
@@ -153,6 +179,14 @@ impl Error {
             Self::Artifact { hint, .. }
             | Self::Endpoint { hint, .. }
             | Self::Vectors { hint, .. } => Some(hint.clone()),
+            Self::Style { hint, .. } => hint.clone(),
+            Self::Tokenizer { .. } => Some(
+                "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it"
+                    .into(),
+            ),
+            Self::Room { .. } => {
+                Some("give the prompt more tokens, or its right and cross-file context fewer".into())
+            }
             Self::SourceFile { .. } => {
                 Some("mend or remove it and run this again; all other files are used".into())
             }

@@ -56,24 +56,68 @@ pub fn for_each(
     path: &Path,
     mut record: impl FnMut(At, Object) -> Result<()>,
 ) -> Result<Vec<Error>> {
-    let mut reader = open(path)?;
-    let (mut problems, mut bytes) = (Vec::new(), Vec::new());
-    let mut at = At { line: 0, row: 0 };
-    loop {
-        bytes.clear();
-        let read = reader
-            .read_until(b'\n', &mut bytes)
-            .map_err(|e| Error::reading(path, "read this file", e))?;
-        if read == 0 {
-            return Ok(problems);
-        }
-        at.line += 1;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let outcome = parse(path, at.line, &bytes).and_then(|object| record(at, object));
+    let mut reader = Reader::open(path)?;
+    let mut problems = Vec::new();
+    while let Some((at, bytes)) = reader.next_record()? {
+        let outcome = parse(path, at.line, bytes).and_then(|object| record(at, object));
         problems.extend(outcome.err());
-        at.row += 1;
+    }
+    Ok(problems)
+}
+
+/// The records of a file one after another, not yet parsed.
+pub struct Reader<'a> {
+    path: &'a Path,
+    input: Box<dyn BufRead>,
+    bytes: Vec<u8>,
+    next: At,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a file as [`open()`] does.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or its compression cannot be read.
+    pub fn open(path: &'a Path) -> Result<Self> {
+        Ok(Self {
+            path,
+            input: open(path)?,
+            bytes: Vec::new(),
+            next: At { line: 0, row: 0 },
+        })
+    }
+
+    /// The next line that is not blank, with its line end, to be [parsed](parse); `None` behind the last.
+    ///
+    /// # Errors
+    /// The file cannot be read on.
+    pub fn next_record(&mut self) -> Result<Option<(At, &[u8])>> {
+        loop {
+            self.bytes.clear();
+            let read = self
+                .input
+                .read_until(b'\n', &mut self.bytes)
+                .map_err(|e| Error::reading(self.path, "read this file", e))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.next.line += 1;
+            if self.bytes.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let at = self.next;
+            self.next.row += 1;
+            return Ok(Some((at, &self.bytes)));
+        }
+    }
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("path", &self.path)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
     }
 }
 
@@ -165,6 +209,20 @@ impl<'a> Fields<'a> {
             line,
             prefix,
             object,
+        }
+    }
+
+    /// What stands before field names in errors.
+    pub fn prefix(&self) -> &'a str {
+        self.prefix
+    }
+
+    /// The fields of an object in this one.
+    pub fn below(&self, prefix: &'a str, object: &'a Object) -> Self {
+        Self {
+            prefix,
+            object,
+            ..*self
         }
     }
 

@@ -208,6 +208,48 @@ pub(crate) fn is_separator(c: char) -> bool {
     )
 }
 
+/// How many lines end in a text: the number of the line that what follows it stands in, counted from 0.
+///
+/// ```
+/// use repoformer::lines::line_ends;
+/// assert_eq!(line_ends("a\nb\r\n    "), 2);
+/// assert_eq!(line_ends("a\nb\u{0c}"), 2);
+/// assert_eq!(line_ends(""), 0);
+/// ```
+pub fn line_ends(text: &str) -> usize {
+    if !has_rare_separator(text) {
+        return newlines(text);
+    }
+    line_starts(text).count() - 1
+}
+
+/// The byte offset at which each line of a text begins, the one behind a separator at its end included.
+pub fn line_starts(text: &str) -> impl Iterator<Item = usize> {
+    let ends = text.char_indices().filter_map(|(at, c)| {
+        let next = at + c.len_utf8();
+        let goes_on = c == '\r' && text.as_bytes().get(next) == Some(&b'\n');
+        (is_separator(c) && !goes_on).then_some(next)
+    });
+    std::iter::once(0).chain(ends)
+}
+
+/// The last line of a text, which nothing ends: what a hole's own line holds before the hole.
+///
+/// ```
+/// assert_eq!(repoformer::lines::unfinished_line("a = 1\n    b = "), "    b = ");
+/// assert_eq!(repoformer::lines::unfinished_line("a = 1\n"), "");
+/// ```
+pub fn unfinished_line(text: &str) -> &str {
+    text.rsplit(is_separator).next().unwrap_or(text)
+}
+
+/// The white space that a text begins with, as Python's `lstrip` sees it.
+pub fn indent(text: &str) -> &str {
+    let rest =
+        text.trim_start_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c));
+    &text[..text.len() - rest.len()]
+}
+
 fn has_rare_separator(text: &str) -> bool {
     // A control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029; asked of whole chunks at
     // once and without branches, which the compiler turns into vectors.
@@ -295,6 +337,20 @@ mod tests {
                 python.contains(&u32::from(c)),
                 "{c:?}"
             );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn line_ends_and_starts_are_those_of_the_definition(text in "[ab\n\r\x0b\x0c\x1c\x1d\x1e\u{85}\u{2028}\u{2029}é]{0,40}") {
+            let slow = splitlines(&format!("{text}é"));
+            prop_assert_eq!(line_ends(&text), slow.len() - 1);
+            let starts: Vec<usize> = line_starts(&text).collect();
+            prop_assert_eq!(starts.len(), slow.len());
+            for (start, line) in starts.iter().zip(&slow) {
+                prop_assert!(text[*start..].starts_with(line.trim_end_matches('é')));
+            }
+            prop_assert_eq!(unfinished_line(&text), &text[starts[starts.len() - 1]..]);
         }
     }
 

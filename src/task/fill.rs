@@ -1,0 +1,109 @@
+//! Where a task's hole is in the text of its file, and what the file has around it.
+
+use super::Task;
+use crate::lines::{Lines, is_separator, line_starts, strip, unfinished_line};
+
+/// A hole as a part of its file's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole {
+    /// Byte offset of its first character.
+    pub start: usize,
+    /// Byte offset behind its last.
+    pub end: usize,
+}
+
+const OTHER_VERSION: &str = "is this the version that the task was made from?";
+
+impl Task {
+    /// Finds the hole in the text of its file (newlines as text mode reads them). The task's line, the line before it
+    /// and its ground truth must be the file's; lines that RepoCoder joined by `\n` may end otherwise there.
+    ///
+    /// ```
+    /// use repoformer::task::{Hole, Task};
+    /// let task = Task::new("r/0".into(), "r/a.py", 0, 1, "b = 2", "a = 1\n");
+    /// assert_eq!(task.hole("a = 1\nb = 2\nc = 3\n"), Ok(Hole { start: 6, end: 11 }));
+    /// assert!(task.hole("a = 1\n").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// What does not agree, in words.
+    pub fn hole(&self, text: &str) -> Result<Hole, String> {
+        let Some(line) = line_starts(text).nth(self.line_no) else {
+            return Err(self.beyond(text));
+        };
+        if line == text.len() && !self.ground_truth.is_empty() {
+            return Err(self.beyond(text));
+        }
+        let begun = unfinished_line(&self.prompt);
+        if !text[line..].starts_with(begun) {
+            return Err(self.differs("before the hole, on its line"));
+        }
+        let start = line + begun.len();
+        if !ends_alike(&self.prompt, &text[..start]) {
+            return Err(self.differs("before the hole"));
+        }
+        match end_of(&self.ground_truth, &text[start..]) {
+            Some(length) => Ok(Hole {
+                start,
+                end: start + length,
+            }),
+            None => Err(self.differs("in the hole")),
+        }
+    }
+
+    /// Takes the whole contexts from the text of its file, where the task does not have them.
+    ///
+    /// # Errors
+    /// As [`Task::hole`].
+    pub fn fill(&mut self, text: &str) -> Result<(), String> {
+        let Hole { start, end } = self.hole(text)?;
+        self.full_left_context
+            .get_or_insert_with(|| text[..start].to_owned());
+        self.full_right_context
+            .get_or_insert_with(|| text[end..].to_owned());
+        Ok(())
+    }
+
+    fn beyond(&self, text: &str) -> String {
+        format!(
+            "its hole is at line {} (from 0) of {}, which has {} lines; {OTHER_VERSION}",
+            self.line_no,
+            self.path,
+            Lines::new(text).count()
+        )
+    }
+
+    fn differs(&self, place: &str) -> String {
+        format!(
+            "{} has other text {place} (line {}, from 0); {OTHER_VERSION}",
+            self.path, self.line_no
+        )
+    }
+}
+
+/// Whether the last lines that are not blank are the same; a left context of blank lines fits everywhere.
+fn ends_alike(prompt: &str, before: &str) -> bool {
+    let last = |text: &'_ str| -> Option<String> {
+        let mut lines = text.rsplit(is_separator).map(strip);
+        lines.find(|line| !line.is_empty()).map(str::to_owned)
+    };
+    last(prompt).is_none_or(|line| last(before) == Some(line))
+}
+
+/// Length of the start of `text` that is `target`, be it with other line ends.
+fn end_of(target: &str, text: &str) -> Option<usize> {
+    if text.starts_with(target) {
+        return Some(target.len());
+    }
+    let lines = Lines::new(target);
+    let mut end = line_starts(text).nth(lines.count()).unwrap_or(text.len());
+    if !target.ends_with(is_separator) {
+        // The separator of the last line is no part of the target.
+        let last = &text[..end];
+        end = last.strip_suffix("\r\n").map_or_else(
+            || last.strip_suffix(is_separator).map_or(end, str::len),
+            str::len,
+        );
+    }
+    (Lines::new(&text[..end]) == lines).then_some(end)
+}

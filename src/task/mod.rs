@@ -1,0 +1,309 @@
+//! Benchmark tasks: one hole in one file, in the format of any benchmark, told by the fields of each record.
+//!
+//! | format | left context | target | place |
+//! |---|---|---|---|
+//! | [RepoEval](Format::RepoEval) | `prompt`, whole lines | `metadata.ground_truth`, whole lines | `metadata.fpath_tuple`, `line_no` (or `lineno`) |
+//! | [Repoformer](Format::Repoformer) | `prompt`, up to the hole | `groundtruth` | `metadata.filepath`; its line is counted |
+//! | [CrossCodeEval](Format::CrossCodeEval) | `prompt`, up to the hole | `groundtruth` | `metadata.repository`, `file`, `groundtruth_start_lineno` |
+//! | [CrossCodeLongEval](Format::CrossCodeLongEval) | `prompt`, up to the hole | `groundtruth` | none |
+//! | [RepoBench](Format::RepoBench) (read) | `import_statement`, `cropped_code` | `next_line` | `repo_name`, `file_path` |
+//! | [ReccEval](Format::ReccEval) (read) | `input` | `gt` | `fpath` |
+//!
+//! Fields that a format does not know are kept, in their order, and written again by [`Task::to_record`].
+
+mod fill;
+mod format;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use fill::Hole;
+pub use format::Format;
+pub(crate) use read::read_cross_file;
+pub use write::Written;
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+use crate::cross_file::CrossFile;
+use crate::error::{Error, Result};
+use crate::jsonl::{self, Object};
+use crate::language::Language;
+
+/// One hole: the prompt that leads to it, and what stood there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// The format of its record.
+    pub format: Format,
+    /// 0-based place in the task file: the task's key, since benchmark ids repeat.
+    pub row: usize,
+    /// 1-based line in the task file, for messages.
+    pub line: usize,
+    /// The id as the file gives it; not unique in RepoEval's line and API files.
+    pub id: String,
+    /// Folder of its repository: the first name of the path that the record gives, `owner_name` for RepoBench's
+    /// `owner/name`; empty where the record gives none (CrossCodeLongEval).
+    pub repository: String,
+    /// `repository/folder/…/file.py`; empty where the record gives none.
+    pub path: String,
+    /// 0-based first line of the file that the prompt shows.
+    pub context_start: usize,
+    /// 0-based line of the file that the hole begins in; lines as [`crate::lines::Lines`] counts them. 0 where the
+    /// record names no file.
+    pub line_no: usize,
+    /// What stood in the hole.
+    pub ground_truth: String,
+    /// The file before the hole, as the model sees it without retrieval.
+    pub prompt: String,
+    /// The context behind the hole, where the file carries it.
+    pub right_context: Option<String>,
+    /// All of the file before the hole, where `prompt` is only its end.
+    pub full_left_context: Option<String>,
+    /// All of the file behind the hole, where `right_context` is only its start.
+    pub full_right_context: Option<String>,
+    /// The cross-file context that the file carries.
+    pub cross_file: Option<CrossFile>,
+    /// The record's `metadata` as it was read, unknown fields included.
+    pub metadata: Object,
+    /// The record's other fields, unknown ones, as they were read.
+    pub extra: Object,
+}
+
+/// The tasks of one file.
+#[derive(Debug, Clone)]
+pub struct TaskSet {
+    /// Where they were read from.
+    pub path: PathBuf,
+    /// In the order of the file.
+    pub tasks: Vec<Task>,
+}
+
+/// What reading a task file gave.
+#[derive(Debug)]
+pub struct Reading {
+    /// The tasks that can be used.
+    pub set: TaskSet,
+    /// The records that cannot, each with its line and reason.
+    pub problems: Vec<Error>,
+    /// How many tasks carry an id that an earlier task has too.
+    pub repeated_ids: usize,
+    /// How many tasks there are of each format, in the order of the file; more than one where formats are mixed.
+    pub formats: Vec<(Format, usize)>,
+}
+
+impl TaskSet {
+    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`), each record in the format that its fields tell.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no usable task at all.
+    pub fn read(path: &Path) -> Result<Reading> {
+        let mut tasks = Vec::new();
+        let problems = jsonl::for_each(path, |at, object| {
+            tasks.push(Task::from_record(path, at, object)?);
+            Ok(())
+        })?;
+        if tasks.is_empty() {
+            return Err(match problems.into_iter().next() {
+                Some(first) => first,
+                None => read::no_task(path),
+            });
+        }
+        let mut seen: FxHashMap<&str, ()> = FxHashMap::default();
+        let repeated_ids = tasks
+            .iter()
+            .filter(|task| seen.insert(&task.id, ()).is_some())
+            .count();
+        let mut formats: Vec<(Format, usize)> = Vec::new();
+        for task in &tasks {
+            match formats
+                .iter_mut()
+                .find(|(format, _)| *format == task.format)
+            {
+                Some((_, count)) => *count += 1,
+                None => formats.push((task.format, 1)),
+            }
+        }
+        Ok(Reading {
+            set: TaskSet {
+                path: path.to_owned(),
+                tasks,
+            },
+            problems,
+            repeated_ids,
+            formats,
+        })
+    }
+
+    /// The repositories its tasks name, sorted, each once.
+    pub fn repositories(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .tasks
+            .iter()
+            .map(|task| task.repository.clone())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Finds the folders of repositories that are named as on the hub: RepoEval's function files write `owner--name` for
+    /// the folder `owner_name`.
+    pub fn name_folders(&mut self, folders: &[String]) {
+        for task in &mut self.tasks {
+            task.name_folder(folders);
+        }
+    }
+
+    /// A digest of where the holes of one repository's tasks are.
+    pub fn hole_digest(&self, repository: &str) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for task in self
+            .tasks
+            .iter()
+            .filter(|task| task.repository == repository)
+        {
+            hasher.update(task.path.as_bytes());
+            hasher.update(task.id.as_bytes());
+            for number in [
+                task.path.len(),
+                task.id.len(),
+                task.row,
+                task.context_start,
+                task.line_no,
+            ] {
+                hasher.update(&(number as u64).to_le_bytes());
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// A digest of all tasks, everything in them included.
+    pub fn digest(&self) -> String {
+        let (mut hasher, mut bytes) = (blake3::Hasher::new(), Vec::new());
+        for task in &self.tasks {
+            task.digest_into(&mut bytes);
+            // The hash is fastest on many kilobytes at a time.
+            if bytes.len() > 1 << 16 {
+                hasher.update(&bytes);
+                bytes.clear();
+            }
+        }
+        hasher.update(&bytes);
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// The error for one of its tasks.
+    pub fn error(&self, task: &Task, reason: impl Into<String>) -> Error {
+        Error::Task {
+            path: self.path.clone(),
+            line: task.line,
+            task_id: task.id.clone(),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl Task {
+    /// A new task with the metadata that RepoEval gives a task.
+    pub fn new(
+        id: String,
+        path: &str,
+        context_start: usize,
+        line_no: usize,
+        ground_truth: &str,
+        prompt: &str,
+    ) -> Self {
+        let names: Vec<&str> = path.split('/').collect();
+        let record = json!({
+            "task_id": id, "ground_truth": ground_truth, "fpath_tuple": names,
+            "context_start_lineno": context_start, "line_no": line_no,
+        });
+        let Value::Object(metadata) = record else {
+            unreachable!("the literal above is an object")
+        };
+        Self {
+            format: Format::RepoEval,
+            row: 0,
+            line: 0,
+            repository: names[0].to_owned(),
+            path: path.to_owned(),
+            context_start,
+            line_no,
+            ground_truth: ground_truth.to_owned(),
+            prompt: prompt.to_owned(),
+            id,
+            right_context: None,
+            full_left_context: None,
+            full_right_context: None,
+            cross_file: None,
+            metadata,
+            extra: Object::new(),
+        }
+    }
+
+    /// Finds its repository's folder among these, where it is named as on the hub.
+    pub fn name_folder(&mut self, folders: &[String]) {
+        let there = |name: &str| folders.iter().any(|folder| folder == name);
+        let folder = self.repository.replace("--", "_");
+        if folder != self.repository && !there(&self.repository) && there(&folder) {
+            self.path.replace_range(..self.repository.len(), &folder);
+            self.repository = folder;
+        }
+    }
+
+    /// The path of its file in its repository, `folder/…/file.py`; empty where it names no file.
+    pub fn file_in_repository(&self) -> &str {
+        self.path.split_once('/').map_or("", |(_, file)| file)
+    }
+
+    /// The language of its file, by the file's ending; Python where that tells nothing.
+    pub fn language(&self) -> Language {
+        Language::of_path(&self.path).unwrap_or_default()
+    }
+
+    /// Appends what a digest is made of: the row, the prompt and the other fields, each behind its length.
+    fn digest_into(&self, out: &mut Vec<u8>) {
+        for number in [self.row, self.prompt.len()] {
+            out.extend_from_slice(&(number as u64).to_le_bytes());
+        }
+        out.extend_from_slice(self.prompt.as_bytes());
+        for object in [&self.metadata, &self.extra] {
+            let length_at = out.len();
+            out.extend_from_slice(&[0; 8]);
+            // Writing to memory fails for no object that was read: all keys are texts.
+            let _ = serde_json::to_writer(&mut *out, object);
+            let length = out.len() - length_at - 8;
+            out[length_at..length_at + 8].copy_from_slice(&(length as u64).to_le_bytes());
+        }
+        if self.format != Format::RepoEval {
+            self.digest_texts(out);
+        }
+    }
+
+    /// Appends the texts that RepoEval's records do not have outside their metadata.
+    fn digest_texts(&self, out: &mut Vec<u8>) {
+        let optional = [
+            &self.right_context,
+            &self.full_left_context,
+            &self.full_right_context,
+        ];
+        let cross_file = self.cross_file.iter().flat_map(|cross_file| {
+            let fragments = cross_file.fragments.iter();
+            let texts = fragments.flat_map(|f| [f.path.as_str(), f.text.as_str()]);
+            std::iter::once(cross_file.text.as_str()).chain(texts)
+        });
+        let optional = optional
+            .into_iter()
+            .map(|text| text.as_deref().unwrap_or(""));
+        for text in std::iter::once(self.ground_truth.as_str())
+            .chain(optional)
+            .chain(cross_file)
+        {
+            out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+}

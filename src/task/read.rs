@@ -1,0 +1,505 @@
+//! Records of every task format → tasks.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Format, Task};
+use crate::corpus::is_folder_name;
+use crate::cross_file::{self, CrossFile, Fragment};
+use crate::error::{Error, Result};
+use crate::jsonl::{self, At, Fields, Object};
+use crate::kind::Kind;
+use crate::language::Language;
+use crate::lines::line_ends;
+
+impl Task {
+    /// Reads a record of any task format, told by its fields.
+    ///
+    /// # Errors
+    /// A field is missing, of another type or leads out of the repository, or the record is no task; the error says
+    /// what it is then.
+    pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
+        let kind = Kind::of(&object);
+        let record = Record { path, at, object };
+        match kind {
+            Some(Kind::Task(format)) => record.task(format),
+            Some(kind) => Err(record.top().error(format!(
+                "this is {}, not a task; {}",
+                kind.record(),
+                kind.usage()
+            ))),
+            None if record.object.contains_key("prompt") => Err(record
+                .metadata()
+                .err()
+                .unwrap_or_else(|| record.top().error(format!("this is {}", Kind::unknown())))),
+            None => Err(record.top().error(format!("this is {}", Kind::unknown()))),
+        }
+    }
+}
+
+/// A record while it is turned into a task: its fields are taken out one by one, and what is left is kept as it is.
+struct Record<'a> {
+    path: &'a Path,
+    at: At,
+    object: Object,
+}
+
+impl Record<'_> {
+    fn task(self, format: Format) -> Result<Task> {
+        match format {
+            Format::RepoEval => self.repo_eval(),
+            Format::Repoformer => self.repoformer(),
+            Format::CrossCodeEval => self.cross_code_eval(),
+            Format::CrossCodeLongEval => self.cross_code_long_eval(),
+            Format::RepoBench => self.repo_bench(),
+            Format::ReccEval => self.recc_eval(),
+        }
+    }
+
+    fn fields<'a>(&'a self, prefix: &'a str, object: &'a Object) -> Fields<'a> {
+        Fields::new(self.path, self.at.line, prefix, object)
+    }
+
+    fn top(&self) -> Fields<'_> {
+        self.fields("", &self.object)
+    }
+
+    fn metadata(&self) -> Result<&Object> {
+        self.top().object("metadata")
+    }
+
+    fn take_metadata(&mut self) -> Result<Object> {
+        self.metadata()?;
+        match self.object.shift_remove("metadata") {
+            Some(Value::Object(metadata)) => Ok(metadata),
+            _ => Ok(Object::new()),
+        }
+    }
+
+    fn take_text(&mut self, name: &str) -> Result<String> {
+        self.top().string(name)?;
+        match self.object.shift_remove(name) {
+            Some(Value::String(text)) => Ok(text),
+            _ => Ok(String::new()),
+        }
+    }
+
+    /// A text that may be missing or `null`.
+    fn take_optional(&mut self, name: &str) -> Result<Option<String>> {
+        match self.object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.take_text(name).map(Some),
+        }
+    }
+
+    /// The `crossfile_context`. It stays among the unknown fields where it could not be written again as it was.
+    fn take_cross_file(&mut self, language: Language, format: Format) -> Result<Option<CrossFile>> {
+        let Some(value) = self.object.get("crossfile_context") else {
+            return Ok(None);
+        };
+        let cross_file = read_cross_file(value, language).map_err(|e| self.top().error(e))?;
+        if let Some(cross_file) = &cross_file
+            && write_cross_file(cross_file, format) == *value
+        {
+            self.object.shift_remove("crossfile_context");
+        }
+        Ok(cross_file)
+    }
+
+    /// A task without the fields that its format names in its own way.
+    fn finish(self, task: Task) -> Task {
+        Task {
+            row: self.at.row,
+            line: self.at.line,
+            extra: self.object,
+            ..task
+        }
+    }
+
+    fn repo_eval(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let fields = self.fields("metadata.", &metadata);
+        let names = fields.strings("fpath_tuple")?;
+        let (repository, path) = source_file(&fields, "fpath_tuple", &names)?;
+        let context_start = fields.count(&["context_start_lineno"])?;
+        let line_no = fields.count(&["line_no", "lineno"])?;
+        check_order(&fields, context_start, line_no)?;
+        let id = fields.string("task_id")?.to_owned();
+        let ground_truth = fields.string("ground_truth")?.to_owned();
+        let prompt = self.take_text("prompt")?;
+        let mut task = Task {
+            format: Format::RepoEval,
+            id,
+            repository,
+            path,
+            context_start,
+            line_no,
+            ground_truth,
+            prompt,
+            metadata,
+            ..Task::empty()
+        };
+        // No fields of this format, so that whatever they hold is right and stays where it is; but of use where they are
+        // what other formats mean by them.
+        let text = |name: &str| match self.object.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        };
+        task.right_context = text("right_context");
+        task.full_left_context = text("full_left_context");
+        task.full_right_context = text("full_right_context");
+        task.cross_file = self
+            .object
+            .get("crossfile_context")
+            .and_then(|value| read_cross_file(value, task.language()).unwrap_or(None));
+        Ok(self.finish(task))
+    }
+
+    /// What the three formats with a top-level `groundtruth` share.
+    fn contexts(&mut self, task: Task) -> Result<Task> {
+        let prompt = self.take_text("prompt")?;
+        let ground_truth = self.take_text("groundtruth")?;
+        let right_context = match task.format {
+            // Written by its program always, read by its models only where they fill in the middle.
+            Format::CrossCodeLongEval => self.take_optional("right_context")?,
+            _ => Some(self.take_text("right_context")?),
+        };
+        Ok(Task {
+            prompt,
+            ground_truth,
+            right_context,
+            full_left_context: self.take_optional("full_left_context")?,
+            full_right_context: self.take_optional("full_right_context")?,
+            cross_file: self.take_cross_file(task.language(), task.format)?,
+            ..task
+        })
+    }
+
+    fn repoformer(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let fields = self.fields("metadata.", &metadata);
+        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
+        let file = fields.string("filepath")?;
+        let (repository, path) = source_file(&fields, "filepath", &split(file))?;
+        // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
+        let kept = fields.count(&["context_start_lineno"]).unwrap_or(0);
+        let mut task = self.contexts(Task {
+            format: Format::Repoformer,
+            id,
+            repository,
+            path,
+            ..Task::empty()
+        })?;
+        let shown = line_ends(&task.prompt);
+        (task.context_start, task.line_no) = match &task.full_left_context {
+            Some(left) => {
+                let line_no = line_ends(left);
+                (line_no.saturating_sub(shown), line_no)
+            }
+            None => (kept, kept + shown),
+        };
+        task.metadata = metadata;
+        Ok(self.finish(task))
+    }
+
+    fn cross_code_eval(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let fields = self.fields("metadata.", &metadata);
+        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
+        let names = [
+            vec![fields.string("repository")?],
+            split(fields.string("file")?),
+        ]
+        .concat();
+        let (repository, path) = source_file(&fields, "file", &names)?;
+        let context_start = fields.count(&["context_start_lineno"])?;
+        let line_no = fields.count(&["groundtruth_start_lineno"])?;
+        check_order(&fields, context_start, line_no)?;
+        let mut task = self.contexts(Task {
+            format: Format::CrossCodeEval,
+            id,
+            repository,
+            path,
+            context_start,
+            line_no,
+            ..Task::empty()
+        })?;
+        task.metadata = metadata;
+        Ok(self.finish(task))
+    }
+
+    fn cross_code_long_eval(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
+        let mut task = self.contexts(Task {
+            format: Format::CrossCodeLongEval,
+            id,
+            ..Task::empty()
+        })?;
+        task.metadata = metadata;
+        Ok(self.finish(task))
+    }
+
+    /// The left context is the import statement and the cropped code, as RepoBench's own prompt joins them.
+    fn repo_bench(mut self) -> Result<Task> {
+        let name = self.take_text("repo_name")?;
+        let file = self.take_text("file_path")?;
+        let folder = name.replace('/', "_");
+        let names = [vec![folder.as_str()], split(&file)].concat();
+        let (repository, path) = source_file(&self.top(), "file_path", &names)?;
+        let fragments = snippets(&self.top())?;
+        let cropped = self.take_text("cropped_code")?;
+        let imports = self.take_text("import_statement")?;
+        let whole = self.take_optional("all_code")?;
+        let mut task = Task {
+            format: Format::RepoBench,
+            id: format!("{name}/{}", self.at.row),
+            repository,
+            path,
+            ground_truth: self.take_text("next_line")?,
+            prompt: format!("{imports}\n{cropped}\n"),
+            ..Task::empty()
+        };
+        task.cross_file = Some(CrossFile::of(fragments, task.language()));
+        self.object.shift_remove("context");
+        task.full_left_context =
+            whole.and_then(|all| before_hole(&all, &cropped, &task.ground_truth));
+        task.line_no = line_ends(task.full_left_context.as_deref().unwrap_or(&task.prompt));
+        task.metadata = task.adapted_metadata();
+        Ok(self.finish(task))
+    }
+
+    /// `fpath` begins with the folder of the package.
+    fn recc_eval(mut self) -> Result<Task> {
+        let package = self.take_text("pkg")?;
+        let file = self.take_text("fpath")?;
+        let (repository, path) = source_file(&self.top(), "fpath", &split(&file))?;
+        let prompt = self.take_text("input")?;
+        let mut task = Task {
+            format: Format::ReccEval,
+            id: format!("{package}/{}", self.at.row),
+            repository,
+            path,
+            line_no: line_ends(&prompt),
+            ground_truth: self.take_text("gt")?,
+            prompt,
+            ..Task::empty()
+        };
+        task.metadata = task.adapted_metadata();
+        Ok(self.finish(task))
+    }
+}
+
+impl Task {
+    /// The metadata of a task of a format that is only read: CrossCodeEval's.
+    fn adapted_metadata(&self) -> Object {
+        let record = json!({
+            "task_id": self.id, "repository": self.repository, "file": self.file_in_repository(),
+            "context_start_lineno": self.context_start, "groundtruth_start_lineno": self.line_no,
+        });
+        match record {
+            Value::Object(metadata) => metadata,
+            _ => Object::new(),
+        }
+    }
+
+    fn empty() -> Self {
+        Self {
+            format: Format::RepoEval,
+            row: 0,
+            line: 0,
+            id: String::new(),
+            repository: String::new(),
+            path: String::new(),
+            context_start: 0,
+            line_no: 0,
+            ground_truth: String::new(),
+            prompt: String::new(),
+            right_context: None,
+            full_left_context: None,
+            full_right_context: None,
+            cross_file: None,
+            metadata: Object::new(),
+            extra: Object::new(),
+        }
+    }
+}
+
+fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Result<()> {
+    if context_start <= line_no {
+        return Ok(());
+    }
+    Err(fields.error(format!(
+        "field 'metadata.context_start_lineno' ({context_start}) lies behind the hole's line ({line_no})"
+    )))
+}
+
+/// The names of a path's folders and its file.
+fn split(path: &str) -> Vec<&str> {
+    path.split('/').collect()
+}
+
+/// The repository and the `/`-joined path of a task's file, once it is known to lead nowhere else.
+fn source_file(fields: &Fields<'_>, name: &str, names: &[&str]) -> Result<(String, String)> {
+    if let Some(bad) = names.iter().find(|name| !is_folder_name(name)) {
+        let reason = format!(
+            "field '{}{name}' leads out of the repository: {bad:?}",
+            fields.prefix()
+        );
+        return Err(fields.error(reason));
+    }
+    match names {
+        [repository, _, ..] => Ok(((*repository).to_owned(), names.join("/"))),
+        _ => Err(fields.error(if name == "fpath_tuple" {
+            "field 'metadata.fpath_tuple' must be [repository, folder, …, file]".to_owned()
+        } else {
+            format!(
+                "field '{}{name}' must be repository/folder/…/file",
+                fields.prefix()
+            )
+        })),
+    }
+}
+
+/// A `crossfile_context` of any form: a text, an object of text and list, or what stands for none; in words what is
+/// wrong with it.
+pub(crate) fn read_cross_file(
+    value: &Value,
+    language: Language,
+) -> Result<Option<CrossFile>, String> {
+    let object = match value {
+        Value::Null => return Ok(None),
+        Value::String(text) => {
+            return Ok(Some(CrossFile {
+                text: text.clone(),
+                fragments: Vec::new(),
+            }));
+        }
+        Value::Object(object) => object,
+        other => {
+            return Err(format!(
+                "field 'crossfile_context' must be a string or an object, not {}",
+                jsonl::kind(other)
+            ));
+        }
+    };
+    let wrong = |field: String, wanted: &str, found: &Value| {
+        format!(
+            "field 'crossfile_context.{field}' must be {wanted}, not {}",
+            jsonl::kind(found)
+        )
+    };
+    let fragments = match object.get("list") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => {
+            let mut fragments = Vec::with_capacity(list.len());
+            for (number, item) in list.iter().enumerate() {
+                fragments.push(read_fragment(item).map_err(|(field, wanted, found)| {
+                    wrong(format!("list[{number}]{field}"), wanted, found)
+                })?);
+            }
+            fragments
+        }
+        Some(other) => return Err(wrong("list".into(), "a list", other)),
+    };
+    match object.get("text") {
+        Some(Value::String(text)) => Ok(Some(CrossFile {
+            text: text.clone(),
+            fragments,
+        })),
+        None | Some(Value::Null) => Ok(Some(CrossFile::of(fragments, language))),
+        Some(other) => Err(wrong("text".into(), "a string", other)),
+    }
+}
+
+/// One fragment of the list; the field that is wrong with it, what it should be, and what it is.
+fn read_fragment(item: &Value) -> Result<Fragment, (&'static str, &'static str, &Value)> {
+    let Value::Object(object) = item else {
+        return Err(("", "an object", item));
+    };
+    let text = |name: &str, field| match object.get(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err((field, "a string", other)),
+        None => Err((field, "a string", &Value::Null)),
+    };
+    let score = match object.get("score") {
+        None | Some(Value::Null) => None,
+        Some(value) => match value.as_f64() {
+            Some(score) => Some(score),
+            None => return Err((".score", "a number", value)),
+        },
+    };
+    Ok(Fragment {
+        path: text("filename", ".filename")?,
+        text: text("retrieved_chunk", ".retrieved_chunk")?,
+        score,
+    })
+}
+
+/// A `crossfile_context` as a format has it.
+pub(super) fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
+    let is_text = match format {
+        Format::Repoformer => true,
+        Format::CrossCodeLongEval => cross_file.fragments.is_empty(),
+        _ => false,
+    };
+    if is_text {
+        return Value::String(cross_file.text.clone());
+    }
+    let fragment = |fragment: &Fragment| {
+        json!({
+            "retrieved_chunk": fragment.text, "filename": fragment.path, "score": fragment.score,
+        })
+    };
+    let list: Vec<Value> = cross_file.fragments.iter().map(fragment).collect();
+    json!({"text": cross_file.text, "list": list})
+}
+
+/// RepoBench's snippets of other files.
+fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::Fragment>> {
+    let mut fragments = Vec::new();
+    for (number, item) in top.list("context")?.iter().enumerate() {
+        let Value::Object(item) = item else {
+            return Err(top.error(format!(
+                "field 'context[{number}]' must be an object, not {}",
+                jsonl::kind(item)
+            )));
+        };
+        let prefix = format!("context[{number}].");
+        let fields = top.below(&prefix, item);
+        fragments.push(Fragment {
+            path: fields.string("path")?.to_owned(),
+            text: fields.string("snippet")?.to_owned(),
+            score: None,
+        });
+    }
+    Ok(fragments)
+}
+
+/// What a file holds before the hole that follows some code of it: of several such places, the last at which the
+/// target follows too. `None` where the code is not in the file.
+fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
+    let line_end = |at: usize| match all[at..].strip_prefix('\n') {
+        Some(_) => at + 1,
+        None => at,
+    };
+    let mut ends = all
+        .rmatch_indices(cropped)
+        .map(|(at, _)| line_end(at + cropped.len()));
+    let last = ends.next()?;
+    let end = std::iter::once(last)
+        .chain(ends)
+        .find(|end| all[*end..].starts_with(target))
+        .unwrap_or(last);
+    Some(all[..end].to_owned())
+}
+
+/// The error that a task file gives which holds none.
+pub(super) fn no_task(path: &Path) -> Error {
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: "the file holds no task".into(),
+        hint: "name a task file, or draw tasks with `repoformer sample`".into(),
+    }
+}
