@@ -127,8 +127,12 @@ impl Kind {
         match metadata {
             Some(Value::Object(metadata)) => Self::by_metadata(record, metadata),
             Some(Value::Array(_)) => Some(Self::Window),
-            _ if has("groundtruth") || has("full_left_context") => Some(Self::without_metadata(record)),
-            _ if has("task_id") && (has("em") || has("es") || has("repocoder")) => Some(Self::Score),
+            _ if has("groundtruth") || has("full_left_context") => {
+                Some(Self::without_metadata(record))
+            }
+            _ if has("task_id") && (has("em") || has("es") || has("repocoder")) => {
+                Some(Self::Score)
+            }
             _ => None,
         }
     }
@@ -161,7 +165,11 @@ impl Kind {
         if said(&["filepath"]) || has("full_left_context") || has("full_right_context") {
             return Some(Self::Task(Format::Repoformer));
         }
-        if said(&["file", "groundtruth_start_lineno", "right_context_start_lineno"]) {
+        if said(&[
+            "file",
+            "groundtruth_start_lineno",
+            "right_context_start_lineno",
+        ]) {
             return Some(Self::Task(Format::CrossCodeEval));
         }
         if has("groundtruth") {
@@ -266,29 +274,86 @@ mod tests {
     #[test]
     fn every_kind_is_known_by_its_fields() {
         for (wanted, record) in [
-            ("repoeval", r#"{"prompt": "", "metadata": {"task_id": "a", "ground_truth": "", "fpath_tuple": [], "context_start_lineno": 0, "line_no": 0}}"#),
+            (
+                "repoeval",
+                r#"{"prompt": "", "metadata": {"task_id": "a", "ground_truth": "", "fpath_tuple": [], "context_start_lineno": 0, "line_no": 0}}"#,
+            ),
             ("repoeval", r#"{"prompt": "", "metadata": {"lineno": 0}}"#),
-            ("repoformer", r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "filepath": "", "line_no": 3}}"#),
-            ("repoformer", r#"{"groundtruth": "", "full_left_context": ""}"#),
-            ("crosscodeeval", r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "repository": "", "file": ""}, "crossfile_context": {}}"#),
-            ("crosscodelongeval", r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": ""}, "crossfile_context": ""}"#),
-            ("repobench", r#"{"repo_name": "", "file_path": "", "cropped_code": "", "next_line": "", "context": []}"#),
-            ("recceval", r#"{"pkg": "", "fpath": "", "input": "", "gt": ""}"#),
-            ("windows", r#"{"context": "", "metadata": [{"fpath_tuple": []}]}"#),
-            ("query-windows", r#"{"context": "", "metadata": {"fpath_tuple": [], "task_id": "", "start_line_no": 0}}"#),
-            ("retrieval", r#"{"task_id": "", "query_window": {}, "top_k_context": []}"#),
-            ("prompts", r#"{"prompt": "", "metadata": {"fpath_tuple": [], "query_window": {}, "top_k_context": []}}"#),
-            ("repocoder-predictions", r#"{"prompt": "", "metadata": {"fpath_tuple": []}, "choices": []}"#),
-            ("crosscodeeval-predictions", r#"{"task_id": "", "pred": ""}"#),
-            ("crosscodeeval-predictions", r#"{"prompt": "", "groundtruth": "", "metadata": {"file": ""}, "task_id": "", "pred": ""}"#),
+            (
+                "repoformer",
+                r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "filepath": "", "line_no": 3}}"#,
+            ),
+            (
+                "repoformer",
+                r#"{"groundtruth": "", "full_left_context": ""}"#,
+            ),
+            (
+                "crosscodeeval",
+                r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "repository": "", "file": ""}, "crossfile_context": {}}"#,
+            ),
+            (
+                "crosscodelongeval",
+                r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": ""}, "crossfile_context": ""}"#,
+            ),
+            (
+                "repobench",
+                r#"{"repo_name": "", "file_path": "", "cropped_code": "", "next_line": "", "context": []}"#,
+            ),
+            (
+                "recceval",
+                r#"{"pkg": "", "fpath": "", "input": "", "gt": ""}"#,
+            ),
+            (
+                "windows",
+                r#"{"context": "", "metadata": [{"fpath_tuple": []}]}"#,
+            ),
+            (
+                "query-windows",
+                r#"{"context": "", "metadata": {"fpath_tuple": [], "task_id": "", "start_line_no": 0}}"#,
+            ),
+            (
+                "retrieval",
+                r#"{"task_id": "", "query_window": {}, "top_k_context": []}"#,
+            ),
+            (
+                "prompts",
+                r#"{"prompt": "", "metadata": {"fpath_tuple": [], "query_window": {}, "top_k_context": []}}"#,
+            ),
+            (
+                "repocoder-predictions",
+                r#"{"prompt": "", "metadata": {"fpath_tuple": []}, "choices": []}"#,
+            ),
+            (
+                "crosscodeeval-predictions",
+                r#"{"task_id": "", "pred": ""}"#,
+            ),
+            (
+                "crosscodeeval-predictions",
+                r#"{"prompt": "", "groundtruth": "", "metadata": {"file": ""}, "task_id": "", "pred": ""}"#,
+            ),
             ("pairs", r#"{"task_id": "", "target": "", "pred": ""}"#),
             ("scores", r#"{"task_id": "", "em": 1, "es": 1}"#),
-            ("packages", r#"{"repository": "", "filepath": "", "content": []}"#),
+            (
+                "packages",
+                r#"{"repository": "", "filepath": "", "content": []}"#,
+            ),
             ("raw", r#"{"repo_name": "", "files": []}"#),
-            ("labels", r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "filename": "", "start_i": 0, "end_i": 1}}"#),
-            ("labels", r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": ""}, "es_infile": 0.5}"#),
-            ("batch-requests", r#"{"custom_id": "", "method": "POST", "url": "", "body": {}}"#),
-            ("batch-responses", r#"{"id": "", "custom_id": "", "response": {}, "error": null}"#),
+            (
+                "labels",
+                r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "filename": "", "start_i": 0, "end_i": 1}}"#,
+            ),
+            (
+                "labels",
+                r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": ""}, "es_infile": 0.5}"#,
+            ),
+            (
+                "batch-requests",
+                r#"{"custom_id": "", "method": "POST", "url": "", "body": {}}"#,
+            ),
+            (
+                "batch-responses",
+                r#"{"id": "", "custom_id": "", "response": {}, "error": null}"#,
+            ),
             ("beir-corpus", r#"{"_id": "", "title": "", "text": ""}"#),
             ("beir-queries", r#"{"_id": "", "text": ""}"#),
             ("?", r#"{"text": "", "metadata": {}}"#),

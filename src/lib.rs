@@ -64,7 +64,11 @@
 #[forbid(unsafe_code)]
 pub mod artifact;
 #[forbid(unsafe_code)]
+pub mod batch;
+#[forbid(unsafe_code)]
 pub mod complete;
+#[forbid(unsafe_code)]
+pub mod convert;
 #[forbid(unsafe_code)]
 pub mod corpus;
 #[forbid(unsafe_code)]
@@ -75,6 +79,8 @@ pub mod error;
 pub mod jsonl;
 #[forbid(unsafe_code)]
 pub mod kind;
+#[forbid(unsafe_code)]
+pub mod label;
 #[forbid(unsafe_code)]
 pub mod language;
 #[forbid(unsafe_code)]
@@ -93,6 +99,8 @@ pub mod prompt;
 pub mod query;
 #[forbid(unsafe_code)]
 pub mod records;
+#[forbid(unsafe_code)]
+pub mod repository_file;
 pub mod retrieve;
 #[forbid(unsafe_code)]
 pub mod sample;
@@ -102,6 +110,8 @@ pub mod score;
 pub mod task;
 #[forbid(unsafe_code)]
 pub mod tokenize;
+#[forbid(unsafe_code)]
+pub mod validate;
 #[forbid(unsafe_code)]
 pub mod vector;
 #[forbid(unsafe_code)]

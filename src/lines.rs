@@ -245,7 +245,8 @@ pub fn unfinished_line(text: &str) -> &str {
 
 /// The white space that a text begins with, as Python's `lstrip` sees it.
 pub fn indent(text: &str) -> &str {
-    let rest = text.trim_start_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c));
+    let rest =
+        text.trim_start_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c));
     &text[..text.len() - rest.len()]
 }
 

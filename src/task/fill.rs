@@ -96,9 +96,7 @@ fn end_of(target: &str, text: &str) -> Option<usize> {
         return Some(target.len());
     }
     let lines = Lines::new(target);
-    let mut end = line_starts(text)
-        .nth(lines.count())
-        .unwrap_or(text.len());
+    let mut end = line_starts(text).nth(lines.count()).unwrap_or(text.len());
     if !target.ends_with(is_separator) {
         // The separator of the last line is no part of the target.
         let last = &text[..end];

@@ -118,7 +118,10 @@ impl TaskSet {
             .count();
         let mut formats: Vec<(Format, usize)> = Vec::new();
         for task in &tasks {
-            match formats.iter_mut().find(|(format, _)| *format == task.format) {
+            match formats
+                .iter_mut()
+                .find(|(format, _)| *format == task.format)
+            {
                 Some((_, count)) => *count += 1,
                 None => formats.push((task.format, 1)),
             }
@@ -292,7 +295,9 @@ impl Task {
             let texts = fragments.flat_map(|f| [f.path.as_str(), f.text.as_str()]);
             std::iter::once(cross_file.text.as_str()).chain(texts)
         });
-        let optional = optional.into_iter().map(|text| text.as_deref().unwrap_or(""));
+        let optional = optional
+            .into_iter()
+            .map(|text| text.as_deref().unwrap_or(""));
         for text in std::iter::once(self.ground_truth.as_str())
             .chain(optional)
             .chain(cross_file)

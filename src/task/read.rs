@@ -29,9 +29,10 @@ impl Task {
                 kind.record(),
                 kind.usage()
             ))),
-            None if record.object.contains_key("prompt") => Err(record.metadata().err().unwrap_or_else(|| {
-                record.top().error(format!("this is {}", Kind::unknown()))
-            })),
+            None if record.object.contains_key("prompt") => Err(record
+                .metadata()
+                .err()
+                .unwrap_or_else(|| record.top().error(format!("this is {}", Kind::unknown())))),
             None => Err(record.top().error(format!("this is {}", Kind::unknown()))),
         }
     }
@@ -206,7 +207,11 @@ impl Record<'_> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
-        let names = [vec![fields.string("repository")?], split(fields.string("file")?)].concat();
+        let names = [
+            vec![fields.string("repository")?],
+            split(fields.string("file")?),
+        ]
+        .concat();
         let (repository, path) = source_file(&fields, "file", &names)?;
         let context_start = fields.count(&["context_start_lineno"])?;
         let line_no = fields.count(&["groundtruth_start_lineno"])?;
@@ -258,7 +263,8 @@ impl Record<'_> {
         };
         task.cross_file = Some(CrossFile::of(fragments, task.language()));
         self.object.shift_remove("context");
-        task.full_left_context = whole.and_then(|all| before_hole(&all, &cropped, &task.ground_truth));
+        task.full_left_context =
+            whole.and_then(|all| before_hole(&all, &cropped, &task.ground_truth));
         task.line_no = line_ends(task.full_left_context.as_deref().unwrap_or(&task.prompt));
         task.metadata = task.adapted_metadata();
         Ok(self.finish(task))

@@ -14,6 +14,8 @@ pub struct Written {
     pub record: Value,
     /// What the format has no place for, so that it is left out; names of fields.
     pub left_out: Vec<&'static str>,
+    /// What the format has a place for and the task nothing to put there; names of fields.
+    pub lacking: Vec<&'static str>,
 }
 
 /// Lines of the right context that Repoformer's converter keeps behind the hole's own (`convert.py`).
@@ -68,7 +70,11 @@ impl Task {
         let cross_file = self.cross_file.as_ref()?;
         if format == self.format
             && let Some(as_read) = self.extra.get("crossfile_context")
-            && read_cross_file(as_read, self.language()).ok().flatten().as_ref() == Some(cross_file)
+            && read_cross_file(as_read, self.language())
+                .ok()
+                .flatten()
+                .as_ref()
+                == Some(cross_file)
         {
             return Some(as_read.clone());
         }
@@ -102,8 +108,11 @@ impl Task {
             return Err(format!("{format} is only read"));
         }
         if format == self.format {
-            let (record, left_out) = (self.to_record(), Vec::new());
-            return Ok(Written { record, left_out });
+            return Ok(Written {
+                record: self.to_record(),
+                left_out: Vec::new(),
+                lacking: Vec::new(),
+            });
         }
         if self.path.is_empty() && format != Format::CrossCodeLongEval {
             let field = match format {
@@ -149,7 +158,9 @@ impl Task {
         };
         metadata.insert(line_no.into(), self.line_no.into());
         self.put_metadata(&mut metadata, |name, value| match name {
-            "filepath" | "file" | "groundtruth_start_lineno" | "right_context_start_lineno" => false,
+            "filepath" | "file" | "groundtruth_start_lineno" | "right_context_start_lineno" => {
+                false
+            }
             "repository" => !is_text(value, &self.repository),
             "url" => !is_text(value, ""),
             _ => true,
@@ -161,18 +172,28 @@ impl Task {
         let mut left_out = self.whole_contexts();
         left_out.extend(self.right_context.as_ref().map(|_| "right_context"));
         let shows = |cross_file: &&_| !crate::cross_file::CrossFile::is_empty(cross_file);
-        left_out.extend(self.cross_file.as_ref().filter(shows).map(|_| "crossfile_context"));
+        left_out.extend(
+            self.cross_file
+                .as_ref()
+                .filter(shows)
+                .map(|_| "crossfile_context"),
+        );
         Written {
             record: Value::Object(record),
             left_out,
+            lacking: Vec::new(),
         }
     }
 
     /// The prompt from the line on that a RepoEval record began at, where one was kept, and that line.
     fn from_kept_start<'a>(&self, prompt: &'a str) -> (&'a str, usize) {
-        let kept = self.metadata.get("context_start_lineno").and_then(Value::as_u64);
+        let kept = self
+            .metadata
+            .get("context_start_lineno")
+            .and_then(Value::as_u64);
         let kept = kept.and_then(|kept| usize::try_from(kept).ok());
-        let Some(kept) = kept.filter(|kept| (self.context_start..=self.line_no).contains(kept)) else {
+        let Some(kept) = kept.filter(|kept| (self.context_start..=self.line_no).contains(kept))
+        else {
             return (prompt, self.context_start);
         };
         match line_starts(prompt).nth(kept - self.context_start) {
@@ -212,8 +233,10 @@ impl Task {
         put(&mut record, "prompt", Some(&cut.prompt));
         put(&mut record, "groundtruth", Some(&cut.ground_truth));
         put(&mut record, "right_context", Some(right_context));
-        let mut left_out = Vec::new();
+        let (mut left_out, mut lacking) = (Vec::new(), Vec::new());
         if format == Format::Repoformer {
+            lacking.extend(cut.full_right.is_none().then_some("full_right_context"));
+            lacking.extend(cut.full_left.is_none().then_some("full_left_context"));
             put(&mut record, "full_right_context", cut.full_right.as_deref());
             put(&mut record, "full_left_context", cut.full_left.as_deref());
         } else if self.format == Format::Repoformer {
@@ -226,7 +249,10 @@ impl Task {
         };
         record.insert("metadata".into(), metadata.into());
         if let Some(value) = self.cross_file_value(format) {
-            let loses = self.cross_file.as_ref().is_some_and(|c| !c.fragments.is_empty());
+            let loses = self
+                .cross_file
+                .as_ref()
+                .is_some_and(|c| !c.fragments.is_empty());
             left_out.extend((value.is_string() && loses).then_some("crossfile_context.list"));
             record.insert("crossfile_context".into(), value);
         }
@@ -234,6 +260,7 @@ impl Task {
         Ok(Written {
             record: Value::Object(record),
             left_out,
+            lacking,
         })
     }
 
@@ -265,7 +292,10 @@ impl Task {
         }
         if cut.ground_truth.ends_with('\n') {
             cut.ground_truth.pop();
-            for text in [&mut cut.right_context, &mut cut.full_right].into_iter().flatten() {
+            for text in [&mut cut.right_context, &mut cut.full_right]
+                .into_iter()
+                .flatten()
+            {
                 text.insert(0, '\n');
             }
         }
@@ -275,7 +305,8 @@ impl Task {
     /// Whether a RepoEval record's ground truth follows from what other formats say.
     fn keeps_ground_truth(&self, cut: &Cut) -> bool {
         self.format == Format::RepoEval
-            && format!("{}{}", unfinished_indent(&cut.prompt), cut.ground_truth) != self.ground_truth
+            && format!("{}{}", unfinished_indent(&cut.prompt), cut.ground_truth)
+                != self.ground_truth
             && self.ground_truth.ends_with('\n')
     }
 
@@ -335,7 +366,9 @@ impl Task {
         metadata.insert("task_id".into(), self.id.as_str().into());
         self.put_metadata(&mut metadata, |name, _| match name {
             "fpath_tuple" | "filepath" | "file" | "repository" | "context_start_lineno" => false,
-            "line_no" | "lineno" | "groundtruth_start_lineno" | "right_context_start_lineno" => false,
+            "line_no" | "lineno" | "groundtruth_start_lineno" | "right_context_start_lineno" => {
+                false
+            }
             "ground_truth" => self.keeps_ground_truth(cut),
             _ => true,
         });
