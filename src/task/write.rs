@@ -49,12 +49,18 @@ impl Task {
         record.insert("prompt".into(), self.prompt.as_str().into());
         if self.format != Format::RepoEval {
             record.insert("groundtruth".into(), self.ground_truth.as_str().into());
-            for (name, text) in [
-                ("right_context", &self.right_context),
-                ("full_right_context", &self.full_right_context),
-                ("full_left_context", &self.full_left_context),
-            ] {
-                put(&mut record, name, text.as_deref());
+            put(&mut record, "right_context", self.right_context.as_deref());
+            if self.format.is_written() {
+                put(
+                    &mut record,
+                    "full_right_context",
+                    self.full_right_context.as_deref(),
+                );
+                put(
+                    &mut record,
+                    "full_left_context",
+                    self.full_left_context.as_deref(),
+                );
             }
         }
         record.insert("metadata".into(), self.metadata.clone().into());
