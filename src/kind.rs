@@ -162,7 +162,7 @@ impl Kind {
         if said(&["fpath_tuple"]) {
             return Some(Self::Task(Format::RepoEval));
         }
-        if said(&["filepath"]) || has("full_left_context") || has("full_right_context") {
+        if said(&["filepath"]) {
             return Some(Self::Task(Format::Repoformer));
         }
         if said(&[
@@ -171,6 +171,9 @@ impl Kind {
             "right_context_start_lineno",
         ]) {
             return Some(Self::Task(Format::CrossCodeEval));
+        }
+        if has("full_left_context") || has("full_right_context") {
+            return Some(Self::Task(Format::Repoformer));
         }
         if has("groundtruth") {
             return Some(Self::Task(Format::CrossCodeLongEval));

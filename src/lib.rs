@@ -67,7 +67,11 @@
 #[forbid(unsafe_code)]
 pub mod artifact;
 #[forbid(unsafe_code)]
+pub mod batch;
+#[forbid(unsafe_code)]
 pub mod complete;
+#[forbid(unsafe_code)]
+pub mod convert;
 #[forbid(unsafe_code)]
 pub mod corpus;
 #[forbid(unsafe_code)]
@@ -84,6 +88,8 @@ pub mod exchange;
 pub mod jsonl;
 #[forbid(unsafe_code)]
 pub mod kind;
+#[forbid(unsafe_code)]
+pub mod label;
 #[forbid(unsafe_code)]
 pub mod language;
 #[forbid(unsafe_code)]
@@ -106,6 +112,8 @@ pub mod query;
 pub mod rank;
 #[forbid(unsafe_code)]
 pub mod records;
+#[forbid(unsafe_code)]
+pub mod repository_file;
 pub mod retrieve;
 #[forbid(unsafe_code)]
 pub mod sample;
@@ -115,6 +123,8 @@ pub mod score;
 pub mod task;
 #[forbid(unsafe_code)]
 pub mod tokenize;
+#[forbid(unsafe_code)]
+pub mod validate;
 #[forbid(unsafe_code)]
 pub mod vector;
 #[forbid(unsafe_code)]

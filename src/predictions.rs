@@ -149,24 +149,25 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
 }
 
 /// The task a record belongs to, by its place in the set.
-enum Target {
+pub(crate) enum Target {
     Task(usize),
     /// One of a group that nothing but their order tells apart.
     Alike(usize),
 }
 
 /// The tasks by what predictions call them.
-struct Index<'a> {
+pub(crate) struct Index<'a> {
     tasks: &'a TaskSet,
     by_row: FxHashMap<usize, usize>,
     by_id: FxHashMap<&'a str, Vec<usize>>,
     /// Number of the group of tasks with this id, file and line.
     by_place: FxHashMap<(&'a str, String, usize), usize>,
-    groups: Vec<Vec<usize>>,
+    /// Places in the task set of the tasks of each group.
+    pub(crate) groups: Vec<Vec<usize>>,
 }
 
 impl<'a> Index<'a> {
-    fn new(tasks: &'a TaskSet) -> Self {
+    pub(crate) fn new(tasks: &'a TaskSet) -> Self {
         let mut index = Self {
             tasks,
             by_row: FxHashMap::default(),
@@ -187,7 +188,7 @@ impl<'a> Index<'a> {
         index
     }
 
-    fn find(&self, path: &Path, line: usize, object: &Object) -> Result<Target> {
+    pub(crate) fn find(&self, path: &Path, line: usize, object: &Object) -> Result<Target> {
         let name = Name::read(path, line, object)?;
         let record = Fields::new(path, line, "", object);
         let unknown =

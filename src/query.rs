@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::{Column, Columns, Payload};
 use crate::error::{Error, Result};
 use crate::language::Language;
-use crate::lines::{Lines, is_separator, strip};
+use crate::lines::{Lines, is_separator, strip, unfinished_line};
 use crate::task::{Task, TaskSet};
 use crate::window::{RepoWindows, WindowShape};
 
@@ -258,8 +258,12 @@ fn around_hole(task: &Task, shape: WindowShape, count: usize) -> (usize, usize) 
 /// Whether a task's prompt ends where its hole begins: with the file's last non-blank line before it. Where it does
 /// not, the task was made from another version of the file, and its hole is not where the task says.
 pub fn fits(task: &Task, lines: &Lines) -> bool {
-    // Only the last lines are looked at: a `\r\n` cut in two adds a blank line, which does not count.
-    let shown = task.prompt.rsplit(is_separator).map(strip);
+    // Only the last lines are looked at: a `\r\n` cut in two adds a blank line, which does not count. What a prompt has of
+    // the hole's own line is no line before it.
+    let begun = unfinished_line(&task.prompt);
+    let is_begun = task.line_no < lines.count() && lines.line(task.line_no).starts_with(begun);
+    let shown = &task.prompt[..task.prompt.len() - if is_begun { begun.len() } else { 0 }];
+    let shown = shown.rsplit(is_separator).map(strip);
     let before = (task.context_start..task.line_no).rev();
     let before = before.map(|number| strip(lines.line(number)));
     let is_text = |line: &&str| !line.is_empty();

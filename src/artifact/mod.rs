@@ -4,6 +4,7 @@ mod columns;
 mod header;
 mod layout;
 mod notes;
+mod output;
 mod replace;
 mod store;
 
@@ -11,6 +12,7 @@ pub use columns::{Column, ColumnHeader, Columns, Number, Piece, PieceSource};
 pub use header::{Header, Identity, LineTotals};
 pub use layout::Layout;
 pub use notes::{read_note, write_note};
+pub use output::OutputFile;
 pub use replace::write_file;
 pub use store::{
     LineSink, State, digest, header_path, jsonl_header, open, read, read_header, read_jsonl,

@@ -70,11 +70,15 @@ impl Replacement {
 
     /// Appends some parts.
     pub(super) fn write(&mut self, parts: &[&[u8]]) -> Result<()> {
-        let file = match &mut self.file {
+        let written = write_all(self.target(), parts);
+        written.map_err(|e| Error::writing(&self.path, "write this file", e))
+    }
+
+    fn target(&mut self) -> &mut File {
+        match &mut self.file {
             Target::Temporary(temporary) => temporary.as_file_mut(),
             Target::Device(device) => device,
-        };
-        write_all(file, parts).map_err(|e| Error::writing(&self.path, "write this file", e))
+        }
     }
 
     /// Puts the file in its place; `synced`, once the disk has it.
@@ -88,6 +92,16 @@ impl Replacement {
         }
         let placed = temporary.persist(&self.path);
         placed.map(|_| ()).map_err(|e| cannot_write(e.error))
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.target().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.target().flush()
     }
 }
 

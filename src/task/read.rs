@@ -160,15 +160,11 @@ impl Record<'_> {
     fn contexts(&mut self, task: Task) -> Result<Task> {
         let prompt = self.take_text("prompt")?;
         let ground_truth = self.take_text("groundtruth")?;
-        let right_context = match task.format {
-            // Written by its program always, read by its models only where they fill in the middle.
-            Format::CrossCodeLongEval => self.take_optional("right_context")?,
-            _ => Some(self.take_text("right_context")?),
-        };
         Ok(Task {
             prompt,
             ground_truth,
-            right_context,
+            // Every program writes it; models that do not fill in the middle do without.
+            right_context: self.take_optional("right_context")?,
             full_left_context: self.take_optional("full_left_context")?,
             full_right_context: self.take_optional("full_right_context")?,
             cross_file: self.take_cross_file(task.language(), task.format)?,

@@ -14,6 +14,8 @@ pub struct Written {
     pub record: Value,
     /// What the format has no place for, so that it is left out; names of fields.
     pub left_out: Vec<&'static str>,
+    /// What the format has a place for and the task nothing to put there; names of fields.
+    pub lacking: Vec<&'static str>,
 }
 
 /// Lines of the right context that Repoformer's converter keeps behind the hole's own (`convert.py`).
@@ -47,12 +49,18 @@ impl Task {
         record.insert("prompt".into(), self.prompt.as_str().into());
         if self.format != Format::RepoEval {
             record.insert("groundtruth".into(), self.ground_truth.as_str().into());
-            for (name, text) in [
-                ("right_context", &self.right_context),
-                ("full_right_context", &self.full_right_context),
-                ("full_left_context", &self.full_left_context),
-            ] {
-                put(&mut record, name, text.as_deref());
+            put(&mut record, "right_context", self.right_context.as_deref());
+            if self.format.is_written() {
+                put(
+                    &mut record,
+                    "full_right_context",
+                    self.full_right_context.as_deref(),
+                );
+                put(
+                    &mut record,
+                    "full_left_context",
+                    self.full_left_context.as_deref(),
+                );
             }
         }
         record.insert("metadata".into(), self.metadata.clone().into());
@@ -106,8 +114,11 @@ impl Task {
             return Err(format!("{format} is only read"));
         }
         if format == self.format {
-            let (record, left_out) = (self.to_record(), Vec::new());
-            return Ok(Written { record, left_out });
+            return Ok(Written {
+                record: self.to_record(),
+                left_out: Vec::new(),
+                lacking: Vec::new(),
+            });
         }
         if self.path.is_empty() && format != Format::CrossCodeLongEval {
             let field = match format {
@@ -176,6 +187,7 @@ impl Task {
         Written {
             record: Value::Object(record),
             left_out,
+            lacking: Vec::new(),
         }
     }
 
@@ -227,8 +239,10 @@ impl Task {
         put(&mut record, "prompt", Some(&cut.prompt));
         put(&mut record, "groundtruth", Some(&cut.ground_truth));
         put(&mut record, "right_context", Some(right_context));
-        let mut left_out = Vec::new();
+        let (mut left_out, mut lacking) = (Vec::new(), Vec::new());
         if format == Format::Repoformer {
+            lacking.extend(cut.full_right.is_none().then_some("full_right_context"));
+            lacking.extend(cut.full_left.is_none().then_some("full_left_context"));
             put(&mut record, "full_right_context", cut.full_right.as_deref());
             put(&mut record, "full_left_context", cut.full_left.as_deref());
         } else if self.format == Format::Repoformer {
@@ -252,6 +266,7 @@ impl Task {
         Ok(Written {
             record: Value::Object(record),
             left_out,
+            lacking,
         })
     }
 

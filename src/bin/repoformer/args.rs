@@ -72,6 +72,10 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Make a benchmark from repositories: holes with their prompts, in RepoEval's format
     Sample(SampleArgs),
+    /// Turn records of one format into another: tasks, predictions, repositories, batch requests and answers
+    Convert(ConvertArgs),
+    /// Look files of records through and list every problem with its line
+    Validate(ValidateArgs),
 }
 
 /// What every stage can be told; each flag has an environment variable `REPOFORMER_…` and a key of the same name.
@@ -292,4 +296,64 @@ pub(crate) struct SampleArgs {
     /// Where the tasks go (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// File to convert: JSONL, plain, gzip or zstd; what it is, its records tell (`-`: standard input)
+    #[arg(required_unless_present = "repos_dir")]
+    pub(crate) file: Option<PathBuf>,
+    /// What to: repoeval, repoformer, crosscodeeval, crosscodelongeval (tasks); repocoder-predictions,
+    /// crosscodeeval-predictions; batch-requests (from prompts or tasks); labels; repos (folders below -o, from packages
+    /// or raw repositories), packages, raw (also from --repos-dir without a file)
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: String,
+    /// Where the records go (`-`: standard output; compressed where the name ends in .gz or .zst), or of repos the folder
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Folder with one folder a repository, to take from what records do not have
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repos_dir: Option<PathBuf>,
+    /// Of --repos-dir only this repository (repeatable, or separated by commas)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) repo: Vec<String>,
+    /// The tasks that predictions or batch responses belong to
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tasks: Option<PathBuf>,
+    /// Model of batch requests
+    #[arg(long, value_name = "NAME", required_if_eq("to", "batch-requests"))]
+    pub(crate) model: Option<String>,
+    /// Tokens of a completion of batch requests, at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) max_tokens: usize,
+    /// Temperature of batch requests
+    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    pub(crate) temperature: f64,
+    /// Text that ends a completion of batch requests (repeatable)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) stop: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Files: JSONL, plain, gzip or zstd; what each is, its records tell (`-`: standard input)
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Also look at tasks beside their files, in this folder with one folder a repository
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repos_dir: Option<PathBuf>,
+    /// Take notes (what is legal but worth knowing: repeated ids, `lineno`, `owner--name`, empty contexts, unknown fields)
+    /// for errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// How the summary is written: `text`, a line a file (findings go to stderr); `json`, an object a file, findings in it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ReportFormat,
+}
+
+/// How `validate` reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Text,
+    Json,
 }

@@ -40,5 +40,7 @@ fn run(command: Command, printer: &mut Printer) -> Result<()> {
         Command::Run(args) => commands::run::run(&args, printer),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Sample(args) => commands::sample::run(&args, printer),
+        Command::Convert(args) => commands::convert::run(&args, printer),
+        Command::Validate(args) => commands::validate::run(&args, printer),
     }
 }

@@ -152,6 +152,11 @@ impl Printer {
         say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
     }
 
+    /// Counts failed checks that the data tell of.
+    pub(crate) fn failures(&mut self, number: usize) {
+        self.problems += number;
+    }
+
     /// Tells what a stage did.
     pub(crate) fn report(&mut self, stage: &str, report: &Report) {
         let shown = if self.verbose {

@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub(crate) mod complete;
+pub(crate) mod convert;
 pub(crate) mod eval;
 pub(crate) mod inspect;
 pub(crate) mod prompt;
@@ -9,5 +10,6 @@ pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod search;
 mod session;
+pub(crate) mod validate;
 pub(crate) mod vectorize;
 pub(crate) mod window;

@@ -191,9 +191,20 @@ fn repositories(
     Ok(names)
 }
 
-fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> {
+pub(super) fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> {
     let reading = TaskSet::read(file)?;
     printer.problems(&reading.problems);
+    if reading.formats.len() > 1 {
+        let formats = reading.formats.iter();
+        let formats: Vec<String> = formats
+            .map(|(format, tasks)| format!("{tasks} of {format}"))
+            .collect();
+        let formats = formats.join(", ");
+        printer.warning(format!(
+            "{}: holds tasks of several formats, {formats}; each is read as its own",
+            file.display()
+        ));
+    }
     if reading.repeated_ids > 0 {
         printer.note(format!(
             "{}: {} tasks repeat an id; tasks are told apart by their row",

@@ -1,0 +1,198 @@
+//! `convert`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use repoformer::artifact::OutputFile;
+use repoformer::batch::Sampling;
+use repoformer::convert::{self, Emit, Outcome, Target};
+use repoformer::corpus::repository_names;
+use repoformer::error::Error;
+use repoformer::kind::Kind;
+
+use super::session::read_tasks;
+use crate::args::ConvertArgs;
+use crate::output::{Printer, check_output, group, hinted};
+
+pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
+    let to: Target = args.to.parse().map_err(|e: String| anyhow!("--to: {e}"))?;
+    let inputs: Vec<&Path> = [&args.file, &args.tasks]
+        .into_iter()
+        .flatten()
+        .map(PathBuf::as_path)
+        .collect();
+    check_output(Some(&args.output), &inputs)?;
+    let outcome = match to {
+        Target::Folders => folders(args)?,
+        Target::Records(kind) => records(args, kind, printer)?,
+    };
+    for warning in &outcome.warnings {
+        printer.warning(warning);
+    }
+    printer.problems(&outcome.problems);
+    let (count, what) = match to {
+        Target::Folders => (outcome.records, "file"),
+        Target::Records(_) => (outcome.records, "record"),
+    };
+    let count = match count {
+        1 => format!("1 {what}"),
+        n => format!("{} {what}s", group(n as u64)),
+    };
+    let stepped_over = match outcome.problems.len() {
+        0 => String::new(),
+        n => format!(", {n} skipped"),
+    };
+    printer.note(format!("convert: {count} to {to}{stepped_over}"));
+    Ok(())
+}
+
+/// The file to read, where the conversion cannot do without.
+fn input(args: &ConvertArgs) -> Result<&Path> {
+    args.file.as_deref().ok_or_else(|| {
+        hinted(
+            anyhow!("no file to convert to {}", args.to),
+            "name one; --repos-dir alone is for --to raw and --to packages",
+        )
+    })
+}
+
+fn folders(args: &ConvertArgs) -> Result<Outcome> {
+    if args.output == Path::new("-") {
+        return Err(hinted(
+            anyhow!("--to repos writes folders, and standard output is none"),
+            "name the folder for them with -o",
+        ));
+    }
+    let mut outcome = convert::to_folders(input(args)?, &args.output)?;
+    nothing_done(&mut outcome)?;
+    Ok(outcome)
+}
+
+fn records(args: &ConvertArgs, kind: Kind, printer: &mut Printer) -> Result<Outcome> {
+    let mut output = Output::Unopened(&args.output);
+    let outcome = {
+        let mut emit = |record: &serde_json::Value| output.line(record);
+        work(args, kind, printer, &mut emit)
+    };
+    let mut outcome = outcome?;
+    nothing_done(&mut outcome)?;
+    output.finish()?;
+    Ok(outcome)
+}
+
+/// The first problem, where nothing at all could be converted: no file is written then.
+fn nothing_done(outcome: &mut Outcome) -> Result<()> {
+    if outcome.records == 0 && !outcome.problems.is_empty() {
+        return Err(outcome.problems.swap_remove(0).into());
+    }
+    Ok(())
+}
+
+fn work(
+    args: &ConvertArgs,
+    kind: Kind,
+    printer: &mut Printer,
+    emit: &mut Emit<'_>,
+) -> Result<Outcome> {
+    let repos_dir = args.repos_dir.as_deref();
+    Ok(match (kind, &args.file, repos_dir) {
+        (Kind::Package, None, Some(dir)) => {
+            convert::folders_to_packages(dir, &names(args, dir)?, emit)?
+        }
+        (Kind::RawRepository, None, Some(dir)) => {
+            convert::folders_to_raw(dir, &names(args, dir)?, emit)?
+        }
+        (Kind::Package | Kind::RawRepository, _, _) => convert::records(input(args)?, kind, emit)?,
+        (Kind::Task(format), _, _) => convert::tasks(input(args)?, format, repos_dir, emit)?,
+        (Kind::Label, _, _) => convert::labels(input(args)?, emit)?,
+        (Kind::BatchRequest, _, _) => {
+            let sampling = Sampling {
+                model: args.model.clone().unwrap_or_default(),
+                max_tokens: args.max_tokens,
+                temperature: args.temperature,
+                stop: args.stop.clone(),
+            };
+            convert::requests(input(args)?, &sampling, emit)?
+        }
+        _ => predictions(args, kind, printer, emit)?,
+    })
+}
+
+fn names(args: &ConvertArgs, dir: &Path) -> Result<Vec<String>> {
+    let mut names = if args.repo.is_empty() {
+        repository_names(dir)?
+    } else {
+        args.repo.clone()
+    };
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+fn predictions(
+    args: &ConvertArgs,
+    kind: Kind,
+    printer: &mut Printer,
+    emit: &mut Emit<'_>,
+) -> Result<Outcome> {
+    let file = input(args)?;
+    let tasks = args
+        .tasks
+        .as_deref()
+        .map(|tasks| read_tasks(tasks, printer))
+        .transpose()?;
+    Ok(convert::predictions(file, kind, tasks.as_ref(), emit)?)
+}
+
+/// Where records go: begun with the first of them.
+enum Output<'a> {
+    Unopened(&'a Path),
+    Stdout(io::BufWriter<io::StdoutLock<'static>>),
+    File(OutputFile),
+}
+
+impl Output<'_> {
+    fn line(&mut self, record: &serde_json::Value) -> Result<(), Error> {
+        let mut line = record.to_string();
+        line.push('\n');
+        self.open()?.write(line.as_bytes())
+    }
+
+    fn open(&mut self) -> Result<&mut Self, Error> {
+        if let Self::Unopened(path) = self {
+            *self = if *path == Path::new("-") {
+                Self::Stdout(io::BufWriter::new(io::stdout().lock()))
+            } else {
+                Self::File(OutputFile::create(path)?)
+            };
+        }
+        Ok(self)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Unopened(_) => Ok(()),
+            Self::Stdout(stdout) => stdout.write_all(bytes).map_err(standard_output),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.open()?;
+        match self {
+            Self::Unopened(_) => Ok(()),
+            Self::Stdout(mut stdout) => stdout.flush().map_err(standard_output),
+            Self::File(file) => file.finish(),
+        }
+    }
+}
+
+fn standard_output(reason: io::Error) -> Error {
+    Error::Io {
+        path: "standard output".into(),
+        access: repoformer::error::Access::Write,
+        action: "write",
+        reason,
+    }
+}

@@ -1,0 +1,81 @@
+//! `validate`
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use repoformer::validate::{Report, Severity, validate};
+
+use crate::args::{ReportFormat, ValidateArgs};
+use crate::output::{Printer, write_data};
+
+pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
+    let mut unread = None;
+    let mut text = String::new();
+    for file in &args.files {
+        let report = match validate(file, args.repos_dir.as_deref()) {
+            Ok(report) => report,
+            // The other files are looked at all the same.
+            Err(error) if args.files.len() > 1 => {
+                printer.problems(std::slice::from_ref(&error));
+                unread.get_or_insert(error);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match args.format {
+            ReportFormat::Text => {
+                tell(&report, args.strict, printer);
+                text += &summary(&report);
+            }
+            ReportFormat::Json => {
+                count(&report, args.strict, printer);
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{}", report.to_record());
+            }
+        }
+    }
+    if text.is_empty()
+        && let Some(error) = unread
+    {
+        return Err(error.into());
+    }
+    write_data(Path::new("-"), text.as_bytes())
+}
+
+/// Says every finding, by line.
+fn tell(report: &Report, strict: bool, printer: &mut Printer) {
+    for finding in &report.findings {
+        let message = report.message(finding);
+        match finding.severity {
+            Severity::Error => printer.failed(&message),
+            Severity::Note if strict => printer.failed(&message),
+            Severity::Note => printer.note(format!("note: {message}")),
+        }
+    }
+}
+
+/// Findings that the data tell of need only be counted.
+fn count(report: &Report, strict: bool, printer: &mut Printer) {
+    let notes = if strict {
+        report.count(Severity::Note)
+    } else {
+        0
+    };
+    printer.failures(report.count(Severity::Error) + notes);
+}
+
+fn summary(report: &Report) -> String {
+    let number = |n: usize, what: &str| match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    };
+    format!(
+        "{}: {}, {}, {}, {}\n",
+        report.path.display(),
+        report.kind(),
+        number(report.records, "record"),
+        number(report.count(Severity::Error), "error"),
+        number(report.count(Severity::Note), "note"),
+    )
+}

@@ -1,0 +1,197 @@
+//! Instances of Repoformer's training data, labelled or yet to be: a hole, its contexts, and what retrieval did for it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cross_file::CrossFile;
+use crate::error::Result;
+use crate::jsonl::{self, Fields, Object};
+use crate::language::Language;
+use crate::task::read_cross_file;
+
+/// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
+/// crossfile_context`, once it is judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and what
+/// this program adds, `label` and `threshold`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label {
+    /// `file/start_end`.
+    pub id: String,
+    /// `repository/folder/…/file.py`.
+    pub filename: String,
+    /// First line of the hole; of a chunk instance among the lines that are not blank, of a function among all.
+    pub start: usize,
+    /// Line behind its last.
+    pub end: usize,
+    /// The left context.
+    pub prompt: String,
+    /// What stood in the hole.
+    pub ground_truth: String,
+    /// The right context.
+    pub right_context: String,
+    /// What was retrieved.
+    pub cross_file: CrossFile,
+    /// Edit similarity of the completion without retrieval, between 0 and 1 or 0 and 100 as its program gives it.
+    pub es_infile: Option<f64>,
+    /// The same with retrieval.
+    pub es_rg1: Option<f64>,
+    /// The model that completed.
+    pub generation_model: Option<String>,
+    /// Whether retrieval helped: `es_rg1 - es_infile > threshold`.
+    pub label: Option<bool>,
+    /// The least gain that counts.
+    pub threshold: Option<f64>,
+    /// The record as it was read, unknown fields included.
+    pub record: Object,
+}
+
+impl Label {
+    /// Reads a record that stands at a line of a file.
+    ///
+    /// # Errors
+    /// A field is missing or of another type.
+    pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
+        let top = Fields::new(path, line, "", &record);
+        let metadata = top.below("metadata.", top.object("metadata")?);
+        let filename = metadata.string("filename")?.to_owned();
+        let language = Language::of_path(&filename).unwrap_or_default();
+        let number = |name: &str| {
+            optional(&record, name, "a number", Value::as_f64).map_err(|e| top.error(e))
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let model = optional(&record, "generation_model", "a string", text);
+        let label = optional(&record, "label", "a boolean", Value::as_bool);
+        let cross_file = match record.get("crossfile_context") {
+            Some(value) => read_cross_file(value, language).map_err(|e| top.error(e))?,
+            None => None,
+        };
+        Ok(Self {
+            id: metadata.string("task_id")?.to_owned(),
+            start: metadata.count(&["start_i"])?,
+            end: metadata.count(&["end_i"])?,
+            filename,
+            prompt: top.string("prompt")?.to_owned(),
+            ground_truth: top.string("groundtruth")?.to_owned(),
+            right_context: top.string("right_context")?.to_owned(),
+            cross_file: cross_file.unwrap_or_default(),
+            es_infile: number("es_infile")?,
+            es_rg1: number("es_rg1")?,
+            generation_model: model.map_err(|e| top.error(e))?,
+            label: label.map_err(|e| top.error(e))?,
+            threshold: number("threshold")?,
+            record,
+        })
+    }
+
+    /// The record, with the judgement as it is now; everything else as it was read.
+    pub fn to_record(&self) -> Value {
+        let mut record = self.record.clone();
+        let judgement: [(&str, Option<Value>); 5] = [
+            ("es_infile", self.es_infile.map(Into::into)),
+            ("es_rg1", self.es_rg1.map(Into::into)),
+            (
+                "generation_model",
+                self.generation_model.clone().map(Into::into),
+            ),
+            ("label", self.label.map(Into::into)),
+            ("threshold", self.threshold.map(Into::into)),
+        ];
+        for (name, value) in judgement {
+            let same = record.get(name).is_some_and(|old| {
+                Some(old) == value.as_ref()
+                    || old.as_f64().is_some()
+                        && old.as_f64() == value.as_ref().and_then(Value::as_f64)
+            });
+            match value {
+                Some(value) if !same => {
+                    record.insert(name.into(), value);
+                }
+                _ => {}
+            }
+        }
+        Value::Object(record)
+    }
+}
+
+/// A field that may be missing or `null`; in words what is wrong with it.
+fn optional<T>(
+    record: &Object,
+    name: &str,
+    wanted: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, String> {
+    match record.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match read(value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(format!(
+                "field '{name}' must be {wanted}, not {}",
+                jsonl::kind(value)
+            )),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(record: Value) -> Result<Label> {
+        let Value::Object(record) = record else {
+            panic!()
+        };
+        Label::read(Path::new("l.jsonl"), 3, record)
+    }
+
+    #[test]
+    fn unknown_fields_are_kept_and_the_judgement_is_written() {
+        let record = json!({
+            "metadata": {"task_id": "o/r/a.py/3_5", "filename": "o/r/a.py", "start_i": 3, "end_i": 5, "more": 1},
+            "prompt": "p", "groundtruth": "g", "right_context": "r", "crossfile_context": "# c",
+            "es_infile": 1, "mine": [1],
+        });
+        let mut label = read(record.clone()).unwrap();
+        assert_eq!((label.start, label.end, label.es_infile), (3, 5, Some(1.0)));
+        assert_eq!(
+            label.to_record().to_string(),
+            record.to_string(),
+            "1 stays 1"
+        );
+        (label.es_rg1, label.label) = (Some(0.5), Some(false));
+        let written = label.to_record();
+        assert_eq!(
+            (&written["label"], &written["es_rg1"], &written["mine"]),
+            (&json!(false), &json!(0.5), &json!([1]))
+        );
+        for (name, value, wanted) in [
+            (
+                "label",
+                json!("yes"),
+                "field 'label' must be a boolean, not a string",
+            ),
+            (
+                "es_rg1",
+                json!("x"),
+                "field 'es_rg1' must be a number, not a string",
+            ),
+            (
+                "crossfile_context",
+                json!(3),
+                "field 'crossfile_context' must be a string or an object, not a number",
+            ),
+            (
+                "metadata",
+                json!({"task_id": "a", "filename": "b", "start_i": 1}),
+                "field 'metadata.end_i' is missing",
+            ),
+        ] {
+            let mut bad = record.clone();
+            bad[name] = value;
+            assert_eq!(
+                read(bad).unwrap_err().to_string(),
+                format!("l.jsonl:3: {wanted}")
+            );
+        }
+    }
+}

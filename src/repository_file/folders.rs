@@ -1,0 +1,154 @@
+//! Folders of repositories, written from records.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use tempfile::TempDir;
+
+use super::path_names;
+use crate::error::{Error, Result};
+
+/// Repositories while they are written: beside their places until all of them are there, so that a folder is whole or
+/// not there at all. Dropped before, they leave nothing behind.
+#[derive(Debug)]
+pub struct Folders {
+    dir: PathBuf,
+    temporary: TempDir,
+    /// How many files each repository's folder has so far.
+    files: FxHashMap<String, usize>,
+}
+
+impl Folders {
+    /// Begins below a folder, which is created.
+    ///
+    /// # Errors
+    /// It cannot be created or written.
+    pub fn create(dir: &Path) -> Result<Self> {
+        let cannot_write = |e| Error::writing(dir, "write into this folder", e);
+        fs::create_dir_all(dir).map_err(|e| Error::writing(dir, "create this folder", e))?;
+        // The name hides it from whoever lists the repositories meanwhile.
+        let mut builder = tempfile::Builder::new();
+        let temporary = builder.prefix(".writing-").tempdir_in(dir);
+        Ok(Self {
+            dir: dir.to_owned(),
+            temporary: temporary.map_err(cannot_write)?,
+            files: FxHashMap::default(),
+        })
+    }
+
+    /// Writes a file of a repository. All of the path must be names of folders and of a file: nothing is written that
+    /// leads elsewhere, to a file that is there already, or to a place where another file or folder is.
+    ///
+    /// # Errors
+    /// The path cannot be used, in words (`Ok(Err)`); or writing failed.
+    pub fn write(
+        &mut self,
+        repository: &str,
+        path: &str,
+        text: &str,
+    ) -> Result<Result<(), String>> {
+        if let Err(reason) = path_names(repository).and_then(|_| path_names(path)) {
+            return Ok(Err(reason));
+        }
+        let folder = repository;
+        if folder.contains('/') || folder.starts_with('.') {
+            return Ok(Err(format!("'{folder}' cannot name a repository's folder")));
+        }
+        if !self.files.contains_key(folder) && self.dir.join(folder).symlink_metadata().is_ok() {
+            return Ok(Err(format!(
+                "{} is there already; remove it or choose another -o",
+                self.dir.join(folder).display()
+            )));
+        }
+        // Nothing but what was written here is below the temporary folder: no link leads anywhere.
+        let place = self.temporary.path().join(folder).join(path);
+        let parent = place.parent().unwrap_or(self.temporary.path());
+        if fs::create_dir_all(parent).is_err_and(|e| is_taken(&e)) {
+            return Ok(Err(format!("'{path}' lies below a file")));
+        }
+        let file = fs::File::options()
+            .write(true)
+            .create_new(true)
+            .open(&place);
+        let mut file = match file {
+            Err(error) if is_taken(&error) => {
+                return Ok(Err(format!("'{path}' is there twice in {folder}")));
+            }
+            other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
+        };
+        file.write_all(text.as_bytes())
+            .map_err(|e| Error::writing(&place, "write this file", e))?;
+        *self.files.entry(folder.to_owned()).or_default() += 1;
+        Ok(Ok(()))
+    }
+
+    /// Puts all folders in their places and names them, with how many files each has.
+    ///
+    /// # Errors
+    /// A folder cannot be put there.
+    pub fn finish(self) -> Result<Vec<(String, usize)>> {
+        let mut folders: Vec<(String, usize)> = self.files.into_iter().collect();
+        folders.sort_unstable();
+        for (name, _) in &folders {
+            let place = self.dir.join(name);
+            fs::rename(self.temporary.path().join(name), &place)
+                .map_err(|e| Error::writing(&place, "put this folder in its place", e))?;
+        }
+        Ok(folders)
+    }
+}
+
+fn is_taken(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_whole_or_not_there_and_nothing_escapes() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = dir.path().join("outside");
+        let repos = dir.path().join("repos");
+        fs::create_dir(&outside).unwrap();
+        let mut folders = Folders::create(&repos).unwrap();
+        folders.write("r", "a/b.py", "x\r\n").unwrap().unwrap();
+        for (repository, path, wanted) in [
+            ("r", "../x.py", "leads out"),
+            ("r", "/etc/x.py", "leads out"),
+            ("r", "a//x.py", "leads out"),
+            ("..", "x.py", "leads out"),
+            ("a/b", "x.py", "cannot name"),
+            (".git", "x.py", "cannot name"),
+            ("r", "a/b.py", "is there twice"),
+            ("r", "a", "is there twice"),
+            ("r", "a/b.py/c.py", "lies below a file"),
+        ] {
+            let reason = folders.write(repository, path, "bad").unwrap().unwrap_err();
+            assert!(reason.contains(wanted), "{repository} {path}: {reason}");
+        }
+        assert!(!repos.join("r").exists(), "not before the end");
+        assert_eq!(folders.finish().unwrap(), [("r".to_owned(), 1)]);
+        assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
+        assert_eq!(fs::read_dir(&repos).unwrap().count(), 1);
+
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&outside, repos.join("link")).unwrap();
+        let mut folders = Folders::create(&repos).unwrap();
+        for there in ["r", "link"] {
+            let outcome = folders.write(there, "c.py", "");
+            if cfg!(unix) || there == "r" {
+                assert!(outcome.unwrap().unwrap_err().contains("is there already"));
+            }
+        }
+        drop(folders);
+        assert!(fs::read_dir(&outside).unwrap().next().is_none());
+    }
+}
