@@ -127,25 +127,24 @@ pub(crate) fn is_bare_string(node: Node<'_>) -> bool {
 /// `pass`, `...`, a bare string, or the throwing of what stands for a missing implementation in each language.
 fn is_placeholder(syntax: &Syntax<'_>, statement: Node<'_>) -> bool {
     let text = syntax.of(statement);
-    let thrown = |keyword, errors: &[&str]| {
-        text.strip_prefix(keyword).is_some_and(|thrown| {
-            let thrown = thrown.trim_start();
-            let thrown = thrown.strip_prefix("new").map_or(thrown, str::trim_start);
-            errors.iter().any(|error| thrown.starts_with(error))
-        })
+    let thrown = |errors: &[&str]| {
+        let thrown = text.strip_prefix("throw").map_or("", str::trim_start);
+        let thrown = thrown.strip_prefix("new").map_or("", str::trim_start);
+        let name = thrown.split('(').next().unwrap_or_default().trim_end();
+        errors.contains(&name.rsplit('.').next().unwrap_or_default())
     };
     match (syntax.grammar().language(), statement.kind()) {
         (Language::Python, "pass_statement") => true,
         (Language::Python, "expression_statement") => text == "..." || is_bare_string(statement),
-        (Language::Python, "raise_statement") => thrown("raise", &["NotImplementedError"]),
+        (Language::Python, "raise_statement") => text
+            .strip_prefix("raise")
+            .is_some_and(|raised| raised.trim_start().starts_with("NotImplementedError")),
         (Language::Java, "throw_statement") => {
-            let errors = ["UnsupportedOperationException", "NotImplementedException"];
-            thrown("throw", &errors)
+            thrown(&["UnsupportedOperationException", "NotImplementedException"])
         }
-        (Language::CSharp, "throw_statement" | "throw_expression") => thrown(
-            "throw",
-            &["NotImplementedException", "NotSupportedException"],
-        ),
+        (Language::CSharp, "throw_statement" | "throw_expression") => {
+            thrown(&["NotImplementedException", "NotSupportedException"])
+        }
         (Language::TypeScript, "throw_statement") => {
             text.to_ascii_lowercase().contains("not implemented")
         }

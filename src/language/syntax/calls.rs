@@ -5,7 +5,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::walk::walk;
-use super::{Span, Syntax, child, span};
+use super::{Span, Syntax, child};
 use crate::language::Grammar;
 
 /// A call, arguments included.
@@ -33,8 +33,8 @@ pub(super) fn calls<'a>(syntax: &Syntax<'a>) -> Vec<Call<'a>> {
         if let Some(name) = name(syntax.grammar(), node) {
             found.push(Call {
                 name: syntax.of(name),
-                name_bytes: name.byte_range(),
-                span: span(node),
+                name_bytes: syntax.bytes(name),
+                span: syntax.span(node),
                 is_broken: broken_at.is_some() || node.has_error(),
             });
         }
@@ -91,7 +91,7 @@ fn last_name(mut node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// The last name of a type: `C` of `a.b.C<T>`, of `C?` and of `C | null`; `None` for arrays, tuples and the like.
-pub(crate) fn type_name(mut node: Node<'_>) -> Option<Node<'_>> {
+fn type_name(mut node: Node<'_>) -> Option<Node<'_>> {
     loop {
         node = match node.kind() {
             "identifier" | "type_identifier" | "predefined_type" => return Some(node),

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::body::{self, Body};
 use super::walk::walk;
-use super::{Span, Syntax, rows, span};
+use super::{Span, Syntax, rows};
 use crate::language::Grammar;
 
 /// A function, method or constructor.
@@ -286,7 +286,7 @@ fn whole(syntax: &Syntax<'_>, node: Node<'_>, ancestors: &[Node<'_>]) -> Span {
         }
         outer = *ancestor;
     }
-    let mut span = span(outer);
+    let mut span = syntax.span(outer);
     if node.kind() == "file_scoped_namespace_declaration" {
         let lines = rows(syntax.tree().root_node()).end;
         span.bytes.end = syntax.text().len();

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::walk::preorder;
-use super::{Span, Syntax, child, span};
+use super::{Span, Syntax, child};
 use crate::language::Grammar;
 
 /// One name that an import brings in.
@@ -99,7 +99,7 @@ impl<'a> Reader<'_, 'a, '_> {
             binding,
             is_static,
             is_passed_on,
-            span: span(self.statement),
+            span: self.syntax.span(self.statement),
         });
     }
 

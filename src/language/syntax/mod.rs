@@ -12,15 +12,15 @@ mod imports;
 mod walk;
 
 pub use body::Body;
+pub(crate) use body::is_bare_string;
 pub use calls::Call;
-pub(crate) use calls::type_name;
 pub use definitions::{Function, Scope, ScopeKind, Scopes};
 pub use imports::{Binding, Import};
-pub(crate) use walk::{child, preorder, rows, walk};
+pub(crate) use walk::{child, preorder, rows};
 
 use std::ops::Range;
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, Parser, Point, Tree};
 
 use super::Grammar;
 
@@ -64,7 +64,18 @@ impl<'a> Syntax<'a> {
         }
         let mut parser = Parser::new();
         parser.set_language(&grammar.tables()).ok()?;
-        let tree = parser.parse(text, None)?;
+        // What C# tells its preprocessor ends with its line, the last one as well.
+        let end = if grammar == Grammar::CSharp && !text.ends_with('\n') {
+            "\n"
+        } else {
+            ""
+        };
+        let mut read = |at: usize, _: Point| match text.as_bytes().get(at..) {
+            Some(rest) if !rest.is_empty() => rest,
+            Some(_) => end.as_bytes(),
+            None => b"",
+        };
+        let tree = parser.parse_with_options(&mut read, None, None)?;
         Some(Self {
             text,
             grammar,
@@ -117,11 +128,24 @@ impl<'a> Syntax<'a> {
         preorder(&self.tree, |node, _| {
             let is_comment = is_comment(node);
             if is_comment {
-                found.push(node.byte_range());
+                found.push(self.bytes(node));
             }
             !is_comment
         });
         found
+    }
+
+    /// A tree of this text that was parsed before.
+    pub(crate) fn of_tree(text: &'a str, grammar: Grammar, tree: Tree) -> Self {
+        Self {
+            text,
+            grammar,
+            tree,
+        }
+    }
+
+    pub(crate) fn into_tree(self) -> Tree {
+        self.tree
     }
 
     pub(crate) fn tree(&self) -> &Tree {
@@ -130,7 +154,20 @@ impl<'a> Syntax<'a> {
 
     /// The text of a node.
     pub(crate) fn of(&self, node: Node<'_>) -> &'a str {
-        &self.text[node.byte_range()]
+        &self.text[self.bytes(node)]
+    }
+
+    /// The bytes of a node, without the newline that [`parse`](Self::parse) may have put behind the text.
+    fn bytes(&self, node: Node<'_>) -> Range<usize> {
+        let end = self.text.len();
+        node.start_byte().min(end)..node.end_byte().min(end)
+    }
+
+    fn span(&self, node: Node<'_>) -> Span {
+        Span {
+            bytes: self.bytes(node),
+            lines: rows(node),
+        }
     }
 }
 
@@ -148,13 +185,6 @@ pub fn enclosing(text: &str, grammar: Grammar, lines: Range<usize>) -> Vec<Scope
     scopes.map_or_else(Vec::new, |scopes| {
         scopes.enclosing(lines).cloned().collect()
     })
-}
-
-fn span(node: Node<'_>) -> Span {
-    Span {
-        bytes: node.byte_range(),
-        lines: rows(node),
-    }
 }
 
 pub(crate) fn is_comment(node: Node<'_>) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
 /// Every node before its children, with the nodes around it, outermost first; `visit` says whether to go below it.
-pub(crate) fn walk<'tree>(
+pub(super) fn walk<'tree>(
     tree: &'tree Tree,
     mut visit: impl FnMut(Node<'tree>, &[Node<'tree>]) -> bool,
 ) {
