@@ -7,6 +7,7 @@
 
 mod complete;
 mod prompt;
+mod rank;
 mod score;
 mod search;
 mod support;
