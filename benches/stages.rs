@@ -8,6 +8,7 @@
 mod complete;
 mod dense;
 mod prompt;
+mod rank;
 mod score;
 mod search;
 mod style;

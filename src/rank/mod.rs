@@ -304,12 +304,22 @@ impl Scratch {
     /// Leaves the keys of the best candidates, in order.
     fn order(&mut self, candidates: &Candidates<'_>, top_k: usize) {
         self.keys.clear();
+        // Once so many are there, all but the best are dropped, and what scores below these is not looked at any more.
+        let full = top_k.saturating_mul(4).max(512);
+        let mut worst = f64::NEG_INFINITY;
         let all = (0..).zip(self.scores.iter().zip(candidates.priority));
-        let wanted = all.filter(|(_, (_, priority))| **priority != u32::MAX);
-        let key = |(document, (score, priority)): (u32, (&f64, &u32))| {
-            Key::new(*score, *priority, document)
-        };
-        self.keys.extend(wanted.map(key));
+        for (document, (score, priority)) in all {
+            if *score < worst || *priority == u32::MAX {
+                continue;
+            }
+            self.keys.push(Key::new(*score, *priority, document));
+            if self.keys.len() == full && top_k > 0 {
+                let (_, last, _) = self.keys.select_nth_unstable(top_k - 1);
+                let score = self.scores[last.document() as usize];
+                worst = if score.is_nan() { worst } else { score };
+                self.keys.truncate(top_k);
+            }
+        }
         select(&mut self.keys, top_k);
     }
 }

@@ -388,3 +388,44 @@ fn statistics_of_another_index_or_other_candidates_are_not_used() {
         }
     }
 }
+
+/// Enough candidates that the worst are dropped on the way.
+#[test]
+fn the_best_of_many_are_the_first_of_all() {
+    let texts = vec![""; 3_000];
+    let index = Index::new(
+        Words::of(&texts),
+        &texts,
+        &[Ranker::Dense],
+        Language::Python,
+    );
+    let dense = |d: u64| match d * d % 97 {
+        0 => f64::NAN,
+        rest => (rest % 13) as f64 - 6.0,
+    };
+    let query = Query {
+        lines: Vec::new(),
+        hole: 0,
+        dense: Some((0..3_000).map(dense).collect()),
+    };
+    let place = |d: u32| if d % 5 == 0 { u32::MAX } else { d * 7 % 3_001 };
+    let priority: Vec<u32> = (0..3_000).map(place).collect();
+    let documents = |top_k| -> Vec<u32> {
+        let candidates = Candidates {
+            priority: &priority,
+        };
+        let hits = index.rank(
+            &Ranker::Dense,
+            &query,
+            &candidates,
+            top_k,
+            &mut Scratch::default(),
+        );
+        hits.iter().map(|hit| hit.document).collect()
+    };
+    let all = documents(usize::MAX);
+    assert_eq!(all.len(), 2_400);
+    for top_k in [0, 1, 10, 127, 128, 129, 600, 2_399, 2_400] {
+        assert_eq!(documents(top_k), all[..top_k], "top {top_k}");
+    }
+}

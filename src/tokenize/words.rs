@@ -319,8 +319,19 @@ pub struct Dictionary {
     text: String,
     /// Where each ends.
     ends: Vec<u32>,
-    /// An open table, a power of two long and at most half full: the upper half of the hash, and the number plus one.
-    slots: Vec<(u32, u32)>,
+    /// An open table, a power of two long and at most half full.
+    slots: Vec<Slot>,
+}
+
+/// A word's place in the table, with all that tells whether it is the one that is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    /// The upper half of its hash.
+    tag: u32,
+    /// Its number plus one; 0 where there is none.
+    next: u32,
+    start: u32,
+    end: u32,
 }
 
 impl PartialEq for Dictionary {
@@ -418,11 +429,17 @@ impl Dictionary {
 
     #[inline(never)]
     fn add(&mut self, word: &str, hash: u64, slot: usize) -> u32 {
+        let start = self.text.len() as u32;
         self.text.push_str(word);
         let end = u32::try_from(self.text.len());
-        self.ends
-            .push(end.expect("distinct words of more than 4,294,967,295 bytes"));
-        self.slots[slot] = (tag(hash), self.ends.len() as u32);
+        let end = end.expect("distinct words of more than 4,294,967,295 bytes");
+        self.ends.push(end);
+        self.slots[slot] = Slot {
+            tag: tag(hash),
+            next: self.ends.len() as u32,
+            start,
+            end,
+        };
         self.ends.len() as u32 - 1
     }
 
@@ -432,12 +449,13 @@ impl Dictionary {
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
-            let (tag_here, next) = self.slots[slot];
-            if next == 0 {
+            let known = self.slots[slot];
+            if known.next == 0 {
                 return Err(slot);
             }
-            if tag_here == tag(hash) && self.word(next - 1) == word {
-                return Ok(next - 1);
+            let text = known.start as usize..known.end as usize;
+            if known.tag == tag(hash) && self.text.as_bytes()[text] == *word.as_bytes() {
+                return Ok(known.next - 1);
             }
             slot = (slot + 1) & mask;
         }
@@ -446,14 +464,14 @@ impl Dictionary {
     #[inline(never)]
     fn grow(&mut self) {
         let size = (2 * self.slots.len()).max(64);
-        self.slots = vec![(0, 0); size];
-        for number in 0..self.len() as u32 {
-            let hash = hash(self.word(number));
+        let before = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        for known in before.into_iter().filter(|slot| slot.next != 0) {
+            let hash = hash(self.word(known.next - 1));
             let mut slot = hash as usize & (size - 1);
-            while self.slots[slot].1 != 0 {
+            while self.slots[slot].next != 0 {
                 slot = (slot + 1) & (size - 1);
             }
-            self.slots[slot] = (tag(hash), number + 1);
+            self.slots[slot] = known;
         }
     }
 }
