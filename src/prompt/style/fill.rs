@@ -99,7 +99,8 @@ impl Frame<'_> {
             if tokens <= budget.total {
                 return Ok((text_of(&parts), tokens, left_tokens));
             }
-            if left.is_empty() {
+            // A left context of blanks alone may be no token at all: then a smaller one is none either.
+            if left_tokens == 0 {
                 return Err(self.no_room(budget, frame_tokens));
             }
             room = left_tokens.saturating_sub(tokens - budget.total);

@@ -164,74 +164,102 @@ struct Parser<'t> {
     specials: &'t [String],
 }
 
+/// What a template is read in.
+enum Token {
+    Text(String),
+    Slot(Slot),
+    /// `{#right}` or, without, `{^right}`.
+    Open {
+        slot: Slot,
+        with: bool,
+    },
+    /// `{/right}`, and where.
+    Close(Slot, usize),
+}
+
 impl Parser<'_> {
-    /// What follows, to the end of this section or of the template.
+    /// What follows, to the end of the section that was opened at a place, or of the template.
     fn nodes(&mut self, section: Option<(Slot, usize)>) -> Result<Vec<Node>, Fault> {
-        let (mut nodes, mut plain) = (Vec::new(), String::new());
-        while self.at < self.text.len() {
-            let rest = &self.text[self.at..];
-            let brace = rest.find(['{', '}']).unwrap_or(rest.len());
-            plain.push_str(&rest[..brace]);
-            let start = self.at + brace;
-            let rest = &rest[brace..];
-            if rest.starts_with("{{") || rest.starts_with("}}") {
-                plain.push_str(&rest[..1]);
-                self.at = start + 2;
-                continue;
-            }
-            self.push_plain(&std::mem::take(&mut plain), &mut nodes);
-            self.at = start;
-            if rest.is_empty() {
-                break;
-            }
-            let Some(tag) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) else {
-                let reason = match rest.starts_with('}') {
-                    true => "a '}' without its '{'",
-                    false => "a '{' without its '}'",
-                };
-                let hint = "a brace itself is written twice: {{ and }}";
-                return Err(fault(start, reason.into(), Some(hint.into())));
-            };
-            self.at = start + tag.0.len() + 2;
-            match tag.0.split_at_checked(1) {
-                Some(("/", name)) => {
-                    let slot = self.slot(name, start)?;
-                    return match section {
-                        Some((open, _)) if open == slot => Ok(nodes),
-                        Some((open, _)) => {
-                            Err(crossed(start, slot, &format!("{{/{}}}", open.name())))
-                        }
-                        None => Err(crossed(start, slot, "no end of a section")),
-                    };
-                }
-                Some((kind @ ("#" | "^"), name)) => {
-                    let slot = self.slot(name, start)?;
-                    if !slot.is_optional() {
-                        let reason = format!("{{{kind}{name}}}: '{name}' is always there");
-                        return Err(fault(start, reason, None));
-                    }
-                    let (with, nodes_in) = (kind == "#", self.nodes(Some((slot, start)))?);
+        let mut nodes = Vec::new();
+        loop {
+            let start = self.at;
+            match (self.token()?, section) {
+                (Some(Token::Text(text)), _) => self.push_text(&text, &mut nodes),
+                (Some(Token::Slot(slot)), _) => nodes.push(Node::Slot(slot)),
+                (Some(Token::Open { slot, with }), _) => {
+                    let nodes_in = self.nodes(Some((slot, start)))?;
                     nodes.push(Node::Section {
                         slot,
                         with,
                         nodes: nodes_in,
                     });
                 }
-                _ => nodes.push(Node::Slot(self.slot(tag.0, start)?)),
+                (Some(Token::Close(slot, _)), Some((open, _))) if open == slot => return Ok(nodes),
+                (Some(Token::Close(slot, at)), open) => return Err(crossed(at, slot, open)),
+                (None, Some((slot, start))) => {
+                    let name = slot.name();
+                    let reason = format!("the section of '{name}' has no end");
+                    return Err(fault(
+                        start,
+                        reason,
+                        Some(format!("it ends with {{/{name}}}")),
+                    ));
+                }
+                (None, None) => return Ok(nodes),
             }
         }
-        self.push_plain(&plain, &mut nodes);
-        match section {
-            None => Ok(nodes),
-            Some((slot, start)) => {
-                let name = slot.name();
-                let reason = format!("the section of '{name}' has no end");
-                Err(fault(
-                    start,
-                    reason,
-                    Some(format!("it ends with {{/{name}}}")),
-                ))
+    }
+
+    /// The next token; `None` at the end.
+    fn token(&mut self) -> Result<Option<Token>, Fault> {
+        let start = self.at;
+        let text = self.text_to_tag();
+        if !text.is_empty() {
+            return Ok(Some(Token::Text(text)));
+        }
+        let rest = &self.text[start..];
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let tag = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        let Some((tag, _)) = tag else {
+            let reason = match rest.starts_with('}') {
+                true => "a '}' without its '{'",
+                false => "a '{' without its '}'",
+            };
+            let hint = "a brace itself is written twice: {{ and }}";
+            return Err(fault(start, reason.into(), Some(hint.into())));
+        };
+        self.at = start + tag.len() + 2;
+        let slot = |name| self.slot(name, start);
+        Ok(Some(match tag.split_at_checked(1) {
+            Some(("/", name)) => Token::Close(slot(name)?, start),
+            Some((kind @ ("#" | "^"), name)) => {
+                let (slot, with) = (slot(name)?, kind == "#");
+                if !slot.is_optional() {
+                    let reason = format!("{{{kind}{name}}}: '{name}' is always there");
+                    return Err(fault(start, reason, None));
+                }
+                Token::Open { slot, with }
             }
+            _ => Token::Slot(slot(tag)?),
+        }))
+    }
+
+    /// The text before the next tag, or the end, its double braces single; empty where a tag is next.
+    fn text_to_tag(&mut self) -> String {
+        let mut text = String::new();
+        loop {
+            let rest = &self.text[self.at..];
+            let brace = rest.find(['{', '}']).unwrap_or(rest.len());
+            text.push_str(&rest[..brace]);
+            self.at += brace;
+            let rest = &rest[brace..];
+            if !rest.starts_with("{{") && !rest.starts_with("}}") {
+                return text;
+            }
+            text.push_str(&rest[..1]);
+            self.at += 2;
         }
     }
 
@@ -247,7 +275,7 @@ impl Parser<'_> {
     }
 
     /// Text between slots, its special tokens apart.
-    fn push_plain(&self, mut text: &str, nodes: &mut Vec<Node>) {
+    fn push_text(&self, mut text: &str, nodes: &mut Vec<Node>) {
         while !text.is_empty() {
             let place = first_special(text, self.specials);
             let special = place.unwrap_or(text.len()..text.len());
@@ -276,10 +304,11 @@ pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
     known.min_by_key(|known| levenshtein::distance(name, known))
 }
 
-fn crossed(at: usize, slot: Slot, expected: &str) -> Fault {
+fn crossed(at: usize, slot: Slot, open: Option<(Slot, usize)>) -> Fault {
     let name = slot.name();
     let reason = format!("{{/{name}}} ends a section that is not open here");
-    fault(at, reason, Some(format!("expected is {expected}")))
+    let hint = open.map(|(open, _)| format!("{{/{}}} would end the one that is", open.name()));
+    fault(at, reason, hint)
 }
 
 fn fault(at: usize, reason: String, hint: Option<String>) -> Fault {

@@ -358,6 +358,20 @@ fn each_part_is_cut_to_its_own_budget() {
             .to_string()
             .starts_with("the right context (1 tokens) leaves no room")
     );
+    // Nor do blanks, which are no words, help.
+    let blank = Parts {
+        left: " \n\t",
+        ..whole
+    };
+    let tight = Budget {
+        total: 14,
+        ..budget
+    };
+    assert!(
+        style("starcoder")
+            .fill(&blank, &tight, &Tokenizer::words())
+            .is_err()
+    );
     // A hole at the start of its file needs no room.
     let first = Parts { left: "", ..whole };
     let filled = style("starcoder")
