@@ -3,14 +3,40 @@
 use crate::retrieve::Hole;
 use crate::window::{Place, RepoWindows};
 
-pub(super) const HEAD: &str =
-    "# Here are some relevant code fragments from other files of the repo:";
-pub(super) const FOUND_IN: &str = "# the below code fragment can be found in:";
-pub(super) const SEPARATOR: &str = "# --------------------------------------------------";
+const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
+const FOUND_IN: &str = "the below code fragment can be found in:";
+const SEPARATOR: &str = "--------------------------------------------------";
 
-/// What stands before the first block.
-pub(super) fn head() -> String {
-    format!("{HEAD}\n{SEPARATOR}\n")
+/// The lines that stand in every block, as comments of a language.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    /// What begins a comment.
+    pub(super) comment: &'static str,
+    /// Before the first block.
+    pub(super) head: String,
+    /// Before the names of files.
+    pub(super) found_in: String,
+    /// Around a block's code.
+    pub(super) separator: String,
+}
+
+impl Frame {
+    /// Of a repository's blocks.
+    pub(super) fn of(windows: &RepoWindows) -> Self {
+        let comment = windows.language().comment();
+        let line = |text| format!("{comment} {text}");
+        Self {
+            comment,
+            head: line(HEAD),
+            found_in: line(FOUND_IN),
+            separator: line(SEPARATOR),
+        }
+    }
+
+    /// What stands before the first block.
+    pub(super) fn opening(&self) -> String {
+        format!("{}\n{}\n", self.head, self.separator)
+    }
 }
 
 /// A run of lines of one file, and the files it is said to be found in.
@@ -64,16 +90,26 @@ impl Block {
 
     /// Appends the block's text: every line a comment, a newline at the end.
     pub fn render(&self, windows: &RepoWindows, out: &mut String) {
+        self.render_in(&Frame::of(windows), windows, out);
+    }
+
+    pub(super) fn render_in(&self, frame: &Frame, windows: &RepoWindows, out: &mut String) {
+        let Frame {
+            comment,
+            found_in,
+            separator,
+            ..
+        } = frame;
         let lines = &windows.files[self.file as usize].lines;
-        out.push_str(FOUND_IN);
+        out.push_str(found_in);
         for place in &self.places {
-            out.extend(["\n# ", path_in_repository(windows, place.file)]);
+            out.extend(["\n", comment, " ", path_in_repository(windows, place.file)]);
         }
-        out.extend(["\n", SEPARATOR]);
+        out.extend(["\n", separator]);
         for number in self.start..self.end {
-            out.extend(["\n# ", lines.line(number as usize)]);
+            out.extend(["\n", comment, " ", lines.line(number as usize)]);
         }
-        out.extend(["\n", SEPARATOR, "\n"]);
+        out.extend(["\n", separator, "\n"]);
     }
 }
 

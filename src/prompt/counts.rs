@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::block::{Block, FOUND_IN, HEAD, SEPARATOR, path_in_repository};
+use super::block::{Block, Frame, path_in_repository};
 use crate::tokenize::{P50k, PieceCache};
 use crate::window::RepoWindows;
 
@@ -21,8 +21,8 @@ pub struct Scratch {
 
 /// Token counts of one repository's blocks, from counts of their lines.
 ///
-/// Every line of a block starts with `#`, and a `\n` before a `#` is always a token of its own, so a block's count
-/// is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and in every mode, while most
+/// Every line of a block starts with `#` or `//` and a blank, both a token, and a `\n` before either is always a token of
+/// its own, so a block's count is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and in every mode, while most
 /// lines of a large repository are in no block at all: so lines are counted on first use and kept, for all threads
 /// and modes alike.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct BlockCounts {
     names: Vec<Count>,
     /// The lines that all blocks share.
     frame: u32,
+    /// What begins a line.
+    comment: &'static str,
 }
 
 /// A count that is not known yet while it is 0. Threads that count the same line at once write the same number, so no
@@ -52,11 +54,18 @@ impl BlockCounts {
     /// Counts nothing yet.
     pub fn new(windows: &RepoWindows, tokenizer: &P50k) -> Self {
         let mut scratch = Scratch::default();
-        let mut frame_line = |line| line_tokens(tokenizer, line, &mut scratch);
+        let Frame {
+            comment,
+            found_in,
+            separator,
+            ..
+        } = Frame::of(windows);
+        let mut frame_line = |line: &str| line_tokens(tokenizer, (comment, line), &mut scratch);
         Self {
             lines: windows.files.iter().map(|_| OnceLock::new()).collect(),
             names: unknown(windows.files.len()).into(),
-            frame: frame_line(FOUND_IN) + 2 * frame_line(SEPARATOR),
+            frame: frame_line(&found_in) + 2 * frame_line(&separator),
+            comment,
         }
     }
 
@@ -102,7 +111,7 @@ impl BlockCounts {
                 }
                 tokens -= unknown.len() * FEWEST as usize;
                 let texts = unknown.clone().map(|line| lines.line(start + line));
-                tokens += count_lines(tokenizer, texts, &counts[unknown], scratch);
+                tokens += self.count_lines(tokenizer, texts, &counts[unknown], scratch);
             }
             scratch.known = known;
         }
@@ -118,10 +127,45 @@ impl BlockCounts {
     ) -> u32 {
         let count = &self.names[file as usize];
         if count.load(Relaxed) == 0 {
-            let name = format!("# {}", path_in_repository(windows, file));
-            count.store(line_tokens(tokenizer, &name, scratch), Relaxed);
+            let name = format!("{} {}", self.comment, path_in_repository(windows, file));
+            let tokens = line_tokens(tokenizer, (self.comment, &name), scratch);
+            count.store(tokens, Relaxed);
         }
         count.load(Relaxed)
+    }
+
+    /// Counts lines as block lines, all in one text: a line's tokens are those of the pieces between its comment marker and the next.
+    /// Gives their sum.
+    fn count_lines<'l>(
+        &self,
+        tokenizer: &P50k,
+        lines: impl Iterator<Item = &'l str>,
+        counts: &[Count],
+        scratch: &mut Scratch,
+    ) -> usize {
+        let Scratch {
+            cache, text, ends, ..
+        } = scratch;
+        text.clear();
+        ends.clear();
+        for line in lines {
+            text.extend([self.comment, " ", line, "\n"]);
+            ends.push(text.len());
+        }
+        let end = text.len();
+        // The next line's marker, with so many more that no piece before it is near the end of the text, where the
+        // tokenizer is slower.
+        (0..16).for_each(|_| text.push_str(self.comment));
+        let mut lines = ends.iter().zip(counts);
+        let (mut line, mut tokens, mut sum) = (lines.next(), 0, 0);
+        tokenizer.each_count(text, end, cache, |end, count| {
+            (tokens, sum) = (tokens + count as u32, sum + count);
+            if let Some((_, count)) = line.filter(|(line_end, _)| end >= **line_end) {
+                count.store(std::mem::take(&mut tokens), Relaxed);
+                line = lines.next();
+            }
+        });
+        sum
     }
 }
 
@@ -136,53 +180,29 @@ fn sections_of_unknown(known: &[u32]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Counts lines as block lines, all in one text: a line's tokens are those of the pieces between its `#` and the next.
-/// Gives their sum.
-fn count_lines<'l>(
-    tokenizer: &P50k,
-    lines: impl Iterator<Item = &'l str>,
-    counts: &[Count],
-    scratch: &mut Scratch,
-) -> usize {
-    let Scratch {
-        cache, text, ends, ..
-    } = scratch;
-    text.clear();
-    ends.clear();
-    for line in lines {
-        text.extend(["# ", line, "\n"]);
-        ends.push(text.len());
-    }
-    let end = text.len();
-    // The next line's `#`, with so many more that no piece before it is near the end of the text, where the
-    // tokenizer is slower.
-    text.push_str("################");
-    let mut lines = ends.iter().zip(counts);
-    let (mut line, mut tokens, mut sum) = (lines.next(), 0, 0);
-    tokenizer.each_count(text, end, cache, |end, count| {
-        (tokens, sum) = (tokens + count as u32, sum + count);
-        if let Some((_, count)) = line.filter(|(line_end, _)| end >= **line_end) {
-            count.store(std::mem::take(&mut tokens), Relaxed);
-            line = lines.next();
-        }
-    });
-    sum
-}
-
 /// Tokens of a comment line and its newline, when another comment line follows.
-fn line_tokens(tokenizer: &P50k, line: &str, Scratch { cache, text, .. }: &mut Scratch) -> u32 {
+fn line_tokens(
+    tokenizer: &P50k,
+    (comment, line): (&str, &str),
+    Scratch { cache, text, .. }: &mut Scratch,
+) -> u32 {
     text.clear();
-    text.extend([line, "\n#"]);
+    text.extend([line, "\n", comment]);
     tokenizer.count_with(text, cache) as u32 - 1
 }
 
 /// Tokens of the head and of what follows the blocks before a task's prompt. The last separator is counted with the
 /// prompt, since its newline joins the prompt's first blank lines, and taken off again as the block's.
-pub(super) fn head_and_prompt(tokenizer: &P50k, prompt: &str, scratch: &mut Scratch) -> usize {
-    let head = line_tokens(tokenizer, HEAD, scratch) as usize;
+pub(super) fn head_and_prompt(
+    frame: &Frame,
+    tokenizer: &P50k,
+    prompt: &str,
+    scratch: &mut Scratch,
+) -> usize {
+    let head = line_tokens(tokenizer, (frame.comment, &frame.head), scratch) as usize;
     let Scratch { cache, text, .. } = scratch;
     text.clear();
-    text.extend([SEPARATOR, "\n\n", prompt]);
+    text.extend([frame.separator.as_str(), "\n\n", prompt]);
     head + tokenizer.count_with(text, cache)
 }
 

@@ -10,6 +10,7 @@ mod record;
 pub mod style;
 
 pub use block::Block;
+use block::Frame;
 pub use counts::{BlockCounts, Scratch};
 
 use std::sync::{Arc, OnceLock};
@@ -59,6 +60,7 @@ pub struct Builder<'a> {
     windows: &'a RepoWindows,
     tokenizer: &'a P50k,
     counts: Arc<BlockCounts>,
+    frame: Frame,
     mode: Mode,
     guard: HoleGuard,
     budget: Budget,
@@ -77,6 +79,7 @@ impl<'a> Builder<'a> {
             windows,
             tokenizer,
             counts: Arc::new(BlockCounts::new(windows, tokenizer)),
+            frame: Frame::of(windows),
             mode,
             guard,
             budget,
@@ -117,7 +120,7 @@ impl<'a> Builder<'a> {
             };
         };
         let chosen = self.choose(task, &found.hits, scratch);
-        let own = || counts::head_and_prompt(self.tokenizer, &task.prompt, scratch);
+        let own = || counts::head_and_prompt(&self.frame, self.tokenizer, &task.prompt, scratch);
         Prompt {
             text: self.text(task, &chosen),
             tokens: chosen.tokens + own_tokens.get_or_init(own),
@@ -126,11 +129,11 @@ impl<'a> Builder<'a> {
     }
 
     fn text(&self, task: &Task, chosen: &Chosen) -> String {
-        let mut text = block::head();
+        let mut text = self.frame.opening();
         // A token of code is some four bytes long.
         text.reserve(4 * chosen.tokens + task.prompt.len());
         for block in chosen.blocks.iter().rev() {
-            block.render(self.windows, &mut text);
+            block.render_in(&self.frame, self.windows, &mut text);
         }
         text.push('\n');
         text.push_str(&task.prompt);

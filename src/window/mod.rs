@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::Repository;
 use crate::error::{Error, Result};
+use crate::language::Language;
 use crate::lines::Lines;
 
 /// How many lines of a window lie before the line that it is cut around.
@@ -209,6 +210,13 @@ impl RepoWindows {
         let files = repository.files.into_par_iter();
         let files = files.map(|file| WindowFile::new(file.path, file.same_as, file.text));
         Self::cut_files(repository.name, files.collect(), shape)
+    }
+
+    /// What its files are written in: all of them the same.
+    pub fn language(&self) -> Language {
+        let first = self.files.first();
+        let language = first.and_then(|file| Language::of_path(&file.path));
+        language.unwrap_or_default()
     }
 
     /// Number of windows.
