@@ -69,6 +69,8 @@ pub mod artifact;
 #[forbid(unsafe_code)]
 pub mod batch;
 #[forbid(unsafe_code)]
+pub mod chunk;
+#[forbid(unsafe_code)]
 pub mod complete;
 #[forbid(unsafe_code)]
 pub mod convert;

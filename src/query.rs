@@ -26,15 +26,28 @@ pub enum Mode {
     /// Retrieve with the lines around the hole, the target among them: the oracle.
     #[serde(rename = "gt")]
     GroundTruth,
+    /// No retrieval either: the cross-file context that the task's own file carries (CrossCodeEval's are without
+    /// repositories).
+    #[serde(rename = "given")]
+    Given,
 }
+
+/// The settings that RepoCoder compares, in the order of a results table.
+pub const REPOCODER_MODES: [Mode; 4] = [
+    Mode::Without,
+    Mode::LeftContext,
+    Mode::Prediction,
+    Mode::GroundTruth,
+];
 
 impl Mode {
     /// All of them, in the order of a results table.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Without,
         Self::LeftContext,
         Self::Prediction,
         Self::GroundTruth,
+        Self::Given,
     ];
 
     /// The name on the command line and in paths.
@@ -44,12 +57,13 @@ impl Mode {
             Self::LeftContext => "rg1",
             Self::Prediction => "rg-rg",
             Self::GroundTruth => "gt",
+            Self::Given => "given",
         }
     }
 
     /// Whether it searches at all.
     pub fn retrieves(self) -> bool {
-        self != Self::Without
+        !matches!(self, Self::Without | Self::Given)
     }
 }
 
@@ -66,7 +80,9 @@ impl FromStr for Mode {
         Self::ALL
             .into_iter()
             .find(|mode| mode.name() == name)
-            .ok_or_else(|| format!("'{name}' is no mode; the modes are none, rg1, rg-rg and gt"))
+            .ok_or_else(|| {
+                format!("'{name}' is no mode; the modes are none, rg1, rg-rg, gt and given")
+            })
     }
 }
 

@@ -87,7 +87,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(u16, u32, u64);
+numbers!(u8, u16, u32, u64);
 
 impl Number for f32 {
     fn little_endian(self) -> Self {
@@ -99,6 +99,16 @@ impl<'a> Column<'a> {
     /// A column of numbers, the lowest byte first.
     pub fn numbers<N: Number + 'a>(name: &'static str, numbers: &'a [N]) -> Self {
         Self::runs(name, [numbers])
+    }
+
+    /// The same from numbers that are kept nowhere else.
+    pub fn owned<N: Number>(name: &'static str, numbers: Vec<N>) -> Self {
+        let turned: Vec<N> = numbers.into_iter().map(N::little_endian).collect();
+        Self {
+            name,
+            parts: vec![Part::Bytes(Cow::Owned(turned.as_bytes().to_vec()))],
+            checksum: None,
+        }
     }
 
     /// The same from several runs of numbers, one behind the other.

@@ -2,8 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::chunk::{ChunkShape, QueryForm};
+use crate::language::Language;
 use crate::query::Mode;
 use crate::window::WindowShape;
+
+/// What of a configuration of chunks is part of the names of its artifacts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkNames {
+    /// Chunk size and stride.
+    pub shape: ChunkShape,
+    /// Which lines make a query where the mode does not say.
+    pub form: QueryForm,
+    /// Lines of a query.
+    pub query_lines: usize,
+    /// The ranker's name.
+    pub ranker: String,
+    /// The alignment's.
+    pub align: String,
+    /// The prompt style's.
+    pub style: String,
+}
 
 /// Paths of one configuration's artifacts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,8 +31,12 @@ pub struct Layout {
     pub cache: PathBuf,
     /// Name of the benchmark, a folder in several places.
     pub benchmark: String,
+    /// What the repositories are written in; part of every name where it is not Python.
+    pub language: Language,
     /// Window and slice size are part of every name.
     pub shape: WindowShape,
+    /// What stands in their place where chunks are searched.
+    pub chunks: Option<ChunkNames>,
     /// The vectorizer's name.
     pub vectorizer: String,
     /// Windows kept a query.
@@ -28,16 +51,52 @@ impl Layout {
     }
 
     fn stem(&self, repository: &str) -> String {
-        format!(
-            "{repository}_ws{}_slice{}",
-            self.shape.window_size, self.shape.slice_size
-        )
+        let language = match self.language {
+            Language::Python => String::new(),
+            other => format!("_{other}"),
+        };
+        let cut = match &self.chunks {
+            None => {
+                let shape = self.shape;
+                format!("ws{}_slice{}", shape.window_size, shape.slice_size)
+            }
+            Some(names) => format!("chunk{}_stride{}", names.shape.size, names.shape.stride),
+        };
+        format!("{repository}{language}_{cut}")
+    }
+
+    /// With what tells queries of chunks apart: `<repo>_chunk20_stride10.last-n-lines20`.
+    fn query_stem(&self, mode: Mode, repository: &str) -> String {
+        let stem = self.stem(repository);
+        match &self.chunks {
+            None => stem,
+            Some(names) => format!("{stem}.{}{}", names.form.of_mode(mode), names.query_lines),
+        }
     }
 
     fn run_name(&self, mode: Mode) -> String {
+        let language = match self.language {
+            Language::Python => String::new(),
+            other => format!("-{other}"),
+        };
+        let Some(names) = &self.chunks else {
+            let WindowShape {
+                window_size,
+                slice_size,
+                ..
+            } = self.shape;
+            let vectorizer = &self.vectorizer;
+            return format!("{mode}-{vectorizer}{language}-ws-{window_size}-ss-{slice_size}");
+        };
+        let (form, lines) = (names.form.of_mode(mode), names.query_lines);
+        let style = &names.style;
+        if !mode.retrieves() {
+            return format!("{mode}-{style}{language}");
+        }
+        let (ranker, align) = (file_name(&names.ranker), &names.align);
+        let ChunkShape { size, stride } = names.shape;
         format!(
-            "{mode}-{}-ws-{}-ss-{}",
-            self.vectorizer, self.shape.window_size, self.shape.slice_size
+            "{mode}-{form}{lines}-{ranker}-{align}-{style}{language}-chunk-{size}-stride-{stride}"
         )
     }
 
@@ -46,13 +105,34 @@ impl Layout {
         self.below(&["window", "repos", &format!("{}.bin", self.stem(repository))])
     }
 
+    /// `window/<benchmark>/<repo>.right.bin`: right contexts of tasks whose file does not carry them.
+    pub fn right_contexts(&self, repository: &str) -> PathBuf {
+        let name = format!("{repository}.right.bin");
+        self.below(&["window", &self.benchmark, &name])
+    }
+
+    /// `vector/dense/<model>-….vectors`: every dense vector of a model, by the digest of its text.
+    pub fn dense_store(&self, model: &str) -> PathBuf {
+        let name = crate::dense::store_file_name(model);
+        self.below(&["vector", "dense", &name])
+    }
+
+    /// The same layout where vectors are dense.
+    #[must_use]
+    pub fn with_dense_vectors(&self) -> Self {
+        Self {
+            vectorizer: "dense".into(),
+            ..self.clone()
+        }
+    }
+
     /// `window/<benchmark>/<mode>/<repo>_ws20_slice2.bin`
     pub fn query_windows(&self, mode: Mode, repository: &str) -> PathBuf {
         self.below(&[
             "window",
             &self.benchmark,
             mode.name(),
-            &format!("{}.bin", self.stem(repository)),
+            &format!("{}.bin", self.query_stem(mode, repository)),
         ])
     }
 
@@ -67,18 +147,19 @@ impl Layout {
 
     /// `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`
     pub fn query_vectors(&self, mode: Mode, repository: &str) -> PathBuf {
-        let name = format!("{}.{}.bin", self.stem(repository), self.vectorizer);
+        let stem = self.query_stem(mode, repository);
+        let name = format!("{stem}.{}.bin", self.vectorizer);
         self.below(&["vector", &self.benchmark, mode.name(), &name])
     }
 
     /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
     pub fn retrieval(&self, mode: Mode, repository: &str) -> PathBuf {
-        let name = format!(
-            "{}.{}.top{}.bin",
-            self.stem(repository),
-            self.vectorizer,
-            self.top_k
-        );
+        let ranked_by = match &self.chunks {
+            None => self.vectorizer.clone(),
+            Some(names) => file_name(&names.ranker),
+        };
+        let stem = self.query_stem(mode, repository);
+        let name = format!("{stem}.{ranked_by}.top{}.bin", self.top_k);
         self.below(&["retrieval", &self.benchmark, mode.name(), &name])
     }
 
@@ -134,4 +215,11 @@ impl Layout {
         }
         stage.parent().map(Path::to_owned)
     }
+}
+
+/// A name without what is special in paths.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let kept = name.chars().map(|c| if plain(c) { c } else { '-' });
+    kept.collect()
 }

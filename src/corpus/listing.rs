@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
-use super::check_name;
+use super::{Walk, check_name};
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::lines::universal_newlines;
@@ -68,12 +68,12 @@ impl Listing {
     pub fn read(
         repos_dir: &Path,
         name: &str,
-        language: Language,
+        which: (Language, Walk),
         known: impl Fn(&str, &Stamp) -> bool + Sync,
     ) -> Result<Self> {
         check_name(repos_dir, name)?;
         let begin = SystemTime::now();
-        let (found, mut skipped) = find_source_files(&repos_dir.join(name), name, language)?;
+        let (found, mut skipped) = find_source_files(&repos_dir.join(name), name, which)?;
         let read: Vec<Result<Read>> = found
             .par_iter()
             .map(|file| read_file(file, begin, &known))
@@ -125,7 +125,7 @@ fn file_id(_metadata: &fs::Metadata, path: &Path) -> FileId {
 fn find_source_files(
     root: &Path,
     name: &str,
-    language: Language,
+    (language, walk): (Language, Walk),
 ) -> Result<(Vec<Found>, Vec<Error>)> {
     let metadata =
         fs::metadata(root).map_err(|e| Error::reading(root, "open this repository folder", e))?;
@@ -135,14 +135,14 @@ fn find_source_files(
             reason: "is no folder".into(),
         });
     }
+    let follows = walk == Walk::Glob;
     // Following links asks the system about every entry, so it is done where there are links.
-    if let Some(found) = find_without_links(root, name, language) {
+    if follows && let Some(found) = find_without_links(root, name, language) {
         return Ok((found, Vec::new()));
     }
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
-    let walk = WalkDir::new(root).follow_links(true).into_iter();
-    let walk = walk.filter_entry(is_visible);
-    for entry in walk {
+    let entries = WalkDir::new(root).follow_links(follows).into_iter();
+    for entry in entries.filter_entry(|entry| !follows || is_visible(entry)) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -158,6 +158,7 @@ fn find_source_files(
         if entry.depth() == 0
             || !is_source_name(entry.path(), language)
             || entry.file_type().is_dir()
+            || (!follows && entry.path().is_dir())
         {
             continue;
         }
@@ -339,7 +340,7 @@ mod tests {
         fs::write(&path, "x = 1\n").unwrap();
         let list = |known: Option<Stamp>| {
             let is_known = |_: &str, stamp: &Stamp| Some(*stamp) == known;
-            Listing::read(dir.path(), "r", Language::Python, is_known)
+            Listing::read(dir.path(), "r", (Language::Python, Walk::Glob), is_known)
                 .unwrap()
                 .files
                 .remove(0)

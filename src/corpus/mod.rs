@@ -56,6 +56,37 @@ impl SourceFile {
     }
 }
 
+/// Which files of a folder count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Walk {
+    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, links are followed.
+    #[default]
+    Glob,
+    /// Repoformer's (`Path.rglob("*.py")`): hidden ones count, links to files too, links to folders are not followed.
+    Rglob,
+}
+
+impl std::str::FromStr for Walk {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "glob" => Ok(Self::Glob),
+            "rglob" => Ok(Self::Rglob),
+            other => Err(format!("'{other}' is neither glob nor rglob")),
+        }
+    }
+}
+
+impl std::fmt::Display for Walk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Glob => "glob",
+            Self::Rglob => "rglob",
+        })
+    }
+}
+
 impl Repository {
     /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
     /// stepped over and reported.
@@ -63,7 +94,15 @@ impl Repository {
     /// # Errors
     /// The folder does not exist, is no folder, or `name` is not a single folder name.
     pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<Reading> {
-        let listing = Listing::read(repos_dir, name, language, |_, _| false)?;
+        Self::read_with(repos_dir, name, (language, Walk::Glob))
+    }
+
+    /// The same with another walk.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_with(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
+        let listing = Listing::read(repos_dir, name, which, |_, _| false)?;
         let source_file = |file: Listed| SourceFile {
             path: file.path,
             text: file.text.unwrap_or_default(),

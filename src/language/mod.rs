@@ -4,10 +4,11 @@
 mod grammar;
 mod identifiers;
 mod keywords;
-pub mod syntax;
 
 pub use grammar::Grammar;
 pub use identifiers::{identifiers, without_comment_signs, without_comments, without_strings};
+
+pub mod syntax;
 
 use std::fmt;
 use std::str::FromStr;

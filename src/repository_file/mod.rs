@@ -16,8 +16,9 @@ pub use raw::{RawFile, RawRepository};
 use std::fs;
 use std::path::Path;
 
-use crate::corpus::{Listing, is_folder_name};
+use crate::corpus::{Listing, Walk, is_folder_name};
 use crate::error::{Error, Result};
+use crate::language::Language;
 
 /// One file of a repository: where it is in it, and what it holds, newlines as they are on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub struct Content {
 /// As [`Repository::read`](crate::corpus::Repository::read), whose rules say which files they are.
 pub fn read_folder(repos_dir: &Path, name: &str) -> Result<(Vec<Content>, Vec<Error>)> {
     // Which files there are, the listing says; what they hold is read anew, since it turns newlines into `\n`.
-    let listing = Listing::read(repos_dir, name, |_, _| true)?;
+    let listing = Listing::read(repos_dir, name, (Language::Python, Walk::Glob), |_, _| true)?;
     let (mut contents, mut skipped) = (Vec::new(), listing.skipped);
     for file in listing.files {
         let on_disk = repos_dir.join(&file.path);

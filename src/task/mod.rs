@@ -182,17 +182,13 @@ impl TaskSet {
 
     /// A digest of all tasks, everything in them included.
     pub fn digest(&self) -> String {
-        let (mut hasher, mut bytes) = (blake3::Hasher::new(), Vec::new());
-        for task in &self.tasks {
-            task.digest_into(&mut bytes);
-            // The hash is fastest on many kilobytes at a time.
-            if bytes.len() > 1 << 16 {
-                hasher.update(&bytes);
-                bytes.clear();
-            }
-        }
-        hasher.update(&bytes);
-        hasher.finalize().to_hex().to_string()
+        digest(self.tasks.iter())
+    }
+
+    /// The same of one repository's tasks.
+    pub fn digest_of(&self, repository: &str) -> String {
+        let of_it = |task: &&Task| task.repository == repository;
+        digest(self.tasks.iter().filter(of_it))
     }
 
     /// The error for one of its tasks.
@@ -204,6 +200,20 @@ impl TaskSet {
             reason: reason.into(),
         }
     }
+}
+
+fn digest<'t>(tasks: impl Iterator<Item = &'t Task>) -> String {
+    let (mut hasher, mut bytes) = (blake3::Hasher::new(), Vec::new());
+    for task in tasks {
+        task.digest_into(&mut bytes);
+        // The hash is fastest on many kilobytes at a time.
+        if bytes.len() > 1 << 16 {
+            hasher.update(&bytes);
+            bytes.clear();
+        }
+    }
+    hasher.update(&bytes);
+    hasher.finalize().to_hex().to_string()
 }
 
 impl Task {

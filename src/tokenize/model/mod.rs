@@ -172,6 +172,11 @@ impl Tokenizer {
         }
     }
 
+    /// Whether it is a model's own, read from a file.
+    pub fn is_model(&self) -> bool {
+        matches!(self.0, Kind::File(_))
+    }
+
     /// What tells this tokenizer from others in an artifact's identity: the name of one of ours, a digest of the bytes of
     /// a file.
     pub fn digest(&self) -> String {
