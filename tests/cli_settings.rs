@@ -185,7 +185,7 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
         ),
         (
             "mode = \"rg2\"\n",
-            vec!["'rg2' is no mode; the modes are none, rg1, rg-rg and gt"],
+            vec!["'rg2' is no mode; the modes are none, rg1, rg-rg, gt and given"],
         ),
         (
             "ranker = \"bm26\"\n",

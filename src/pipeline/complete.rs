@@ -14,6 +14,7 @@ use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limi
 use crate::error::{Error, Result};
 use crate::jsonl::{self, At, Fields, Object};
 use crate::lines::{Lines, strip};
+use crate::prompt::style::Style;
 use crate::query::Mode;
 
 /// How prompts are completed.
@@ -199,13 +200,28 @@ fn complete_record(
         },
         max_tokens: completion.max_tokens,
     };
-    let generation = model.complete(fields.string("prompt")?, &limits);
+    let prompt = left_to_right(fields.string("prompt")?, &object);
+    let generation = model.complete(&prompt, &limits);
     // The retrieved windows stay with the prompt; they are most of a record.
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("query_window");
         metadata.remove("top_k_context");
+        metadata.remove("query");
     }
     Ok(line(object, &generation))
+}
+
+/// A prompt for a model that knows no special tokens: of one that was made for infilling, the right context, the
+/// cross-file context and the left context in this order, so that what is to be completed stands at the end.
+fn left_to_right<'p>(prompt: &'p str, record: &Object) -> Cow<'p, str> {
+    let metadata = record.get("metadata").and_then(Value::as_object);
+    let style = metadata.and_then(|m| m.get("prompt_style")?.as_str());
+    let style: Option<Style> = style.and_then(|name| name.parse().ok());
+    let slots = style.as_ref().and_then(|style| style.split(prompt));
+    match slots {
+        Some(slots) => Cow::Owned([slots.right, "\n", slots.cross_file, slots.left].concat()),
+        None => Cow::Borrowed(prompt),
+    }
 }
 
 /// Lines of the target in a prompt's record, under any name that the field's formats give it.

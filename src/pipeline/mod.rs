@@ -3,6 +3,7 @@
 //! A stage does nothing where its artifact is current, rebuilds one that is stale or damaged and says why, and
 //! names the command that makes an upstream artifact which is missing.
 
+mod chunks;
 mod complete;
 mod eval;
 mod kept;
@@ -12,6 +13,7 @@ mod vectorize;
 mod window;
 mod windows;
 
+pub use chunks::{ChunkSettings, DenseSource, PromptLayout, dense_texts, retrieval_quality};
 pub use complete::{
     Completion, Predictions, artifact_text, cached_predictions, complete, complete_file,
 };
@@ -27,8 +29,9 @@ use std::path::{Path, PathBuf};
 use crate::artifact::{
     self, Columns, Header, Identity, Layout, LineSink, LineTotals, Payload, State,
 };
-use crate::corpus;
+use crate::corpus::{self, Walk};
 use crate::error::{Access, Error, Result};
+use crate::language::Language;
 use crate::prompt::Budget;
 use crate::retrieve::HoleGuard;
 use crate::task::TaskSet;
@@ -45,6 +48,10 @@ pub struct Experiment {
     pub tasks: Option<TaskSet>,
     /// Where artifacts lie.
     pub layout: Layout,
+    /// Which files of a folder count.
+    pub walk: Walk,
+    /// How chunks are searched and shown, where chunks are searched instead of windows.
+    pub chunks: Option<ChunkSettings>,
     /// How the hole is kept out of prompts.
     pub guard: HoleGuard,
     /// What bounds the retrieved part of a prompt.
@@ -337,6 +344,11 @@ impl Experiment {
 
     fn shape(&self) -> WindowShape {
         self.layout.shape
+    }
+
+    /// Which files of a repository's folder count.
+    fn files(&self) -> (Language, Walk) {
+        (self.layout.language, self.walk)
     }
 
     /// An identity with the parameters of the windows.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::vectorize::{change, fresh_vectors, query_windows};
 use super::windows::Opened;
-use super::{Experiment, Report, Unread, check_input, for_each_repository};
+use super::{Experiment, Report, Unread, check_input, chunks, for_each_repository};
 use crate::artifact::{self, Identity, Payload, write_file};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
@@ -29,6 +29,9 @@ pub struct SearchTime {
 /// # Errors
 /// Windows or vectors are missing or do not belong together, or an artifact cannot be written.
 pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
+    if experiment.chunks.is_some() {
+        return chunks::search(experiment, modes);
+    }
     experiment.tasks()?; // or each repository would miss them
     let modes: Vec<Mode> = modes
         .iter()
@@ -224,7 +227,7 @@ impl Needles {
     }
 }
 
-fn keep_time(
+pub(super) fn keep_time(
     experiment: &Experiment,
     mode: Mode,
     repository: &str,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::window::CHANGE;
 use super::windows::Opened;
-use super::{Experiment, Report, Unread, check_digest, check_input, for_each_repository};
+use super::{Experiment, Report, Unread, check_digest, check_input, chunks, for_each_repository};
 use crate::artifact::{self, Header, Identity, Payload, read_note, write_note};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
@@ -19,6 +19,9 @@ use crate::window::Change;
 /// # Errors
 /// Windows are missing, or an artifact cannot be written.
 pub fn vectorize_repositories(experiment: &Experiment) -> Result<Report> {
+    if experiment.chunks.is_some() {
+        return chunks::vectorize_repositories(experiment);
+    }
     for_each_repository(experiment, |repository, report| {
         let mut opened = Opened::new(experiment, repository)?;
         let of = |checksum: &str| identity(experiment, repository).input("windows", checksum);
@@ -111,6 +114,9 @@ fn new_vectors(change: &Change, opened: &mut Opened) -> Result<TokenSets> {
 /// # Errors
 /// Query windows are missing, or an artifact cannot be written.
 pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
+    if experiment.chunks.is_some() {
+        return chunks::vectorize_queries(experiment, modes);
+    }
     for_each_repository(experiment, |repository, report| {
         for &mode in modes.iter().filter(|mode| mode.retrieves()) {
             let mut queries = query_windows(experiment, mode, repository, None)?;

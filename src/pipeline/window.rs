@@ -7,26 +7,25 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::windows::Opened;
-use super::{Experiment, Report, for_each_repository};
+use super::{Experiment, Report, chunks, for_each_repository};
 use crate::artifact::{
     self, Columns, Header, Identity, Payload, PieceSource, State, read_note, write_note,
 };
 use crate::corpus::{Listed, Listing, Stamp};
 use crate::error::{Error, Result};
-use crate::language::Language;
 use crate::predictions::Joined;
 use crate::query::{Mode, QueryWindows, fits, hole_lines};
 use crate::task::{Task, TaskSet};
 use crate::window::{Change, RepoWindows, TextRanges, WindowFile, digest_of_files};
-
-/// Whose files are cut; the window index is RepoCoder's, which knows Python alone.
-const LANGUAGE: Language = Language::Python;
 
 /// Cuts the repositories.
 ///
 /// # Errors
 /// An artifact cannot be written.
 pub fn window_repositories(experiment: &Experiment) -> Result<Report> {
+    if experiment.chunks.is_some() {
+        return chunks::index_repositories(experiment);
+    }
     for_each_repository(experiment, |repository, report| {
         cut_repository(experiment, repository, report)
     })
@@ -41,6 +40,9 @@ pub fn window_queries(
     modes: &[Mode],
     predictions: Option<&Joined>,
 ) -> Result<Report> {
+    if experiment.chunks.is_some() {
+        return chunks::make_queries(experiment, modes, predictions);
+    }
     let mut report = for_each_repository(experiment, |repository, report| {
         let mut opened = Opened::new(experiment, repository)?;
         let tasks = experiment.tasks()?;
@@ -73,7 +75,7 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
     );
     let mut before = Before::read(&path, &stamps);
     let known = |path: &str, stamp: &Stamp| before.as_ref().is_some_and(|b| b.knows(path, stamp));
-    let listing = Listing::read(&experiment.repos_dir, name, LANGUAGE, known)?;
+    let listing = Listing::read(&experiment.repos_dir, name, experiment.files(), known)?;
     let (files, noted) = Before::files(before.as_ref(), listing.files);
     report.problems.extend(listing.skipped);
     if files.is_empty() {
@@ -114,7 +116,9 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
 /// Cuts all files, after reading them again where some are known by their stamps alone.
 fn cut_all(experiment: &Experiment, name: &str, mut files: Vec<WindowFile>) -> Result<RepoWindows> {
     if files.iter().any(|file| !file.lines.is_read()) {
-        let listing = Listing::read(&experiment.repos_dir, name, LANGUAGE, |_, _| false)?;
+        let listing = Listing::read(&experiment.repos_dir, name, experiment.files(), |_, _| {
+            false
+        })?;
         files = Before::files(None, listing.files).0;
     }
     let shape = experiment.shape();
@@ -251,7 +255,7 @@ impl Before {
 }
 
 fn no_file(experiment: &Experiment, name: &str) -> Error {
-    let language = LANGUAGE.title();
+    let language = experiment.layout.language.title();
     let reason = format!(
         "holds no {language} file that can be read, so nothing can be retrieved from it; put its files there, or \
          choose others with --repo"

@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// Cut repositories into windows, and tasks into query windows of each mode
     Window(WindowArgs),
     /// Turn windows into vectors
-    Vectorize(StageArgs),
+    Vectorize(VectorizeArgs),
     /// Find the windows most similar to each query
     Search(StageArgs),
     /// Build prompts from tasks and retrieval results
@@ -122,24 +122,29 @@ pub(crate) struct SettingFlags {
     /// Lines of a window before the one it is cut around: half a window, or one step [default: half]
     #[arg(long, value_name = "half|step", help_heading = "Stages")]
     pub(crate) center: Option<String>,
-    /// Tokenizer of vectors and budgets: p50k_base [default: p50k_base]
-    #[arg(long, value_name = "NAME", help_heading = "Stages")]
+    /// Tokenizer of one-grams and budgets: p50k_base; where chunks are searched also words, or a model's tokenizer.json
+    /// [default: p50k_base]
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Stages")]
     pub(crate) tokenizer: Option<String>,
-    /// What a vector is: one-gram, the set of a window's tokens [default: one-gram]
+    /// What a vector is: one-gram, the set of a window's tokens; of chunks: words, dense [default: one-gram; words]
     #[arg(long, value_name = "NAME", help_heading = "Stages")]
     pub(crate) vectorizer: Option<String>,
-    /// How windows are ranked: jaccard [default: jaccard]
+    /// How windows are ranked: jaccard; and chunks: jaccard, bm25, bm25-by-line[-reciprocal|-exponential], tf-idf,
+    /// weighted-ngram, dense, or several fused: rrf:jaccard,bm25 [default: jaccard]
     #[arg(long, value_name = "NAME", help_heading = "Stages")]
     pub(crate) ranker: Option<String>,
-    /// Windows kept a query [default: 20]
+    /// Windows or chunks kept a query [default: 20]
     #[arg(long, value_name = "N", help_heading = "Stages")]
     pub(crate) top_k: Option<String>,
-    /// Blocks in a prompt, at most [default: 10]
+    /// Blocks or fragments in a prompt, at most [default: 10]
     #[arg(long, value_name = "N", help_heading = "Stages")]
     pub(crate) max_blocks: Option<String>,
-    /// Tokens of a prompt's retrieved part stay below this [default: 2000]
+    /// Tokens of a prompt's retrieved part stay below this; of a whole prompt, at most, where chunks are searched
+    /// [default: 2000]
     #[arg(long, value_name = "N", help_heading = "Stages")]
     pub(crate) max_prompt_tokens: Option<String>,
+    #[command(flatten)]
+    pub(crate) chunks: ChunkFlags,
     /// How a hole is kept out of its own prompt: strict, or as the reference program does [default: strict]
     #[arg(long, value_name = "strict|reference", help_heading = "Stages")]
     pub(crate) hole_guard: Option<String>,
@@ -149,6 +154,80 @@ pub(crate) struct SettingFlags {
     /// Tokens of a completion, at most [default: 500]
     #[arg(long, value_name = "N", help_heading = "Stages")]
     pub(crate) max_tokens: Option<String>,
+}
+
+/// What the stages can be told where chunks are searched, in Repoformer's manner.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Chunks")]
+pub(crate) struct ChunkFlags {
+    /// What is searched: windows, as RepoCoder, or chunks, as Repoformer and CrossCodeEval [default: windows]
+    #[arg(long, value_name = "windows|chunks")]
+    pub(crate) unit: Option<String>,
+    /// What the repositories are written in: python, java, csharp, typescript [default: what the tasks' files are]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) language: Option<String>,
+    /// Which files count: those of RepoCoder (glob: no hidden ones, links followed) or of Repoformer (rglob: hidden ones
+    /// too, no links to folders) [default: glob]
+    #[arg(long, value_name = "glob|rglob")]
+    pub(crate) walk: Option<String>,
+    /// Non-blank lines of a chunk [default: 20]
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk_size: Option<String>,
+    /// Lines between the starts of two chunks [default: 10]
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk_stride: Option<String>,
+    /// What is searched for: last-n-lines, first-n-lines, left-right (mode rg1), ground-truth, surrounding (gt),
+    /// prediction, prediction-left-right (rg-rg) [default: last-n-lines]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) query: Option<String>,
+    /// Lines of a query [default: 20]
+    #[arg(long, value_name = "N")]
+    pub(crate) query_lines: Option<String>,
+    /// What is shown for a chunk: none (itself), next, previous, extend, enclosing (its function or class), auto (what
+    /// the query asks for) [default: auto]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) align: Option<String>,
+    /// Order of equal scores: the nearest file first, or as the reference program [default: nearest]
+    #[arg(long, value_name = "nearest|reference")]
+    pub(crate) ties: Option<String>,
+    /// Files that are ranked, the nearest first [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_files: Option<String>,
+    /// Chunks that are ranked, those of the nearest files first [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_chunks: Option<String>,
+    /// How a fragment's path begins: in its repository, or with the repository's folder [default: repository]
+    #[arg(long, value_name = "repository|full")]
+    pub(crate) fragment_paths: Option<String>,
+    /// Layout of prompts: plain, codegen, starcoder, starcoder-released, repoformer, starcoder2, codellama,
+    /// deepseek-coder, qwen2.5-coder, codestral, a template file; or attach: the tasks with their cross-file context
+    /// [default: plain]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) prompt_style: Option<String>,
+    /// Whether prompts hold the right context [default: yes]
+    #[arg(long, value_name = "yes|no")]
+    pub(crate) right_context: Option<String>,
+    /// Tokens of a prompt's left context, at most [default: what remains]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_left_tokens: Option<String>,
+    /// Tokens of a prompt's right context, at most [default: 512]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_right_tokens: Option<String>,
+    /// Tokens of a prompt's cross-file context, at most [default: 512]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_cross_file_tokens: Option<String>,
+    /// An OpenAI-compatible server that embeds texts (its key, if any, in REPOFORMER_API_KEY)
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    /// The model that it embeds them with
+    #[arg(long, value_name = "NAME")]
+    pub(crate) embedding_model: Option<String>,
+    /// Vectors computed elsewhere: JSONL or NPY, for the texts that `vectorize --write-texts` writes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vectors: Option<String>,
+    /// The texts that the rows of an NPY file, or the ids of a JSONL file, belong to
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vector_texts: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -164,6 +243,16 @@ pub(crate) struct WindowArgs {
     /// Predictions for mode rg-rg [default: the model's for mode rg1, in the cache]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VectorizeArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Instead write the texts that dense vectors are needed of, for a model that runs elsewhere: `{"_id", "digest",
+    /// "text"}` a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_texts: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -209,6 +298,20 @@ pub(crate) struct EvalArgs {
     /// Predictions to score, of any model and mode [default: the model's in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+    /// Measure instead what was retrieved, without any model: its overlap with the targets (chunks alone)
+    #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
+    pub(crate) retrieval: bool,
+    /// Rankers to compare with --retrieval (repeatable) [default: the one that is set]
+    #[arg(long, value_name = "NAME", requires = "retrieval")]
+    pub(crate) rankers: Vec<String>,
+    /// Queries to compare with --retrieval (repeatable, or separated by commas) [default: the one that is set]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        requires = "retrieval"
+    )]
+    pub(crate) queries: Vec<String>,
     /// Score pairs `{"task_id", "target", "pred"}` instead, without any task file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references"])]
     pub(crate) pairs: Option<PathBuf>,
@@ -281,9 +384,6 @@ pub(crate) struct SampleArgs {
     /// lines), chunk (a short run of lines)
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: String,
-    /// Language of the files: python, java, csharp, typescript
-    #[arg(long, value_name = "NAME", default_value = "python")]
-    pub(crate) language: String,
     /// Tasks a repository, at most
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) per_repo: usize,

@@ -12,9 +12,21 @@ use crate::args::SettingFlags;
 use crate::output::hinted;
 
 /// The profiles and configurations that the program carries.
-const BUNDLED: [(&str, &str); 2] = [
+const BUNDLED: [(&str, &str); 5] = [
     ("demo", include_str!("../../../configs/demo.toml")),
     ("repocoder", include_str!("../../../configs/repocoder.toml")),
+    (
+        "repoformer-paper",
+        include_str!("../../../configs/repoformer-paper.toml"),
+    ),
+    (
+        "repoformer-release",
+        include_str!("../../../configs/repoformer-release.toml"),
+    ),
+    (
+        "crosscodeeval",
+        include_str!("../../../configs/crosscodeeval.toml"),
+    ),
 ];
 
 /// Every key, in the order of `--show-settings`, and its default.
@@ -38,12 +50,38 @@ const KEYS: [(&str, Option<&str>); 18] = [
     ("max-prompt-tokens", Some("2000")),
     ("hole-guard", Some("strict")),
 ];
+/// Keys of chunks, Repoformer's manner.
+const CHUNK_KEYS: [(&str, Option<&str>); 21] = [
+    ("unit", Some("windows")),
+    ("language", None),
+    ("walk", Some("glob")),
+    ("chunk-size", Some("20")),
+    ("chunk-stride", Some("10")),
+    ("query", Some("last-n-lines")),
+    ("query-lines", Some("20")),
+    ("align", Some("auto")),
+    ("ties", Some("nearest")),
+    ("max-files", None),
+    ("max-chunks", None),
+    ("fragment-paths", Some("repository")),
+    ("prompt-style", Some("plain")),
+    ("right-context", Some("yes")),
+    ("max-left-tokens", None),
+    ("max-right-tokens", Some("512")),
+    ("max-cross-file-tokens", Some("512")),
+    ("endpoint", None),
+    ("embedding-model", None),
+    ("vectors", None),
+    ("vector-texts", None),
+];
+/// Keys that hold a number where they are set.
+const NUMBERS: [&str; 3] = ["max-files", "max-chunks", "max-left-tokens"];
 /// Keys that only the stage of completion reads.
 const MODEL_KEYS: [(&str, Option<&str>); 2] =
     [("model", Some("in-context")), ("max-tokens", Some("500"))];
 
 fn keys() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
-    KEYS.into_iter().chain(MODEL_KEYS)
+    KEYS.into_iter().chain(CHUNK_KEYS).chain(MODEL_KEYS)
 }
 
 /// Where a value came from.
@@ -175,6 +213,28 @@ impl Settings {
         self.list(key).iter().map(parse).collect()
     }
 
+    /// The value of a key that may not be set, parsed.
+    pub(crate) fn parsed_option<T: FromStr>(&self, key: &str) -> Result<Option<T>>
+    where
+        T::Err: Display,
+    {
+        let is_set = self.text(key).is_some();
+        is_set.then(|| self.parsed(key)).transpose()
+    }
+
+    /// Whether the value was chosen for this one run.
+    pub(crate) fn is_chosen(&self, key: &str) -> bool {
+        let setting = self.values.get(key);
+        setting
+            .is_some_and(|setting| matches!(setting.source, Source::Flag | Source::Environment(_)))
+    }
+
+    /// Whether nobody chose the value.
+    pub(crate) fn is_default(&self, key: &str) -> bool {
+        let setting = self.values.get(key);
+        setting.is_none_or(|setting| setting.source == Source::Default)
+    }
+
     fn source(&self, key: &str) -> String {
         self.values
             .get(key)
@@ -200,7 +260,9 @@ fn is_list(key: &str) -> bool {
 }
 
 fn is_number(key: &str) -> bool {
-    keys().any(|(k, default)| k == key && default.is_some_and(|text| text.parse::<u64>().is_ok()))
+    NUMBERS.contains(&key)
+        || keys()
+            .any(|(k, default)| k == key && default.is_some_and(|text| text.parse::<u64>().is_ok()))
 }
 
 fn toml_value(key: &str, values: &[String]) -> String {
@@ -239,6 +301,7 @@ fn variable(key: &str) -> Option<(String, String)> {
 }
 
 fn flag_values(flags: &SettingFlags) -> Vec<(&'static str, Vec<String>)> {
+    let chunks = &flags.chunks;
     let single = [
         ("repos-dir", &flags.repos_dir),
         ("benchmark", &flags.benchmark),
@@ -255,6 +318,27 @@ fn flag_values(flags: &SettingFlags) -> Vec<(&'static str, Vec<String>)> {
         ("max-blocks", &flags.max_blocks),
         ("max-prompt-tokens", &flags.max_prompt_tokens),
         ("hole-guard", &flags.hole_guard),
+        ("unit", &chunks.unit),
+        ("language", &chunks.language),
+        ("walk", &chunks.walk),
+        ("chunk-size", &chunks.chunk_size),
+        ("chunk-stride", &chunks.chunk_stride),
+        ("query", &chunks.query),
+        ("query-lines", &chunks.query_lines),
+        ("align", &chunks.align),
+        ("ties", &chunks.ties),
+        ("max-files", &chunks.max_files),
+        ("max-chunks", &chunks.max_chunks),
+        ("fragment-paths", &chunks.fragment_paths),
+        ("prompt-style", &chunks.prompt_style),
+        ("right-context", &chunks.right_context),
+        ("max-left-tokens", &chunks.max_left_tokens),
+        ("max-right-tokens", &chunks.max_right_tokens),
+        ("max-cross-file-tokens", &chunks.max_cross_file_tokens),
+        ("endpoint", &chunks.endpoint),
+        ("embedding-model", &chunks.embedding_model),
+        ("vectors", &chunks.vectors),
+        ("vector-texts", &chunks.vector_texts),
         ("model", &flags.model),
         ("max-tokens", &flags.max_tokens),
     ];

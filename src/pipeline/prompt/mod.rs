@@ -15,7 +15,8 @@ use super::kept::{Input, KeptLines, NotedLine};
 use super::vectorize::query_windows;
 use super::windows::Opened;
 use super::{
-    Experiment, Report, Unread, check_digest, check_input, check_parameter, made_again, missing,
+    Experiment, Report, Unread, check_digest, check_input, check_parameter, chunks, made_again,
+    missing,
 };
 use crate::artifact::{self, Header, Identity, LineSink, LineTotals};
 use crate::error::Result;
@@ -37,9 +38,9 @@ pub struct PromptTotals {
     pub with_blocks: u64,
 }
 
-const TOKENS: &str = "tokens";
-const TASKS: &str = "tasks";
-const WITH_BLOCKS: &str = "prompts with retrieved blocks";
+pub(super) const TOKENS: &str = "tokens";
+pub(super) const TASKS: &str = "tasks";
+pub(super) const WITH_BLOCKS: &str = "prompts with retrieved blocks";
 
 /// The settings that shape a mode's prompts.
 fn settings(experiment: &Experiment, mode: Mode) -> Identity {
@@ -90,7 +91,11 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
         return Err(missing(&path, "prompts", &command));
     }
     let header = artifact::jsonl_header(&path).map_err(|error| made_again(error, &command))?;
-    for (name, value) in &settings(experiment, mode).parameters {
+    let settings = match &experiment.chunks {
+        Some(_) => chunks::prompt_settings(experiment, mode)?,
+        None => settings(experiment, mode),
+    };
+    for (name, value) in &settings.parameters {
         check_parameter(&path, &header, (name, value), &command)?;
     }
     if let Some(tasks) = &experiment.tasks {
@@ -138,6 +143,9 @@ fn totals(lines: &[NotedLine<Adds>]) -> LineTotals {
 /// # Errors
 /// Retrieval results are missing or stale, or an artifact cannot be written.
 pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
+    if experiment.chunks.is_some() {
+        return chunks::prompt(experiment, modes);
+    }
     let mut report = Report::default();
     let repositories = experiment.repositories.iter();
     let mut opened: Vec<Opened> = repositories

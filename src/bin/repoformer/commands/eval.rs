@@ -11,6 +11,7 @@ use repoformer::query::Mode;
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
 
+use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{Printer, check_output, write_data};
@@ -31,6 +32,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         .map(PathBuf::as_path)
         .collect();
     check_output(Some(&args.output), &read)?;
+    if args.retrieval {
+        return eval_retrieval::run(args, &settings, printer);
+    }
     if let Some(path) = &args.pairs {
         let reading = pairs::read(path)?;
         printer.problems(&reading.problems);
@@ -81,7 +85,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
                     .predictions(mode, &completion.model)
                     .exists()
             {
-                left_out.push(mode.name());
+                if mode != Mode::Given {
+                    left_out.push(mode.name());
+                }
                 continue;
             }
             let path = cached_predictions(&experiment, mode, &completion)?;

@@ -6,6 +6,8 @@ use anyhow::{Result, anyhow};
 use repoformer::artifact::{
     Header, Layout, Payload, header_path, read, read_header, read_jsonl_header,
 };
+use repoformer::chunk::{Queries, Ranking, RepoChunks};
+use repoformer::language::Language;
 use repoformer::query::QueryWindows;
 use repoformer::records;
 use repoformer::retrieve::Retrieval;
@@ -148,6 +150,15 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         });
     } else if kind == Retrieval::KIND {
         retrieval(args, &mut out)?;
+    } else if kind == RepoChunks::KIND {
+        let (_, chunks) = read::<RepoChunks>(path)?;
+        (0..chunks.len()).for_each(|chunk| line(&mut out, &chunks.record(chunk, args.context)));
+    } else if kind == Queries::KIND {
+        let (_, queries) = read::<Queries>(path)?;
+        let records = queries.queries.iter();
+        records.for_each(|query| line(&mut out, &queries.record(query, args.context)));
+    } else if kind == Ranking::KIND {
+        ranking(args, &mut out)?;
     } else {
         anyhow::bail!(
             "{}: holds {kind}, which has no records to print",
@@ -175,6 +186,38 @@ fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
+/// Rankings name chunks by number; the chunks and queries lie in the same cache.
+fn ranking(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
+    let path = &args.file;
+    let (header, results) = read::<Ranking>(path)?;
+    let place = || {
+        let parameter = |name: &str| header.identity.parameters.get(name);
+        let cache = Layout::cache_of_retrieval(path)?;
+        let name = path.file_name()?.to_str()?;
+        // `<repo>_chunk20_stride10.last-n-lines20.jaccard.top10.bin`
+        let (named, _) = name.strip_suffix(".bin")?.rsplit_once(".top")?;
+        let (queries, _) = named.rsplit_once('.')?;
+        let (chunks, _) = queries.rsplit_once('.')?;
+        let window = cache.join("window");
+        let mode = window
+            .join(parameter("benchmark")?)
+            .join(parameter("mode")?);
+        Some((
+            window.join("repos").join(format!("{chunks}.bin")),
+            mode.join(format!("{queries}.bin")),
+        ))
+    };
+    let Some((chunks, queries)) = place() else {
+        return Err(in_no_cache(path));
+    };
+    let chunks = made_from::<RepoChunks>(path, &header, "chunks", &chunks)?;
+    let queries = made_from::<Queries>(path, &header, "queries", &queries)?;
+    for (found, query) in results.found.iter().zip(&queries.queries) {
+        line(out, &found.record(&queries, query, &chunks, args.context));
+    }
+    Ok(())
+}
+
 /// Reads the artifact of the same cache that this one was made from.
 fn sibling<T: Payload>(
     path: &Path,
@@ -182,14 +225,20 @@ fn sibling<T: Payload>(
     input: &str,
     place: impl Fn(&Layout) -> PathBuf,
 ) -> Result<T> {
-    let layout = layout_of(path, header).ok_or_else(|| {
-        hinted(
-            anyhow!("{}: lies in no cache folder", path.display()),
-            "leave it where it was written",
-        )
-    })?;
-    let place = place(&layout);
-    let (found, payload) = read::<T>(&place)?;
+    let layout = layout_of(path, header).ok_or_else(|| in_no_cache(path))?;
+    made_from(path, header, input, &place(&layout))
+}
+
+fn in_no_cache(path: &Path) -> anyhow::Error {
+    hinted(
+        anyhow!("{}: lies in no cache folder", path.display()),
+        "leave it where it was written",
+    )
+}
+
+/// Reads the artifact at a place, which must be what this one was made from.
+fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path) -> Result<T> {
+    let (found, payload) = read::<T>(place)?;
     if header.identity.inputs.get(input) != Some(&found.checksum) {
         return Err(hinted(
             anyhow!(
@@ -210,12 +259,18 @@ fn layout_of(path: &Path, header: &Header) -> Option<Layout> {
         .file_name()?
         .to_str()?
         .strip_prefix(repository.as_str())?;
+    let language = Language::ALL
+        .into_iter()
+        .find(|language| name.starts_with(&format!("_{language}_ws")));
+    let name = language.map_or(name, |language| &name[1 + language.name().len()..]);
     let mut parts = name.strip_prefix("_ws")?.split('.');
     let (window_size, slice_size) = parts.next()?.split_once("_slice")?;
     let vectorizer = parts.next()?.to_owned();
     Some(Layout {
         cache: Layout::cache_of_retrieval(path)?,
         benchmark: header.identity.parameters.get("benchmark")?.clone(),
+        language: language.unwrap_or_default(),
+        chunks: None,
         shape: repoformer::window::WindowShape {
             window_size: window_size.parse().ok()?,
             slice_size: slice_size.parse().ok()?,

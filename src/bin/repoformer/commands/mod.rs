@@ -1,8 +1,10 @@
 //! One file a subcommand.
 
+mod chunk_settings;
 pub(crate) mod complete;
 pub(crate) mod convert;
 pub(crate) mod eval;
+mod eval_retrieval;
 pub(crate) mod inspect;
 pub(crate) mod prompt;
 pub(crate) mod rg_rg;

@@ -8,7 +8,7 @@ use repoformer::pipeline::{
     self, Completion, Experiment, PromptTotals, Report, SearchTime, cached_predictions,
     prompt_totals,
 };
-use repoformer::query::Mode;
+use repoformer::query::{Mode, REPOCODER_MODES};
 use serde_json::{Value, json};
 
 use super::session::{completion, experiments, label, modes, open};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
         return Ok(());
     };
     let completion = completion(&settings, None)?;
-    let modes = modes(&settings, &Mode::ALL)?;
+    let modes = modes(&settings, &REPOCODER_MODES)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     for experiment in experiments(&settings, printer)? {
         if experiment.tasks.is_none() {

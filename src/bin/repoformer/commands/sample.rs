@@ -25,10 +25,7 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     names.sort_unstable();
     names.dedup();
     let kind: Kind = args.kind.parse()?;
-    let language: Language = args
-        .language
-        .parse()
-        .map_err(|reason| anyhow::anyhow!("language: {reason}"))?;
+    let language: Language = settings.parsed_option("language")?.unwrap_or_default();
     let sampling = Sampling {
         language,
         per_repository: args.per_repo,

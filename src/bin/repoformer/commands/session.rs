@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use repoformer::artifact::Layout;
+use repoformer::chunk::QueryForm;
+use repoformer::language::Language;
 use repoformer::pipeline::{Completion, Experiment};
 use repoformer::prompt::Budget;
 use repoformer::query::Mode;
 use repoformer::task::TaskSet;
 use repoformer::window::WindowShape;
 
+use super::chunk_settings::{chunk_settings, names, searches_chunks};
 use crate::args::SettingFlags;
 use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
@@ -31,7 +34,7 @@ pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
 const MOST_THREADS: usize = 1024;
 
 /// A whole number within bounds.
-fn number(
+pub(super) fn number(
     settings: &Settings,
     key: &str,
     bounds: std::ops::RangeInclusive<usize>,
@@ -73,7 +76,9 @@ pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<
 }
 
 fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
-    check_fixed(settings)?;
+    if !searches_chunks(settings)? {
+        check_fixed(settings)?;
+    }
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
         bail!(
@@ -143,6 +148,8 @@ fn experiment(
     let mut tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
     let repos_dir: PathBuf = settings.text("repos-dir").unwrap_or_default().into();
     let repositories = repositories(settings, tasks.as_mut(), printer)?;
+    let chunks = chunk_settings(settings)?;
+    let language = language(settings, tasks.as_ref())?;
     let shape = WindowShape {
         window_size: settings.parsed("window-size")?,
         slice_size: settings.parsed("slice-size")?,
@@ -152,8 +159,13 @@ fn experiment(
     let layout = Layout {
         cache: settings.text("cache-dir").unwrap_or("data/cache").into(),
         benchmark: benchmark(settings, file)?,
+        language,
         shape,
-        vectorizer: settings.parsed("vectorizer")?,
+        vectorizer: match chunks {
+            Some(_) => "words".to_owned(),
+            None => settings.parsed("vectorizer")?,
+        },
+        chunks: chunks.as_ref().map(names),
         top_k: number(settings, "top-k", 1..=u32::MAX as usize)?,
     };
     let budget = Budget {
@@ -166,8 +178,24 @@ fn experiment(
         tasks,
         layout,
         guard: settings.parsed("hole-guard")?,
+        walk: settings.parsed("walk")?,
+        chunks,
         budget,
     })
+}
+
+/// The language asked for, else that of most of the tasks' files, else Python.
+fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
+    if let Some(language) = settings.parsed_option("language")? {
+        return Ok(language);
+    }
+    let tasks = tasks.map_or(&[][..], |set| &set.tasks);
+    let count = |language: &Language| {
+        let of_it = tasks.iter().filter(|task| language.holds(&task.path));
+        of_it.count()
+    };
+    let most = Language::ALL.into_iter().rev().max_by_key(count);
+    Ok(most.unwrap_or_default())
 }
 
 /// The repositories that take part, sorted.
@@ -251,7 +279,7 @@ fn check_fixed(settings: &Settings) -> Result<()> {
         if value != only {
             return Err(hinted(
                 anyhow!("{key} '{value}' is not known"),
-                format!("there is {only}"),
+                format!("there is {only}; with --unit chunks there are others (see --help)"),
             ));
         }
     }
@@ -261,8 +289,17 @@ fn check_fixed(settings: &Settings) -> Result<()> {
 /// The modes asked for, or `default`, in the order of a results table.
 pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     let mut modes: Vec<Mode> = settings.parsed_list("mode")?;
-    if modes.is_empty() {
+    let chunks = searches_chunks(settings)?;
+    if modes.is_empty() && chunks && settings.is_chosen("query") {
+        modes = vec![settings.parsed::<QueryForm>("query")?.mode()];
+    } else if modes.is_empty() {
         modes = default.to_vec();
+    }
+    if !chunks && modes.contains(&Mode::Given) {
+        return Err(hinted(
+            anyhow!("mode given shows the tasks' own cross-file context, which is made of chunks"),
+            "add --unit chunks, or a --profile that searches them",
+        ));
     }
     modes.sort_unstable();
     modes.dedup();

@@ -1,18 +1,27 @@
 //! `vectorize`
 
 use anyhow::Result;
+use repoformer::dense::write_texts;
 use repoformer::pipeline;
 
 use super::session::{FIRST, modes, stage};
-use crate::args::StageArgs;
+use crate::args::VectorizeArgs;
 use crate::output::Printer;
 
-pub(crate) fn run(args: &StageArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &VectorizeArgs, printer: &mut Printer) -> Result<()> {
     stage(
         "vectorize",
         &args.settings,
         printer,
         |experiment, settings| {
+            if let Some(path) = &args.write_texts {
+                let modes = match experiment.tasks {
+                    Some(_) => modes(settings, &FIRST)?,
+                    None => Vec::new(),
+                };
+                write_texts(path, &pipeline::dense_texts(experiment, &modes)?)?;
+                return Ok(pipeline::Report::default());
+            }
             let mut report = pipeline::vectorize_repositories(experiment)?;
             if experiment.tasks.is_some() {
                 report.merge(pipeline::vectorize_queries(

@@ -1,0 +1,162 @@
+//! From settings to how chunks are searched and shown.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use repoformer::artifact::ChunkNames;
+use repoformer::chunk::{Align, ChunkShape, Limits, QueryForm};
+use repoformer::pipeline::{ChunkSettings, DenseSource, PromptLayout};
+use repoformer::prompt::style::{Budget, Include, Style};
+use repoformer::rank::Ranker;
+use repoformer::tokenize::model::Tokenizer;
+
+use super::session::number;
+use crate::config::Settings;
+use crate::output::hinted;
+
+/// Larger than any file, and small enough to be added to.
+const MOST: usize = u32::MAX as usize / 4;
+
+/// Whether chunks are searched.
+pub(super) fn searches_chunks(settings: &Settings) -> Result<bool> {
+    match settings.text("unit").unwrap_or("windows") {
+        "windows" => Ok(false),
+        "chunks" => Ok(true),
+        other => bail!("unit '{other}' is neither windows nor chunks"),
+    }
+}
+
+/// How chunks are searched and shown, where they are.
+pub(super) fn chunk_settings(settings: &Settings) -> Result<Option<ChunkSettings>> {
+    if !searches_chunks(settings)? {
+        return Ok(None);
+    }
+    let ranker = ranker(settings)?;
+    let tokenizer = settings.text("tokenizer").unwrap_or_default();
+    let size = |key, least| number(settings, key, least..=MOST);
+    let limit = |key| match settings.text(key) {
+        Some(_) => number(settings, key, 1..=usize::MAX),
+        None => Ok(usize::MAX),
+    };
+    let shape = ChunkShape {
+        size: size("chunk-size", 1)?,
+        stride: size("chunk-stride", 1)?,
+    };
+    shape.check()?;
+    let budget = Budget {
+        total: number(settings, "max-prompt-tokens", 1..=MOST)?,
+        left: settings.parsed_option("max-left-tokens")?,
+        right: settings.parsed_option("max-right-tokens")?,
+        cross_file: settings.parsed_option("max-cross-file-tokens")?,
+    };
+    Ok(Some(ChunkSettings {
+        shape,
+        form: settings.parsed("query")?,
+        query_lines: size("query-lines", 1)?,
+        dense: dense(settings)?,
+        ranker,
+        align: settings.parsed("align")?,
+        limits: Limits {
+            files: limit("max-files")?,
+            chunks: limit("max-chunks")?,
+        },
+        order: settings.parsed("ties")?,
+        full_paths: match settings.text("fragment-paths").unwrap_or_default() {
+            "full" => true,
+            "repository" => false,
+            other => bail!("fragment-paths '{other}' is neither repository nor full"),
+        },
+        layout: layout(settings)?,
+        budget,
+        tokenizer: tokenizer.parse::<Tokenizer>()?,
+    }))
+}
+
+/// What of them is part of the artifacts' names.
+pub(super) fn names(chunks: &ChunkSettings) -> ChunkNames {
+    let form: QueryForm = chunks.form;
+    let align: Align = chunks.align;
+    ChunkNames {
+        shape: chunks.shape,
+        form,
+        query_lines: chunks.query_lines,
+        ranker: chunks.ranker.to_string(),
+        align: align.to_string(),
+        style: chunks.layout.name().to_owned(),
+    }
+}
+
+/// The ranker; dense where dense vectors are asked for and no ranker is.
+fn ranker(settings: &Settings) -> Result<Ranker> {
+    let vectorizer = match settings.text("vectorizer") {
+        _ if settings.is_default("vectorizer") => None,
+        text => text,
+    };
+    let ranker = match (vectorizer, settings.is_default("ranker")) {
+        (Some("dense"), true) => Ranker::Dense,
+        _ => settings.parsed("ranker")?,
+    };
+    match vectorizer {
+        Some("words") if ranker.parts().contains(&Ranker::Dense) => Err(hinted(
+            anyhow!("ranker {ranker} needs --vectorizer dense, and it is words"),
+            "leave --vectorizer out: it follows from the ranker",
+        )),
+        None | Some("words" | "dense") => Ok(ranker),
+        Some(other) => Err(hinted(
+            anyhow!("vectorizer '{other}' is not known where chunks are searched"),
+            "there are words and dense; leave it out and it follows from the ranker",
+        )),
+    }
+}
+
+fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
+    let source = match (settings.text("vectors"), settings.text("endpoint")) {
+        (Some(_), Some(_)) => {
+            bail!("--vectors and --endpoint cannot both be where vectors come from")
+        }
+        (Some(file), None) => DenseSource::File {
+            vectors: file.into(),
+            texts: settings.text("vector-texts").map(Into::into),
+        },
+        (None, Some(url)) => {
+            let Some(model) = settings.text("embedding-model") else {
+                return Err(hinted(
+                    anyhow!("--endpoint is set and --embedding-model is not"),
+                    "name the model that the server embeds texts with",
+                ));
+            };
+            DenseSource::Endpoint {
+                url: url.to_owned(),
+                model: model.to_owned(),
+            }
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(source))
+}
+
+fn layout(settings: &Settings) -> Result<PromptLayout> {
+    let name = settings.text("prompt-style").unwrap_or_default();
+    if name == "attach" {
+        return Ok(PromptLayout::Attach);
+    }
+    let is_named = Style::names().any(|bundled| bundled == name);
+    let looks_like_file = name.contains(['/', '\\']) || name.ends_with(".toml");
+    let style: Style = match looks_like_file && !is_named {
+        true => Style::open(Path::new(name))?,
+        false => name.parse()?,
+    };
+    let include = Include {
+        right: yes(settings, "right-context")?,
+        cross_file: true,
+    };
+    Ok(PromptLayout::Style(style.including(include)))
+}
+
+fn yes(settings: &Settings, key: &str) -> Result<bool> {
+    match settings.text(key).unwrap_or_default() {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        other => bail!("{key} '{other}' is neither yes nor no"),
+    }
+}

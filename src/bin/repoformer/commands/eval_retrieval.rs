@@ -1,0 +1,185 @@
+//! `eval --retrieval`: rankers and queries side by side, without a model.
+
+use anyhow::{Result, anyhow, bail};
+use repoformer::chunk::QueryForm;
+use repoformer::pipeline::{self, Experiment, retrieval_quality};
+use repoformer::quality::{Measure, Quality};
+use repoformer::query::Mode;
+use repoformer::rank::Ranker;
+use serde_json::{Value, json};
+
+use super::chunk_settings::names;
+use super::session::single;
+use super::window::read_predictions;
+use crate::args::{EvalArgs, ScoreFormat};
+use crate::config::Settings;
+use crate::output::{Printer, hinted, write_data};
+use crate::table::Table;
+
+/// The measures of the table; JSON gives all.
+const COLUMNS: [(&str, Measure); 9] = [
+    ("id recall", Measure::IdentifierRecall),
+    ("new id recall", Measure::NewIdentifierRecall),
+    ("new id all", Measure::NewIdentifierContainment),
+    ("api recall", Measure::ApiRecall),
+    ("verbatim", Measure::Verbatim),
+    ("ES", Measure::EditSimilarity),
+    ("gt@1", Measure::GroundTruthRecall(1)),
+    ("gt@5", Measure::GroundTruthRecall(5)),
+    ("gt@10", Measure::GroundTruthRecall(10)),
+];
+
+/// What was measured with one ranker and query.
+struct Row {
+    ranker: String,
+    query: QueryForm,
+    align: String,
+    quality: Quality,
+    milliseconds: Option<f64>,
+}
+
+pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
+    let mut experiment = single(settings, printer)?;
+    let Some(chunks) = &experiment.chunks else {
+        return Err(hinted(
+            anyhow!("--retrieval measures fragments that are made of chunks"),
+            "add --unit chunks, or a --profile that searches them",
+        ));
+    };
+    if experiment.tasks.is_none() {
+        bail!("--tasks is not set, so there is nothing to measure against");
+    }
+    let rankers: Vec<Ranker> = match args.rankers.is_empty() {
+        true => vec![chunks.ranker.clone()],
+        false => parse_all(&args.rankers)?,
+    };
+    let forms: Vec<QueryForm> = match args.queries.is_empty() {
+        true => vec![chunks.form],
+        false => parse_all(&args.queries)?,
+    };
+    prepare(&experiment, printer)?;
+    let mut rows = Vec::new();
+    for ranker in rankers {
+        for &form in &forms {
+            if let Some(chunks) = &mut experiment.chunks {
+                chunks.ranker = ranker.clone();
+                chunks.form = form;
+                experiment.layout.chunks = Some(names(chunks));
+            }
+            rows.push(measure(&experiment, args, settings, printer)?);
+        }
+    }
+    let text = match args.format {
+        ScoreFormat::Text => table(&rows, args.per_task).text(),
+        ScoreFormat::Tsv => table(&rows, args.per_task).tsv(),
+        ScoreFormat::Json => {
+            let records: Vec<Value> = rows.iter().map(|row| row.record(args.per_task)).collect();
+            serde_json::to_string_pretty(&records)? + "\n"
+        }
+        ScoreFormat::Jsonl => rows
+            .iter()
+            .map(|row| row.record(args.per_task).to_string() + "\n")
+            .collect(),
+    };
+    write_data(&args.output, text.as_bytes())
+}
+
+fn parse_all<T: std::str::FromStr<Err = String>>(names: &[String]) -> Result<Vec<T>> {
+    let parse = |name: &String| name.parse().map_err(|reason: String| anyhow!(reason));
+    names.iter().map(parse).collect()
+}
+
+/// Chunks and their words, which all rankers share.
+fn prepare(experiment: &Experiment, printer: &mut Printer) -> Result<()> {
+    let report = pipeline::window_repositories(experiment)?;
+    printer.report("window", &report);
+    let report = pipeline::vectorize_repositories(experiment)?;
+    printer.report("vectorize", &report);
+    Ok(())
+}
+
+fn measure(
+    experiment: &Experiment,
+    args: &EvalArgs,
+    settings: &Settings,
+    printer: &mut Printer,
+) -> Result<Row> {
+    let Some(chunks) = &experiment.chunks else {
+        bail!("unit must be chunks");
+    };
+    let mode = chunks.form.mode();
+    let joined = match mode == Mode::Prediction {
+        true => Some(read_predictions(
+            experiment,
+            settings,
+            args.predictions.as_deref(),
+        )?),
+        false => None,
+    };
+    let mut modes = vec![mode, Mode::GroundTruth];
+    modes.dedup();
+    let mut report = pipeline::window_queries(experiment, &modes, joined.as_ref())?;
+    report.merge(pipeline::vectorize_queries(experiment, &modes)?);
+    report.merge(pipeline::search(experiment, &modes)?);
+    printer.report(
+        &format!("search {} {}", chunks.ranker, chunks.form),
+        &report,
+    );
+    let time = pipeline::search_time(experiment, mode);
+    Ok(Row {
+        ranker: chunks.ranker.to_string(),
+        query: chunks.form,
+        align: chunks.align.settled(chunks.form).to_string(),
+        quality: retrieval_quality(experiment, mode)?,
+        milliseconds: time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64),
+    })
+}
+
+impl Row {
+    fn record(&self, per_task: bool) -> Value {
+        let mut record = self.quality.to_record(&self.ranker, per_task);
+        record["query"] = self.query.name().into();
+        record["align"] = self.align.as_str().into();
+        record["retrieval_ms"] = json!(self.milliseconds);
+        record
+    }
+
+    fn cells(&self, repository: &str) -> Vec<String> {
+        let (query, align) = (self.query.to_string(), self.align.clone());
+        vec![self.ranker.clone(), query, align, repository.to_owned()]
+    }
+}
+
+/// A row a repository and one for all; a row a task where asked for; values × 100.
+fn table(rows: &[Row], per_task: bool) -> Table {
+    let mut head = vec!["ranker", "query", "shown", "repository", "n"];
+    head.extend(COLUMNS.map(|(name, _)| name));
+    head.push("ms/query");
+    let mut table = Table::new(&head);
+    let percent = |value: Option<f64>| value.map_or("-".into(), |v| format!("{:.2}", 100.0 * v));
+    for row in rows {
+        if per_task {
+            for task in &row.quality.tasks {
+                let mut cells = row.cells(&task.task_id);
+                cells.push("1".into());
+                cells.extend(COLUMNS.map(|(_, measure)| percent(task.measures.get(measure))));
+                table.row(cells);
+            }
+        }
+        let all = ("all".to_owned(), row.quality.all.clone());
+        let several = row.quality.repositories.len() > 1;
+        let each = row.quality.repositories.iter().filter(|_| several);
+        for (name, summary) in each.chain([&all]) {
+            let mut cells = row.cells(name);
+            cells.push(summary.n.to_string());
+            cells.extend(
+                COLUMNS
+                    .map(|(_, measure)| percent(summary.get(measure).and_then(|mean| mean.mean))),
+            );
+            let time = row.milliseconds.filter(|_| name == "all");
+            cells.push(time.map_or(String::new(), |ms| format!("{ms:.3}")));
+            table.row(cells);
+        }
+    }
+    table
+}

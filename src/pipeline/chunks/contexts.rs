@@ -1,0 +1,69 @@
+//! What stands behind the holes of tasks whose format does not carry it, such as RepoEval's.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::artifact::{Column, Columns, Payload};
+use crate::corpus::Repository;
+use crate::error::Result;
+use crate::task::TaskSet;
+
+/// The right contexts of a repository's tasks that carry none, by row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RightContexts {
+    of_row: Vec<(u32, String)>,
+}
+
+impl RightContexts {
+    /// Takes them from the tasks' files. A task that does not fit its file has none; the first such is named in the text
+    /// that comes along.
+    pub(super) fn of(tasks: &TaskSet, repository: &Repository) -> (Self, Option<String>) {
+        let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
+        let of_it = tasks.tasks.iter();
+        let of_it = of_it.filter(|t| t.repository == repository.name && t.right_context.is_none());
+        for task in of_it {
+            // That its file is missing is told where its query is made.
+            let Some(file) = repository.file(&task.path) else {
+                continue;
+            };
+            match task.hole(&file.text) {
+                Ok(hole) => of_row.push((task.row as u32, file.text[hole.end..].to_owned())),
+                Err(reason) => misfits.push(tasks.error(task, reason)),
+            }
+        }
+        let warning = misfits.first().map(|first| {
+            let others = misfits.len() - 1;
+            format!(
+                "{first} {others} more tasks of {} do not fit either; their prompts have no right context",
+                repository.name
+            )
+        });
+        (Self { of_row }, warning)
+    }
+
+    /// By row.
+    pub(super) fn map(&self) -> FxHashMap<u32, &str> {
+        let rows = self.of_row.iter();
+        rows.map(|(row, text)| (*row, text.as_str())).collect()
+    }
+}
+
+impl Payload for RightContexts {
+    const KIND: &'static str = "right contexts";
+
+    fn records(&self) -> usize {
+        self.of_row.len()
+    }
+
+    fn columns(&self) -> Result<Vec<Column<'_>>, String> {
+        Ok(vec![Column::records("right contexts", self)?])
+    }
+
+    fn from_columns(columns: &mut Columns) -> Result<Self> {
+        columns.records("right contexts")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}

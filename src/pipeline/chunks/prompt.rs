@@ -1,0 +1,390 @@
+//! `prompt` in the manner of chunks: tasks + rankings → prompts, or the tasks with their cross-file context.
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Value, json};
+
+use super::super::prompt::{TASKS, TOKENS, WITH_BLOCKS};
+use super::super::{Experiment, Report};
+use super::contexts::RightContexts;
+use super::retrieved::{Retrieved, right_contexts};
+use super::{ChunkSettings, PromptLayout, shaped};
+use crate::artifact::{Identity, LineTotals};
+use crate::chunk::{Query, Ranked, Shower, named_path};
+use crate::cross_file::CrossFile;
+use crate::error::Result;
+use crate::jsonl::Object;
+use crate::language::Language;
+use crate::prompt::style::{Filled, Parts};
+use crate::query::Mode;
+use crate::task::{Task, TaskSet};
+
+/// The settings that shape a mode's prompts.
+pub(in crate::pipeline) fn settings(experiment: &Experiment, mode: Mode) -> Result<Identity> {
+    let chunks = experiment.of_chunks()?;
+    let mut identity = Identity::new("prompts")
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .parameter("prompt-style", chunks.layout.name());
+    if let PromptLayout::Style(style) = &chunks.layout {
+        identity = identity
+            .parameter("tokenizer", chunks.tokenizer.digest())
+            .parameter("template", style.digest())
+            .parameter("right-context", style.include().right)
+            .parameter("max-prompt-tokens", chunks.budget.total);
+        let budget = chunks.budget;
+        for (name, tokens) in [
+            ("max-left-tokens", budget.left),
+            ("max-right-tokens", budget.right),
+            ("max-cross-file-tokens", budget.cross_file),
+        ] {
+            let tokens = tokens.map_or("any".to_owned(), |tokens| tokens.to_string());
+            identity = identity.parameter(name, tokens);
+        }
+    }
+    if !mode.retrieves() {
+        return Ok(identity);
+    }
+    Ok(shaped(experiment, chunks, identity)
+        .parameter("query", chunks.form.of_mode(mode))
+        .parameter("query-lines", chunks.query_lines)
+        .parameter("ranker", &chunks.ranker)
+        .parameter("top-k", experiment.layout.top_k)
+        .parameter("max-blocks", experiment.budget.blocks)
+        .parameter("align", chunks.align)
+        .parameter("ties", chunks.order)
+        .parameter("max-files", chunks.limits.files)
+        .parameter("max-chunks", chunks.limits.chunks)
+        .parameter("full-paths", chunks.full_paths))
+}
+
+/// Builds the prompts of each mode.
+///
+/// # Errors
+/// Rankings are missing or stale, or an artifact cannot be written.
+pub(in crate::pipeline) fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
+    let mut report = Report::default();
+    warn_of_specials(experiment, &mut report)?;
+    for &mode in modes {
+        let tasks = experiment.tasks()?;
+        let sources = Sources::open(experiment, mode)?;
+        let identity = sources.identity(experiment, settings(experiment, mode)?, tasks);
+        let path = experiment.layout.prompts(mode);
+        report.ensure_jsonl(path, &identity, |report, sink| {
+            let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0)];
+            let mut records = 0;
+            for line in sources.build(experiment)? {
+                match line {
+                    Ok(line) => {
+                        sink.write(&line.json)?;
+                        totals[0].1 += line.tokens;
+                        totals[1].1 += u64::from(line.has_cross_file);
+                        records += 1;
+                    }
+                    Err(error) => report.problems.push(error),
+                }
+            }
+            let totals = totals.map(|(name, total)| (name.to_owned(), total));
+            Ok(LineTotals {
+                records,
+                totals: totals.into(),
+            })
+        })?;
+    }
+    Ok(report)
+}
+
+/// A model's tokenizer knows the model's special tokens; another one cuts them up, and every budget with them.
+fn warn_of_specials(experiment: &Experiment, report: &mut Report) -> Result<()> {
+    let chunks = experiment.of_chunks()?;
+    if let PromptLayout::Style(style) = &chunks.layout {
+        let unknown = style.unknown_specials(&chunks.tokenizer);
+        if !unknown.is_empty() && chunks.tokenizer.is_model() {
+            report.warnings.push(format!(
+                "the tokenizer knows no {} as one token; is it that of a model for --prompt-style {}?",
+                unknown.join(", "),
+                style.name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A line of the artifact.
+struct Line {
+    json: Vec<u8>,
+    tokens: u64,
+    has_cross_file: bool,
+}
+
+/// What the prompts of one mode are made from.
+struct Sources {
+    mode: Mode,
+    parts: Vec<Part>,
+}
+
+/// The part of one repository; nothing of it is needed by tasks that carry all their contexts.
+struct Part {
+    repository: String,
+    contexts: Option<(String, RightContexts)>,
+    retrieved: Option<Retrieved>,
+}
+
+impl Sources {
+    fn open(experiment: &Experiment, mode: Mode) -> Result<Self> {
+        let part = |repository: &String| {
+            let contexts = right_contexts(experiment, repository)?;
+            let retrieved = match mode.retrieves() {
+                false => None,
+                true => Some(Retrieved::open(experiment, mode, repository)?),
+            };
+            Ok(Part {
+                repository: repository.clone(),
+                contexts,
+                retrieved,
+            })
+        };
+        let parts: Result<Vec<Part>> = experiment.repositories.par_iter().map(part).collect();
+        Ok(Self {
+            mode,
+            parts: parts?,
+        })
+    }
+
+    fn identity(&self, experiment: &Experiment, settings: Identity, tasks: &TaskSet) -> Identity {
+        let mut identity = settings.input(TASKS, tasks.digest());
+        // A thousand repositories would make a header of their own.
+        let mut hasher = blake3::Hasher::new();
+        for part in &self.parts {
+            hasher.update(part.repository.as_bytes());
+            let contexts = part.contexts.iter().map(|(checksum, _)| checksum);
+            let retrieved = part.retrieved.iter().flat_map(|r| &r.checksums);
+            for checksum in contexts.chain(retrieved.map(|(_, checksum)| checksum)) {
+                hasher.update(checksum.as_bytes());
+            }
+        }
+        identity = identity.input("retrieval", hasher.finalize().to_hex().as_str());
+        let repositories = experiment.repositories.len();
+        identity.parameter("repositories", repositories)
+    }
+
+    /// The lines of the artifact in the order of the tasks, then of their samples.
+    fn build(&self, experiment: &Experiment) -> Result<Vec<Result<Line>>> {
+        let tasks = experiment.tasks()?;
+        let settings = experiment.of_chunks()?;
+        let mut lines: Vec<(usize, u32, Result<Line>)> = Vec::new();
+        let of_part = |part: &Part| part.build(experiment, settings, tasks, self.mode);
+        let of_parts: Vec<_> = self.parts.par_iter().map(of_part).collect();
+        lines.extend(of_parts.into_iter().flatten());
+        // Benchmarks without repositories still have prompts, where nothing need be read from any.
+        let known = |task: &Task| self.parts.iter().any(|p| p.repository == task.repository);
+        if !self.mode.retrieves() && experiment.repos_dir.as_os_str().is_empty() {
+            let others: Vec<&Task> = tasks.tasks.iter().filter(|task| !known(task)).collect();
+            lines.extend(of_tasks(experiment, settings, tasks, &others, self.mode));
+        }
+        lines.sort_by_key(|(row, sample, _)| (*row, *sample));
+        Ok(lines.into_iter().map(|(_, _, line)| line).collect())
+    }
+}
+
+impl Part {
+    fn build(
+        &self,
+        experiment: &Experiment,
+        settings: &ChunkSettings,
+        tasks: &TaskSet,
+        mode: Mode,
+    ) -> Vec<(usize, u32, Result<Line>)> {
+        let contexts = self.contexts.as_ref().map(|(_, contexts)| contexts.map());
+        let contexts = contexts.unwrap_or_default();
+        let maker = Maker {
+            settings,
+            tasks,
+            language: experiment.layout.language,
+            mode,
+            contexts,
+        };
+        let Some(retrieved) = &self.retrieved else {
+            let of_it = |task: &&Task| task.repository == self.repository;
+            let of_it: Vec<&Task> = tasks.tasks.iter().filter(of_it).collect();
+            let lines = of_it.par_iter().map(|task| maker.line(task, None));
+            return lines.collect();
+        };
+        let shower = retrieved.shower(experiment, settings);
+        let found = retrieved.ranking.found.par_iter();
+        let pairs = found.zip(&retrieved.queries.queries);
+        let lines = pairs.filter_map(|(found, query)| {
+            let at = tasks
+                .tasks
+                .binary_search_by_key(&(found.row as usize), |task| task.row);
+            let task = &tasks.tasks[at.ok()?];
+            Some(maker.line(task, Some((&shower, found, query))))
+        });
+        let mut lines: Vec<_> = lines.collect();
+        if matches!(settings.layout, PromptLayout::Attach) {
+            // Data that is only added to loses no task: those that could not be searched for have nothing to show.
+            let searched: FxHashSet<usize> = lines.iter().map(|(row, _, _)| *row).collect();
+            let of_it = tasks
+                .tasks
+                .iter()
+                .filter(|task| task.repository == self.repository);
+            let lost = of_it.filter(|task| !searched.contains(&task.row));
+            lines.extend(lost.map(|task| maker.line(task, None)));
+        }
+        lines
+    }
+}
+
+fn of_tasks(
+    experiment: &Experiment,
+    settings: &ChunkSettings,
+    tasks: &TaskSet,
+    these: &[&Task],
+    mode: Mode,
+) -> Vec<(usize, u32, Result<Line>)> {
+    let maker = Maker {
+        settings,
+        tasks,
+        language: experiment.layout.language,
+        mode,
+        contexts: FxHashMap::default(),
+    };
+    these
+        .par_iter()
+        .map(|task| maker.line(task, None))
+        .collect()
+}
+
+/// Makes the lines of one repository.
+struct Maker<'a> {
+    settings: &'a ChunkSettings,
+    tasks: &'a TaskSet,
+    language: Language,
+    mode: Mode,
+    /// Right contexts of the tasks that carry none, by row.
+    contexts: FxHashMap<u32, &'a str>,
+}
+
+type Found<'a> = (&'a Shower<'a>, &'a Ranked, &'a Query);
+
+impl Maker<'_> {
+    fn line(&self, task: &Task, found: Option<Found<'_>>) -> (usize, u32, Result<Line>) {
+        let sample = found.map_or(0, |(_, found, _)| found.sample);
+        let language = Language::of_path(&task.path).unwrap_or(self.language);
+        let cross_file = match (found, self.mode) {
+            (Some((shower, found, _)), _) => CrossFile::of(shower.fragments(found), language),
+            (None, Mode::Given) => task.cross_file.clone().unwrap_or_default(),
+            (None, _) => CrossFile::default(),
+        };
+        let line = match &self.settings.layout {
+            PromptLayout::Attach => self.attached(task, cross_file),
+            PromptLayout::Style(_) => self.prompt(task, &cross_file, language, found),
+        };
+        (task.row, sample, line)
+    }
+
+    fn attached(&self, task: &Task, cross_file: CrossFile) -> Result<Line> {
+        let has_cross_file = !cross_file.is_empty();
+        let task = Task {
+            cross_file: Some(cross_file),
+            ..task.clone()
+        };
+        Ok(Line {
+            json: {
+                let mut record = task.to_record();
+                record["crossfile_context"] =
+                    json!({"text": task.cross_file.as_ref().map(|c| &c.text)});
+                json_line(&record)
+            },
+            tokens: 0,
+            has_cross_file,
+        })
+    }
+
+    fn prompt(
+        &self,
+        task: &Task,
+        cross_file: &CrossFile,
+        language: Language,
+        found: Option<Found<'_>>,
+    ) -> Result<Line> {
+        let PromptLayout::Style(style) = &self.settings.layout else {
+            return self.attached(task, cross_file.clone());
+        };
+        let right = task.right_context.as_deref();
+        let right = right.or_else(|| self.contexts.get(&(task.row as u32)).copied());
+        let parts = Parts {
+            repository: &task.repository,
+            path: named_path(&task.path),
+            left: &task.prompt,
+            right: right.unwrap_or_default(),
+            cross_file,
+            language,
+        };
+        let filled = style
+            .fill(&parts, &self.settings.budget, &self.settings.tokenizer)
+            .map_err(|reason| self.tasks.error(task, reason.to_string()))?;
+        let record = self.record(task, &filled, cross_file, found);
+        Ok(Line {
+            json: json_line(&record),
+            tokens: filled.tokens as u64,
+            has_cross_file: filled.cross_file_tokens > 0,
+        })
+    }
+
+    /// The task's record with the prompt in its place, what it is made of, and without the contexts that it holds.
+    fn record(
+        &self,
+        task: &Task,
+        filled: &Filled,
+        cross_file: &CrossFile,
+        found: Option<Found<'_>>,
+    ) -> Value {
+        let Value::Object(mut record) = task.to_record() else {
+            return Value::Null;
+        };
+        for field in [
+            "right_context",
+            "full_left_context",
+            "full_right_context",
+            "crossfile_context",
+        ] {
+            record.shift_remove(field);
+        }
+        record.insert("prompt".into(), filled.text.as_str().into());
+        let mut metadata = match record.remove("metadata") {
+            Some(Value::Object(metadata)) => metadata,
+            _ => Object::new(),
+        };
+        if let Some((_, _, query)) = found {
+            let text = query.text();
+            metadata.insert("query".into(), json!({ "text": text, "hole": query.hole }));
+            metadata.insert("sample".into(), query.sample.into());
+        }
+        if !cross_file.fragments.is_empty() {
+            let shown = &cross_file.fragments[..filled.fragments.min(cross_file.fragments.len())];
+            let fragment = |f: &crate::cross_file::Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
+            let list: Vec<Value> = shown.iter().map(fragment).collect();
+            metadata.insert("top_k_context".into(), list.into());
+        }
+        let numbers = [
+            ("row", task.row),
+            ("prompt_tokens", filled.tokens),
+            ("left_tokens", filled.left_tokens),
+            ("right_tokens", filled.right_tokens),
+            ("cross_file_tokens", filled.cross_file_tokens),
+        ];
+        metadata.extend(numbers.map(|(name, number)| (name.to_owned(), number.into())));
+        metadata.insert("mode".into(), self.mode.name().into());
+        metadata.insert("prompt_style".into(), self.settings.layout.name().into());
+        metadata.insert("stop".into(), json!(filled.stop));
+        record.insert("metadata".into(), metadata.into());
+        Value::Object(record)
+    }
+}
+
+fn json_line(record: &Value) -> Vec<u8> {
+    let mut line = serde_json::to_vec(record).unwrap_or_default();
+    line.push(b'\n');
+    line
+}

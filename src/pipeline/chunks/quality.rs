@@ -1,0 +1,81 @@
+//! `eval --retrieval`: tasks + rankings → how near what was retrieved comes to the targets.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::super::Experiment;
+use super::ChunkSettings;
+use super::retrieved::{Retrieved, right_contexts};
+use crate::error::Result;
+use crate::language::{Language, identifiers};
+use crate::quality::{Quality, TaskQuality, Wanted};
+use crate::query::Mode;
+use crate::task::Task;
+
+/// Holds the fragments that a mode's prompts would show against the targets, and where the ground truth was searched with
+/// too, the chunks found against those that it found. Of several samples of a task the first counts.
+///
+/// # Errors
+/// Rankings are missing or stale.
+pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Quality> {
+    let settings = experiment.of_chunks()?;
+    let of_repository = |repository: &String| measure(experiment, settings, mode, repository);
+    let parts = experiment.repositories.par_iter().map(of_repository);
+    let parts: Vec<Vec<TaskQuality>> = parts.collect::<Result<_>>()?;
+    let mut tasks: Vec<TaskQuality> = parts.into_iter().flatten().collect();
+    tasks.sort_by_key(|task| task.row);
+    Ok(Quality::of(tasks))
+}
+
+fn measure(
+    experiment: &Experiment,
+    settings: &ChunkSettings,
+    mode: Mode,
+    repository: &str,
+) -> Result<Vec<TaskQuality>> {
+    let retrieved = Retrieved::open(experiment, mode, repository)?;
+    let truth = match experiment
+        .layout
+        .retrieval(Mode::GroundTruth, repository)
+        .exists()
+    {
+        true => Some(Retrieved::open(experiment, Mode::GroundTruth, repository)?),
+        false => None,
+    };
+    let truth: FxHashMap<u32, Vec<u32>> = truth
+        .iter()
+        .flat_map(|truth| &truth.ranking.found)
+        .map(|found| (found.row, found.hits.iter().map(|hit| hit.chunk).collect()))
+        .collect();
+    let contexts = right_contexts(experiment, repository)?;
+    let contexts = contexts.as_ref().map(|(_, contexts)| contexts.map());
+    let contexts = contexts.unwrap_or_default();
+    let shower = retrieved.shower(experiment, settings);
+    let tasks = &experiment.tasks()?.tasks;
+    let first = retrieved.ranking.found.par_iter();
+    let of_task = first.filter(|found| found.sample == 0).filter_map(|found| {
+        let at = tasks.binary_search_by_key(&(found.row as usize), |task| task.row);
+        let task: &Task = &tasks[at.ok()?];
+        let right = task.right_context.as_deref();
+        let right = right.or_else(|| contexts.get(&found.row).copied());
+        let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
+        let in_file = [task.prompt.as_str(), right.unwrap_or_default()];
+        let wanted = Wanted::new(&task.ground_truth, &in_file, |text: &str| {
+            identifiers(text, language)
+        });
+        let fragments = shower.fragments(found);
+        let texts: Vec<&str> = fragments.iter().map(|f| f.text.as_str()).collect();
+        let mut measures = wanted.measure(&texts);
+        if let Some(truth) = truth.get(&found.row) {
+            let hits: Vec<u32> = found.hits.iter().map(|hit| hit.chunk).collect();
+            measures = measures.beside(&hits, truth);
+        }
+        Some(TaskQuality {
+            row: task.row,
+            task_id: task.id.clone(),
+            repository: Some(repository.to_owned()),
+            measures,
+        })
+    });
+    Ok(of_task.collect())
+}

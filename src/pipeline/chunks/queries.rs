@@ -1,0 +1,92 @@
+//! `window` in the manner of chunks: tasks → queries.
+
+use super::super::{Experiment, Report, Unread, check_digest, for_each_repository};
+use super::contexts::RightContexts;
+use super::{open_chunks, shaped};
+use crate::artifact::{Header, Identity, Payload};
+use crate::chunk::{Queries, RepoChunks, queries};
+use crate::error::{Error, Result};
+use crate::predictions::Joined;
+use crate::query::Mode;
+use crate::task::Task;
+
+/// Makes the queries of each mode that retrieves; rg-rg needs `predictions`.
+///
+/// # Errors
+/// Chunks are missing, an artifact cannot be written, or rg-rg is asked for without predictions.
+pub(in crate::pipeline) fn make_queries(
+    experiment: &Experiment,
+    modes: &[Mode],
+    predictions: Option<&Joined>,
+) -> Result<Report> {
+    let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
+    for_each_repository(experiment, |repository, report| {
+        if modes.is_empty() {
+            return Ok(());
+        }
+        let mut unread = open_chunks(experiment, repository)?;
+        let chunks = unread.read(None)?;
+        let mut contexts = open_contexts(experiment, repository)?;
+        let contexts = (contexts.header.clone(), contexts.read(None)?);
+        let chunks = (&unread.header, &chunks);
+        modes.iter().try_for_each(|mode| {
+            let contexts = (&contexts.0, &contexts.1);
+            of_mode(experiment, *mode, chunks, contexts, predictions, report)
+        })
+    })
+}
+
+/// The right contexts as the `window` stage left them: of the tasks that are there now.
+pub(super) fn open_contexts(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<Unread<RightContexts>> {
+    let path = experiment.layout.right_contexts(repository);
+    let contexts = Unread::<RightContexts>::open(&path, "window")?;
+    let tasks = experiment.tasks()?.digest_of(repository);
+    check_digest(&path, &contexts.header, "tasks", &tasks, "window")?;
+    Ok(contexts)
+}
+
+fn of_mode(
+    experiment: &Experiment,
+    mode: Mode,
+    (header, chunks): (&Header, &RepoChunks),
+    (contexts_header, contexts): (&Header, &RightContexts),
+    predictions: Option<&Joined>,
+    report: &mut Report,
+) -> Result<()> {
+    let (tasks, settings) = (experiment.tasks()?, experiment.of_chunks()?);
+    let (form, length) = (settings.form.of_mode(mode), settings.query_lines);
+    let repository = chunks.repository.as_str();
+    let mut identity = shaped(experiment, settings, Identity::new(Queries::KIND))
+        .parameter("repository", repository)
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .parameter("query", form)
+        .parameter("query-lines", length)
+        .input("tasks", tasks.digest_of(repository))
+        .input("chunks", &*header.checksum)
+        .input("right contexts", &*contexts_header.checksum);
+    let samples = match (mode, predictions) {
+        (Mode::Prediction, Some(joined)) => {
+            identity = identity.input("predictions", joined.digest(tasks, repository));
+            Some(joined.predictions.as_slice())
+        }
+        (Mode::Prediction, None) => {
+            let reason = "mode rg-rg searches with predictions: name their file".into();
+            return Err(Error::Parameter {
+                name: "predictions",
+                reason,
+            });
+        }
+        _ => None,
+    };
+    let right = contexts.map();
+    let right_of = |task: &Task| -> Option<&str> { right.get(&(task.row as u32)).copied() };
+    let (queries, skipped) = queries((mode, form, length), tasks, chunks, right_of, samples);
+    report.problems.extend(skipped);
+    let path = experiment.layout.query_windows(mode, repository);
+    report.ensure(path, &identity, |_| Ok(queries))?;
+    Ok(())
+}
