@@ -15,10 +15,11 @@ use cpu_time::ProcessTime;
 use repoformer::artifact::{self, Payload};
 use repoformer::query::QueryWindows;
 use repoformer::retrieve::{Level, Retrieval};
-use repoformer::tokenize::P50k;
+use repoformer::tokenize::{P50k, each_word};
 use repoformer::vector::TokenSets;
 use repoformer::window::RepoWindows;
 use serde_json::json;
+use support::chunks::{self, CHUNKS};
 use support::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
 use support::figure::{Line, svg};
 use support::growth::{GROWTH, sizes};
@@ -297,6 +298,18 @@ fn export(folder: &Path) {
         .map(|w| SAMPLE_WINDOWS.text(w))
         .collect();
     json("sizes.json", json!(sizes));
+    let words = |text: &str| {
+        let mut words = Vec::new();
+        each_word(text, |word| words.push(word.to_owned()));
+        words
+    };
+    let chunks = CHUNKS.texts(chunks::sizes()[chunks::sizes().len() - 1]);
+    json("chunk_sizes.json", json!(chunks::sizes()));
+    json("chunks.json", chunks.into_iter().map(words).collect());
+    json(
+        "chunk_queries.json",
+        CHUNKS.queries().iter().map(|query| words(query)).collect(),
+    );
     json("files.json", json!(files));
     json("window_texts.json", json!(windows));
     json("prompts.json", json!(*PROMPTS));

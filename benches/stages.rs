@@ -6,9 +6,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod complete;
+mod dense;
 mod prompt;
+mod rank;
 mod score;
 mod search;
+mod style;
 mod support;
 mod tokenize;
 mod window;

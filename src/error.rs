@@ -78,6 +78,54 @@ pub enum Error {
         /// What to do about it.
         hint: String,
     },
+    /// A server that did not answer with what it was asked for.
+    #[error("{url}: {reason}")]
+    Endpoint {
+        /// What was asked; keys in it are masked.
+        url: String,
+        /// What came instead.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Vectors that a user computed and that cannot serve.
+    #[error("{}{place}: {reason}", path.display())]
+    Vectors {
+        /// Their file.
+        path: PathBuf,
+        /// `:3` for its third line, ` row 7` for its seventh row, or nothing.
+        place: String,
+        /// What is wrong with them.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// A tokenizer that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Tokenizer {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A prompt style that cannot be used.
+    #[error("{}:{line}: {reason}", path.display())]
+    Style {
+        /// Its file.
+        path: PathBuf,
+        /// 1-based line in it.
+        line: usize,
+        /// What is wrong there.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A prompt whose parts do not fit its budget.
+    #[error("{reason}")]
+    Room {
+        /// What takes how much.
+        reason: String,
+    },
     /// A parameter outside its range.
     #[error("{name}: {reason}")]
     Parameter {
@@ -128,7 +176,17 @@ impl Error {
             Self::Io { access, reason, .. } => {
                 io_hint(reason.kind(), *access == Access::Write).map(Into::into)
             }
-            Self::Artifact { hint, .. } => Some(hint.clone()),
+            Self::Artifact { hint, .. }
+            | Self::Endpoint { hint, .. }
+            | Self::Vectors { hint, .. } => Some(hint.clone()),
+            Self::Style { hint, .. } => hint.clone(),
+            Self::Tokenizer { .. } => Some(
+                "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it"
+                    .into(),
+            ),
+            Self::Room { .. } => {
+                Some("give the prompt more tokens, or its right and cross-file context fewer".into())
+            }
             Self::SourceFile { .. } => {
                 Some("mend or remove it and run this again; all other files are used".into())
             }

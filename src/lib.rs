@@ -6,15 +6,18 @@
 //! 2. [`window`]: files → overlapping windows of lines, merged by text.
 //! 3. [`task`]: a benchmark's holes; [`sample`] draws new ones from any repository.
 //! 4. [`query`]: holes → what is searched for: the left context (rg1), the lines around the hole (gt), a prediction (rg-rg).
-//! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens.
-//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out.
+//! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens; [`dense`]: → vectors of an embedding model, computed
+//!    by a server ([`endpoint`]) or by the user.
+//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out; [`rank`]: Repoformer's rankers.
 //! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt.
 //! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
+//!    [`quality`] says how near the windows themselves come to what stood in the hole, without any model.
 //!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
-//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON. The binary
+//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`]
+//! as the collections and runs of information retrieval. The binary
 //! of the same name is the command line over it.
 //!
 //! From source text to a score:
@@ -74,7 +77,13 @@ pub mod corpus;
 #[forbid(unsafe_code)]
 pub mod cross_file;
 #[forbid(unsafe_code)]
+pub mod dense;
+#[forbid(unsafe_code)]
+pub mod endpoint;
+#[forbid(unsafe_code)]
 pub mod error;
+#[forbid(unsafe_code)]
+pub mod exchange;
 #[forbid(unsafe_code)]
 pub mod jsonl;
 #[forbid(unsafe_code)]
@@ -96,7 +105,11 @@ pub mod predictions;
 #[forbid(unsafe_code)]
 pub mod prompt;
 #[forbid(unsafe_code)]
+pub mod quality;
+#[forbid(unsafe_code)]
 pub mod query;
+#[forbid(unsafe_code)]
+pub mod rank;
 #[forbid(unsafe_code)]
 pub mod records;
 #[forbid(unsafe_code)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Column, Columns, Payload};
 use crate::error::{Error, Result};
+use crate::language::Language;
 use crate::lines::{Lines, is_separator, strip, unfinished_line};
 use crate::task::{Task, TaskSet};
 use crate::window::{RepoWindows, WindowShape};
@@ -226,8 +227,9 @@ const OTHER_VERSION: &str = "; is this the version that the tasks were made from
 /// What is wrong with the task, in words.
 pub fn hole_lines<'a>(task: &Task, windows: &'a RepoWindows) -> Result<&'a Lines, String> {
     let Some(file) = windows.file_index(&task.path) else {
+        let language = Language::of_path(&task.path).map_or("source", Language::title);
         return Err(format!(
-            "its file {} is not among the repository's Python files{OTHER_VERSION}",
+            "its file {} is not among the repository's {language} files{OTHER_VERSION}",
             task.path
         ));
     };

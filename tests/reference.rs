@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use repoformer::corpus::Repository;
+use repoformer::language::Language;
 use repoformer::prompt::{Budget, Builder};
 use repoformer::query::{Mode, QueryWindows};
 use repoformer::retrieve::{HoleGuard, Retrieval};
@@ -46,7 +47,7 @@ fn lines(path: &Path) -> impl Iterator<Item = Value> {
 
 impl Fixture {
     fn read(folder: &Path, repos: &Path, name: &str) -> Self {
-        let reading = Repository::read(repos, name).unwrap();
+        let reading = Repository::read(repos, name, Language::Python).unwrap();
         let windows = RepoWindows::cut(reading.repository, WindowShape::default());
         let vectors = TokenSets::of_windows(&windows, &P50k::new());
         let tasks = TaskSet::read(&folder.join(format!("{name}.tasks.jsonl.gz"))).unwrap();

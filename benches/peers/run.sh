@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times the library beside Python's ways of doing the same, on the same data, ours and theirs in turn; prints one table.
+# Times the library beside Python's ways of doing the same, on the same data, ours and theirs in turn; prints tables.
 #
 #   REPOFORMER_CORPUS=DIR benches/peers/run.sh [ROUNDS]
 #
@@ -20,3 +20,4 @@ rm -rf "$work/data"
 "$measure" export "$work/data"
 "$measure" check
 "$work/venv/bin/python" benches/peers/compare.py "$measure" "$work/data" "$rounds"
+"$work/venv/bin/python" benches/peers/bm25.py "$measure" "$work/data" "$rounds"

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use repoformer::corpus::{Repository, repository_names};
+use repoformer::language::Language;
 use repoformer::prompt::{Budget, Builder};
 use repoformer::query::{Mode, QueryWindows};
 use repoformer::retrieve::{HoleGuard, Retrieval};
@@ -27,7 +28,10 @@ pub static REPOSITORY: LazyLock<Repository> = LazyLock::new(|| {
         folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/repos"));
     let mut files = Vec::new();
     for name in repository_names(&folder).unwrap() {
-        let mut read = Repository::read(&folder, &name).unwrap().repository.files;
+        let mut read = Repository::read(&folder, &name, Language::Python)
+            .unwrap()
+            .repository
+            .files;
         read.iter_mut()
             .for_each(|file| file.path = format!("all/{}", file.path));
         files.extend(read);

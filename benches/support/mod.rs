@@ -3,6 +3,7 @@
 // Each bench is a program of its own, which uses its part, may stop where its input is wrong, and says what it leaves out.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]
 
+pub mod chunks;
 pub mod corpus;
 pub mod figure;
 pub mod growth;

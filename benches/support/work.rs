@@ -1,11 +1,14 @@
 //! The operations that several programs time: what each does, and how many times over in one run.
 
+use repoformer::language::Language;
 use repoformer::metrics::{Metric, levenshtein};
+use repoformer::rank::{Candidates, Index, Ranker, Scratch, Words};
 use repoformer::retrieve::Level;
 use repoformer::tokenize::{P50k, PieceCache};
 use repoformer::vector::TokenSets;
 use rustc_hash::FxHashSet;
 
+use super::chunks::CHUNKS;
 use super::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};
 use super::growth::{GROWTH, QUERIES};
 use super::sets::{Searcher, Sets, TOP_K};
@@ -54,7 +57,7 @@ pub struct Work {
 }
 
 /// All that [`prepare`] knows; the first four groups are the library's own.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     "files",
     "prompt-counts",
     "window-sets",
@@ -67,6 +70,7 @@ pub const NAMES: [&str; 12] = [
     "term-at-a-time",
     "sorted-merge",
     "hash-sets",
+    "bm25",
 ];
 
 /// Does all that is not part of the operation itself. Collections of windows have `size` windows.
@@ -133,12 +137,32 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
             };
             (Box::new(run), LINEAR, "query")
         }
+        "bm25" => (bm25(size), QUERIES, "query"),
         _ => return None,
     };
     Some(Work {
         run,
         operations,
         unit,
+    })
+}
+
+/// The ten best of the first `size` chunks by BM25 for every query, one after the other, from its text.
+fn bm25(size: usize) -> Box<dyn FnMut() -> usize> {
+    let texts = CHUNKS.texts(size);
+    let index = Index::new(Words::of(&texts), &texts, &[Ranker::Bm25], Language::Python);
+    let (mut scratch, priority) = (Scratch::default(), Vec::from_iter(0..size as u32));
+    Box::new(move || {
+        let candidates = Candidates {
+            priority: &priority,
+        };
+        let mut rank = |number| {
+            let query = CHUNKS.query(number);
+            index
+                .rank(&Ranker::Bm25, &query, &candidates, 10, &mut scratch)
+                .len()
+        };
+        (0..QUERIES).map(&mut rank).sum()
     })
 }
 

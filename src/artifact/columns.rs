@@ -89,6 +89,12 @@ macro_rules! numbers {
 
 numbers!(u16, u32, u64);
 
+impl Number for f32 {
+    fn little_endian(self) -> Self {
+        Self::from_bits(self.to_bits().to_le())
+    }
+}
+
 impl<'a> Column<'a> {
     /// A column of numbers, the lowest byte first.
     pub fn numbers<N: Number + 'a>(name: &'static str, numbers: &'a [N]) -> Self {

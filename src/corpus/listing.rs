@@ -12,6 +12,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::check_name;
 use crate::error::{Error, Result};
+use crate::language::Language;
 use crate::lines::universal_newlines;
 
 /// Offsets into a file's text are 32 bits wide.
@@ -39,7 +40,7 @@ impl Stamp {
 /// A file of a repository whose content may be known already.
 #[derive(Debug)]
 pub struct Listed {
-    /// `repository/folder/…/file.py`.
+    /// `repository/folder/…/file.py`, with the ending of its language.
     pub path: String,
     /// As [`SourceFile::same_as`](super::SourceFile::same_as).
     pub same_as: u32,
@@ -59,18 +60,20 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Lists `<repos_dir>/<name>` and reads the files that are not `known` by their path and stamp.
+    /// Lists the files of one language in `<repos_dir>/<name>` and reads those that are not `known` by their path and
+    /// stamp.
     ///
     /// # Errors
     /// As [`Repository::read`](super::Repository::read).
     pub fn read(
         repos_dir: &Path,
         name: &str,
+        language: Language,
         known: impl Fn(&str, &Stamp) -> bool + Sync,
     ) -> Result<Self> {
         check_name(repos_dir, name)?;
         let begin = SystemTime::now();
-        let (found, mut skipped) = find_python_files(&repos_dir.join(name), name)?;
+        let (found, mut skipped) = find_source_files(&repos_dir.join(name), name, language)?;
         let read: Vec<Result<Read>> = found
             .par_iter()
             .map(|file| read_file(file, begin, &known))
@@ -119,7 +122,11 @@ fn file_id(_metadata: &fs::Metadata, path: &Path) -> FileId {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)> {
+fn find_source_files(
+    root: &Path,
+    name: &str,
+    language: Language,
+) -> Result<(Vec<Found>, Vec<Error>)> {
     let metadata =
         fs::metadata(root).map_err(|e| Error::reading(root, "open this repository folder", e))?;
     if !metadata.is_dir() {
@@ -129,7 +136,7 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
         });
     }
     // Following links asks the system about every entry, so it is done where there are links.
-    if let Some(found) = find_without_links(root, name) {
+    if let Some(found) = find_without_links(root, name, language) {
         return Ok((found, Vec::new()));
     }
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
@@ -141,14 +148,17 @@ fn find_python_files(root: &Path, name: &str) -> Result<(Vec<Found>, Vec<Error>)
             Err(error) => {
                 let path = error.path().unwrap_or(root);
                 // Python's glob never sees a link that leads nowhere unless it looks like a source file.
-                if path.is_symlink() && !is_python_name(path) {
+                if path.is_symlink() && !is_source_name(path, language) {
                     continue;
                 }
                 skipped.push(not_walked(path, &error));
                 continue;
             }
         };
-        if entry.depth() == 0 || !is_python_name(entry.path()) || entry.file_type().is_dir() {
+        if entry.depth() == 0
+            || !is_source_name(entry.path(), language)
+            || entry.file_type().is_dir()
+        {
             continue;
         }
         let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
@@ -172,7 +182,7 @@ fn is_visible(entry: &DirEntry) -> bool {
 }
 
 /// The same for a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
-fn find_without_links(root: &Path, name: &str) -> Option<Vec<Found>> {
+fn find_without_links(root: &Path, name: &str, language: Language) -> Option<Vec<Found>> {
     let mut found = Vec::new();
     for entry in WalkDir::new(root).into_iter().filter_entry(is_visible) {
         let entry = entry.ok()?;
@@ -180,7 +190,7 @@ fn find_without_links(root: &Path, name: &str) -> Option<Vec<Found>> {
         if kind.is_symlink() && entry.depth() > 0 {
             return None;
         }
-        if !kind.is_dir() && entry.depth() > 0 && is_python_name(entry.path()) {
+        if !kind.is_dir() && entry.depth() > 0 && is_source_name(entry.path(), language) {
             let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
             found.push(Found {
                 path: slashed(name, relative)?,
@@ -214,9 +224,12 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-fn is_python_name(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| name.as_encoded_bytes().ends_with(b".py"))
+fn is_source_name(path: &Path, language: Language) -> bool {
+    let endings = language.extensions();
+    path.file_name().is_some_and(|name| {
+        let name = name.as_encoded_bytes();
+        endings.iter().any(|end| name.ends_with(end.as_bytes()))
+    })
 }
 
 fn slashed(name: &str, relative: &Path) -> Option<String> {
@@ -326,7 +339,7 @@ mod tests {
         fs::write(&path, "x = 1\n").unwrap();
         let list = |known: Option<Stamp>| {
             let is_known = |_: &str, stamp: &Stamp| Some(*stamp) == known;
-            Listing::read(dir.path(), "r", is_known)
+            Listing::read(dir.path(), "r", Language::Python, is_known)
                 .unwrap()
                 .files
                 .remove(0)

@@ -1,8 +1,12 @@
-//! Repositories: a folder → its Python files, decoded and in one fixed order.
+//! Repositories: a folder → its files of one language, decoded and in one fixed order.
 //!
-//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode): hidden files and
-//! folders are left out, symbolic links are followed, `.py` is case-sensitive, files that git
-//! ignores count. Its order is the file system's; ours is the code-point order of the path.
+//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`] with its own endings:
+//! hidden files and folders are left out, symbolic links are followed, endings are case-sensitive (`.d.ts` ends in
+//! `.ts`), files that git ignores count. Its order is the file system's; ours is the code-point order of the path.
+//!
+//! Files are UTF-8. A byte order mark stays, as U+FEFF at the start of the text, as Python's `open` leaves it; many C#
+//! files have one. A file that is not UTF-8 is stepped over and reported: RepoCoder would stop at it, and
+//! CrossCodeEval's program would put U+FFFD for what it cannot decode, which no model should learn to write.
 
 mod listing;
 
@@ -12,12 +16,13 @@ use std::fs;
 use std::path::{Component, Path};
 
 use crate::error::{Error, Result};
+use crate::language::Language;
 use crate::lines::Lines;
 
 /// One source file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// `repository/folder/…/file.py`, with `/` on every system.
+    /// `repository/folder/…/file.py`, with `/` on every system and the ending of its language.
     pub path: String,
     /// The text with `\r\n` and `\r` turned into `\n`, as Python's text mode reads it.
     pub text: String,
@@ -31,7 +36,7 @@ pub struct SourceFile {
 pub struct Repository {
     /// Name of its folder.
     pub name: String,
-    /// Its Python files.
+    /// Its files of the language that was asked for.
     pub files: Vec<SourceFile>,
 }
 
@@ -52,12 +57,13 @@ impl SourceFile {
 }
 
 impl Repository {
-    /// Reads `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are stepped over and reported.
+    /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
+    /// stepped over and reported.
     ///
     /// # Errors
     /// The folder does not exist, is no folder, or `name` is not a single folder name.
-    pub fn read(repos_dir: &Path, name: &str) -> Result<Reading> {
-        let listing = Listing::read(repos_dir, name, |_, _| false)?;
+    pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<Reading> {
+        let listing = Listing::read(repos_dir, name, language, |_, _| false)?;
         let source_file = |file: Listed| SourceFile {
             path: file.path,
             text: file.text.unwrap_or_default(),
@@ -152,7 +158,7 @@ mod tests {
             ("U.PY", b""),
             ("x.py/inner.py", b""),
         ]);
-        let reading = Repository::read(dir.path(), "r").unwrap();
+        let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
         let paths: Vec<_> = reading
             .repository
             .files
@@ -175,9 +181,43 @@ mod tests {
     }
 
     #[test]
+    fn each_language_has_its_own_files() {
+        let names = [
+            "a.py",
+            "b.java",
+            "c.cs",
+            "d.ts",
+            "e.tsx",
+            "f.d.ts",
+            "g.TS",
+            "h.js",
+            "i.pyi",
+            "j.jsx",
+            "ts",
+            ".k.cs",
+            "l.tsx/m.java",
+        ];
+        let files: Vec<(&str, &[u8])> = names.map(|name| (name, "\u{feff}x".as_bytes())).into();
+        let dir = repository(&files);
+        let found = |language| {
+            let repository = Repository::read(dir.path(), "r", language)
+                .unwrap()
+                .repository;
+            let all_marked = repository.files.iter().all(|file| file.text == "\u{feff}x");
+            assert!(all_marked, "a byte order mark stays");
+            let paths = repository.files.into_iter().map(|file| file.path);
+            paths.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found(Language::Python), "r/a.py");
+        assert_eq!(found(Language::Java), "r/b.java r/l.tsx/m.java");
+        assert_eq!(found(Language::CSharp), "r/c.cs");
+        assert_eq!(found(Language::TypeScript), "r/d.ts r/e.tsx r/f.d.ts");
+    }
+
+    #[test]
     fn a_file_that_is_not_utf8_names_its_byte_and_line_and_loses_no_other() {
         let dir = repository(&[("a.py", b"x = 1\n"), ("b.py", b"# ok\n# caf\xe9\n")]);
-        let reading = Repository::read(dir.path(), "r").unwrap();
+        let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
         assert_eq!(reading.repository.files.len(), 1);
         let message = reading.skipped[0].to_string();
         assert!(
@@ -196,7 +236,7 @@ mod tests {
         fs::hard_link(root.join("m.py"), root.join("hard.py")).unwrap();
         std::os::unix::fs::symlink("nowhere.py", root.join("broken.py")).unwrap();
         std::os::unix::fs::symlink("..", root.join("real/loop")).unwrap();
-        let reading = Repository::read(dir.path(), "r").unwrap();
+        let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
         let files: Vec<_> = reading
             .repository
             .files
@@ -227,6 +267,6 @@ mod tests {
             assert!(!is_folder_name(name), "{name:?}");
         }
         assert!(is_folder_name("huggingface_diffusers"));
-        assert!(Repository::read(Path::new("/tmp"), "../etc").is_err());
+        assert!(Repository::read(Path::new("/tmp"), "../etc", Language::Python).is_err());
     }
 }

@@ -1,4 +1,13 @@
-//! The languages of the field's benchmarks (CrossCodeEval's four) and what differs between them.
+//! The languages of the field's benchmarks (CrossCodeEval's four) and what differs between them: files, comments,
+//! keywords, and with [`syntax`] the functions, calls, scopes and imports of a file.
+
+mod grammar;
+mod identifiers;
+mod keywords;
+pub mod syntax;
+
+pub use grammar::Grammar;
+pub use identifiers::{identifiers, without_comment_signs, without_comments, without_strings};
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +27,7 @@ pub enum Language {
     Java,
     /// `.cs`
     CSharp,
-    /// `.ts` and `.tsx`
+    /// `.ts` (`.d.ts` too) and `.tsx`
     TypeScript,
 }
 
@@ -33,6 +42,16 @@ impl Language {
             Self::Java => "java",
             Self::CSharp => "csharp",
             Self::TypeScript => "typescript",
+        }
+    }
+
+    /// The name in a sentence.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Python => "Python",
+            Self::Java => "Java",
+            Self::CSharp => "C#",
+            Self::TypeScript => "TypeScript",
         }
     }
 
@@ -52,6 +71,19 @@ impl Language {
             Self::Python => "#",
             Self::Java | Self::CSharp | Self::TypeScript => "//",
         }
+    }
+
+    /// Whether a word is none of the identifiers that CrossCodeEval's scores compare (its lists: literals such as `True`
+    /// and `null` count as identifiers in most languages, contextual keywords such as `async` and `record` in all but
+    /// Python).
+    ///
+    /// ```
+    /// use repoformer::language::Language;
+    /// assert!(Language::Python.is_keyword("None") && !Language::Python.is_keyword("True"));
+    /// assert!(Language::CSharp.is_keyword("null") && !Language::Java.is_keyword("null"));
+    /// ```
+    pub fn is_keyword(self, word: &str) -> bool {
+        keywords::of(self).binary_search(&word).is_ok()
     }
 
     /// The language of a file, by its ending.

@@ -64,6 +64,37 @@ pub fn similarity(a: &str, b: &str) -> f64 {
     }
 }
 
+/// For each count of the text's characters, 0 to all, the distance of the pattern to the nearest of all runs of
+/// characters that end there: a column's last row where row 0 costs nothing (P. H. Sellers, *The theory and computation
+/// of evolutionary distances: pattern recognition*, J. Algorithms 1(4), 1980). No run that ends there is nearer, so one pass
+/// over a text bounds the distance to each of its parts.
+///
+/// ```
+/// use repoformer::metrics::levenshtein::nearest_ends;
+/// // Nothing, "x", "xa" (or "a"), "xab" (or "ab"), "abd": the pattern but for its c.
+/// assert_eq!(nearest_ends("abcd", "xabd"), [4, 4, 3, 2, 1]);
+/// ```
+pub fn nearest_ends(pattern: &str, text: &str) -> Vec<u32> {
+    if pattern.is_ascii() && text.is_ascii() {
+        let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+        return row_values(pattern.len(), &last_row(pattern, text, ASCII, 0));
+    }
+    let (pattern, text, symbols) = numbered((pattern, pattern.chars().count()), text);
+    row_values(pattern.len(), &last_row(&pattern, &text, symbols, 0))
+}
+
+/// The values of a row from its first one and its steps.
+fn row_values(first: usize, steps: &[u8]) -> Vec<u32> {
+    let mut value = first as u32;
+    let mut values = Vec::with_capacity(steps.len() + 1);
+    values.push(value);
+    values.extend(steps.iter().map(|&bits| {
+        value = value + u32::from(bits & 1) - u32::from(bits >> 1);
+        value
+    }));
+    values
+}
+
 /// Both texts without the characters they begin and end with alike; these cost nothing in a cheapest alignment.
 fn without_common_ends<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
     // Both texts agree up to the cut, so a place between two characters in one is so in the other.
@@ -178,10 +209,18 @@ fn one_word_unicode((pattern, rows): (&str, usize), text: &str) -> usize {
     one_word(rows, text.chars().map(|c| matches.get(c)))
 }
 
-/// A pattern of any length: stripes of some words go through the whole text one after the other, each handing the
-/// steps in its last row to the next. Symbols are below `symbols`.
+/// The distance of a pattern of any length; symbols are below `symbols`.
 fn stripes<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> usize {
-    let mut last_row = vec![TOP_BITS; text.len()];
+    let last_row = last_row(pattern, text, symbols, TOP_BITS);
+    let rises: usize = last_row.iter().map(|&bits| usize::from(bits & 1)).sum();
+    let falls: usize = last_row.iter().map(|&bits| usize::from(bits >> 1)).sum();
+    pattern.len() + rises - falls
+}
+
+/// The steps in the last row, where each step in row 0 is `top`: stripes of some words go through the whole text one after
+/// the other, each handing the steps in its last row to the next.
+fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top: u8) -> Vec<u8> {
+    let mut last_row = vec![top; text.len()];
     let mut matches = vec![[0; STRIPE]; symbols];
     for rows in pattern.chunks(STRIPE * ROWS) {
         matches.fill([0; STRIPE]);
@@ -197,9 +236,7 @@ fn stripes<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> us
             _ => stripe::<STRIPE, S>(text, &matches, last, &mut last_row),
         }
     }
-    let rises: usize = last_row.iter().map(|&bits| usize::from(bits & 1)).sum();
-    let falls: usize = last_row.iter().map(|&bits| usize::from(bits >> 1)).sum();
-    pattern.len() + rises - falls
+    last_row
 }
 
 /// A row's step to the next column in two bits: rises, falls.
@@ -366,6 +403,29 @@ mod tests {
         }
     }
 
+    /// The definition: the nearest of all runs that end there, one by one.
+    fn naive_ends(pattern: &str, text: &str) -> Vec<u32> {
+        let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+        let nearest = |end: usize| {
+            let starts = text[..end].char_indices().map(|(at, _)| at).chain([end]);
+            let distances = starts.map(|start| naive(pattern, &text[start..end]) as u32);
+            distances.min().unwrap()
+        };
+        ends.map(nearest).collect()
+    }
+
+    #[test]
+    fn a_pattern_in_a_longer_text() {
+        // By hand: "s", "su", "sur" lack five to three; "surg" has g for v and lacks two; "surge" lacks y, "surger" has
+        // r for it, and "surgery" has an r too many.
+        let ends = nearest_ends("survey", "surgery");
+        assert_eq!(ends, [6, 5, 4, 3, 3, 2, 2, 2]);
+        assert_eq!(ends, naive_ends("survey", "surgery"));
+        assert_eq!(nearest_ends("", "ab"), [0, 0, 0]);
+        assert_eq!(nearest_ends("", "é"), [0, 0]);
+        assert_eq!(nearest_ends("ab", ""), [2]);
+    }
+
     fn length() -> impl Strategy<Value = usize> {
         prop_oneof![
             0..12usize,
@@ -394,6 +454,11 @@ mod tests {
         #[test]
         fn equals_the_matrix_mixed(a in text(&['a', 'é', 'è', '語', '😀']), b in text(&['a', 'ũ', 'è', '語', '😁'])) {
             prop_assert_eq!(distance(&a, &b), naive(&a, &b));
+        }
+
+        #[test]
+        fn ends_equal_their_definition(a in "[abé]{0,9}|[ab]{60,70}", b in "[abé]{0,9}|[ab]{20,24}") {
+            prop_assert_eq!(nearest_ends(&a, &b), naive_ends(&a, &b));
         }
 
         #[test]

@@ -3,7 +3,7 @@
 use crate::lines::{Lines, strip};
 
 /// The text's first `limit` non-blank lines, each stripped, joined by `\n`; and how many they are.
-pub(super) fn stripped_lines(text: &str, limit: usize) -> (String, usize) {
+pub(crate) fn stripped_lines(text: &str, limit: usize) -> (String, usize) {
     let lines = Lines::new(text);
     let (mut joined, mut count) = (String::with_capacity(text.len()), 0);
     let stripped = lines.iter().map(strip).filter(|line| !line.is_empty());

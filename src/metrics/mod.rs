@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 
 pub mod levenshtein;
-mod lines;
+pub(crate) mod lines;
 pub mod repocoder;
 
 /// A named bundle of values, as `--metrics` takes it and the scores print it.

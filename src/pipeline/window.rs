@@ -13,10 +13,14 @@ use crate::artifact::{
 };
 use crate::corpus::{Listed, Listing, Stamp};
 use crate::error::{Error, Result};
+use crate::language::Language;
 use crate::predictions::Joined;
 use crate::query::{Mode, QueryWindows, fits, hole_lines};
 use crate::task::{Task, TaskSet};
 use crate::window::{Change, RepoWindows, TextRanges, WindowFile, digest_of_files};
+
+/// Whose files are cut; the window index is RepoCoder's, which knows Python alone.
+const LANGUAGE: Language = Language::Python;
 
 /// Cuts the repositories.
 ///
@@ -69,7 +73,7 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
     );
     let mut before = Before::read(&path, &stamps);
     let known = |path: &str, stamp: &Stamp| before.as_ref().is_some_and(|b| b.knows(path, stamp));
-    let listing = Listing::read(&experiment.repos_dir, name, known)?;
+    let listing = Listing::read(&experiment.repos_dir, name, LANGUAGE, known)?;
     let (files, noted) = Before::files(before.as_ref(), listing.files);
     report.problems.extend(listing.skipped);
     if files.is_empty() {
@@ -110,7 +114,7 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> R
 /// Cuts all files, after reading them again where some are known by their stamps alone.
 fn cut_all(experiment: &Experiment, name: &str, mut files: Vec<WindowFile>) -> Result<RepoWindows> {
     if files.iter().any(|file| !file.lines.is_read()) {
-        let listing = Listing::read(&experiment.repos_dir, name, |_, _| false)?;
+        let listing = Listing::read(&experiment.repos_dir, name, LANGUAGE, |_, _| false)?;
         files = Before::files(None, listing.files).0;
     }
     let shape = experiment.shape();
@@ -247,11 +251,14 @@ impl Before {
 }
 
 fn no_file(experiment: &Experiment, name: &str) -> Error {
-    let reason = "holds no Python file that can be read, so nothing can be retrieved from it; put its files there, or \
-                  choose others with --repo";
+    let language = LANGUAGE.title();
+    let reason = format!(
+        "holds no {language} file that can be read, so nothing can be retrieved from it; put its files there, or \
+         choose others with --repo"
+    );
     Error::Repository {
         path: experiment.repos_dir.join(name),
-        reason: reason.into(),
+        reason,
     }
 }
 

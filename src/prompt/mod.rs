@@ -1,12 +1,13 @@
 //! Prompts: the retrieved windows as comment blocks, within a budget of tokens, before the task's own prompt.
 //!
 //! The layout is RepoCoder's: a head, then blocks from the least to the most similar, so that the best stands
-//! next to the code.
+//! next to the code. [`style`] has the layouts of other models.
 
 mod block;
 mod counts;
 mod json;
 mod record;
+pub mod style;
 
 pub use block::Block;
 pub use counts::{BlockCounts, Scratch};

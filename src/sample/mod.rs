@@ -1,9 +1,13 @@
-//! Sampling: any Python repositories → a benchmark in RepoEval's format.
+//! Sampling: any repositories of one language → a benchmark in RepoEval's format.
 //!
 //! The holes follow RepoEval (RepoCoder, section 3 "Benchmark Construction"): random lines that are
 //! no comments, have at least five tokens and do not repeat; invocations of APIs that the same
 //! repository defines in another file; function bodies of 3 to 30 lines. [`Kind::Chunk`] is
 //! Repoformer's fourth kind (appendix D, algorithm 1): a run of about Poisson(3) lines.
+//!
+//! What another file defines, and so what counts as an API, shows in Python's imports and in the declared types of the
+//! other languages; the rules are above `resolve.rs` and `typed/mod.rs`. Documentation (docstrings, Javadoc, `///`)
+//! stays in the prompt: it tells what to write.
 //!
 //! A repository's tasks depend on its name, its files and the [`Sampling`] alone: neither on the
 //! other repositories nor on the number of threads. Tasks come in the order they were drawn, so the
@@ -18,6 +22,7 @@ mod lines;
 mod names;
 mod resolve;
 mod source;
+mod typed;
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,6 +31,7 @@ use rayon::prelude::*;
 
 use crate::corpus::Repository;
 use crate::error::{Error, Result};
+use crate::language::Language;
 use crate::task::Task;
 use draw::Draw;
 use source::Source;
@@ -37,7 +43,7 @@ pub enum Kind {
     Line,
     /// The lines of a call whose callee the repository defines in another file.
     Api,
-    /// A function's body, its docstring excepted.
+    /// A function's body, its docstring and braces excepted.
     Function,
     /// A run of lines that begins anywhere.
     Chunk,
@@ -84,6 +90,8 @@ impl FromStr for Kind {
 pub struct Sampling {
     /// What is cut out.
     pub kind: Kind,
+    /// The language of the repository's files.
+    pub language: Language,
     /// At most this many tasks; RepoEval has 200 of a repository.
     pub per_repository: usize,
     /// Another seed, another sample.
@@ -95,10 +103,11 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// RepoEval's numbers: 200 tasks of a repository, lines of at least 5 tokens, 2000 tokens of context.
+    /// RepoEval's language and numbers: Python, 200 tasks of a repository, lines of at least 5 tokens, 2000 tokens of context.
     pub fn new(kind: Kind) -> Self {
         Self {
             kind,
+            language: Language::Python,
             per_repository: 200,
             seed: 0,
             context_tokens: 2000,
@@ -145,7 +154,7 @@ pub fn sample(
     sampling: &Sampling,
     count_tokens: &(dyn Fn(&str) -> usize + Sync),
 ) -> Vec<Task> {
-    let (sources, holes) = candidates(repository, sampling.kind);
+    let (sources, holes) = candidates(repository, sampling.kind, sampling.language);
     let drawn = Draw::new(&sources, sampling, count_tokens).run(&repository.name, holes);
     drawn
         .into_par_iter()
@@ -166,15 +175,18 @@ pub fn sample(
         .collect()
 }
 
-/// The files that could be read as Python, and every place where a hole can begin, by file and line.
-fn candidates(repository: &Repository, kind: Kind) -> (Vec<Option<Source>>, Vec<Hole>) {
+/// The files that could be read, and every place where a hole can begin, by file and line.
+fn candidates(
+    repository: &Repository,
+    kind: Kind,
+    language: Language,
+) -> (Vec<Option<Source>>, Vec<Hole>) {
     let (sources, holes) = match kind {
-        Kind::Line | Kind::Chunk => source::read_all(repository, |source, _| lines::holes(source)),
-        Kind::Function => source::read_all(repository, functions::holes),
-        Kind::Api => {
-            let (sources, names) = source::read_all(repository, names::Names::read);
-            (sources, calls::holes(repository, &names))
+        Kind::Line | Kind::Chunk => {
+            source::read_all(repository, language, |source, _| lines::holes(source))
         }
+        Kind::Function => source::read_all(repository, language, functions::holes),
+        Kind::Api => calls::read_all(repository, language),
     };
     let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {
         let spans = spans.into_iter().flatten();

@@ -1,14 +1,15 @@
-//! What one file defines, imports and calls.
+//! What one Python file defines, imports and calls.
 
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tree_sitter::{Node, Tree};
+use tree_sitter::Node;
 
-use super::source::{LineClass, Source, preorder, rows};
+use super::calls::LONGEST_CALL;
+use super::source::{LineClass, Source};
+use crate::language::syntax::{Syntax, preorder, rows};
 
-/// Longer calls are tables of data; longer chains of attributes are not followed.
-const LONGEST_CALL: usize = 10;
+/// Longer chains of attributes are not followed.
 const LONGEST_CHAIN: usize = 16;
 
 /// A definition at the top level of a file, in an `if` or a `try` too.
@@ -64,12 +65,12 @@ enum Scope {
 
 impl Names {
     /// Reads a file's names off its tree.
-    pub(super) fn read(source: &Source, tree: &Tree) -> Self {
+    pub(super) fn read(source: &Source, syntax: &Syntax<'_>) -> Self {
         let text = source.lines.text();
         let mut names = Self::default();
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
-        preorder(tree, |node, depth| {
+        preorder(syntax.tree(), |node, depth| {
             if node.is_error() {
                 return false;
             }

@@ -33,7 +33,7 @@ fn count(text: &str) -> usize {
 /// `file:first line-line behind the last` of every candidate.
 fn holes(kind: Kind, files: &[(&str, &str)]) -> Vec<String> {
     let repository = repository(files);
-    let (_, holes) = candidates(&repository, kind);
+    let (_, holes) = candidates(&repository, kind, Language::Python);
     let name = |hole: &Hole| {
         let path = &repository.files[hole.file].path[2..];
         format!("{path}:{}-{}", hole.start, hole.end)
@@ -283,7 +283,12 @@ fn odd_files_give_nothing_and_break_nothing() {
 fn a_file_with_two_names_is_read_once() {
     let mut repository = repository(&[("a.py", "x\nx = f(1, 2)\n"), ("b.py", "x\nx = f(1, 2)\n")]);
     repository.files[1].same_as = 0;
-    assert_eq!(candidates(&repository, Kind::Line).1.len(), 1);
+    assert_eq!(
+        candidates(&repository, Kind::Line, Language::Python)
+            .1
+            .len(),
+        1
+    );
 }
 
 #[test]

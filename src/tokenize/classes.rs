@@ -47,6 +47,11 @@ impl Class {
     }
 }
 
+/// Python's `\w`: what `str.isalnum` accepts, which is `[\p{L}\p{N}]`, and the underscore.
+pub(crate) fn is_word(character: char) -> bool {
+    character == '_' || matches!(Class::of(character), Class::Letter | Class::Number)
+}
+
 /// The classes of the 128 ASCII characters.
 static ASCII: [Class; 128] = {
     let mut classes = [Class::Other; 128];

@@ -9,19 +9,28 @@
 //!
 //! [`LineTokens`] tokenizes a text once and then gives the ids of any run of
 //! its lines, as if that run had been tokenized on its own.
+//!
+//! [`model`] has the tokenizers of other models, for the budgets of prompts.
+//!
+//! [`each_word`] is another tokenizer: the words that the lexical rankers ([`crate::rank`]) compare, and [`Dictionary`]
+//! numbers them.
 
 mod cache;
 mod classes;
 mod key;
 mod lines;
 mod merge;
+pub mod model;
 mod pieces;
 mod set;
 mod vocabulary;
+pub(crate) mod words;
 
 pub use cache::PieceCache;
+pub(crate) use classes::is_word;
 pub use lines::LineTokens;
 pub use set::IdSet;
+pub use words::{Dictionary, each_word};
 
 use cache::Ids;
 

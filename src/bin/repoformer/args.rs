@@ -281,6 +281,9 @@ pub(crate) struct SampleArgs {
     /// lines), chunk (a short run of lines)
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: String,
+    /// Language of the files: python, java, csharp, typescript
+    #[arg(long, value_name = "NAME", default_value = "python")]
+    pub(crate) language: String,
     /// Tasks a repository, at most
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) per_repo: usize,

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use rayon::prelude::*;
 use repoformer::corpus::{Repository, repository_names};
+use repoformer::language::Language;
 use repoformer::sample::{Kind, Sampling, sample};
 use repoformer::tokenize::P50k;
 
@@ -24,7 +25,12 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     names.sort_unstable();
     names.dedup();
     let kind: Kind = args.kind.parse()?;
+    let language: Language = args
+        .language
+        .parse()
+        .map_err(|reason| anyhow::anyhow!("language: {reason}"))?;
     let sampling = Sampling {
+        language,
         per_repository: args.per_repo,
         seed: args.seed,
         context_tokens: args.context_tokens,
@@ -36,7 +42,7 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     let drawn: Vec<_> = names
         .par_iter()
         .map(|name| {
-            let reading = Repository::read(&dir, name)?;
+            let reading = Repository::read(&dir, name, language)?;
             let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
             bar.inc(1);
             Ok((tasks, reading.skipped))
@@ -64,8 +70,9 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     }
     if total == 0 {
         anyhow::bail!(
-            "{}: no task could be drawn from {} repositories",
+            "{}: no task could be drawn from the {} files of {} repositories",
             dir.display(),
+            language.title(),
             names.len()
         );
     }

@@ -1,0 +1,97 @@
+//! Ranking chunks by Repoformer's rankers: the index, and one query at a time among all chunks but those of one file.
+//!
+//! `one_query` takes the next query each time and `same_file` keeps the candidates, as the tasks of one file do.
+
+use std::cell::Cell;
+
+use crate::support::chunks::{CHUNKS, Chunks, sizes};
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+use repoformer::language::Language;
+use repoformer::rank::{Candidates, Hit, Index, Ranker, Scratch, Words};
+
+const TOP_K: usize = 10;
+
+/// What is ranked by, with a fusion of two.
+const RANKERS: [&str; 8] = [
+    "jaccard",
+    "bm25",
+    "bm25-by-line",
+    "bm25-by-line-exponential",
+    "tf-idf",
+    "weighted-ngram",
+    "rrf:jaccard,bm25",
+    "rrf:jaccard,bm25,tf-idf,weighted-ngram",
+];
+
+fn runs() -> Vec<(&'static str, usize)> {
+    let with = |size| RANKERS.map(|ranker| (ranker, size));
+    sizes().into_iter().flat_map(with).collect()
+}
+
+fn index(texts: &[&str], ranker: &Ranker) -> Index {
+    Index::new(
+        Words::of(texts),
+        texts,
+        std::slice::from_ref(ranker),
+        Language::Python,
+    )
+}
+
+#[divan::bench(args = sizes())]
+fn words(bencher: Bencher<'_, '_>, chunks: usize) {
+    let texts = CHUNKS.texts(chunks);
+    let bytes: usize = texts.iter().map(|text| text.len()).sum();
+    bencher
+        .counter(BytesCount::new(bytes))
+        .bench(|| Words::of(&texts));
+}
+
+#[divan::bench(args = ["jaccard", "tf-idf", "weighted-ngram"])]
+fn build(bencher: Bencher<'_, '_>, ranker: &str) {
+    let ranker: Ranker = ranker.parse().unwrap();
+    let size = sizes()[0];
+    let texts = CHUNKS.texts(size);
+    bencher
+        .counter(ItemsCount::new(size))
+        .with_inputs(|| Words::of(&texts))
+        .bench_values(|words| {
+            Index::new(
+                words,
+                &texts,
+                std::slice::from_ref(&ranker),
+                Language::Python,
+            )
+        });
+}
+
+/// A query at a time, each with candidates of its own where `turn` says so.
+fn each(bencher: Bencher<'_, '_>, (name, size): (&str, usize), turn: bool) {
+    let chunks: &Chunks = &CHUNKS;
+    let ranker: Ranker = name.parse().unwrap();
+    let index = index(&chunks.texts(size), &ranker);
+    let priorities = chunks.priorities(size);
+    let (mut scratch, next) = (Scratch::default(), Cell::new(0));
+    bencher.bench_local(|| -> Vec<Hit> {
+        let number = next.replace(next.get() + 1);
+        let priority = &priorities[if turn { number % priorities.len() } else { 0 }];
+        let query = chunks.query(number);
+        index.rank(
+            &ranker,
+            &query,
+            &Candidates { priority },
+            TOP_K,
+            &mut scratch,
+        )
+    });
+}
+
+#[divan::bench(args = runs(), sample_count = 200, sample_size = 1)]
+fn one_query(bencher: Bencher<'_, '_>, run: (&str, usize)) {
+    each(bencher, run, true);
+}
+
+#[divan::bench(args = runs(), sample_count = 200, sample_size = 1)]
+fn same_file(bencher: Bencher<'_, '_>, run: (&str, usize)) {
+    each(bencher, run, false);
+}

@@ -1,0 +1,102 @@
+//! Repoformer's chunks of the corpus, and queries from files that have none: twenty non-blank lines each.
+
+use std::sync::LazyLock;
+
+use repoformer::corpus::SourceFile;
+use repoformer::rank::Query;
+
+use super::corpus::REPOSITORY;
+use super::growth::{QUERIES, shuffled};
+
+const LINES: usize = 20;
+const STRIDE: usize = 10;
+/// Chunks of the collections, where the corpus has as many.
+const SIZES: [usize; 2] = [5_000, 50_000];
+
+pub struct Chunks {
+    /// The text of each chunk, and the number of its file.
+    chunks: Vec<(String, usize)>,
+    queries: Vec<String>,
+}
+
+pub static CHUNKS: LazyLock<Chunks> = LazyLock::new(|| {
+    let files = shuffled(&REPOSITORY.files);
+    let lines = |file: &SourceFile| -> Vec<String> {
+        let lines = file.text.split('\n').filter(|line| !line.trim().is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    let held_out = QUERIES.min(files.len() / 8).max(1);
+    let (held_out, kept) = files.split_at(held_out);
+    let cut = |(number, file): (usize, &&SourceFile)| {
+        let lines = lines(file);
+        let starts = (0..lines.len()).step_by(STRIDE);
+        let text = |start: usize| lines[start..lines.len().min(start + LINES)].join("\n");
+        starts
+            .map(|start| (text(start), number))
+            .collect::<Vec<_>>()
+    };
+    let held_out: Vec<Vec<String>> = held_out
+        .iter()
+        .map(|file| lines(file))
+        .filter(|l| l.len() > LINES)
+        .collect();
+    let query = |number: usize| {
+        let lines = &held_out[number % held_out.len()];
+        let start = number * 37 % (lines.len() - LINES);
+        lines[start..start + LINES].join("\n")
+    };
+    Chunks {
+        chunks: kept.iter().enumerate().flat_map(cut).collect(),
+        queries: (0..QUERIES).map(query).collect(),
+    }
+});
+
+/// Sizes that the corpus has chunks for; all of a smaller one.
+pub fn sizes() -> Vec<usize> {
+    let all = CHUNKS.chunks.len();
+    let fitting: Vec<_> = SIZES.into_iter().filter(|size| *size <= all).collect();
+    if fitting.is_empty() {
+        vec![all]
+    } else {
+        fitting
+    }
+}
+
+impl Chunks {
+    /// The first so many chunks.
+    pub fn texts(&self, size: usize) -> Vec<&str> {
+        self.chunks[..size]
+            .iter()
+            .map(|(text, _)| text.as_str())
+            .collect()
+    }
+
+    /// Every query's text.
+    pub fn queries(&self) -> &[String] {
+        &self.queries
+    }
+
+    /// A query that ends at its hole.
+    pub fn query(&self, number: usize) -> Query<'_> {
+        let lines = self.queries[number % self.queries.len()]
+            .split('\n')
+            .collect();
+        Query {
+            lines,
+            hole: LINES,
+            dense: None,
+        }
+    }
+
+    /// Candidates without the chunks of one file, for several files.
+    pub fn priorities(&self, size: usize) -> Vec<Vec<u32>> {
+        let files = self.chunks[size - 1].1 + 1;
+        let without = |file: usize| {
+            let place = |(place, (_, own)): (u32, &(String, usize))| {
+                if *own == file { u32::MAX } else { place }
+            };
+            (0..).zip(&self.chunks[..size]).map(place).collect()
+        };
+        (0..files).step_by(files.div_ceil(8)).map(without).collect()
+    }
+}

@@ -1,0 +1,389 @@
+use super::*;
+use crate::endpoint::Settings;
+use crate::endpoint::test_server::{Request, Server, answer, ok, quick, refusal};
+use proptest::prelude::*;
+use std::time::Duration;
+
+/// What the test's model makes of a text: numbers from its digest.
+fn model(text: &str, dim: usize) -> Vec<f32> {
+    let mut bytes = vec![0; dim];
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update(text.as_bytes())
+        .finalize_xof()
+        .fill(&mut bytes);
+    bytes
+        .iter()
+        .map(|byte| f32::from(*byte) / 256.0 + 1.0 / 512.0)
+        .collect()
+}
+
+/// The model's answer, its vectors in reverse order, as `index` allows.
+fn answered(request: &Request, dim: usize) -> Value {
+    let entry =
+        |(index, text): (usize, &&str)| json!({"index": index, "embedding": model(text, dim)});
+    let data: Vec<Value> = request
+        .input()
+        .iter()
+        .enumerate()
+        .map(entry)
+        .rev()
+        .collect();
+    json!({"object": "list", "data": data, "model": "m"})
+}
+
+struct Setting {
+    dir: tempfile::TempDir,
+    server: Server,
+}
+
+impl Setting {
+    fn new(answer: impl Fn(usize, &Request) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            server: Server::start(answer),
+        }
+    }
+
+    fn store(&self) -> Store {
+        Store::open(&self.dir.path().join("v"), "m").unwrap()
+    }
+
+    /// Two texts a request, one request at a time.
+    fn embedder(&self) -> Embedder {
+        Embedder::new(self.server.endpoint(), "m")
+            .batch_size(2)
+            .concurrency(1)
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Report> {
+        self.embedder()
+            .embed(texts.iter().copied(), &mut self.store(), &mut |_, _| {})
+    }
+
+    /// Every text that was asked for, in order.
+    fn asked(&self) -> Vec<String> {
+        let requests = self.server.requests();
+        requests
+            .iter()
+            .flat_map(|request| request.input())
+            .map(Into::into)
+            .collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn every_text_has_its_own_vector_and_is_asked_for_once(
+        texts in prop::collection::vec("[a-c]{0,2}", 0..30),
+        more in prop::collection::vec("[a-c]{0,2}", 0..30),
+        batch_size in 0_usize..5,
+        concurrency in 0_usize..5,
+    ) {
+        let setting = Setting::new(|_, request| ok(&answered(request, 5)));
+        let embedder = setting.embedder().batch_size(batch_size).concurrency(concurrency);
+        for texts in [&texts, &more, &texts] {
+            // Opened anew each time, as by another run.
+            let mut store = setting.store();
+            let mut told = Vec::new();
+            let texts = || texts.iter().map(String::as_str);
+            let report = embedder.embed(texts(), &mut store, &mut |done, of| told.push((done, of))).unwrap();
+            prop_assert_eq!(report.known + report.computed, report.texts);
+            prop_assert!(told.is_sorted() && told.iter().all(|(_, of)| *of == report.computed));
+            prop_assert_eq!(told.last().map_or(0, |(done, _)| *done), report.computed);
+            let matrix = store.matrix(texts()).unwrap();
+            for (text, row) in texts().zip(matrix.iter()) {
+                let expected = if text.is_empty() { vec![0.0; matrix.dim()] } else { model(text, 5) };
+                prop_assert_eq!(row, expected);
+            }
+        }
+        let mut asked = setting.asked();
+        let count = asked.len();
+        asked.sort_unstable();
+        asked.dedup();
+        prop_assert_eq!(asked.len(), count, "no text is asked for twice");
+        prop_assert!(!asked.contains(&String::new()));
+    }
+}
+
+#[test]
+fn a_request_is_openais() {
+    let setting = Setting::new(|_, request| ok(&answered(request, 3)));
+    let report = setting.embed(&["a", "b", "a", "c"]).unwrap();
+    assert_eq!(
+        report,
+        Report {
+            texts: 3,
+            known: 0,
+            computed: 3
+        }
+    );
+    let requests = setting.server.requests();
+    assert_eq!(requests[0].line, "POST /v1/embeddings");
+    let body = json!({"model": "m", "input": ["a", "b"], "encoding_format": "float"});
+    assert_eq!((&requests[0].body, requests.len()), (&body, 2));
+}
+
+#[test]
+fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
+    for (status, hint) in [
+        ("401 Unauthorized", "REPOFORMER_API_KEY"),
+        ("404 Not Found", "name of the model"),
+        ("500 Internal Server Error", "log"),
+    ] {
+        // The third request fails, and all its retries; the next run's come after them.
+        let last = if status.starts_with('5') { 5 } else { 2 };
+        let setting = Setting::new(move |number, request| match number {
+            n if (2..=last).contains(&n) => refusal(status, "", "no"),
+            _ => ok(&answered(request, 3)),
+        });
+        let texts = ["a", "b", "c", "d", "e", "f", "g"];
+        let error = setting.embed(&texts).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("the server answers {status}")),
+            "{text}"
+        );
+        assert!(
+            text.contains("; 4 of 7 missing vectors were computed and are kept in "),
+            "{text}"
+        );
+        assert!(error.hint().unwrap().contains(hint), "{error}");
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .ends_with("run this again: the others alone are asked for")
+        );
+        let before = setting.asked().len();
+        let report = setting.embed(&texts).unwrap();
+        assert_eq!(
+            report,
+            Report {
+                texts: 7,
+                known: 4,
+                computed: 3
+            }
+        );
+        assert_eq!(setting.asked()[before..], ["e", "f", "g"]);
+    }
+}
+
+#[test]
+fn with_several_requests_at_a_time_those_under_way_are_kept() {
+    let setting = Setting::new(|_, request| match request.input()[0] {
+        "bad" => refusal("400 Bad Request", "", "too long"),
+        _ => {
+            std::thread::sleep(Duration::from_millis(300));
+            ok(&answered(request, 3))
+        }
+    });
+    let texts = ["a", "b", "c", "bad", "d", "e", "f", "g"];
+    let embedder = setting.embedder().batch_size(1).concurrency(4);
+    let mut store = setting.store();
+    let error = embedder
+        .embed(texts, &mut store, &mut |_, _| {})
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("400 Bad Request: too long; 3 of 8 missing vectors"),
+        "{error}"
+    );
+    assert!(
+        ["a", "b", "c"]
+            .iter()
+            .all(|text| store.contains(&digest(text)))
+    );
+    assert_eq!(
+        setting.asked().len(),
+        4,
+        "nothing new is begun after a failure"
+    );
+}
+
+#[test]
+fn trouble_that_passes_is_overcome() {
+    let setting = Setting::new(|number, request| match number {
+        0 => refusal(
+            "429 Too Many Requests",
+            "Retry-After: 0.01\r\n",
+            "slow down",
+        ),
+        1 | 2 => refusal("500 Internal Server Error", "", "oh"),
+        3 => ok(&answered(request, 3)),
+        4 => b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"data\": [{".to_vec(),
+        5 => Vec::new(),
+        _ => ok(&answered(request, 3)),
+    });
+    assert_eq!(setting.embed(&["a", "b", "c"]).unwrap().computed, 3);
+    assert_eq!(setting.server.requests().len(), 7);
+}
+
+#[test]
+fn a_server_that_is_too_slow_is_given_up() {
+    let setting = Setting::new(|_, request| {
+        std::thread::sleep(Duration::from_millis(300));
+        ok(&answered(request, 3))
+    });
+    let settings = Settings {
+        timeout: Duration::from_millis(50),
+        retries: 1,
+        ..quick()
+    };
+    let endpoint = Endpoint::new(&setting.server.url(), settings).unwrap();
+    let error = Embedder::new(endpoint, "m")
+        .embed(["a"], &mut setting.store(), &mut |_, _| {})
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("no whole answer came within 50ms; asked 2 times; 0 of 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
+    let entry = |index: usize, embedding: Value| json!({"index": index, "embedding": embedding});
+    let two = |second: Value| json!({"data": [entry(0, json!([1.0, 2.0])), entry(1, second)]});
+    for (body, reason) in [
+        (
+            json!({"data": [entry(0, json!([1.0]))]}),
+            "1 vectors came for 2 texts",
+        ),
+        (json!({"data": []}), "0 vectors came for 2 texts"),
+        (json!({"vectors": []}), "no list 'data': {\"vectors\":[]}"),
+        (json!([1]), "no list 'data': [1]"),
+        (
+            two(json!([1.0])),
+            "text \"b\" has 1 numbers, that of text \"a\" has 2",
+        ),
+        (
+            two(json!([1.0, null])),
+            "text \"b\" is wrong: number 2 is null",
+        ),
+        (
+            two(json!(["NaN", 1.0])),
+            "text \"b\" is wrong: number 1 is \"NaN\"",
+        ),
+        (
+            two(json!([1e300, 1.0])),
+            "text \"b\" is wrong: number 1 is 1e+300, too large for 32 bits",
+        ),
+        (
+            two(json!([0.0, 0])),
+            "text \"b\" is wrong: all its numbers are 0",
+        ),
+        (two(json!([])), "text \"b\" is wrong: it has no numbers"),
+        (two(json!([[1.0, 2.0]])), "a vector for each token"),
+        (
+            two(json!("AACAPw==")),
+            "a list of numbers is expected, not a string",
+        ),
+        (two(Value::Null), "a list of numbers is expected, not null"),
+        (
+            json!({"data": [entry(0, json!([1.0])), entry(0, json!([2.0]))]}),
+            "wrong or there twice: 0",
+        ),
+        (
+            json!({"data": [entry(0, json!([1.0])), entry(2, json!([2.0]))]}),
+            "wrong or there twice: 2",
+        ),
+    ] {
+        let setting = Setting::new(move |_, _| ok(&body));
+        let error = setting.embed(&["a", "b"]).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        assert!(error.to_string().contains("/v1/embeddings: "), "{error}");
+        assert_eq!(setting.server.requests().len(), 1);
+        assert!(setting.store().is_empty());
+    }
+    let page = Setting::new(|_, _| answer("200 OK", "", "<html>"));
+    assert!(
+        page.embed(&["a"])
+            .unwrap_err()
+            .to_string()
+            .contains("HTML came")
+    );
+    let nan = Setting::new(|_, _| answer("200 OK", "", "{\"data\": [{\"embedding\": [NaN]}]}"));
+    assert!(
+        nan.embed(&["a"])
+            .unwrap_err()
+            .to_string()
+            .contains("no JSON came")
+    );
+}
+
+#[test]
+fn servers_without_an_index_answer_in_order() {
+    let setting = Setting::new(|_, request| {
+        let data: Vec<Value> = request
+            .input()
+            .iter()
+            .map(|text| json!({"embedding": model(text, 3)}))
+            .collect();
+        ok(&json!({"data": data}))
+    });
+    setting.embed(&["a", "b"]).unwrap();
+    assert_eq!(
+        setting.store().get(&digest("b")).unwrap(),
+        Some(model("b", 3))
+    );
+}
+
+#[test]
+fn a_model_that_changed_its_size_is_noticed() {
+    let setting = Setting::new(|number, request| ok(&answered(request, 3 + number)));
+    let error = setting.embed(&["a", "b", "c"]).unwrap_err().to_string();
+    assert!(
+        error.contains("vectors of 4 numbers came where those of")
+            && error.contains("have 3; 2 of 3"),
+        "{error}"
+    );
+    let mut other = Store::open(&setting.dir.path().join("other"), "n").unwrap();
+    let error = setting
+        .embedder()
+        .embed(["a"], &mut other, &mut |_, _| {})
+        .unwrap_err();
+    assert!(error.to_string().ends_with("are those of 'n'"), "{error}");
+}
+
+#[test]
+fn llama_cpps_own_answer_is_read() {
+    // Recorded from llama.cpp's server; its vectors shortened to their first three numbers.
+    let body = json!({"model": "m", "object": "list", "usage": {"prompt_tokens": 15, "total_tokens": 15}, "data": [
+        {"embedding": [0.0021677296608686447, -0.025929288938641548, 0.0035471967421472073], "index": 0, "object": "embedding"},
+        {"embedding": [0.5, 0.25, 0.125], "index": 1, "object": "embedding"}]});
+    let found = vectors(&body, &["def add(a, b): return a + b", "class A: pass"]).unwrap();
+    assert_eq!(found[0], [0.002_167_729_7, -0.025_929_289, 0.003_547_196_7]);
+}
+
+/// Against a real server: `REPOFORMER_EMBEDDINGS=http://127.0.0.1:8080 cargo test --lib real_server -- --ignored`.
+#[test]
+#[ignore = "needs a server of embeddings, named by REPOFORMER_EMBEDDINGS"]
+fn a_real_server_gives_like_vectors_to_like_texts() {
+    let url = std::env::var("REPOFORMER_EMBEDDINGS").unwrap();
+    let model = std::env::var("REPOFORMER_EMBEDDINGS_MODEL").unwrap_or("smollm2".into());
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&dir.path().join("v"), &model).unwrap();
+    let endpoint = Endpoint::new(&url, Settings::default()).unwrap();
+    let embedder = Embedder::new(endpoint, &model).batch_size(3);
+    let texts: Vec<String> = (0..8)
+        .map(|n| format!("def add_{n}(a, b):\n    return a + b + {n}\n"))
+        .chain(["The weather in Oslo is cold and wet today.".into()])
+        .collect();
+    let texts = || texts.iter().map(String::as_str);
+    let report = embedder.embed(texts(), &mut store, &mut |_, _| {}).unwrap();
+    assert_eq!((report.computed, report.known), (9, 0));
+    let again = embedder.embed(texts(), &mut store, &mut |_, _| {}).unwrap();
+    assert_eq!((again.computed, again.known), (0, 9));
+    let matrix = store.matrix(texts()).unwrap();
+    let mut cosines = Vec::new();
+    matrix.cosines(matrix.row(0), &mut cosines).unwrap();
+    assert_eq!(cosines[0], 1.0);
+    assert!(
+        cosines[1..8].iter().all(|cosine| *cosine > cosines[8]),
+        "{cosines:?}"
+    );
+}

@@ -1,0 +1,236 @@
+//! When a request is sent again: which failures pass, how long to wait, and what a server asks for (`Retry-After`).
+
+use std::time::{Duration, SystemTime};
+
+use ureq::http::HeaderMap;
+
+/// Why a request was not answered with what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What came, in words.
+    pub(super) reason: String,
+    /// What to do about it.
+    pub(super) hint: String,
+    pub(super) again: Again,
+}
+
+/// Whether the same request may be answered at another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    /// It will be answered alike.
+    Never,
+    /// After a while of our choice.
+    Later,
+    /// Once this time has passed, says the server.
+    After(Duration),
+}
+
+/// Whether a status is one that passes: time-outs, overload, a server that starts or restarts.
+pub(super) fn passes(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
+}
+
+/// The wait before attempt `attempt + 2`: `first` doubled each time, at most `longest`, of which between a half and the
+/// whole is waited, so that clients who failed together do not come back together. Which part, `seed` alone determines.
+pub(super) fn back_off(first: Duration, longest: Duration, attempt: u32, seed: &[u8]) -> Duration {
+    let factor = 2_u32.saturating_pow(attempt);
+    let whole = first.saturating_mul(factor).min(longest);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(seed).update(&attempt.to_le_bytes());
+    let byte = hasher.finalize().as_bytes()[0];
+    whole / 2 + whole / 2 * u32::from(byte) / 255
+}
+
+/// How long a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date, which is compared with the
+/// server's own `Date` where it gives one, for its clock may be another.
+pub(super) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |text: &str, unit: f64| {
+        let value = text.parse::<f64>().ok()? * unit;
+        Duration::try_from_secs_f64(value.max(0.0)).ok()
+    };
+    if let Some(wait) = text("retry-after-ms").and_then(|ms| number(ms, 1e-3)) {
+        return Some(wait);
+    }
+    let asked = text("retry-after")?;
+    number(asked, 1.0).or_else(|| {
+        let now = text("date").and_then(http_date).unwrap_or_else(|| {
+            let since = now.duration_since(SystemTime::UNIX_EPOCH);
+            since.map_or(0, |since| since.as_secs() as i64)
+        });
+        let wait = http_date(asked)?.saturating_sub(now);
+        Some(Duration::from_secs(u64::try_from(wait).unwrap_or(0)))
+    })
+}
+
+/// Seconds since 1970 of a date in one of HTTP's three forms (RFC 9110, 5.6.7).
+fn http_date(text: &str) -> Option<i64> {
+    let mut parts = text.split([' ', ',', '-']).filter(|part| !part.is_empty());
+    let _weekday = parts.next()?;
+    let rest: Vec<&str> = parts.collect();
+    let (day, month, year, time) = match rest[..] {
+        [day, month, year, time, "GMT"] => (day, month, year, time),
+        [month, day, time, year] => (day, month, year, time),
+        _ => return None,
+    };
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let mut clock = time
+        .split(':')
+        .map(|part| part.parse::<u8>().ok().map(i64::from));
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let day: i64 = day.parse::<u8>().ok()?.into();
+    let full: i64 = year.parse::<u16>().ok()?.into();
+    // Two digits are of the obsolete form; no server means a year before 1970.
+    let year = match year.len() {
+        2 if full < 70 => full + 2000,
+        2 => full + 1900,
+        _ => full,
+    };
+    let valid = (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+    valid.then(|| days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
+}
+
+/// Days of the Gregorian calendar: years that begin in March have their leap day last.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    // 153 days are the five months from March to July, and again from August to December.
+    365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_are_the_same_each_time() {
+        let ms = Duration::from_millis;
+        let waits: Vec<Duration> = (0..40)
+            .map(|n| back_off(ms(100), ms(1000), n, b"request"))
+            .collect();
+        for (attempt, wait) in waits.iter().enumerate() {
+            let whole = ms(100 << attempt.min(6)).min(ms(1000));
+            assert!((whole / 2..=whole).contains(wait), "{attempt}: {wait:?}");
+        }
+        assert_eq!(waits[3], back_off(ms(100), ms(1000), 3, b"request"));
+        let others: std::collections::HashSet<Duration> = (0..20_u8)
+            .map(|seed| back_off(ms(100), ms(1000), 0, &[seed]))
+            .collect();
+        assert!(
+            others.len() > 10,
+            "other requests wait otherwise: {others:?}"
+        );
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            (
+                ureq::http::HeaderName::from_static(name),
+                value.parse().unwrap(),
+            )
+        });
+        pairs.collect()
+    }
+
+    #[test]
+    fn a_server_may_ask_for_seconds_or_name_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_700);
+        let wait = |pairs: &[(&'static str, &str)]| asked_wait(&headers(pairs), now);
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"; // 784111777, the example of RFC 9110
+        assert_eq!(wait(&[]), None);
+        assert_eq!(
+            wait(&[("retry-after", " 7 ")]),
+            Some(Duration::from_secs(7))
+        );
+        assert_eq!(
+            wait(&[("retry-after", "0.25")]),
+            Some(Duration::from_millis(250))
+        );
+        assert_eq!(
+            wait(&[("retry-after-ms", "30"), ("retry-after", "7")]),
+            Some(Duration::from_millis(30))
+        );
+        assert_eq!(wait(&[("retry-after", "-3")]), Some(Duration::ZERO));
+        assert_eq!(wait(&[("retry-after", "soon")]), None);
+        assert_eq!(wait(&[("retry-after", "NaN")]), Some(Duration::ZERO));
+        assert_eq!(wait(&[("retry-after", "inf")]), None);
+        assert_eq!(
+            wait(&[("retry-after", date)]),
+            Some(Duration::from_secs(77))
+        );
+        let own = ("date", "Sun, 06 Nov 1994 08:49:30 GMT");
+        assert_eq!(
+            wait(&[("retry-after", date), own]),
+            Some(Duration::from_secs(7))
+        );
+        let past = "Sun, 06 Nov 1994 08:00:00 GMT";
+        assert_eq!(wait(&[("retry-after", past)]), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn the_three_forms_of_a_date_are_one() {
+        // RFC 9110's own examples; the number is `date -u -d '1994-11-06 08:49:37' +%s` of GNU coreutils.
+        for text in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(http_date(text), Some(784_111_777), "{text}");
+        }
+        // The same of '2024-02-29 23:59:59', '2000-03-01 00:00:00' and '1970-01-01 00:00:00'.
+        assert_eq!(
+            http_date("Thu, 29 Feb 2024 23:59:59 GMT"),
+            Some(1_709_251_199)
+        );
+        assert_eq!(
+            http_date("Wed, 01 Mar 2000 00:00:00 GMT"),
+            Some(951_868_800)
+        );
+        assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+        for text in [
+            "",
+            "Sun",
+            "Sun, 06 Nov 1994 08:49:37 CET",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 06 Nov 1994 8 GMT",
+        ] {
+            assert_eq!(http_date(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn days_follow_one_another(days in -100_000_i64..100_000) {
+            // A plain walk over the years from 1970 says which day it is.
+            let leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let (mut year, mut left) = (1970, days);
+            while left < 0 {
+                year -= 1;
+                left += 365 + i64::from(leap(year));
+            }
+            while left >= 365 + i64::from(leap(year)) {
+                left -= 365 + i64::from(leap(year));
+                year += 1;
+            }
+            let mut month = 1;
+            let length = |month| match month {
+                2 => 28 + i64::from(leap(year)),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            while left >= length(month) {
+                left -= length(month);
+                month += 1;
+            }
+            prop_assert_eq!(days_since_1970(year, month, left + 1), days);
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! The client against a server that behaves badly.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::test_server::{Server, answer, ok, quick, refusal};
+use super::*;
+
+fn failure(server: &Server) -> Error {
+    server
+        .endpoint()
+        .post_json("/v1/embeddings", &json!({"a": 1}))
+        .unwrap_err()
+}
+
+#[test]
+fn a_request_carries_json_and_no_key_that_was_not_given() {
+    let server = Server::start(|_, request| ok(&json!({"got": request.body})));
+    let got = server
+        .endpoint()
+        .post_json("/v1/embeddings", &json!({"a": "é\n"}))
+        .unwrap();
+    assert_eq!(got, json!({"got": {"a": "é\n"}}));
+    assert_eq!(
+        server.endpoint().get_json("/v1/models").unwrap(),
+        json!({"got": null})
+    );
+    let requests = server.requests();
+    assert_eq!(requests[0].line, "POST /v1/embeddings");
+    assert_eq!(requests[1].line, "GET /v1/models");
+    let headers = &requests[0].headers;
+    assert!(
+        headers.contains(&"content-type: application/json".into()),
+        "{headers:?}"
+    );
+    assert!(
+        headers
+            .iter()
+            .any(|header| header.starts_with("user-agent: repoformer/"))
+    );
+}
+
+#[test]
+fn what_passes_is_asked_again() {
+    for (status, headers) in [
+        ("408 Request Timeout", ""),
+        ("429 Too Many Requests", "Retry-After: 0\r\n"),
+        ("500 Internal Server Error", ""),
+        ("502 Bad Gateway", ""),
+        (
+            "503 Service Unavailable",
+            "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+        ),
+        ("504 Gateway Timeout", ""),
+    ] {
+        let server = Server::start(move |number, _| match number {
+            0 | 1 => refusal(status, headers, "not now"),
+            _ => ok(&json!({})),
+        });
+        assert_eq!(
+            server.endpoint().post_json("/v1/x", &json!({})).unwrap(),
+            json!({})
+        );
+        assert_eq!(server.requests().len(), 3, "{status}");
+    }
+}
+
+#[test]
+fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
+    let server = Server::start(|number, _| match number {
+        0 => refusal(
+            "429 Too Many Requests",
+            "Retry-After: 0.06\r\n",
+            "slow down",
+        ),
+        1 => refusal(
+            "429 Too Many Requests",
+            "Retry-After: 301\r\n",
+            "come tomorrow",
+        ),
+        _ => ok(&json!({})),
+    });
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let keep = told.clone();
+    let endpoint = server
+        .endpoint()
+        .on_retry(move |text| keep.lock().unwrap().push(text.to_owned()));
+    let start = Instant::now();
+    let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
+    assert!(start.elapsed() >= Duration::from_millis(60));
+    assert!(
+        error
+            .to_string()
+            .ends_with("429 Too Many Requests: come tomorrow; asked 2 times"),
+        "{error}"
+    );
+    assert!(error.hint().unwrap().contains("fewer"), "{error}");
+    let url = server.url();
+    let notice = format!(
+        "{url}/v1/x: the server answers 429 Too Many Requests: slow down; asking again in 0.1 s (1 of 3)"
+    );
+    assert_eq!(*told.lock().unwrap(), [notice]);
+}
+
+#[test]
+fn what_lasts_ends_with_the_servers_words() {
+    let server = Server::start(|_, _| refusal("500 Internal Server Error", "", "out\nof memory"));
+    let error = failure(&server);
+    let url = server.url();
+    let text = format!(
+        "{url}/v1/embeddings: the server answers 500 Internal Server Error: out of memory; asked 4 times"
+    );
+    assert_eq!(error.to_string(), text);
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[test]
+fn a_refusal_is_not_asked_again() {
+    for (status, message, hint) in [
+        ("400 Bad Request", "too long", "shorter texts"),
+        (
+            "401 Unauthorized",
+            "no key",
+            "set the environment variable REPOFORMER_API_KEY",
+        ),
+        ("404 Not Found", "model 'x' not found", "name of the model"),
+        (
+            "500 Internal Server Error",
+            "input (15000 tokens) is too large to process. increase the physical batch size",
+            "--ubatch-size",
+        ),
+        ("501 Not Implemented", "no embeddings", "--embeddings"),
+    ] {
+        let server = Server::start(move |_, _| refusal(status, "", message));
+        let error = failure(&server);
+        assert!(
+            error
+                .to_string()
+                .ends_with(&format!("the server answers {status}: {message}")),
+            "{error}"
+        );
+        assert!(error.hint().unwrap().contains(hint), "{error}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_redirect_is_named_and_not_followed() {
+    let server = Server::start(|_, _| {
+        answer(
+            "301 Moved Permanently",
+            "Location: https://h/v1?key=K\r\n",
+            "",
+        )
+    });
+    let error = failure(&server);
+    assert!(
+        error
+            .to_string()
+            .ends_with("the server answers 301 Moved Permanently to https://h/v1?key=***"),
+        "{error}"
+    );
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_slow_server_is_left_and_asked_again() {
+    let server = Server::start(|number, _| {
+        if number == 0 {
+            std::thread::sleep(Duration::from_millis(400));
+        }
+        ok(&json!({}))
+    });
+    let settings = Settings {
+        timeout: Duration::from_millis(100),
+        ..quick()
+    };
+    let endpoint = Endpoint::new(&server.url(), settings.clone()).unwrap();
+    assert_eq!(endpoint.post_json("/v1/x", &json!({})).unwrap(), json!({}));
+    let server = Server::start(|_, _| {
+        std::thread::sleep(Duration::from_millis(400));
+        ok(&json!({}))
+    });
+    let endpoint = Endpoint::new(
+        &server.url(),
+        Settings {
+            retries: 1,
+            ..settings
+        },
+    )
+    .unwrap();
+    let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("no whole answer came within 100ms; asked 2 times"),
+        "{error}"
+    );
+    assert!(error.hint().unwrap().contains("wait longer"));
+}
+
+#[test]
+fn an_answer_without_its_end_is_asked_for_again_and_shown_in_the_end() {
+    let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\": [0.5, ";
+    let server = Server::start(move |number, _| match number {
+        0 => half.to_vec(),
+        1 => Vec::new(),
+        _ => ok(&json!({})),
+    });
+    assert_eq!(
+        server.endpoint().post_json("/v1/x", &json!({})).unwrap(),
+        json!({})
+    );
+    for (bytes, reason) in [
+        (
+            half.to_vec(),
+            "the answer breaks off after 15 bytes (io: Peer disconnected): {\"data\": [0.5,",
+        ),
+        (
+            answer("200 OK", "", "{\"data\": "),
+            "the answer breaks off after 9 bytes: {\"data\":",
+        ),
+        (answer("200 OK", "", ""), "the answer is empty"),
+        (Vec::new(), "the connection failed: Peer disconnected"),
+        (
+            b"SSH-2.0-x\r\n\r\n".to_vec(),
+            "what answered does not speak HTTP",
+        ),
+    ] {
+        let server = Server::start(move |_, _| bytes.clone());
+        let error = failure(&server);
+        assert!(error.to_string().contains(reason), "{error}");
+        assert_eq!(server.requests().len(), 4, "{error}");
+    }
+}
+
+#[test]
+fn a_page_is_not_taken_for_an_answer() {
+    let page = format!("<!DOCTYPE html>\n<title>Hello</title>{}", "x".repeat(1000));
+    let server = Server::start(move |_, _| answer("200 OK", "Content-Type: text/html\r\n", &page));
+    let text = failure(&server).to_string();
+    assert!(
+        text.contains("HTML came where JSON is expected: <!DOCTYPE html> <title>Hello</title>xxx"),
+        "{text}"
+    );
+    assert!(text.ends_with("xxx…") && text.len() < 350, "{text}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn where_nobody_listens_the_error_says_so() {
+    let port = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let endpoint = Endpoint::new(&format!("http://127.0.0.1:{port}/v1"), quick()).unwrap();
+    let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the connection failed: Connection refused"),
+        "{error}"
+    );
+    assert!(error.to_string().ends_with("asked 4 times"), "{error}");
+    assert!(
+        error.hint().unwrap().contains("is the server running"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
+    let secret = "sk-123/ab+c=";
+    let settings = |name: Option<&str>| Settings {
+        key_variable: name.map(Into::into),
+        ..quick()
+    };
+    let server = Server::start(|_, request| {
+        let sent = request
+            .headers
+            .iter()
+            .find(|header| header.starts_with("authorization"));
+        refusal("401 Unauthorized", "", &format!("wrong key: {sent:?}"))
+    });
+    for (named, variable) in [(None, DEFAULT_KEY_VARIABLE), (Some("MY_KEY"), "MY_KEY")] {
+        let lookup = |name: &str| match name == variable {
+            true => Ok(format!(" {secret}\n")),
+            false => Err(VarError::NotPresent),
+        };
+        let endpoint = Endpoint::with_environment(&server.url(), settings(named), lookup).unwrap();
+        let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
+        let sent = &server.requests()[0].headers;
+        assert!(sent.contains(&format!("authorization: Bearer {secret}")));
+        let shown = format!("{endpoint:?} {error} {error:?}");
+        assert!(
+            !shown.contains(secret) && shown.contains("Bearer ***"),
+            "{shown}"
+        );
+        let hint = format!("check the key in the environment variable {variable}");
+        assert_eq!(error.hint(), Some(hint));
+    }
+    let of = |named, value: Result<&str, VarError>| {
+        let lookup = |_: &str| value.clone().map(String::from);
+        Endpoint::with_environment(&server.url(), settings(named), lookup)
+    };
+    assert!(of(None, Err(VarError::NotPresent)).unwrap().key.is_none());
+    assert!(of(None, Ok("")).unwrap().key.is_none());
+    for (value, reason) in [
+        (Err(VarError::NotPresent), "MY_KEY is not set"),
+        (Ok(" "), "MY_KEY is empty"),
+        (Ok("sk-1\nsk-2"), "MY_KEY holds what no key can be"),
+        (Ok("ключ"), "MY_KEY holds what no key can be"),
+    ] {
+        let error = of(Some("MY_KEY"), value).unwrap_err();
+        assert!(error.to_string().ends_with(reason), "{error}");
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_no_https_server() {
+    let server = Server::start(|_, _| Vec::new());
+    let url = server.url().replace("http:", "https:");
+    let endpoint = Endpoint::new(
+        &url,
+        Settings {
+            retries: 0,
+            connect_timeout: Duration::from_secs(2),
+            ..quick()
+        },
+    );
+    let error = endpoint
+        .unwrap()
+        .post_json("/v1/x", &json!({}))
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with(&url) && error.hint().is_some(),
+        "{error}"
+    );
+}

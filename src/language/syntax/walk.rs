@@ -1,0 +1,68 @@
+//! Walking a tree without recursion.
+
+use std::ops::Range;
+
+use tree_sitter::{Node, Tree};
+
+/// Every node before its children, with the nodes around it, outermost first; `visit` says whether to go below it.
+pub(super) fn walk<'tree>(
+    tree: &'tree Tree,
+    mut visit: impl FnMut(Node<'tree>, &[Node<'tree>]) -> bool,
+) {
+    let mut cursor = tree.walk();
+    // The cursor knows them too, but asking a node for its parent means a search from the root.
+    let mut ancestors = Vec::new();
+    loop {
+        let node = cursor.node();
+        if visit(node, &ancestors) && cursor.goto_first_child() {
+            ancestors.push(node);
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+            ancestors.pop();
+        }
+    }
+}
+
+/// Every node before its children, with its depth; `visit` says whether to go below it.
+pub(crate) fn preorder<'tree>(
+    tree: &'tree Tree,
+    mut visit: impl FnMut(Node<'tree>, usize) -> bool,
+) {
+    let mut cursor = tree.walk();
+    let mut depth = 0;
+    loop {
+        if visit(cursor.node(), depth) && cursor.goto_first_child() {
+            depth += 1;
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+            depth -= 1;
+        }
+    }
+}
+
+/// The rows that a node touches.
+pub(crate) fn rows(node: Node<'_>) -> Range<usize> {
+    let (start, end) = (node.start_position(), node.end_position());
+    // A node that ends where a row begins does not touch that row.
+    let last = if end.column == 0 && end.row > start.row {
+        end.row
+    } else {
+        end.row + 1
+    };
+    start.row..last
+}
+
+/// The first child of a kind.
+pub(crate) fn child<'tree>(node: Node<'tree>, kind: &str) -> Option<Node<'tree>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor)
+        .find(|child| child.kind() == kind)
+}

@@ -1,0 +1,291 @@
+//! Prompt styles: in what order a model reads the contexts of a hole, and what stands between them.
+//!
+//! A style is data: a template, the special tokens in it, and the strings at which the model is done. Those that the project
+//! brings along are small files in the language that a user's own file is written in:
+//!
+//! ```toml
+//! specials = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>"]
+//! template = "<fim_prefix>{left}<fim_suffix>{right}<fim_middle>{#cross_file}# related:\n{cross_file}{/cross_file}"
+//! stop = ["<|endoftext|>"]
+//! cross-file-lead = "\n\n"             # text before the cross-file context that counts and is cut with it
+//! fragment = "<file_sep>{path}\n{text}"  # shows cross-file context as files; without it, as comments
+//! about = "where this comes from"
+//! ```
+//!
+//! The slots are `left`, `right`, `cross_file`, `repository` and `path`. `{#right}…{/right}` is there only with a right context,
+//! `{^right}…{/right}` only without one, and likewise for every slot but `left`. `{{` and `}}` are braces.
+//!
+//! [`Style::fill`] puts a task's contexts in, within a budget of the model's own tokens, and [`Style::split`] takes a prompt
+//! apart again. Which contexts are shown is chosen with [`Include`]. Where the right context is left out, the bundled
+//! fill-in-the-middle styles keep their frame with an empty suffix, as the released baselines do (Repoformer's
+//! `repo_eval/eval_hf.py` with `--use_fim_prompt`); `starcoder2` and `qwen2.5-coder` have a left-to-right form of their own
+//! for whole repositories, and take that.
+
+mod cross_file;
+mod file;
+mod fill;
+mod split;
+mod template;
+
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::cross_file::CrossFile;
+use crate::error::{Error, Result};
+use crate::language::Language;
+use crate::tokenize::model::Tokenizer;
+use template::{Slot, Template};
+
+/// The styles in the program itself.
+const BUNDLED: [(&str, &str); 11] = [
+    ("plain", include_str!("bundled/plain.toml")),
+    ("codegen", include_str!("bundled/codegen.toml")),
+    ("starcoder", include_str!("bundled/starcoder.toml")),
+    (
+        "starcoder-released",
+        include_str!("bundled/starcoder-released.toml"),
+    ),
+    ("repoformer", include_str!("bundled/repoformer.toml")),
+    (
+        "repoformer-released",
+        include_str!("bundled/repoformer-released.toml"),
+    ),
+    ("starcoder2", include_str!("bundled/starcoder2.toml")),
+    ("codellama", include_str!("bundled/codellama.toml")),
+    (
+        "deepseek-coder",
+        include_str!("bundled/deepseek-coder.toml"),
+    ),
+    ("qwen2.5-coder", include_str!("bundled/qwen2.5-coder.toml")),
+    ("codestral", include_str!("bundled/codestral.toml")),
+];
+
+/// How a prompt is laid out for a model.
+///
+/// ```
+/// use repoformer::cross_file::CrossFile;
+/// use repoformer::prompt::style::{Budget, Include, Parts, Style};
+/// use repoformer::tokenize::model::Tokenizer;
+/// let style: Style = "starcoder".parse()?;
+/// let context = CrossFile { text: "# b = 2\n".into(), fragments: vec![] };
+/// let parts = Parts {
+///     repository: "demo", path: "a.py", left: "x = 1\ny =", right: "\nz = 3\n", cross_file: &context,
+///     language: Default::default(),
+/// };
+/// let budget = Budget { total: 17, left: None, right: Some(2), cross_file: Some(16) };
+/// let words = Tokenizer::words();
+/// // 3 tokens for each of StarCoder's three, which `words` does not know.
+/// let filled = style.fill(&parts, &budget, &words)?;
+/// assert_eq!(filled.text, "<fim_prefix>\ny =<fim_suffix>\nz = \n\n# b = 2\n<fim_middle>");
+/// assert_eq!((filled.tokens, filled.left_tokens, filled.right_tokens, filled.cross_file_tokens), (17, 2, 2, 4));
+/// assert_eq!(style.split(&filled.text).unwrap().left, "\ny =");
+///
+/// let left_only = style.including(Include { right: false, cross_file: false });
+/// let filled = left_only.fill(&parts, &budget, &words)?;
+/// assert_eq!(filled.text, "<fim_prefix>x = 1\ny =<fim_suffix><fim_middle>");
+/// # Ok::<(), repoformer::error::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Style {
+    name: String,
+    about: String,
+    digest: String,
+    /// Special tokens, as the file lists them.
+    specials: Vec<String>,
+    template: Template,
+    /// Shows a fragment as a file; without one, cross-file context is shown as comments.
+    fragment: Option<Template>,
+    /// Before a cross-file context that is shown as comments, and cut with it.
+    lead: String,
+    stop: Vec<String>,
+    include: Include,
+}
+
+/// Which contexts beside the left one a prompt shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Include {
+    /// The right context. A right context that is shown and empty is still shown.
+    pub right: bool,
+    /// The cross-file context, where there is one.
+    pub cross_file: bool,
+}
+
+/// Both.
+impl Default for Include {
+    fn default() -> Self {
+        Self {
+            right: true,
+            cross_file: true,
+        }
+    }
+}
+
+/// What a prompt is made of: one task's contexts, whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'a> {
+    /// Name of the repository; may be empty.
+    pub repository: &'a str,
+    /// The file with the hole, as other files are named in the cross-file context; may be empty.
+    pub path: &'a str,
+    /// The file up to the hole.
+    pub left: &'a str,
+    /// The file after the hole.
+    pub right: &'a str,
+    /// What was retrieved from other files.
+    pub cross_file: &'a CrossFile,
+    /// Decides how comments begin.
+    pub language: Language,
+}
+
+/// Numbers of tokens of the model's tokenizer that a prompt and its parts have at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// The whole prompt, special tokens included.
+    pub total: usize,
+    /// The left context, of which the end is kept. Without one it gets all that the other parts leave.
+    pub left: Option<usize>,
+    /// The right context, of which the start is kept. Without one it is not cut.
+    pub right: Option<usize>,
+    /// The cross-file context, of which the start is kept. Without one it is not cut.
+    pub cross_file: Option<usize>,
+}
+
+/// A prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// What the model reads.
+    pub text: String,
+    /// Tokens of all of it, as the tokenizer counts the whole.
+    pub tokens: usize,
+    /// Tokens of the left context that is shown, on its own.
+    pub left_tokens: usize,
+    /// Tokens of the right context that is shown, on its own.
+    pub right_tokens: usize,
+    /// Tokens of the cross-file context that is shown, on its own, with what the style puts before it or between files.
+    pub cross_file_tokens: usize,
+    /// Fragments of which at least some code is shown.
+    pub fragments: usize,
+    /// Strings at which the completion ends, the most usual first.
+    pub stop: Vec<String>,
+}
+
+/// The contexts in a prompt; those that it does not show are empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Slots<'t> {
+    /// Name of the repository.
+    pub repository: &'t str,
+    /// The file with the hole.
+    pub path: &'t str,
+    /// The end of the left context.
+    pub left: &'t str,
+    /// The start of the right context.
+    pub right: &'t str,
+    /// The start of the cross-file context, as it is shown.
+    pub cross_file: &'t str,
+}
+
+impl Style {
+    /// The names of the bundled styles.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUNDLED.into_iter().map(|(name, _)| name)
+    }
+
+    /// A style from a user's own file; it is called as the file is, without its ending.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no style: the error names the line.
+    pub fn open(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|reason| Error::reading(path, "read this prompt style", reason))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        file::read(&text, path, &name)
+    }
+
+    /// The same style showing other contexts.
+    #[must_use]
+    pub fn including(self, include: Include) -> Self {
+        Self { include, ..self }
+    }
+
+    /// What [`names`](Self::names) or its file calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is and where it comes from, in its file's words.
+    pub fn about(&self) -> &str {
+        self.about.trim()
+    }
+
+    /// Which contexts it is asked to show.
+    pub fn include(&self) -> Include {
+        self.include
+    }
+
+    /// Whether a right context has a place in it.
+    pub fn shows_right(&self) -> bool {
+        self.template.shows(Slot::Right)
+    }
+
+    /// Whether a cross-file context has a place in it.
+    pub fn shows_cross_file(&self) -> bool {
+        self.template.shows(Slot::CrossFile)
+    }
+
+    /// Whether cross-file context is shown as files, each under its path, rather than as comments.
+    pub fn shows_files(&self) -> bool {
+        self.shows_cross_file() && self.fragment.is_some()
+    }
+
+    /// Strings at which the completion ends: the model's end of text and the tokens that begin another file.
+    pub fn stop(&self) -> &[String] {
+        &self.stop
+    }
+
+    /// What tells it from others in an artifact's identity: a digest of its file, and what it shows.
+    pub fn digest(&self) -> String {
+        let Include { right, cross_file } = self.include;
+        format!("{} right={right} cross-file={cross_file}", self.digest)
+    }
+
+    /// Its special tokens that a tokenizer reads as several: a model of that tokenizer was hardly trained with the style.
+    ///
+    /// ```
+    /// use repoformer::prompt::style::Style;
+    /// use repoformer::tokenize::model::Tokenizer;
+    /// let style: Style = "codestral".parse()?;
+    /// assert_eq!(style.unknown_specials(&Tokenizer::words()), ["[SUFFIX]", "[PREFIX]"]);
+    /// # Ok::<(), repoformer::error::Error>(())
+    /// ```
+    pub fn unknown_specials(&self, tokenizer: &Tokenizer) -> Vec<String> {
+        let unknown = |special: &&String| tokenizer.special(special).is_none();
+        self.specials.iter().filter(unknown).cloned().collect()
+    }
+}
+
+impl FromStr for Style {
+    type Err = Error;
+
+    /// Of the setting: the name of a bundled style, or the path of a file.
+    fn from_str(setting: &str) -> Result<Self> {
+        let bundled = BUNDLED.into_iter().find(|(name, _)| *name == setting);
+        if let Some((name, text)) = bundled {
+            return file::read(text, Path::new(name), name);
+        }
+        let path = Path::new(setting);
+        if !path.exists() {
+            let nearest = template::nearest(setting, Self::names()).unwrap_or_default();
+            let names = Self::names().collect::<Vec<_>>().join(", ");
+            return Err(Error::Parameter {
+                name: "prompt-style",
+                reason: format!(
+                    "'{setting}' is neither a file nor a bundled style; the nearest is '{nearest}' of {names}"
+                ),
+            });
+        }
+        Self::open(path)
+    }
+}
+
+#[cfg(test)]
+mod tests;

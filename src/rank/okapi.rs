@@ -1,0 +1,104 @@
+//! Okapi's BM25 as rank_bm25 computes it (`BM25Okapi`, version 0.2.2).
+//!
+//! With N candidates, f of them with the word w, c the count of w in a document of length l, and L the mean length:
+//!
+//! - idf(w) = ln(N − f + 0.5) − ln(f + 0.5), and where that is negative epsilon times the mean of all words' idf;
+//! - score = Σ idf(w) · c · (k1 + 1) / (c + k1 · (1 − b + b · l / L)), over the query's words in order, repeats included.
+//!
+//! The operations and their order are those of rank_bm25, but for the mean's: its sum runs over the words in the order
+//! in which the documents have them, ours in the order of their numbers.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::inverted::Inverted;
+use super::statistics::Statistics;
+
+const K1: f64 = 1.5;
+const B: f64 = 0.75;
+const EPSILON: f64 = 0.25;
+
+/// What a query needs to know of its candidates.
+#[derive(Debug)]
+pub(super) struct Okapi {
+    statistics: Statistics,
+    /// What stands for a negative idf.
+    floor: f64,
+    /// For each document what is added to the count in the denominator.
+    norms: Vec<f64>,
+}
+
+impl Okapi {
+    /// `logs` are those of n + 0.5 for all n up to the number of documents.
+    pub(super) fn new(inverted: &Inverted, statistics: Statistics, logs: &[f64]) -> Self {
+        let mean = statistics.length as f64 / statistics.candidates as f64;
+        let words = &inverted.words;
+        let norm = |document| K1 * (1.0 - B + B * f64::from(words.length(document)) / mean);
+        let norms = (0..words.documents()).map(norm).collect();
+        let (mut sum, mut known) = (0.0, 0_usize);
+        for frequency in statistics.frequencies.iter().filter(|f| **f > 0) {
+            sum += logs[statistics.candidates - *frequency as usize] - logs[*frequency as usize];
+            known += 1;
+        }
+        let floor = EPSILON * (sum / known as f64);
+        Self {
+            statistics,
+            floor,
+            norms,
+        }
+    }
+
+    /// 0 for a word that no candidate has.
+    fn idf(&self, word: u32, logs: &[f64]) -> f64 {
+        let frequency = self.statistics.frequencies[word as usize] as usize;
+        if frequency == 0 {
+            return 0.0;
+        }
+        let idf = logs[self.statistics.candidates - frequency] - logs[frequency];
+        if idf < 0.0 { self.floor } else { idf }
+    }
+}
+
+/// What each word of one query gives to each document that has it, computed where it is first needed.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    parts: Vec<f64>,
+    range_of: FxHashMap<u32, Range<usize>>,
+}
+
+impl Parts {
+    /// Forgets the query before.
+    pub(super) fn clear(&mut self) {
+        self.parts.clear();
+        self.range_of.clear();
+    }
+
+    /// Adds what these words give, in order, to the score of each document.
+    pub(super) fn add(
+        &mut self,
+        (okapi, inverted, logs): (&Okapi, &Inverted, &[f64]),
+        words: &[u32],
+        scores: &mut [f64],
+    ) {
+        for word in words {
+            let known = self.range_of.get(word).cloned();
+            let range = known.unwrap_or_else(|| {
+                let (start, idf) = (self.parts.len(), okapi.idf(*word, logs));
+                let part = |(document, count): (u32, u32)| {
+                    let count = f64::from(count);
+                    idf * (count * (K1 + 1.0) / (count + okapi.norms[document as usize]))
+                };
+                if idf != 0.0 {
+                    self.parts.extend(inverted.postings(*word).map(part));
+                }
+                let range = start..self.parts.len();
+                self.range_of.insert(*word, range.clone());
+                range
+            });
+            for (document, part) in inverted.documents_of(*word).iter().zip(&self.parts[range]) {
+                scores[*document as usize] += part;
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The cosine of TF-IDF vectors, as CrossCodeEval has scikit-learn compute it (`TfidfVectorizer(tokenizer=tokenize_nltk)`,
+//! fitted on the candidates; its defaults: lower case, smooth idf, l2 norm).
+//!
+//! With n candidates, f of them with the word: idf = ln((1 + n) / (1 + f)) + 1; a vector's entry is count · idf. Words that
+//! no candidate has are unknown, and are left out of the query's length too.
+
+use super::inverted::Inverted;
+use super::statistics::Statistics;
+
+/// What a query needs to know of its candidates.
+#[derive(Debug)]
+pub(super) struct TfIdf {
+    statistics: Statistics,
+    idf: Vec<f64>,
+    /// The length of each document's vector.
+    lengths: Vec<f64>,
+}
+
+impl TfIdf {
+    /// `logs` are those of n + 1 for all n up to the number of documents.
+    pub(super) fn new(inverted: &Inverted, statistics: Statistics, logs: &[f64]) -> Self {
+        let idf = |frequency: &u32| logs[statistics.candidates] - logs[*frequency as usize] + 1.0;
+        let idf: Vec<f64> = statistics.frequencies.iter().map(idf).collect();
+        let words = &inverted.words;
+        let square = |(word, count): (u32, u32)| (f64::from(count) * idf[word as usize]).powi(2);
+        let length = |document| words.row(document).map(square).sum::<f64>().sqrt();
+        Self {
+            lengths: (0..words.documents()).map(length).collect(),
+            statistics,
+            idf,
+        }
+    }
+
+    /// The cosine of every document with a query of these words, repeats included.
+    pub(super) fn score(&self, inverted: &Inverted, words: &mut Vec<u32>, scores: &mut [f64]) {
+        words.retain(|word| self.statistics.frequencies[*word as usize] > 0);
+        words.sort_unstable();
+        let mut square = 0.0;
+        for run in words.chunk_by(|a, b| a == b) {
+            let idf = self.idf[run[0] as usize];
+            let entry = run.len() as f64 * idf;
+            square += entry * entry;
+            for (document, count) in inverted.postings(run[0]) {
+                scores[document as usize] += f64::from(count) * idf * entry;
+            }
+        }
+        let own = f64::sqrt(square);
+        for (score, length) in scores.iter_mut().zip(&self.lengths) {
+            if *score > 0.0 {
+                *score /= length * own;
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The tokenizer of a `tokenizer.json`.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
+
+use super::Part;
+use crate::error::{Error, Result};
+
+/// A tokenizer that was read from a file.
+pub(super) struct File {
+    path: PathBuf,
+    digest: String,
+    /// Special tokens and their ids.
+    markers: FxHashMap<String, u32>,
+    /// The same ids.
+    marker_ids: FxHashSet<u32>,
+    /// Reads markers as special tokens.
+    special: Tokenizer,
+    /// Reads markers as plain text.
+    plain: Tokenizer,
+}
+
+/// The path alone: the tables are long.
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File").field("path", &self.path).finish()
+    }
+}
+
+impl File {
+    /// Reads `path`, or `tokenizer.json` in it where it is a folder.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let inside = path.join("tokenizer.json");
+        let path = if path.is_dir() { &inside } else { path };
+        let bytes = std::fs::read(path).map_err(|reason| not_read(path, reason))?;
+        let read = Tokenizer::from_bytes(&bytes);
+        let mut special = read.map_err(|e| no_tokenizer(path, &bytes, &*e))?;
+        let unlimited = special.with_truncation(None).map(|_| ());
+        unlimited.map_err(|e| no_tokenizer(path, &bytes, &*e))?;
+        special
+            .with_padding(None)
+            .with_post_processor(None::<PostProcessorWrapper>);
+        forget_dropout(&mut special);
+
+        let added = special.get_added_tokens_decoder();
+        let is_marker = |token: &AddedToken| token.special || is_bracketed(&token.content);
+        let mut markers: Vec<(u32, AddedToken)> = added.into_iter().collect();
+        markers.retain(|(_, token)| is_marker(token));
+        let mut plain = special.clone();
+        let tokens = markers.iter().map(|(_, token)| as_special(token.clone()));
+        let tokens: Vec<AddedToken> = tokens.collect();
+        plain.add_special_tokens(&tokens);
+        plain.set_encode_special_tokens(true);
+        let file = Self {
+            path: path.to_owned(),
+            digest: blake3::hash(&bytes).to_hex().to_string(),
+            marker_ids: markers.iter().map(|(id, _)| *id).collect(),
+            markers: markers.into_iter().map(|(id, t)| (t.content, id)).collect(),
+            special,
+            plain,
+        };
+        file.try_out()?;
+        Ok(file)
+    }
+
+    /// Some tokenizers cannot take every character, and say so only when they meet one.
+    fn try_out(&self) -> Result<()> {
+        let probe = "def f(x):\n\treturn \"\\u{e9}é漢😀\" + 1  # <&%$|^~`?>\r\n";
+        let tried = self.plain.encode_fast(probe, false).map(|_| ());
+        tried.map_err(|e| tokenizer_error(&self.path, format!("it cannot tokenize code: {e}")))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    pub(super) fn special(&self, text: &str) -> Option<u32> {
+        self.markers.get(text).copied()
+    }
+
+    /// Tokens of a text without special ones. A text that the tokenizer refuses counts as many as it can possibly have,
+    /// its bytes and one, so that no budget is overrun.
+    pub(super) fn count(&self, text: &str) -> usize {
+        let encoding = self.plain.encode_fast(text, false);
+        encoding.map_or(text.len() + 1, |encoding| encoding.len())
+    }
+
+    /// Tokens of the whole text of some parts, as a program that knows the special tokens reads it. `None` where the plain
+    /// parts spell a special token as well: then such a program takes code for markers, which this one does not.
+    pub(super) fn count_parts(&self, parts: &[Part<'_>]) -> Option<usize> {
+        let (mut text, mut meant) = (String::new(), 0);
+        for part in parts {
+            match part {
+                Part::Special(marker) => {
+                    text.push_str(marker);
+                    meant += usize::from(self.markers.contains_key(*marker));
+                }
+                Part::Plain(plain) => text.push_str(plain),
+            }
+        }
+        let encoding = self.special.encode_fast(text, false).ok()?;
+        let ids = encoding.get_ids().iter();
+        let found = ids.filter(|&id| self.marker_ids.contains(id)).count();
+        (found == meant).then(|| encoding.len())
+    }
+
+    pub(super) fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        match self.plain.encode(text, false) {
+            Ok(encoding) => {
+                let offsets = encoding.get_offsets().iter();
+                offsets.map(|&(start, end)| start..end).collect()
+            }
+            // As many as `count` says.
+            Err(_) => (0..=text.len()).map(|at| at..at).collect(),
+        }
+    }
+}
+
+/// In training merges are left out at random; a count must not be.
+fn forget_dropout(tokenizer: &mut Tokenizer) {
+    if let ModelWrapper::BPE(bpe) = tokenizer.get_model()
+        && bpe.dropout.is_some()
+    {
+        let mut bpe = bpe.clone();
+        bpe.dropout = None;
+        tokenizer.with_model(bpe);
+    }
+}
+
+/// Whether an added token is a marker by its looks. Qwen's files, for one, do not flag `<|fim_prefix|>` as special; other
+/// added tokens, such as the runs of blanks of CodeGen's, are tokens of code.
+fn is_bracketed(token: &str) -> bool {
+    let name = token.trim_start_matches('▁');
+    let pair = [('<', '>'), ('[', ']')];
+    name.chars().count() > 2
+        && !name.contains(char::is_whitespace)
+        && pair
+            .iter()
+            .any(|&(open, close)| name.starts_with(open) && name.ends_with(close))
+}
+
+fn as_special(mut token: AddedToken) -> AddedToken {
+    token.special = true;
+    token
+}
+
+fn tokenizer_error(path: &Path, reason: String) -> Error {
+    Error::Tokenizer {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+fn not_read(path: &Path, reason: io::Error) -> Error {
+    match reason.kind() {
+        io::ErrorKind::NotFound => tokenizer_error(path, "there is no such tokenizer".into()),
+        _ => Error::reading(path, "read this tokenizer", reason),
+    }
+}
+
+/// What a file is that is no tokenizer.
+fn no_tokenizer(path: &Path, bytes: &[u8], reason: &(dyn std::error::Error + 'static)) -> Error {
+    let what = match serde_json::from_slice::<Value>(bytes) {
+        Err(e) => format!("it is no tokenizer.json, which is JSON ({e})"),
+        Ok(Value::Object(fields)) if fields.contains_key("model") => {
+            format!("its tokenizer cannot be used: {reason}")
+        }
+        Ok(Value::Object(fields)) if fields.contains_key("tokenizer_class") => {
+            "it is a tokenizer_config.json, which only describes a tokenizer".into()
+        }
+        Ok(Value::Object(fields))
+            if fields.values().all(Value::is_number) && !fields.is_empty() =>
+        {
+            "it is a vocabulary without its merges (vocab.json)".into()
+        }
+        Ok(_) => "it is no tokenizer.json: it has no \"model\"".into(),
+    };
+    tokenizer_error(path, what)
+}
