@@ -377,6 +377,46 @@ fn every_problem_is_listed_with_its_line() {
     place.run(&["validate", "gone.jsonl"]).failed();
 }
 
+/// Repoformer's converter on the odd repository: the same records, but for three tasks behind a form feed, where it counts
+/// only `\n` and takes another line; and the ids that it leaves out.
+#[test]
+fn the_references_converter_is_matched_record_by_record() {
+    let place = Place::empty();
+    let archive = std::fs::File::open(fixture("edge_cases.tar.gz")).unwrap();
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(archive));
+    archive.unpack(place.path("repos")).unwrap();
+    let convert = |file: &str, to: &str| {
+        let ran = place
+            .run(&[
+                "convert",
+                &fixture(file),
+                "--to",
+                to,
+                "--repos-dir",
+                "repos",
+            ])
+            .done();
+        let mut records = parse_jsonl(&ran.stdout);
+        for record in &mut records {
+            // The reference was told a URL, and drops where the RepoEval prompt began.
+            let metadata = record["metadata"].as_object_mut().unwrap();
+            metadata.retain(|name, _| {
+                !["repository", "url", "context_start_lineno"].contains(&name.as_str())
+            });
+        }
+        records
+    };
+    let ours = convert("repocoder/edge_cases.tasks.jsonl.gz", "repoformer");
+    let theirs = convert("repoformer/edge_cases.input.jsonl.gz", "repoformer");
+    assert_eq!((ours.len(), theirs.len()), (198, 191));
+    let differ: Vec<&Value> = theirs
+        .iter()
+        .filter(|record| !ours.contains(record))
+        .map(|record| &record["metadata"]["task_id"])
+        .collect();
+    assert_eq!(differ, ["edge_cases/43", "edge_cases/44", "edge_cases/45"]);
+}
+
 /// Every stage takes the formats whose tasks name a file of a repository.
 #[test]
 fn the_stages_run_on_converted_tasks() {
@@ -395,14 +435,22 @@ fn the_stages_run_on_converted_tasks() {
                 &file,
             ])
             .done();
-        for stage in ["window", "vectorize", "search", "prompt"] {
+        for stage in ["window", "vectorize", "search", "prompt", "complete"] {
             place
                 .stage(&[stage, "--tasks", &file, "--mode", "rg1"])
                 .done()
                 .silent_on("warning");
         }
         let cached = format!("cache/prompts/{format}/rg1-one-gram-ws-20-ss-2.jsonl");
-        assert_eq!(place.records(&cached).len(), 3);
+        let prompts = place.records(&cached);
+        assert_eq!(prompts.len(), 3);
+        assert_eq!(
+            prompts[0]["metadata"]["fpath_tuple"],
+            json!(["alpha", "store.py"])
+        );
+        place
+            .stage(&["eval", "--tasks", &file, "--mode", "rg1"])
+            .done();
     }
     let mixed = place.read("tasks.jsonl") + &place.read("crosscodeeval.jsonl");
     place.write("mixed.jsonl", mixed);

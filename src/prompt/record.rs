@@ -7,7 +7,7 @@ use super::json;
 use crate::jsonl::Object;
 use crate::query::{Mode, QueryWindow};
 use crate::retrieve::{Hit, Hole};
-use crate::task::Task;
+use crate::task::{Format, Task};
 use crate::window::{Place, RepoWindows};
 
 /// Fields of a task's metadata that a prompt writes itself: the task may have been a prompt once.
@@ -50,6 +50,7 @@ impl Record<'_> {
         json::string(prompt, out);
         out.extend_from_slice(b",\"metadata\":{");
         fields(&task.metadata, &WRITTEN_ANEW, out);
+        self.hole_of(task, out);
         if let Some(retrieved) = retrieved {
             self.retrieved(retrieved, out);
         }
@@ -59,6 +60,24 @@ impl Record<'_> {
         out.push(b'}');
         fields(&task.extra, &[], out);
         out.push(b'}');
+    }
+
+    /// What RepoEval's metadata says of a hole, where the task is of another format: completing and joining go by it.
+    fn hole_of(&self, task: &Task, out: &mut Vec<u8>) {
+        let missing = |name: &str| !task.metadata.contains_key(name);
+        if task.format == Format::RepoEval || task.path.is_empty() {
+            return;
+        }
+        if missing("ground_truth") {
+            text("ground_truth", &task.ground_truth, out);
+        }
+        path(&task.path, out);
+        if missing("context_start_lineno") {
+            number("context_start_lineno", task.context_start, out);
+        }
+        if missing("line_no") && missing("lineno") {
+            number("line_no", task.line_no, out);
+        }
     }
 
     fn retrieved(

@@ -393,10 +393,7 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
     );
     let back = task(record).unwrap().to_format(Format::RepoEval).unwrap();
     assert_eq!(back.record, line.to_record());
-    assert_eq!(
-        back.left_out,
-        ["full_left_context", "full_right_context", "right_context"]
-    );
+    assert_eq!(back.left_out, ["right_context"], "the others say no more");
 
     // A function's body ends with a newline, and its line is `lineno`.
     let mut body = Task::new(

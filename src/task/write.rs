@@ -150,7 +150,7 @@ impl Task {
         {
             ground_truth.clone_from(kept);
         }
-        let (prompt, context_start) = self.from_kept_start(prompt);
+        let (prompt, context_start) = self.shown_from_kept_start(prompt);
         let is_text = |value: &Value, text: &str| value.as_str() == Some(text);
         let mut metadata = Object::new();
         let names: Vec<&str> = self.path.split('/').collect();
@@ -192,7 +192,7 @@ impl Task {
     }
 
     /// The prompt from the line on that a RepoEval record began at, where one was kept, and that line.
-    fn from_kept_start<'a>(&self, prompt: &'a str) -> (&'a str, usize) {
+    fn shown_from_kept_start<'a>(&self, prompt: &'a str) -> (&'a str, usize) {
         let kept = self
             .metadata
             .get("context_start_lineno")
@@ -208,13 +208,18 @@ impl Task {
         }
     }
 
+    /// The whole contexts that say more than the others do.
     fn whole_contexts(&self) -> Vec<&'static str> {
-        let whole = [
-            ("full_left_context", &self.full_left_context),
-            ("full_right_context", &self.full_right_context),
-        ];
-        let there = whole.into_iter().filter(|(_, text)| text.is_some());
-        there.map(|(name, _)| name).collect()
+        let mut names = Vec::new();
+        let left = self.full_left_context.as_ref();
+        names.extend(
+            left.is_some_and(|left| *left != self.prompt)
+                .then_some("full_left_context"),
+        );
+        let right = self.full_right_context.is_some();
+        let says_more = right && self.full_right_context != self.right_context;
+        names.extend(says_more.then_some("full_right_context"));
+        names
     }
 
     /// To a format whose holes begin behind the line's indent.

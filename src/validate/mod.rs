@@ -6,6 +6,7 @@
 //! file that is not there or has other text. It is a *note* where the record is as its format allows and may still
 //! surprise: repeated task ids, `lineno`, `owner--name`, empty contexts, unknown fields, a byte-order mark.
 
+mod fields;
 mod records;
 mod schema;
 mod tasks;
