@@ -13,7 +13,9 @@ mod vectorize;
 mod window;
 mod windows;
 
-pub use chunks::{ChunkSettings, DenseSource, PromptLayout, dense_texts, retrieval_quality};
+pub use chunks::{
+    ChunkSettings, DenseSource, PromptLayout, dense_texts, retrieval_quality, trec_run, write_beir,
+};
 pub use complete::{
     Completion, Predictions, artifact_text, cached_predictions, complete, complete_file,
 };

@@ -57,7 +57,7 @@ pub(crate) enum Command {
     /// Turn windows into vectors
     Vectorize(VectorizeArgs),
     /// Find the windows most similar to each query
-    Search(StageArgs),
+    Search(SearchArgs),
     /// Build prompts from tasks and retrieval results
     Prompt(PromptArgs),
     /// Complete prompts with the embedded model
@@ -231,9 +231,24 @@ pub(crate) struct ChunkFlags {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct StageArgs {
+pub(crate) struct SearchArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
+    /// Also write what was found in the one mode asked for in a format of information retrieval (chunks alone)
+    #[arg(long, value_name = "FORMAT", requires = "output")]
+    pub(crate) export: Option<ExportFormat>,
+    /// Where that goes: a file (`-`: standard output) for trec, a folder for beir
+    #[arg(short, long, value_name = "PATH", requires = "export")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// How rankings are exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The lines of a TREC run
+    Trec,
+    /// A BEIR collection; its judgements are what the ground truth finds (search with --mode gt first)
+    Beir,
 }
 
 #[derive(Debug, Args)]

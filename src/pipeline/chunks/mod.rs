@@ -1,6 +1,7 @@
 //! The stages in Repoformer's manner: chunks instead of windows, the same stages and the same cache.
 
 mod contexts;
+mod exchange;
 mod index;
 mod prompt;
 mod quality;
@@ -15,6 +16,7 @@ pub(super) use queries::make_queries;
 pub(super) use search::search;
 pub(super) use vectors::{vectorize_queries, vectorize_repositories};
 
+pub use exchange::{trec_run, write_beir};
 pub use quality::retrieval_quality;
 pub use vectors::{DenseSource, dense_texts};
 

@@ -1,0 +1,432 @@
+//! Repoformer's manner through the binary: the released program's texts, every ranker, query, alignment and prompt style on
+//! the sample repositories, dense vectors from a file and a server, and what is said about bad input.
+
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use support::{Place, Ran, jsonl, parse_jsonl};
+
+fn project(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    path.display().to_string()
+}
+
+/// The stages before `prompt`, each of which must succeed.
+fn searched(place: &Place, args: &[&str]) {
+    for stage in ["window", "vectorize", "search"] {
+        place.run(&[&[stage], args].concat()).done();
+    }
+}
+
+/// A folder with the sample repository tidewatch and 20 of its tasks of lines.
+fn sampled() -> Place {
+    let place = Place::empty();
+    let tasks = std::fs::read_to_string(project("data/tasks/line.jsonl")).unwrap();
+    let of_it = parse_jsonl(&tasks).into_iter();
+    let of_it = of_it.filter(|task| task["metadata"]["fpath_tuple"][0] == "tidewatch");
+    place.write("tasks.jsonl", jsonl(&of_it.take(20).collect::<Vec<_>>()));
+    place
+}
+
+/// The flags of its data set.
+fn data() -> Vec<String> {
+    let repos = project("data/repos");
+    let flags = ["--repos-dir", &repos, "--tasks", "tasks.jsonl", "--cache-dir", "cache"];
+    flags.map(str::to_owned).to_vec()
+}
+
+fn with<'a>(data: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
+    data.iter().map(String::as_str).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn the_odd_repository_has_the_released_programs_texts() {
+    let place = Place::empty();
+    let fixture = |name: &str| project(&format!("tests/fixtures/repoformer/edge_cases.{name}.jsonl.gz"));
+    place
+        .run(&["convert", &fixture("packages"), "--to", "repos", "-o", "repos"])
+        .done();
+    let tasks = fixture("input");
+    let expected = place.run(&["validate", &tasks, "--format", "json"]);
+    assert!(expected.stdout.contains("repoformer"), "{}", expected.stdout);
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(std::fs::File::open(fixture("expected")).unwrap())
+        .read_to_end(&mut bytes)
+        .unwrap();
+    let expected = parse_jsonl(&String::from_utf8(bytes).unwrap());
+    for (mode, query) in [("rg1", "last_n_lines"), ("gt", "groundtruth")] {
+        let args = [
+            "--repos-dir", "repos", "--tasks", &tasks, "--cache-dir", "cache", "--profile", "repoformer-release",
+            "--prompt-style", "attach", "--mode", mode,
+        ];
+        // Five tasks are of a file behind a link to a folder, which the released program does not follow.
+        place.run(&[&["window"], &args[..]].concat()).partly().says(&["edge_cases/linkdir/r.py is not among"]);
+        place.run(&[&["vectorize"], &args[..]].concat()).done();
+        place.run(&[&["search"], &args[..]].concat()).done();
+        let ran = place.run(&[&["prompt", "-o", "-"], &args[..]].concat()).done();
+        let text = |task: Value| {
+            let id = task["metadata"]["task_id"].as_str().unwrap().to_owned();
+            (id, task["crossfile_context"].as_str().unwrap().to_owned())
+        };
+        let texts: BTreeMap<String, String> = parse_jsonl(&ran.stdout).into_iter().map(text).collect();
+        let mut compared = 0;
+        for record in expected.iter().filter(|record| record["query_type"] == query) {
+            let id = record["task_id"].as_str().unwrap();
+            let digest: String = Sha256::digest(texts[id].as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+            let lost = record["status"] == "file_not_found_in_project";
+            assert_eq!(lost, texts[id].is_empty(), "{id}");
+            assert!(lost || record["cfc_sha256"] == digest, "{mode} {id}:\n{}", texts[id]);
+            compared += 1;
+        }
+        assert_eq!(compared, 191);
+    }
+}
+
+#[test]
+fn rankers_and_queries_are_compared_without_a_model() {
+    let (place, data) = (sampled(), data());
+    let measure = |more: &[&str]| {
+        let args = with(&data, &[&["--profile", "repoformer-paper", "--retrieval", "--format", "json"], more].concat());
+        place.run(&[&["eval"], &args[..]].concat()).done()
+    };
+    let rankers = [
+        "jaccard", "bm25", "bm25-by-line", "bm25-by-line-reciprocal", "bm25-by-line-exponential", "tf-idf", "weighted-ngram",
+        "rrf:jaccard,bm25",
+    ];
+    let mut flags: Vec<&str> = rankers.iter().flat_map(|ranker| ["--rankers", ranker]).collect();
+    flags.extend(["--queries", "last-n-lines,first-n-lines,left-right,ground-truth,surrounding"]);
+    let rows: Value = serde_json::from_str(&measure(&flags).stdout).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), rankers.len() * 5);
+    for row in rows {
+        assert_eq!(row["all"]["n"], 20, "{row}");
+        let recall = row["all"]["id_recall"]["mean"].as_f64().unwrap();
+        assert!((0.2..=1.0).contains(&recall), "{row}");
+        if row["query"] == "ground-truth" {
+            assert_eq!(row["all"]["gt_recall@10"]["mean"], 1.0, "{row}");
+        }
+    }
+    // Neither threads nor the cache's state show.
+    let without_times = |ran: Ran| {
+        let mut rows: Value = serde_json::from_str(&ran.stdout).unwrap();
+        for row in rows.as_array_mut().unwrap() {
+            row["retrieval_ms"] = Value::Null;
+        }
+        rows
+    };
+    let again = without_times(measure(&flags));
+    std::fs::remove_dir_all(place.path("cache")).unwrap();
+    flags.extend(["--threads", "1"]);
+    assert_eq!(without_times(measure(&flags)), again);
+    let table = with(&data, &["--profile", "repoformer-paper", "--retrieval"]);
+    let ran = place.run(&[&["eval"], &table[..]].concat()).done();
+    assert!(ran.stdout.contains("new id recall") && ran.stdout.contains("last-n-lines"), "{}", ran.stdout);
+}
+
+#[test]
+fn prompts_of_every_style_stay_within_their_budget() {
+    let (place, data) = (sampled(), data());
+    searched(&place, &with(&data, &["--profile", "repoformer-paper"]));
+    let starcoder = project("tests/fixtures/tokenizers/starcoder.json");
+    let styles = [
+        ("plain", "p50k_base"), ("codegen", "words"), ("starcoder", starcoder.as_str()), ("starcoder-released", &starcoder),
+        ("repoformer", "p50k_base"), ("repoformer-released", "words"), ("starcoder2", &starcoder), ("codellama", "p50k_base"),
+        ("deepseek-coder", "words"), ("qwen2.5-coder", "p50k_base"), ("codestral", "words"),
+    ];
+    for (style, tokenizer) in styles {
+        for (mode, right) in [("none", "no"), ("none", "yes"), ("rg1", "no"), ("rg1", "yes")] {
+            let more = [
+                "--profile", "repoformer-paper", "--mode", mode, "--prompt-style", style, "--tokenizer", tokenizer,
+                "--right-context", right, "--max-prompt-tokens", "700", "--max-left-tokens", "300", "--max-right-tokens", "150",
+                "--max-cross-file-tokens", "200", "-o", "-",
+            ];
+            let ran = place.run(&[&["prompt"], &with(&data, &more)[..]].concat()).done();
+            let records = parse_jsonl(&ran.stdout);
+            assert_eq!(records.len(), 20);
+            for record in records {
+                let metadata = &record["metadata"];
+                let tokens = |name: &str| metadata[name].as_u64().unwrap();
+                assert!(tokens("prompt_tokens") <= 700, "{style}: {metadata}");
+                assert!(tokens("left_tokens") <= 300 && tokens("right_tokens") <= 150, "{style}: {metadata}");
+                assert_eq!(mode == "rg1", tokens("cross_file_tokens") > 0, "{style}: {metadata}");
+                assert_eq!(metadata["prompt_style"], style);
+            }
+        }
+    }
+    // A template of one's own, and the completions of the embedded model, which knows no special tokens.
+    place.write("mine.toml", "specials = [\"<SUF>\", \"<MID>\"]\ntemplate = \"<SUF>{right}{cross_file}<MID>{left}\"\n");
+    let more = ["--profile", "repoformer-paper", "--mode", "rg1", "--prompt-style", "./mine.toml", "-o", "-"];
+    let ran = place.run(&[&["prompt"], &with(&data, &more)[..]].concat()).done();
+    assert!(parse_jsonl(&ran.stdout)[0]["prompt"].as_str().unwrap().starts_with("<SUF>"));
+    let ran = place.run(&[&["run", "--format", "json"], &with(&data, &["--profile", "repoformer-paper"])[..]].concat());
+    let rows: Value = serde_json::from_str(&ran.done().stdout).unwrap();
+    let similarity = |mode: &str| {
+        let row = rows.as_array().unwrap().iter().find(|row| row["mode"] == mode).unwrap();
+        row["es"].as_f64().unwrap()
+    };
+    assert!(similarity("gt") > similarity("none"), "{rows}");
+    assert!(similarity("rg-rg") > 0.1, "{rows}");
+}
+
+/// A task as CrossCodeEval has them.
+fn crosscodeeval(id: &str, file: &str) -> Value {
+    json!({
+        "prompt": "import os\n\nx = ", "groundtruth": "load(1)", "right_context": "\ny = 2\n",
+        "metadata": {"task_id": id, "repository": "alpha", "file": file, "context_start_lineno": 0,
+                     "groundtruth_start_lineno": 2, "right_context_start_lineno": 3},
+        "crossfile_context": {"text": "# the text\n# def load(n)\n", "list": [
+            {"retrieved_chunk": "def load(n)", "filename": "a.py", "score": 0.5}]},
+    })
+}
+
+#[test]
+fn contexts_that_tasks_carry_need_no_repository() {
+    let place = Place::empty();
+    place.write("tasks.jsonl", jsonl(&[crosscodeeval("c/0", "main.py"), crosscodeeval("c/1", "app.py")]));
+    let args = ["prompt", "--tasks", "tasks.jsonl", "--cache-dir", "cache", "--profile", "crosscodeeval", "--mode", "given", "-o", "-"];
+    let records = parse_jsonl(&place.run(&args).done().stdout);
+    assert_eq!(records[0]["prompt"], "# the text\n# def load(n)\n\nimport os\n\nx = ");
+    assert_eq!(records[1]["metadata"]["top_k_context"][0]["filename"], "a.py");
+    let more = ["--prompt-style", "starcoder", "--right-context", "yes"];
+    let records = parse_jsonl(&place.run(&[&args[..], &more].concat()).done().stdout);
+    let prompt = records[0]["prompt"].as_str().unwrap();
+    assert!(prompt.starts_with("<fim_prefix>import os\n\nx = <fim_suffix>\ny = 2\n"), "{prompt}");
+    place.run(&["prompt", "--tasks", "tasks.jsonl", "--mode", "given"]).failed().says(&["add --unit chunks"]);
+}
+
+#[test]
+fn attached_contexts_keep_the_tasks_format() {
+    let place = Place::new();
+    let text = place.read("repos/alpha/store.py");
+    let mut task = crosscodeeval("c/0", "store.py");
+    task["prompt"] = text.split_inclusive('\n').take(12).collect::<String>().into();
+    task["unknown"] = json!([1]);
+    place.write("tasks.jsonl", jsonl(&[task]));
+    let args = ["--profile", "crosscodeeval", "--mode", "rg1"];
+    searched(&place, &place.args(&args));
+    let attach = place.args(&[&["prompt", "--prompt-style", "attach", "-o", "-"], &args[..]].concat());
+    let records = parse_jsonl(&place.run(&attach).done().stdout);
+    let context = &records[0]["crossfile_context"];
+    assert!(context["text"].as_str().unwrap().contains("# view.py\n# view_"), "{context}");
+    assert_eq!(context["list"][0]["filename"], "view.py");
+    assert!(context["list"][0]["score"].is_number());
+    assert_eq!(records[0]["unknown"], json!([1]));
+}
+
+#[test]
+fn other_languages_are_found_by_their_tasks() {
+    let place = Place::empty();
+    let class = |name: &str| {
+        let methods = (0..12).map(|n| format!("    int {name}{n}(int x) {{\n        return x + {n};\n    }}\n\n"));
+        format!("class {name} {{\n{}}}\n", methods.collect::<String>())
+    };
+    place.write("repos/r/src/Store.java", class("Store"));
+    place.write("repos/r/src/View.java", class("View"));
+    place.write("repos/r/setup.py", "x = 1\n");
+    place.run(&["sample", "--kind", "line", "--language", "java", "--repos-dir", "repos", "--per-repo", "5", "-o", "tasks.jsonl"]).done();
+    for unit in [&["--unit", "chunks", "--max-cross-file-tokens", "100"][..], &[]] {
+        searched(&place, &place.args(unit));
+        let prompt = place.args(&[&["prompt", "--mode", "rg1", "-o", "-"], unit].concat());
+        let records = parse_jsonl(&place.run(&prompt).done().stdout);
+        assert_eq!(records.len(), 5);
+        for record in records {
+            let prompt = record["prompt"].as_str().unwrap();
+            assert!(prompt.starts_with("// Here are some relevant code fragments"), "{prompt}");
+            assert!(prompt.contains("\n// src/") && !prompt.contains("setup.py"), "{prompt}");
+        }
+    }
+    let refused = place.run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"])).failed();
+    refused.says(&["'cobol' is not supported; the languages are python, java, csharp, typescript"]);
+}
+
+/// A vector that anyone can compute: how often each of some letters stands in a text, and its length.
+fn letters(text: &str) -> Vec<f64> {
+    let count = |letter: char| text.chars().filter(|c| *c == letter).count() as f64;
+    let mut vector: Vec<f64> = "aeiorst01".chars().map(count).collect();
+    vector.push(1.0 + text.len() as f64 / 100.0);
+    vector
+}
+
+fn cosine(a: &[f64], b: &[f64]) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+/// Every hit's score is the cosine of the letters of what was searched with and what was found, and no better chunk of
+/// another file was left out.
+fn check_dense(place: &Place) {
+    let found = place.run(&[
+        "inspect", "cache/retrieval/tasks/rg1/alpha_chunk5_stride5.last-n-lines5.dense.top3.bin", "--format", "jsonl", "--context",
+    ]);
+    let chunks = place.run(&["inspect", "cache/window/repos/alpha_chunk5_stride5.bin", "--format", "jsonl", "--context"]);
+    let chunks = parse_jsonl(&chunks.done().stdout);
+    for record in parse_jsonl(&found.done().stdout) {
+        let query = letters(record["query_window"]["context"].as_str().unwrap());
+        let own = &record["query_window"]["metadata"]["fpath_tuple"];
+        let others = chunks.iter().filter(|chunk| chunk["metadata"][0]["fpath_tuple"] != *own);
+        let mut best: Vec<f64> = others.map(|chunk| cosine(&query, &letters(chunk["context"].as_str().unwrap()))).collect();
+        best.sort_by(|a, b| b.total_cmp(a));
+        let hits = record["top_k_context"].as_array().unwrap();
+        assert_eq!(hits.len(), 3);
+        for (hit, best) in hits.iter().zip(best) {
+            let score = hit["sim_score"].as_f64().unwrap();
+            assert!((score - best).abs() < 1e-6, "{score} {best}");
+        }
+    }
+}
+
+const DENSE: [&str; 10] = [
+    "--unit", "chunks", "--vectorizer", "dense", "--chunk-size", "5", "--chunk-stride", "5", "--query-lines", "5",
+];
+
+#[test]
+fn vectors_of_ones_own_are_searched_with() {
+    let place = Place::new();
+    let args = [&DENSE[..], &["--top-k", "3"]].concat();
+    place.run(&place.args(&[&["window"], &args[..]].concat())).done();
+    let refused = place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
+    refused.says(&["ranker dense needs dense vectors: name a server with --endpoint"]);
+    place.run(&place.args(&[&["vectorize", "--write-texts", "texts.jsonl"], &args[..]].concat())).done();
+    let texts = place.records("texts.jsonl");
+    let vector = |text: &Value| json!({"_id": text["_id"], "embedding": letters(text["text"].as_str().unwrap())});
+    place.write("vectors.jsonl", jsonl(&texts.iter().map(vector).collect::<Vec<_>>()));
+    let args = [&args[..], &["--vectors", "vectors.jsonl", "--vector-texts", "texts.jsonl"]].concat();
+    searched(&place, &place.args(&args));
+    check_dense(&place);
+    place.run(&place.args(&[&["prompt", "--mode", "rg1"], &args[..]].concat())).done();
+    // A vector that is none, and one that is missing.
+    let mut broken: Vec<Value> = texts.iter().map(vector).collect();
+    broken[3]["embedding"][0] = "NaN".into();
+    place.write("vectors.jsonl", jsonl(&broken));
+    let refused = place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
+    refused.says(&["vectors.jsonl:4:"]);
+    broken.truncate(3);
+    place.write("vectors.jsonl", jsonl(&broken));
+    place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
+}
+
+/// A server that embeds texts as [`letters`], after answering `failures` requests with 503; counts the texts.
+fn server(failures: usize) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let embedded = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&embedded);
+    let failures = Arc::new(AtomicUsize::new(failures));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (count, failures) = (Arc::clone(&count), Arc::clone(&failures));
+            std::thread::spawn(move || {
+                let stream = stream.unwrap();
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let mut length = 0;
+                loop {
+                    let mut line = String::new();
+                    if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                        return;
+                    }
+                    if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
+                        length = text.trim().parse().unwrap();
+                    }
+                    if line == "\r\n" {
+                        break;
+                    }
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).unwrap();
+                let failed = failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+                let (status, answer) = match failed {
+                    Ok(_) => ("503 Service Unavailable", json!({"error": {"message": "loading"}})),
+                    Err(_) => {
+                        let request: Value = serde_json::from_slice(&body).unwrap();
+                        let texts = request["input"].as_array().unwrap();
+                        count.fetch_add(texts.len(), Ordering::SeqCst);
+                        let one = |(index, text): (usize, &Value)| {
+                            json!({"index": index, "embedding": letters(text.as_str().unwrap())})
+                        };
+                        let data: Vec<Value> = texts.iter().enumerate().map(one).collect();
+                        ("200 OK", json!({ "data": data, "model": request["model"] }))
+                    }
+                };
+                let answer = answer.to_string();
+                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
+                let _ = (&stream).write_all(head.as_bytes()).and_then(|()| (&stream).write_all(answer.as_bytes()));
+            });
+        }
+    });
+    (url, embedded)
+}
+
+#[test]
+fn a_server_embeds_each_text_once() {
+    let place = Place::new();
+    let (url, embedded) = server(1);
+    let args = [&DENSE[..], &["--top-k", "3", "--endpoint", &url, "--embedding-model", "letters"]].concat();
+    searched(&place, &place.args(&args));
+    check_dense(&place);
+    // alpha has 5 + 6 chunks, beta 8 + 2; each of the three tasks has a query of each mode.
+    let first = embedded.load(Ordering::SeqCst);
+    assert!((21..=27).contains(&first), "{first}");
+    let fused = [&args[..], &["--ranker", "rrf:dense,jaccard"]].concat();
+    searched(&place, &place.args(&fused));
+    std::fs::remove_dir_all(place.path("cache/window")).unwrap();
+    searched(&place, &place.args(&args));
+    assert_eq!(embedded.load(Ordering::SeqCst), first, "no vector is computed twice");
+}
+
+#[test]
+fn rankings_are_exchanged() {
+    let place = Place::new();
+    let args = ["--unit", "chunks", "--chunk-size", "5", "--chunk-stride", "5"];
+    searched(&place, &place.args(&args));
+    let run = place.args(&[&["search", "--mode", "rg1", "--export", "trec", "-o", "-"], &args[..]].concat());
+    let run = place.run(&run).done().stdout;
+    let first: Vec<&str> = run.lines().next().unwrap().split(' ').collect();
+    assert_eq!((first[0], first[1], first[3], first[5]), ("alpha/0", "Q0", "1", "jaccard"));
+    assert!(first[2].starts_with("alpha/view.py|"), "{run}");
+    place.run(&place.args(&[&["search", "--mode", "rg1", "--export", "beir", "-o", "beir"], &args[..]].concat())).done();
+    assert_eq!(place.records("beir/corpus.jsonl").len(), 5 + 6 + 8 + 2);
+    assert_eq!(place.records("beir/queries.jsonl").len(), 3);
+    let judgements = place.read("beir/qrels/test.tsv");
+    assert!(judgements.starts_with("query-id\tcorpus-id\tscore\nalpha/0\t"), "{judgements}");
+}
+
+#[test]
+fn bad_settings_are_named_with_the_way_out() {
+    let place = Place::new();
+    place.write("none.json", "{\"a\": 1}");
+    place.write("left.toml", "template = \"{right}\"\n");
+    place.write("key.toml", "template = \"{left}\"\nstops = []\n");
+    let check = |args: &[&str], says: &[&str]| {
+        place.run(&place.args(&[&["prompt", "--unit", "chunks"], args].concat())).failed().says(says);
+    };
+    check(&["--tokenizer", "none.json"], &["none.json"]);
+    check(&["--tokenizer", "missing.json"], &["missing.json"]);
+    check(&["--prompt-style", "./left.toml"], &["left.toml", "left"]);
+    check(&["--prompt-style", "./key.toml"], &["key.toml", "stop"]);
+    check(&["--prompt-style", "starcode"], &["starcoder"]);
+    check(&["--ranker", "bm24"], &["bm25"]);
+    check(&["--query", "last-lines"], &["last-n-lines"]);
+    check(&["--align", "after"], &["next"]);
+    check(&["--chunk-size", "0"], &["chunk-size"]);
+    check(&["--ranker", "dense", "--vectorizer", "words"], &["needs --vectorizer dense"]);
+    check(&["--endpoint", "http://localhost:1"], &["--embedding-model is not"]);
+    let windows = place.run(&place.args(&["search", "--ranker", "bm25"])).failed();
+    windows.says(&["ranker 'bm25' is not known", "--unit chunks"]);
+    place.run(&place.args(&["window", "--unit", "files"])).failed().says(&["neither windows nor chunks"]);
+    // A right context that takes all the room: each task is named, and none is lost in silence.
+    let args = ["--unit", "chunks", "--mode", "none", "--prompt-style", "starcoder", "--tokenizer", "words"];
+    place.run(&place.args(&[&["window"], &args[..]].concat())).done();
+    let tight = [&args[..], &["--max-prompt-tokens", "30", "--max-right-tokens", "30"]].concat();
+    let ran = place.run(&place.args(&[&["prompt"], &tight[..]].concat())).partly();
+    ran.says(&["tasks.jsonl:1: task alpha/0:", "right context"]);
+}
