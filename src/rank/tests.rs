@@ -408,7 +408,13 @@ fn the_best_of_many_are_the_first_of_all() {
         hole: 0,
         dense: Some((0..3_000).map(dense).collect()),
     };
-    let place = |d: u32| if d % 5 == 0 { u32::MAX } else { d * 7 % 3_001 };
+    let place = |d: u32| {
+        if d.is_multiple_of(5) {
+            u32::MAX
+        } else {
+            d * 7 % 3_001
+        }
+    };
     let priority: Vec<u32> = (0..3_000).map(place).collect();
     let documents = |top_k| -> Vec<u32> {
         let candidates = Candidates {
