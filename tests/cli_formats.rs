@@ -205,6 +205,17 @@ fn repositories_leave_their_records_and_come_back() {
         "{paths:?}"
     );
 
+    place.write("repos/edge_cases/web/App.tsx", "let x = 1;\n");
+    let raw_of = |language: &str| {
+        let args = ["convert", "--repos-dir", "repos", "--to", "raw"];
+        place.run(&[&args[..], &["--language", language]].concat())
+    };
+    let file = &parse_jsonl(&raw_of("typescript").done().stdout)[0]["files"][0];
+    assert_eq!(file["filepath"], "web/App.tsx");
+    assert_eq!(file["metadata"]["lang"], "TypeScript");
+    let refused = raw_of("cobol").failed();
+    refused.says(&["--language: 'cobol' is not supported"]);
+
     let hostile =
         json!({"repository": "r", "filepath": "r/../../escaped.py", "content": [{"content": "x"}]});
     place.write("hostile.jsonl", jsonl(&[hostile]));

@@ -9,6 +9,7 @@ use super::{Emit, Outcome, Target, each, other_kind};
 use crate::error::{Error, Result};
 use crate::jsonl::{self, At, Object};
 use crate::kind::Kind;
+use crate::language::Language;
 use crate::repository_file::{Content, Folders, Package, RawRepository, read_folder};
 
 /// Writes the files of a packages or raw file into a folder a repository below `dir`; see [`Folders`].
@@ -64,16 +65,17 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Gives the source files of repositories as records of a packages file.
+/// Gives a language's source files of repositories as records of a packages file.
 ///
 /// # Errors
 /// An error of `emit`.
 pub fn folders_to_packages(
     repos_dir: &Path,
     names: &[String],
+    language: Language,
     emit: &mut Emit<'_>,
 ) -> Result<Outcome> {
-    from_folders(repos_dir, names, |name, contents| {
+    from_folders(repos_dir, names, language, |name, contents| {
         contents
             .iter()
             .try_for_each(|content| emit(&Package::record_of(name, content)))?;
@@ -81,12 +83,17 @@ pub fn folders_to_packages(
     })
 }
 
-/// Gives repositories as records of a raw file, with all that can be computed.
+/// Gives repositories, with their files of a language, as records of a raw file, with all that can be computed.
 ///
 /// # Errors
 /// An error of `emit`.
-pub fn folders_to_raw(repos_dir: &Path, names: &[String], emit: &mut Emit<'_>) -> Result<Outcome> {
-    from_folders(repos_dir, names, |name, contents| {
+pub fn folders_to_raw(
+    repos_dir: &Path,
+    names: &[String],
+    language: Language,
+    emit: &mut Emit<'_>,
+) -> Result<Outcome> {
+    from_folders(repos_dir, names, language, |name, contents| {
         emit(&RawRepository::of(name, contents).to_record())?;
         Ok(1)
     })
@@ -95,11 +102,12 @@ pub fn folders_to_raw(repos_dir: &Path, names: &[String], emit: &mut Emit<'_>) -
 fn from_folders(
     repos_dir: &Path,
     names: &[String],
+    language: Language,
     mut write: impl FnMut(&str, Vec<Content>) -> Result<usize>,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     for name in names {
-        match read_folder(repos_dir, name) {
+        match read_folder(repos_dir, name, language) {
             Ok((contents, skipped)) => {
                 outcome.problems.extend(skipped);
                 outcome.records += write(name, contents)?;

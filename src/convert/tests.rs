@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::batch::Sampling;
+use crate::language::Language;
 use crate::task::TaskSet;
 
 /// A file with these records, one a line.
@@ -216,7 +217,7 @@ fn repositories_go_into_folders_and_back() {
     assert!(!dir.path().join("b.py").exists());
     let names = ["r".to_owned(), "s".to_owned(), "gone".to_owned()];
     let mut raw = Vec::new();
-    let outcome = folders_to_raw(&repos, &names, &mut |record| {
+    let outcome = folders_to_raw(&repos, &names, Language::Python, &mut |record| {
         raw.push(record.clone());
         Ok(())
     });
@@ -239,14 +240,14 @@ fn repositories_go_into_folders_and_back() {
     let again = dir.path().join("again");
     assert!(to_folders(&path, &again).unwrap().problems.is_empty());
     let mut back = Vec::new();
-    folders_to_raw(&again, &names[..2], &mut |record| {
+    folders_to_raw(&again, &names[..2], Language::Python, &mut |record| {
         back.push(record.clone());
         Ok(())
     })
     .unwrap();
     assert_eq!(back, raw);
     let mut packages = Vec::new();
-    folders_to_packages(&again, &names[..2], &mut |record| {
+    folders_to_packages(&again, &names[..2], Language::Python, &mut |record| {
         packages.push(record.clone());
         Ok(())
     })

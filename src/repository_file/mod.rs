@@ -29,13 +29,17 @@ pub struct Content {
     pub text: String,
 }
 
-/// The source files of `<repos_dir>/<name>` in the order of their paths, and those that cannot be read.
+/// The source files of a language in `<repos_dir>/<name>` in the order of their paths, and those that cannot be read.
 ///
 /// # Errors
 /// As [`Repository::read`](crate::corpus::Repository::read), whose rules say which files they are.
-pub fn read_folder(repos_dir: &Path, name: &str) -> Result<(Vec<Content>, Vec<Error>)> {
+pub fn read_folder(
+    repos_dir: &Path,
+    name: &str,
+    language: Language,
+) -> Result<(Vec<Content>, Vec<Error>)> {
     // Which files there are, the listing says; what they hold is read anew, since it turns newlines into `\n`.
-    let listing = Listing::read(repos_dir, name, (Language::Python, Walk::Glob), |_, _| true)?;
+    let listing = Listing::read(repos_dir, name, (language, Walk::Glob), |_, _| true)?;
     let (mut contents, mut skipped) = (Vec::new(), listing.skipped);
     for file in listing.files {
         let on_disk = repos_dir.join(&file.path);

@@ -435,6 +435,9 @@ pub(crate) struct ConvertArgs {
     /// Of --repos-dir only this repository (repeatable, or separated by commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) repo: Vec<String>,
+    /// Language of the files of --repos-dir that go into packages and raw records: python, java, csharp, typescript
+    #[arg(long, value_name = "NAME", default_value = "python")]
+    pub(crate) language: String,
     /// The tasks that predictions or batch responses belong to
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks: Option<PathBuf>,

@@ -10,6 +10,7 @@ use repoformer::convert::{self, Emit, Outcome, Target};
 use repoformer::corpus::repository_names;
 use repoformer::error::Error;
 use repoformer::kind::Kind;
+use repoformer::language::Language;
 
 use super::session::read_tasks;
 use crate::args::ConvertArgs;
@@ -96,12 +97,16 @@ fn work(
     emit: &mut Emit<'_>,
 ) -> Result<Outcome> {
     let repos_dir = args.repos_dir.as_deref();
+    let language: Language = args
+        .language
+        .parse()
+        .map_err(|e: String| anyhow!("--language: {e}"))?;
     Ok(match (kind, &args.file, repos_dir) {
         (Kind::Package, None, Some(dir)) => {
-            convert::folders_to_packages(dir, &names(args, dir)?, emit)?
+            convert::folders_to_packages(dir, &names(args, dir)?, language, emit)?
         }
         (Kind::RawRepository, None, Some(dir)) => {
-            convert::folders_to_raw(dir, &names(args, dir)?, emit)?
+            convert::folders_to_raw(dir, &names(args, dir)?, language, emit)?
         }
         (Kind::Package | Kind::RawRepository, _, _) => convert::records(input(args)?, kind, emit)?,
         (Kind::Task(format), _, _) => convert::tasks(input(args)?, format, repos_dir, emit)?,
