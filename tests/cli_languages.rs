@@ -1,6 +1,7 @@
 //! `sample` on repositories of each language, through the binary; and on real ones that `REPOFORMER_CORPORA` names.
 
 #![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+#![allow(clippy::print_stderr)] // the tests that are asked for say what they counted
 
 mod support;
 

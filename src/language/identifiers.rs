@@ -111,7 +111,9 @@ pub fn without_comments(text: &str, language: Language) -> Cow<'_, str> {
         // `return/**/x` is two words.
         let before = text[..comment.start].chars().next_back();
         let behind = text[comment.end..].chars().next();
-        let joins = before.is_some_and(is_word) && behind.is_some_and(is_word);
+        let joins = !text[comment.clone()].contains('\n')
+            && before.is_some_and(is_word)
+            && behind.is_some_and(is_word);
         if let (true, Some((_, instead))) = (joins, cut.last_mut()) {
             *instead = " ";
         }

@@ -74,9 +74,8 @@ impl Language {
         }
     }
 
-    /// Whether a word is none of the identifiers that CrossCodeEval's scores compare (its lists: literals such as `True`
-    /// and `null` count as identifiers in most languages, contextual keywords such as `async` and `record` in all but
-    /// Python).
+    /// Whether a word is a keyword, and so none of the identifiers that CrossCodeEval's scores compare. Its lists leave
+    /// out most literals, such as `True`, and contextual keywords, such as `record`.
     ///
     /// ```
     /// use repoformer::language::Language;

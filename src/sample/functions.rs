@@ -29,7 +29,8 @@ fn lines(source: &Source, language: Language, body: Body) -> Option<Range<usize>
         return None;
     }
     let mut lines = body.span.lines;
-    // The end of a string over several lines can look like a comment; a preprocessor's `#endif` belongs to the body.
+    // In Python a last line that begins with `#` goes, though it may be the end of a string: benchmarks drawn so far
+    // would change otherwise.
     let ends_in_comment = |end: usize| {
         language == Language::Python
             && matches!(

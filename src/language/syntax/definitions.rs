@@ -7,7 +7,7 @@ use tree_sitter::Node;
 use super::body::{self, Body};
 use super::walk::walk;
 use super::{Span, Syntax, rows};
-use crate::language::Grammar;
+use crate::language::{Grammar, Language};
 
 /// A function, method or constructor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +108,8 @@ struct Definition<'a, 'tree> {
 }
 
 fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Definition<'a, 'tree>)) {
+    let language = syntax.grammar().language();
+    let is_typescript = language == Language::TypeScript;
     let mut broken_at: Option<usize> = None;
     // The first of the decorators before a method: they stand beside it in TypeScript's tree.
     let mut decorator: Option<Node<'tree>> = None;
@@ -117,7 +119,7 @@ fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Defin
         if node.is_error() {
             broken_at = broken_at.or(Some(depth));
         }
-        let is_member = ancestors.last().is_some_and(|n| n.kind() == "class_body");
+        let is_member = is_typescript && ancestors.last().is_some_and(|n| n.kind() == "class_body");
         if is_member && node.kind() == "decorator" {
             decorator = decorator.or(Some(node));
             return true;
@@ -127,7 +129,9 @@ fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Defin
             decorator = None;
         }
         let Some(kind) = kind(syntax.grammar(), node) else {
-            return true;
+            // On one line Python has room for no other definition than the line's own; most nodes are spared the visit.
+            let is_one_line = node.start_position().row == node.end_position().row;
+            return language != Language::Python || !is_one_line || depth == 0 || node.has_error();
         };
         let Some(name) = name(syntax, node, ancestors) else {
             return true;
@@ -231,7 +235,7 @@ fn name<'a>(syntax: &Syntax<'a>, node: Node<'_>, ancestors: &[Node<'_>]) -> Opti
                 .last()
                 .and_then(|parent| bound_name(*parent, node));
             let own = node.child_by_field_name("name");
-            return Some(bound.or(own).map(|name| syntax.of(name))?);
+            return bound.or(own).map(|name| syntax.of(name));
         }
         _ => {}
     }

@@ -433,6 +433,17 @@ fn lines_are_enclosed_by_scopes_from_the_inside_out() {
 }
 
 #[test]
+fn a_last_line_for_the_preprocessor_needs_no_newline() {
+    let text = "#if A\nclass B {\n  void F() {\n    G();\n  }\n}\n#endif";
+    let syntax = Syntax::parse(text, Grammar::CSharp).unwrap();
+    assert!(!syntax.has_error());
+    assert_eq!(functions(text, "b.cs"), ["F 3-5 | 4-4"]);
+    let comment = "class B { } // c";
+    let syntax = Syntax::parse(comment, Grammar::CSharp).unwrap();
+    assert_eq!(syntax.comments().first(), Some(&(12..16)));
+}
+
+#[test]
 fn deep_nesting_and_odd_texts_break_nothing() {
     let deep = [
         "(".repeat(50_000),
