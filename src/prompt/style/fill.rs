@@ -86,7 +86,7 @@ impl Frame<'_> {
         budget: &Budget,
         tokenizer: &Tokenizer,
     ) -> Result<(String, usize, usize)> {
-        let frame_tokens = tokenizer.count_parts(&self.with_left(""));
+        let frame_tokens = tokenizer.count_known(&self.with_left("", 0));
         let room = budget.total.saturating_sub(frame_tokens);
         let mut room = budget.left.map_or(room, |left| left.min(room));
         loop {
@@ -94,8 +94,8 @@ impl Frame<'_> {
             if left.is_empty() && !self.parts.left.is_empty() {
                 return Err(self.no_room(budget, frame_tokens));
             }
-            let parts = self.with_left(left);
-            let tokens = tokenizer.count_parts(&parts);
+            let parts = self.with_left(left, left_tokens);
+            let tokens = tokenizer.count_known(&parts);
             if tokens <= budget.total {
                 return Ok((text_of(&parts), tokens, left_tokens));
             }
@@ -107,20 +107,23 @@ impl Frame<'_> {
         }
     }
 
-    fn with_left<'p>(&'p self, left: &'p str) -> Vec<Part<'p>> {
+    /// The parts in order, each with its tokens where it was counted.
+    fn with_left<'p>(&'p self, left: &'p str, left_tokens: usize) -> Vec<Counted<'p>> {
         let mut parts = Vec::with_capacity(self.pieces.len() + self.cross_file.parts.len());
         for piece in &self.pieces {
             parts.push(match *piece {
-                Piece::Special(text) => Part::Special(text),
-                Piece::Plain(text) => Part::Plain(text),
+                Piece::Special(text) => (Part::Special(text), None),
+                Piece::Plain(text) => (Part::Plain(text), None),
                 Piece::Slot(Slot::CrossFile) => {
-                    parts.extend_from_slice(&self.cross_file.parts);
+                    let shown = self.cross_file;
+                    let alone = (shown.parts.len() == 1).then_some(shown.tokens);
+                    parts.extend(shown.parts.iter().map(|part| (*part, alone)));
                     continue;
                 }
-                Piece::Slot(Slot::Left) => Part::Plain(left),
-                Piece::Slot(Slot::Right) => Part::Plain(self.right),
-                Piece::Slot(Slot::Repository) => Part::Plain(self.parts.repository),
-                Piece::Slot(Slot::Path | Slot::Text) => Part::Plain(self.parts.path),
+                Piece::Slot(Slot::Left) => (Part::Plain(left), Some(left_tokens)),
+                Piece::Slot(Slot::Right) => (Part::Plain(self.right), Some(self.right_tokens)),
+                Piece::Slot(Slot::Repository) => (Part::Plain(self.parts.repository), None),
+                Piece::Slot(Slot::Path | Slot::Text) => (Part::Plain(self.parts.path), None),
             });
         }
         parts
@@ -149,8 +152,11 @@ impl Frame<'_> {
     }
 }
 
-fn text_of(parts: &[Part<'_>]) -> String {
-    let texts = parts.iter().map(|part| match part {
+/// A part, and its tokens on its own where they are known.
+type Counted<'p> = (Part<'p>, Option<usize>);
+
+fn text_of(parts: &[Counted<'_>]) -> String {
+    let texts = parts.iter().map(|(part, _)| match part {
         Part::Special(text) | Part::Plain(text) => *text,
     });
     texts.collect()

@@ -36,8 +36,15 @@ fn tokenizers() -> &'static [Tokenizer] {
         let files = ["starcoder", "qwen", "codellama"].map(|name| Tokenizer::open(&fixture(name)));
         let mut all = vec![Tokenizer::p50k_base(), Tokenizer::words()];
         all.extend(files.map(Result::unwrap));
+        all.push(Tokenizer::open(first_part_differs()).unwrap());
         all
     })
+}
+
+/// A file that is there as long as the tests run.
+fn first_part_differs() -> &'static Path {
+    static FILE: OnceLock<tempfile::TempPath> = OnceLock::new();
+    FILE.get_or_init(|| crate::tokenize::model::tests::first_part_differs().into_temp_path())
 }
 
 fn fragment(path: &str, text: &str) -> Fragment {
@@ -501,13 +508,14 @@ fn a_prompt_whose_context_was_cut_in_a_line_is_split() {
 fn oracle(tokenizer: &Tokenizer, text: &str) -> Option<usize> {
     static READ: OnceLock<Vec<(String, tokenizers::Tokenizer)>> = OnceLock::new();
     let read = READ.get_or_init(|| {
-        let files = ["starcoder", "qwen", "codellama"].map(fixture);
+        let mut files: Vec<_> = ["starcoder", "qwen", "codellama"].map(fixture).into();
+        files.push(first_part_differs().to_owned());
         let open = |path: PathBuf| {
             let mut file = tokenizers::Tokenizer::from_file(&path).unwrap();
             file.with_truncation(None).unwrap();
             (path.display().to_string(), file)
         };
-        files.map(open).into()
+        files.into_iter().map(open).collect()
     });
     let (_, file) = read
         .iter()

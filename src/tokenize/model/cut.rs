@@ -12,9 +12,16 @@ const MARGIN: usize = 32;
 /// Bytes within which a line is looked for to begin or end the part at.
 const LINE: usize = 4096;
 
-/// Bytes that surely hold `tokens` tokens of code, with [`MARGIN`] more. Where they do not, more are taken.
+/// Bytes that mostly hold `tokens` tokens of code and [`MARGIN`] more. Where they do not, more are taken.
 pub(super) fn reach(tokens: usize) -> usize {
-    tokens.saturating_add(MARGIN).saturating_mul(5)
+    tokens.saturating_add(MARGIN).saturating_mul(4)
+}
+
+/// Bytes to try after `reach` bytes were only `found` tokens: a little more than so many tokens take at that rate.
+fn longer(reach: usize, found: usize, tokens: usize) -> usize {
+    let rate = reach / found.max(1) + 1;
+    let enough = tokens.saturating_add(2 * MARGIN).saturating_mul(rate);
+    enough.max(reach.saturating_add(reach / 4 + 1))
 }
 
 /// The end of `text` as [`Tokenizer::keep_end`] says, and its tokens; `reach` is how many bytes are tried first.
@@ -29,7 +36,7 @@ pub(super) fn end<'t>(
         let tail = &text[start..];
         let spans = tokenizer.spans(tail);
         if start > 0 && spans.len() < tokens.saturating_add(MARGIN) {
-            reach = reach.saturating_mul(2);
+            reach = longer(reach, spans.len(), tokens);
             continue;
         }
         if spans.len() <= tokens {
@@ -52,7 +59,7 @@ pub(super) fn start<'t>(
         let head = &text[..line_after(text, reach)];
         let spans = tokenizer.spans(head);
         if head.len() < text.len() && spans.len() < tokens.saturating_add(MARGIN) {
-            reach = reach.saturating_mul(2);
+            reach = longer(reach, spans.len(), tokens);
             continue;
         }
         if spans.len() <= tokens {

@@ -20,8 +20,8 @@ pub(super) struct File {
     markers: FxHashMap<String, u32>,
     /// The same ids.
     marker_ids: FxHashSet<u32>,
-    /// Reads markers as special tokens.
-    special: Tokenizer,
+    /// Reads markers as special tokens; none where they part a text into texts that are tokenized as if each stood alone.
+    special: Option<Tokenizer>,
     /// Reads markers as plain text.
     plain: Tokenizer,
 }
@@ -61,8 +61,8 @@ impl File {
             path: path.to_owned(),
             digest: blake3::hash(&bytes).to_hex().to_string(),
             marker_ids: markers.iter().map(|(id, _)| *id).collect(),
+            special: (!parts_stand_alone(&special, &markers)).then_some(special),
             markers: markers.into_iter().map(|(id, t)| (t.content, id)).collect(),
-            special,
             plain,
         };
         file.try_out()?;
@@ -95,11 +95,13 @@ impl File {
         encoding.map_or(text.len() + 1, |encoding| encoding.len())
     }
 
-    /// Tokens of the whole text of some parts, as a program that knows the special tokens reads it. `None` where the plain
-    /// parts spell a special token as well: then such a program takes code for markers, which this one does not.
-    pub(super) fn count_parts(&self, parts: &[Part<'_>]) -> Option<usize> {
+    /// Tokens of the whole text of some parts, as a program that knows the special tokens reads it. `None` where that is
+    /// the sum over the texts between special tokens, and where the plain parts spell a special token as well: then such a
+    /// program takes code for markers, which this one does not.
+    pub(super) fn count_whole(&self, parts: &[(Part<'_>, Option<usize>)]) -> Option<usize> {
+        let special = self.special.as_ref()?;
         let (mut text, mut meant) = (String::new(), 0);
-        for part in parts {
+        for (part, _) in parts {
             match part {
                 Part::Special(marker) => {
                     text.push_str(marker);
@@ -108,7 +110,7 @@ impl File {
                 Part::Plain(plain) => text.push_str(plain),
             }
         }
-        let encoding = self.special.encode_fast(text, false).ok()?;
+        let encoding = special.encode_fast(text, false).ok()?;
         let ids = encoding.get_ids().iter();
         let found = ids.filter(|&id| self.marker_ids.contains(id)).count();
         (found == meant).then(|| encoding.len())
@@ -124,6 +126,22 @@ impl File {
             Err(_) => (0..=text.len()).map(|at| at..at).collect(),
         }
     }
+}
+
+/// Whether the texts between markers are tokenized without regard to each other. Normalizers and pre-tokenizers work on each
+/// of them, but Metaspace may put its blank before the first alone, and a marker may swallow the blanks around it.
+fn parts_stand_alone(tokenizer: &Tokenizer, markers: &[(u32, AddedToken)]) -> bool {
+    let plain_marker = |token: &AddedToken| {
+        let within_words = !token.single_word && !token.lstrip && !token.rstrip;
+        within_words && (!token.normalized || tokenizer.get_normalizer().is_none())
+    };
+    let pre_tokenizer = tokenizer.get_pre_tokenizer().map(serde_json::to_string);
+    let first_differs = match pre_tokenizer {
+        None => false,
+        Some(Ok(json)) => json.contains("\"prepend_scheme\":\"first\""),
+        Some(Err(_)) => true,
+    };
+    !first_differs && markers.iter().all(|(_, token)| plain_marker(token))
 }
 
 /// In training merges are left out at random; a count must not be.

@@ -101,27 +101,44 @@ impl Tokenizer {
     /// assert_eq!(p50k.count_parts(&[Part::Plain("<|endoftext|>")]), 7);
     /// ```
     pub fn count_parts(&self, parts: &[Part<'_>]) -> usize {
-        match &self.0 {
-            Kind::File(file) => file
-                .count_parts(parts)
-                .unwrap_or_else(|| self.count_between(parts)),
-            Kind::P50k | Kind::Words => self.count_between(parts),
-        }
+        let parts: Vec<_> = parts.iter().map(|part| (*part, None)).collect();
+        self.count_known(&parts)
+    }
+
+    /// The same with the tokens of some parts on their own, where they are known: what stands alone between two special
+    /// tokens is not counted again.
+    pub(crate) fn count_known(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
+        let whole = match &self.0 {
+            Kind::File(file) => file.count_whole(parts),
+            Kind::P50k | Kind::Words => None,
+        };
+        whole.unwrap_or_else(|| self.count_between(parts))
     }
 
     /// The same, each run of plain text between special tokens counted on its own.
-    fn count_between(&self, parts: &[Part<'_>]) -> usize {
-        let (mut count, mut plain) = (0, String::new());
-        for part in parts {
+    fn count_between(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
+        let mut count = 0;
+        let mut run: Vec<(&str, Option<usize>)> = Vec::new();
+        for (part, tokens) in parts {
             match part {
                 Part::Special(text) if self.special(text).is_some() => {
-                    count += self.count(&plain) + 1;
-                    plain.clear();
+                    count += self.count_run(&run) + 1;
+                    run.clear();
                 }
-                Part::Special(text) | Part::Plain(text) => plain.push_str(text),
+                Part::Special("") | Part::Plain("") => {}
+                Part::Special(text) | Part::Plain(text) => run.push((text, *tokens)),
             }
         }
-        count + self.count(&plain)
+        count + self.count_run(&run)
+    }
+
+    fn count_run(&self, run: &[(&str, Option<usize>)]) -> usize {
+        match run {
+            [] => 0,
+            [(_, Some(tokens))] => *tokens,
+            [(text, None)] => self.count(text),
+            texts => self.count(&texts.iter().map(|(text, _)| *text).collect::<String>()),
+        }
     }
 
     /// The longest start of a text that ends where one of its first `tokens` tokens does, between two characters, and is at
@@ -280,4 +297,4 @@ fn width(text: &str, at: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,7 +18,39 @@ fn file(name: &str) -> Tokenizer {
 fn all() -> Vec<Tokenizer> {
     let mut all = vec![Tokenizer::p50k_base(), Tokenizer::words()];
     all.extend(["starcoder", "qwen", "codellama"].map(file));
+    all.push(Tokenizer::open(first_part_differs().path()).unwrap());
     all
+}
+
+/// `codellama.json` with a pre-tokenizer that puts a blank before the first part of a text alone, as some files of Llama's
+/// kind do, so that the parts of a text between special tokens do not stand alone.
+pub(crate) fn first_part_differs() -> tempfile::NamedTempFile {
+    let text = std::fs::read(fixture("codellama")).unwrap();
+    let mut json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    json["normalizer"] = serde_json::Value::Null;
+    json["pre_tokenizer"] = serde_json::json!({
+        "type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": false,
+    });
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), json.to_string()).unwrap();
+    file
+}
+
+/// Python's package tokenizers 0.23.3 for the same file: `▁return`, `<PRE>`, `re`, `turn`; with the blank before every part, as
+/// `codellama.json` has it, `▁return` twice.
+#[test]
+fn only_a_first_part_may_differ_from_the_others() {
+    let parts = |tokenizer: &Tokenizer| {
+        let parts = [
+            Part::Plain("return"),
+            Part::Special("<PRE>"),
+            Part::Plain("return"),
+        ];
+        tokenizer.count_parts(&parts)
+    };
+    assert_eq!(parts(&file("codellama")), 3);
+    let file = Tokenizer::open(first_part_differs().path()).unwrap();
+    assert_eq!((file.count("return"), parts(&file)), (1, 4));
 }
 
 const TEXTS: [&str; 3] = [
@@ -135,7 +167,7 @@ fn a_digest_tells_tokenizers_apart() {
     assert_eq!(digests[..2], ["p50k_base", "words"]);
     assert_eq!(digests[2].len(), 64);
     digests.dedup();
-    assert_eq!(digests.len(), 5);
+    assert_eq!(digests.len(), 6);
     assert_eq!(file("qwen").digest(), file("qwen").digest());
     let path = fixture("qwen").display().to_string();
     assert_eq!(path.parse::<Tokenizer>().unwrap().to_string(), path);
