@@ -41,24 +41,49 @@ fn sampled() -> Place {
 /// The flags of its data set.
 fn data() -> Vec<String> {
     let repos = project("data/repos");
-    let flags = ["--repos-dir", &repos, "--tasks", "tasks.jsonl", "--cache-dir", "cache"];
+    let flags = [
+        "--repos-dir",
+        &repos,
+        "--tasks",
+        "tasks.jsonl",
+        "--cache-dir",
+        "cache",
+    ];
     flags.map(str::to_owned).to_vec()
 }
 
 fn with<'a>(data: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
-    data.iter().map(String::as_str).chain(more.iter().copied()).collect()
+    data.iter()
+        .map(String::as_str)
+        .chain(more.iter().copied())
+        .collect()
 }
 
 #[test]
 fn the_odd_repository_has_the_released_programs_texts() {
     let place = Place::empty();
-    let fixture = |name: &str| project(&format!("tests/fixtures/repoformer/edge_cases.{name}.jsonl.gz"));
+    let fixture = |name: &str| {
+        project(&format!(
+            "tests/fixtures/repoformer/edge_cases.{name}.jsonl.gz"
+        ))
+    };
     place
-        .run(&["convert", &fixture("packages"), "--to", "repos", "-o", "repos"])
+        .run(&[
+            "convert",
+            &fixture("packages"),
+            "--to",
+            "repos",
+            "-o",
+            "repos",
+        ])
         .done();
     let tasks = fixture("input");
     let expected = place.run(&["validate", &tasks, "--format", "json"]);
-    assert!(expected.stdout.contains("repoformer"), "{}", expected.stdout);
+    assert!(
+        expected.stdout.contains("repoformer"),
+        "{}",
+        expected.stdout
+    );
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(std::fs::File::open(fixture("expected")).unwrap())
         .read_to_end(&mut bytes)
@@ -66,26 +91,52 @@ fn the_odd_repository_has_the_released_programs_texts() {
     let expected = parse_jsonl(&String::from_utf8(bytes).unwrap());
     for (mode, query) in [("rg1", "last_n_lines"), ("gt", "groundtruth")] {
         let args = [
-            "--repos-dir", "repos", "--tasks", &tasks, "--cache-dir", "cache", "--profile", "repoformer-release",
-            "--prompt-style", "attach", "--mode", mode,
+            "--repos-dir",
+            "repos",
+            "--tasks",
+            &tasks,
+            "--cache-dir",
+            "cache",
+            "--profile",
+            "repoformer-release",
+            "--prompt-style",
+            "attach",
+            "--mode",
+            mode,
         ];
         // Five tasks are of a file behind a link to a folder, which the released program does not follow.
-        place.run(&[&["window"], &args[..]].concat()).partly().says(&["edge_cases/linkdir/r.py is not among"]);
+        place
+            .run(&[&["window"], &args[..]].concat())
+            .partly()
+            .says(&["edge_cases/linkdir/r.py is not among"]);
         place.run(&[&["vectorize"], &args[..]].concat()).done();
         place.run(&[&["search"], &args[..]].concat()).done();
-        let ran = place.run(&[&["prompt", "-o", "-"], &args[..]].concat()).done();
+        let ran = place
+            .run(&[&["prompt", "-o", "-"], &args[..]].concat())
+            .done();
         let text = |task: Value| {
             let id = task["metadata"]["task_id"].as_str().unwrap().to_owned();
             (id, task["crossfile_context"].as_str().unwrap().to_owned())
         };
-        let texts: BTreeMap<String, String> = parse_jsonl(&ran.stdout).into_iter().map(text).collect();
+        let texts: BTreeMap<String, String> =
+            parse_jsonl(&ran.stdout).into_iter().map(text).collect();
         let mut compared = 0;
-        for record in expected.iter().filter(|record| record["query_type"] == query) {
+        for record in expected
+            .iter()
+            .filter(|record| record["query_type"] == query)
+        {
             let id = record["task_id"].as_str().unwrap();
-            let digest: String = Sha256::digest(texts[id].as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+            let digest: String = Sha256::digest(texts[id].as_bytes())
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect();
             let lost = record["status"] == "file_not_found_in_project";
             assert_eq!(lost, texts[id].is_empty(), "{id}");
-            assert!(lost || record["cfc_sha256"] == digest, "{mode} {id}:\n{}", texts[id]);
+            assert!(
+                lost || record["cfc_sha256"] == digest,
+                "{mode} {id}:\n{}",
+                texts[id]
+            );
             compared += 1;
         }
         assert_eq!(compared, 191);
@@ -96,15 +147,40 @@ fn the_odd_repository_has_the_released_programs_texts() {
 fn rankers_and_queries_are_compared_without_a_model() {
     let (place, data) = (sampled(), data());
     let measure = |more: &[&str]| {
-        let args = with(&data, &[&["--profile", "repoformer-paper", "--retrieval", "--format", "json"], more].concat());
+        let args = with(
+            &data,
+            &[
+                &[
+                    "--profile",
+                    "repoformer-paper",
+                    "--retrieval",
+                    "--format",
+                    "json",
+                ],
+                more,
+            ]
+            .concat(),
+        );
         place.run(&[&["eval"], &args[..]].concat()).done()
     };
     let rankers = [
-        "jaccard", "bm25", "bm25-by-line", "bm25-by-line-reciprocal", "bm25-by-line-exponential", "tf-idf", "weighted-ngram",
+        "jaccard",
+        "bm25",
+        "bm25-by-line",
+        "bm25-by-line-reciprocal",
+        "bm25-by-line-exponential",
+        "tf-idf",
+        "weighted-ngram",
         "rrf:jaccard,bm25",
     ];
-    let mut flags: Vec<&str> = rankers.iter().flat_map(|ranker| ["--rankers", ranker]).collect();
-    flags.extend(["--queries", "last-n-lines,first-n-lines,left-right,ground-truth,surrounding"]);
+    let mut flags: Vec<&str> = rankers
+        .iter()
+        .flat_map(|ranker| ["--rankers", ranker])
+        .collect();
+    flags.extend([
+        "--queries",
+        "last-n-lines,first-n-lines,left-right,ground-truth,surrounding",
+    ]);
     let rows: Value = serde_json::from_str(&measure(&flags).stdout).unwrap();
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), rankers.len() * 5);
@@ -130,7 +206,11 @@ fn rankers_and_queries_are_compared_without_a_model() {
     assert_eq!(without_times(measure(&flags)), again);
     let table = with(&data, &["--profile", "repoformer-paper", "--retrieval"]);
     let ran = place.run(&[&["eval"], &table[..]].concat()).done();
-    assert!(ran.stdout.contains("new id recall") && ran.stdout.contains("last-n-lines"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("new id recall") && ran.stdout.contains("last-n-lines"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -139,39 +219,108 @@ fn prompts_of_every_style_stay_within_their_budget() {
     searched(&place, &with(&data, &["--profile", "repoformer-paper"]));
     let starcoder = project("tests/fixtures/tokenizers/starcoder.json");
     let styles = [
-        ("plain", "p50k_base"), ("codegen", "words"), ("starcoder", starcoder.as_str()), ("starcoder-released", &starcoder),
-        ("repoformer", "p50k_base"), ("repoformer-released", "words"), ("starcoder2", &starcoder), ("codellama", "p50k_base"),
-        ("deepseek-coder", "words"), ("qwen2.5-coder", "p50k_base"), ("codestral", "words"),
+        ("plain", "p50k_base"),
+        ("codegen", "words"),
+        ("starcoder", starcoder.as_str()),
+        ("starcoder-released", &starcoder),
+        ("repoformer", "p50k_base"),
+        ("repoformer-released", "words"),
+        ("starcoder2", &starcoder),
+        ("codellama", "p50k_base"),
+        ("deepseek-coder", "words"),
+        ("qwen2.5-coder", "p50k_base"),
+        ("codestral", "words"),
     ];
     for (style, tokenizer) in styles {
-        for (mode, right) in [("none", "no"), ("none", "yes"), ("rg1", "no"), ("rg1", "yes")] {
+        for (mode, right) in [
+            ("none", "no"),
+            ("none", "yes"),
+            ("rg1", "no"),
+            ("rg1", "yes"),
+        ] {
             let more = [
-                "--profile", "repoformer-paper", "--mode", mode, "--prompt-style", style, "--tokenizer", tokenizer,
-                "--right-context", right, "--max-prompt-tokens", "700", "--max-left-tokens", "300", "--max-right-tokens", "150",
-                "--max-cross-file-tokens", "200", "-o", "-",
+                "--profile",
+                "repoformer-paper",
+                "--mode",
+                mode,
+                "--prompt-style",
+                style,
+                "--tokenizer",
+                tokenizer,
+                "--right-context",
+                right,
+                "--max-prompt-tokens",
+                "700",
+                "--max-left-tokens",
+                "300",
+                "--max-right-tokens",
+                "150",
+                "--max-cross-file-tokens",
+                "200",
+                "-o",
+                "-",
             ];
-            let ran = place.run(&[&["prompt"], &with(&data, &more)[..]].concat()).done();
+            let ran = place
+                .run(&[&["prompt"], &with(&data, &more)[..]].concat())
+                .done();
             let records = parse_jsonl(&ran.stdout);
             assert_eq!(records.len(), 20);
             for record in records {
                 let metadata = &record["metadata"];
                 let tokens = |name: &str| metadata[name].as_u64().unwrap();
                 assert!(tokens("prompt_tokens") <= 700, "{style}: {metadata}");
-                assert!(tokens("left_tokens") <= 300 && tokens("right_tokens") <= 150, "{style}: {metadata}");
-                assert_eq!(mode == "rg1", tokens("cross_file_tokens") > 0, "{style}: {metadata}");
+                assert!(
+                    tokens("left_tokens") <= 300 && tokens("right_tokens") <= 150,
+                    "{style}: {metadata}"
+                );
+                assert_eq!(
+                    mode == "rg1",
+                    tokens("cross_file_tokens") > 0,
+                    "{style}: {metadata}"
+                );
                 assert_eq!(metadata["prompt_style"], style);
             }
         }
     }
     // A template of one's own, and the completions of the embedded model, which knows no special tokens.
-    place.write("mine.toml", "specials = [\"<SUF>\", \"<MID>\"]\ntemplate = \"<SUF>{right}{cross_file}<MID>{left}\"\n");
-    let more = ["--profile", "repoformer-paper", "--mode", "rg1", "--prompt-style", "./mine.toml", "-o", "-"];
-    let ran = place.run(&[&["prompt"], &with(&data, &more)[..]].concat()).done();
-    assert!(parse_jsonl(&ran.stdout)[0]["prompt"].as_str().unwrap().starts_with("<SUF>"));
-    let ran = place.run(&[&["run", "--format", "json"], &with(&data, &["--profile", "repoformer-paper"])[..]].concat());
+    place.write(
+        "mine.toml",
+        "specials = [\"<SUF>\", \"<MID>\"]\ntemplate = \"<SUF>{right}{cross_file}<MID>{left}\"\n",
+    );
+    let more = [
+        "--profile",
+        "repoformer-paper",
+        "--mode",
+        "rg1",
+        "--prompt-style",
+        "./mine.toml",
+        "-o",
+        "-",
+    ];
+    let ran = place
+        .run(&[&["prompt"], &with(&data, &more)[..]].concat())
+        .done();
+    assert!(
+        parse_jsonl(&ran.stdout)[0]["prompt"]
+            .as_str()
+            .unwrap()
+            .starts_with("<SUF>")
+    );
+    let ran = place.run(
+        &[
+            &["run", "--format", "json"],
+            &with(&data, &["--profile", "repoformer-paper"])[..],
+        ]
+        .concat(),
+    );
     let rows: Value = serde_json::from_str(&ran.done().stdout).unwrap();
     let similarity = |mode: &str| {
-        let row = rows.as_array().unwrap().iter().find(|row| row["mode"] == mode).unwrap();
+        let row = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["mode"] == mode)
+            .unwrap();
         row["es"].as_f64().unwrap()
     };
     assert!(similarity("gt") > similarity("none"), "{rows}");
@@ -192,16 +341,46 @@ fn crosscodeeval(id: &str, file: &str) -> Value {
 #[test]
 fn contexts_that_tasks_carry_need_no_repository() {
     let place = Place::empty();
-    place.write("tasks.jsonl", jsonl(&[crosscodeeval("c/0", "main.py"), crosscodeeval("c/1", "app.py")]));
-    let args = ["prompt", "--tasks", "tasks.jsonl", "--cache-dir", "cache", "--profile", "crosscodeeval", "--mode", "given", "-o", "-"];
+    place.write(
+        "tasks.jsonl",
+        jsonl(&[
+            crosscodeeval("c/0", "main.py"),
+            crosscodeeval("c/1", "app.py"),
+        ]),
+    );
+    let args = [
+        "prompt",
+        "--tasks",
+        "tasks.jsonl",
+        "--cache-dir",
+        "cache",
+        "--profile",
+        "crosscodeeval",
+        "--mode",
+        "given",
+        "-o",
+        "-",
+    ];
     let records = parse_jsonl(&place.run(&args).done().stdout);
-    assert_eq!(records[0]["prompt"], "# the text\n# def load(n)\n\nimport os\n\nx = ");
-    assert_eq!(records[1]["metadata"]["top_k_context"][0]["filename"], "a.py");
+    assert_eq!(
+        records[0]["prompt"],
+        "# the text\n# def load(n)\n\nimport os\n\nx = "
+    );
+    assert_eq!(
+        records[1]["metadata"]["top_k_context"][0]["filename"],
+        "a.py"
+    );
     let more = ["--prompt-style", "starcoder", "--right-context", "yes"];
     let records = parse_jsonl(&place.run(&[&args[..], &more].concat()).done().stdout);
     let prompt = records[0]["prompt"].as_str().unwrap();
-    assert!(prompt.starts_with("<fim_prefix>import os\n\nx = <fim_suffix>\ny = 2\n"), "{prompt}");
-    place.run(&["prompt", "--tasks", "tasks.jsonl", "--mode", "given"]).failed().says(&["add --unit chunks"]);
+    assert!(
+        prompt.starts_with("<fim_prefix>import os\n\nx = <fim_suffix>\ny = 2\n"),
+        "{prompt}"
+    );
+    place
+        .run(&["prompt", "--tasks", "tasks.jsonl", "--mode", "given"])
+        .failed()
+        .says(&["add --unit chunks"]);
 }
 
 #[test]
@@ -209,15 +388,31 @@ fn attached_contexts_keep_the_tasks_format() {
     let place = Place::new();
     let text = place.read("repos/alpha/store.py");
     let mut task = crosscodeeval("c/0", "store.py");
-    task["prompt"] = text.split_inclusive('\n').take(12).collect::<String>().into();
+    task["prompt"] = text
+        .split_inclusive('\n')
+        .take(12)
+        .collect::<String>()
+        .into();
     task["unknown"] = json!([1]);
     place.write("tasks.jsonl", jsonl(&[task]));
     let args = ["--profile", "crosscodeeval", "--mode", "rg1"];
     searched(&place, &place.args(&args));
-    let attach = place.args(&[&["prompt", "--prompt-style", "attach", "-o", "-"], &args[..]].concat());
+    let attach = place.args(
+        &[
+            &["prompt", "--prompt-style", "attach", "-o", "-"],
+            &args[..],
+        ]
+        .concat(),
+    );
     let records = parse_jsonl(&place.run(&attach).done().stdout);
     let context = &records[0]["crossfile_context"];
-    assert!(context["text"].as_str().unwrap().contains("# view.py\n# view_"), "{context}");
+    assert!(
+        context["text"]
+            .as_str()
+            .unwrap()
+            .contains("# view.py\n# view_"),
+        "{context}"
+    );
     assert_eq!(context["list"][0]["filename"], "view.py");
     assert!(context["list"][0]["score"].is_number());
     assert_eq!(records[0]["unknown"], json!([1]));
@@ -227,25 +422,51 @@ fn attached_contexts_keep_the_tasks_format() {
 fn other_languages_are_found_by_their_tasks() {
     let place = Place::empty();
     let class = |name: &str| {
-        let methods = (0..12).map(|n| format!("    int {name}{n}(int x) {{\n        return x + {n};\n    }}\n\n"));
+        let methods = (0..12)
+            .map(|n| format!("    int {name}{n}(int x) {{\n        return x + {n};\n    }}\n\n"));
         format!("class {name} {{\n{}}}\n", methods.collect::<String>())
     };
     place.write("repos/r/src/Store.java", class("Store"));
     place.write("repos/r/src/View.java", class("View"));
     place.write("repos/r/setup.py", "x = 1\n");
-    place.run(&["sample", "--kind", "line", "--language", "java", "--repos-dir", "repos", "--per-repo", "5", "-o", "tasks.jsonl"]).done();
-    for unit in [&["--unit", "chunks", "--max-cross-file-tokens", "100"][..], &[]] {
+    place
+        .run(&[
+            "sample",
+            "--kind",
+            "line",
+            "--language",
+            "java",
+            "--repos-dir",
+            "repos",
+            "--per-repo",
+            "5",
+            "-o",
+            "tasks.jsonl",
+        ])
+        .done();
+    for unit in [
+        &["--unit", "chunks", "--max-cross-file-tokens", "100"][..],
+        &[],
+    ] {
         searched(&place, &place.args(unit));
         let prompt = place.args(&[&["prompt", "--mode", "rg1", "-o", "-"], unit].concat());
         let records = parse_jsonl(&place.run(&prompt).done().stdout);
         assert_eq!(records.len(), 5);
         for record in records {
             let prompt = record["prompt"].as_str().unwrap();
-            assert!(prompt.starts_with("// Here are some relevant code fragments"), "{prompt}");
-            assert!(prompt.contains("\n// src/") && !prompt.contains("setup.py"), "{prompt}");
+            assert!(
+                prompt.starts_with("// Here are some relevant code fragments"),
+                "{prompt}"
+            );
+            assert!(
+                prompt.contains("\n// src/") && !prompt.contains("setup.py"),
+                "{prompt}"
+            );
         }
     }
-    let refused = place.run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"])).failed();
+    let refused = place
+        .run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"]))
+        .failed();
     refused.says(&["'cobol' is not supported; the languages are python, java, csharp, typescript"]);
 }
 
@@ -266,15 +487,29 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
 /// another file was left out.
 fn check_dense(place: &Place) {
     let found = place.run(&[
-        "inspect", "cache/retrieval/tasks/rg1/alpha_chunk5_stride5.last-n-lines5.dense.top3.bin", "--format", "jsonl", "--context",
+        "inspect",
+        "cache/retrieval/tasks/rg1/alpha_chunk5_stride5.last-n-lines5.dense.top3.bin",
+        "--format",
+        "jsonl",
+        "--context",
     ]);
-    let chunks = place.run(&["inspect", "cache/window/repos/alpha_chunk5_stride5.bin", "--format", "jsonl", "--context"]);
+    let chunks = place.run(&[
+        "inspect",
+        "cache/window/repos/alpha_chunk5_stride5.bin",
+        "--format",
+        "jsonl",
+        "--context",
+    ]);
     let chunks = parse_jsonl(&chunks.done().stdout);
     for record in parse_jsonl(&found.done().stdout) {
         let query = letters(record["query_window"]["context"].as_str().unwrap());
         let own = &record["query_window"]["metadata"]["fpath_tuple"];
-        let others = chunks.iter().filter(|chunk| chunk["metadata"][0]["fpath_tuple"] != *own);
-        let mut best: Vec<f64> = others.map(|chunk| cosine(&query, &letters(chunk["context"].as_str().unwrap()))).collect();
+        let others = chunks
+            .iter()
+            .filter(|chunk| chunk["metadata"][0]["fpath_tuple"] != *own);
+        let mut best: Vec<f64> = others
+            .map(|chunk| cosine(&query, &letters(chunk["context"].as_str().unwrap())))
+            .collect();
         best.sort_by(|a, b| b.total_cmp(a));
         let hits = record["top_k_context"].as_array().unwrap();
         assert_eq!(hits.len(), 3);
@@ -286,33 +521,66 @@ fn check_dense(place: &Place) {
 }
 
 const DENSE: [&str; 10] = [
-    "--unit", "chunks", "--vectorizer", "dense", "--chunk-size", "5", "--chunk-stride", "5", "--query-lines", "5",
+    "--unit",
+    "chunks",
+    "--vectorizer",
+    "dense",
+    "--chunk-size",
+    "5",
+    "--chunk-stride",
+    "5",
+    "--query-lines",
+    "5",
 ];
 
 #[test]
 fn vectors_of_ones_own_are_searched_with() {
     let place = Place::new();
     let args = [&DENSE[..], &["--top-k", "3"]].concat();
-    place.run(&place.args(&[&["window"], &args[..]].concat())).done();
-    let refused = place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
+    place
+        .run(&place.args(&[&["window"], &args[..]].concat()))
+        .done();
+    let refused = place
+        .run(&place.args(&[&["vectorize"], &args[..]].concat()))
+        .failed();
     refused.says(&["ranker dense needs dense vectors: name a server with --endpoint"]);
-    place.run(&place.args(&[&["vectorize", "--write-texts", "texts.jsonl"], &args[..]].concat())).done();
+    place
+        .run(&place.args(&[&["vectorize", "--write-texts", "texts.jsonl"], &args[..]].concat()))
+        .done();
     let texts = place.records("texts.jsonl");
     let vector = |text: &Value| json!({"_id": text["_id"], "embedding": letters(text["text"].as_str().unwrap())});
-    place.write("vectors.jsonl", jsonl(&texts.iter().map(vector).collect::<Vec<_>>()));
-    let args = [&args[..], &["--vectors", "vectors.jsonl", "--vector-texts", "texts.jsonl"]].concat();
+    place.write(
+        "vectors.jsonl",
+        jsonl(&texts.iter().map(vector).collect::<Vec<_>>()),
+    );
+    let args = [
+        &args[..],
+        &[
+            "--vectors",
+            "vectors.jsonl",
+            "--vector-texts",
+            "texts.jsonl",
+        ],
+    ]
+    .concat();
     searched(&place, &place.args(&args));
     check_dense(&place);
-    place.run(&place.args(&[&["prompt", "--mode", "rg1"], &args[..]].concat())).done();
+    place
+        .run(&place.args(&[&["prompt", "--mode", "rg1"], &args[..]].concat()))
+        .done();
     // A vector that is none, and one that is missing.
     let mut broken: Vec<Value> = texts.iter().map(vector).collect();
     broken[3]["embedding"][0] = "NaN".into();
     place.write("vectors.jsonl", jsonl(&broken));
-    let refused = place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
+    let refused = place
+        .run(&place.args(&[&["vectorize"], &args[..]].concat()))
+        .failed();
     refused.says(&["vectors.jsonl:4:"]);
     broken.truncate(3);
     place.write("vectors.jsonl", jsonl(&broken));
-    place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
+    place
+        .run(&place.args(&[&["vectorize"], &args[..]].concat()))
+        .failed();
 }
 
 /// A server that embeds texts as [`letters`], after answering `failures` requests with 503; counts the texts.
@@ -343,23 +611,30 @@ fn server(failures: usize) -> (String, Arc<AtomicUsize>) {
                 }
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).unwrap();
-                let failed = failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+                let failed =
+                    failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
                 let (status, answer) = match failed {
-                    Ok(_) => ("503 Service Unavailable", json!({"error": {"message": "loading"}})),
+                    Ok(_) => (
+                        "503 Service Unavailable",
+                        json!({"error": {"message": "loading"}}),
+                    ),
                     Err(_) => {
                         let request: Value = serde_json::from_slice(&body).unwrap();
                         let texts = request["input"].as_array().unwrap();
                         count.fetch_add(texts.len(), Ordering::SeqCst);
-                        let one = |(index, text): (usize, &Value)| {
-                            json!({"index": index, "embedding": letters(text.as_str().unwrap())})
-                        };
+                        let one = |(index, text): (usize, &Value)| json!({"index": index, "embedding": letters(text.as_str().unwrap())});
                         let data: Vec<Value> = texts.iter().enumerate().map(one).collect();
                         ("200 OK", json!({ "data": data, "model": request["model"] }))
                     }
                 };
                 let answer = answer.to_string();
-                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
-                let _ = (&stream).write_all(head.as_bytes()).and_then(|()| (&stream).write_all(answer.as_bytes()));
+                let head = format!(
+                    "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    answer.len()
+                );
+                let _ = (&stream)
+                    .write_all(head.as_bytes())
+                    .and_then(|()| (&stream).write_all(answer.as_bytes()));
             });
         }
     });
@@ -370,7 +645,18 @@ fn server(failures: usize) -> (String, Arc<AtomicUsize>) {
 fn a_server_embeds_each_text_once() {
     let place = Place::new();
     let (url, embedded) = server(1);
-    let args = [&DENSE[..], &["--top-k", "3", "--endpoint", &url, "--embedding-model", "letters"]].concat();
+    let args = [
+        &DENSE[..],
+        &[
+            "--top-k",
+            "3",
+            "--endpoint",
+            &url,
+            "--embedding-model",
+            "letters",
+        ],
+    ]
+    .concat();
     searched(&place, &place.args(&args));
     check_dense(&place);
     // alpha has 5 + 6 chunks, beta 8 + 2; each of the three tasks has a query of each mode.
@@ -380,24 +666,57 @@ fn a_server_embeds_each_text_once() {
     searched(&place, &place.args(&fused));
     std::fs::remove_dir_all(place.path("cache/window")).unwrap();
     searched(&place, &place.args(&args));
-    assert_eq!(embedded.load(Ordering::SeqCst), first, "no vector is computed twice");
+    assert_eq!(
+        embedded.load(Ordering::SeqCst),
+        first,
+        "no vector is computed twice"
+    );
 }
 
 #[test]
 fn rankings_are_exchanged() {
     let place = Place::new();
-    let args = ["--unit", "chunks", "--chunk-size", "5", "--chunk-stride", "5"];
+    let args = [
+        "--unit",
+        "chunks",
+        "--chunk-size",
+        "5",
+        "--chunk-stride",
+        "5",
+    ];
     searched(&place, &place.args(&args));
-    let run = place.args(&[&["search", "--mode", "rg1", "--export", "trec", "-o", "-"], &args[..]].concat());
+    let run = place.args(
+        &[
+            &["search", "--mode", "rg1", "--export", "trec", "-o", "-"],
+            &args[..],
+        ]
+        .concat(),
+    );
     let run = place.run(&run).done().stdout;
     let first: Vec<&str> = run.lines().next().unwrap().split(' ').collect();
-    assert_eq!((first[0], first[1], first[3], first[5]), ("alpha/0", "Q0", "1", "jaccard"));
+    assert_eq!(
+        (first[0], first[1], first[3], first[5]),
+        ("alpha/0", "Q0", "1", "jaccard")
+    );
     assert!(first[2].starts_with("alpha/view.py|"), "{run}");
-    place.run(&place.args(&[&["search", "--mode", "rg1", "--export", "beir", "-o", "beir"], &args[..]].concat())).done();
+    place
+        .run(
+            &place.args(
+                &[
+                    &["search", "--mode", "rg1", "--export", "beir", "-o", "beir"],
+                    &args[..],
+                ]
+                .concat(),
+            ),
+        )
+        .done();
     assert_eq!(place.records("beir/corpus.jsonl").len(), 5 + 6 + 8 + 2);
     assert_eq!(place.records("beir/queries.jsonl").len(), 3);
     let judgements = place.read("beir/qrels/test.tsv");
-    assert!(judgements.starts_with("query-id\tcorpus-id\tscore\nalpha/0\t"), "{judgements}");
+    assert!(
+        judgements.starts_with("query-id\tcorpus-id\tscore\nalpha/0\t"),
+        "{judgements}"
+    );
 }
 
 #[test]
@@ -407,7 +726,10 @@ fn bad_settings_are_named_with_the_way_out() {
     place.write("left.toml", "template = \"{right}\"\n");
     place.write("key.toml", "template = \"{left}\"\nstops = []\n");
     let check = |args: &[&str], says: &[&str]| {
-        place.run(&place.args(&[&["prompt", "--unit", "chunks"], args].concat())).failed().says(says);
+        place
+            .run(&place.args(&[&["prompt", "--unit", "chunks"], args].concat()))
+            .failed()
+            .says(says);
     };
     check(&["--tokenizer", "none.json"], &["none.json"]);
     check(&["--tokenizer", "missing.json"], &["missing.json"]);
@@ -418,15 +740,43 @@ fn bad_settings_are_named_with_the_way_out() {
     check(&["--query", "last-lines"], &["last-n-lines"]);
     check(&["--align", "after"], &["next"]);
     check(&["--chunk-size", "0"], &["chunk-size"]);
-    check(&["--ranker", "dense", "--vectorizer", "words"], &["needs --vectorizer dense"]);
-    check(&["--endpoint", "http://localhost:1"], &["--embedding-model is not"]);
-    let windows = place.run(&place.args(&["search", "--ranker", "bm25"])).failed();
+    check(
+        &["--ranker", "dense", "--vectorizer", "words"],
+        &["needs --vectorizer dense"],
+    );
+    check(
+        &["--endpoint", "http://localhost:1"],
+        &["--embedding-model is not"],
+    );
+    let windows = place
+        .run(&place.args(&["search", "--ranker", "bm25"]))
+        .failed();
     windows.says(&["ranker 'bm25' is not known", "--unit chunks"]);
-    place.run(&place.args(&["window", "--unit", "files"])).failed().says(&["neither windows nor chunks"]);
+    place
+        .run(&place.args(&["window", "--unit", "files"]))
+        .failed()
+        .says(&["neither windows nor chunks"]);
     // A right context that takes all the room: each task is named, and none is lost in silence.
-    let args = ["--unit", "chunks", "--mode", "none", "--prompt-style", "starcoder", "--tokenizer", "words"];
-    place.run(&place.args(&[&["window"], &args[..]].concat())).done();
-    let tight = [&args[..], &["--max-prompt-tokens", "30", "--max-right-tokens", "30"]].concat();
-    let ran = place.run(&place.args(&[&["prompt"], &tight[..]].concat())).partly();
+    let args = [
+        "--unit",
+        "chunks",
+        "--mode",
+        "none",
+        "--prompt-style",
+        "starcoder",
+        "--tokenizer",
+        "words",
+    ];
+    place
+        .run(&place.args(&[&["window"], &args[..]].concat()))
+        .done();
+    let tight = [
+        &args[..],
+        &["--max-prompt-tokens", "30", "--max-right-tokens", "30"],
+    ]
+    .concat();
+    let ran = place
+        .run(&place.args(&[&["prompt"], &tight[..]].concat()))
+        .partly();
     ran.says(&["tasks.jsonl:1: task alpha/0:", "right context"]);
 }

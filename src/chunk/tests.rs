@@ -287,8 +287,10 @@ fn alignment_stays_in_the_file() {
 
 #[test]
 fn fragments_snap_to_the_function_that_holds_them() {
-    let text = "import os\n\nclass Store:\n    def read(self, path):\n        with open(path) as stream:\n            return stream\n\n\
-                    def write(self):\n        pass\n";
+    let text = concat!(
+        "import os\n\nclass Store:\n    def read(self, path):\n        with open(path) as stream:\n",
+        "            return stream\n\n    def write(self):\n        pass\n",
+    );
     let chunks = cut(vec![file("r/a.py", text, 0)], 2, 1);
     // Non-blank lines: 0 import, 1 class, 2-4 read, 5-6 write.
     let found = |chunk: u32| Ranked {

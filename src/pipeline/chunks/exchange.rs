@@ -67,7 +67,11 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
     let corpus = written(|sink| beir::write_corpus(documents, sink))?;
     let mut texts = Vec::new();
     let queries = parts.iter().flat_map(|part| &part.queries.queries);
-    texts.extend(queries.filter(|q| q.sample == 0).map(|q| (q.row, q.text(), &q.path)));
+    texts.extend(
+        queries
+            .filter(|q| q.sample == 0)
+            .map(|q| (q.row, q.text(), &q.path)),
+    );
     texts.sort_by_key(|(row, _, _)| *row);
     let query = |(row, text, path): &'_ (u32, String, &String)| -> (String, String, Object) {
         let mut metadata = Object::new();

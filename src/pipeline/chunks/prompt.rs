@@ -176,12 +176,6 @@ impl Sources {
         let of_part = |part: &Part| part.build(experiment, settings, tasks, self.mode);
         let of_parts: Vec<_> = self.parts.par_iter().map(of_part).collect();
         lines.extend(of_parts.into_iter().flatten());
-        // Benchmarks without repositories still have prompts, where nothing need be read from any.
-        let known = |task: &Task| self.parts.iter().any(|p| p.repository == task.repository);
-        if !self.mode.retrieves() && experiment.repos_dir.as_os_str().is_empty() {
-            let others: Vec<&Task> = tasks.tasks.iter().filter(|task| !known(task)).collect();
-            lines.extend(of_tasks(experiment, settings, tasks, &others, self.mode));
-        }
         lines.sort_by_key(|(row, sample, _)| (*row, *sample));
         Ok(lines.into_iter().map(|(_, _, line)| line).collect())
     }
@@ -235,26 +229,6 @@ impl Part {
     }
 }
 
-fn of_tasks(
-    experiment: &Experiment,
-    settings: &ChunkSettings,
-    tasks: &TaskSet,
-    these: &[&Task],
-    mode: Mode,
-) -> Vec<(usize, u32, Result<Line>)> {
-    let maker = Maker {
-        settings,
-        tasks,
-        language: experiment.layout.language,
-        mode,
-        contexts: FxHashMap::default(),
-    };
-    these
-        .par_iter()
-        .map(|task| maker.line(task, None))
-        .collect()
-}
-
 /// Makes the lines of one repository.
 struct Maker<'a> {
     settings: &'a ChunkSettings,
@@ -290,12 +264,7 @@ impl Maker<'_> {
             ..task.clone()
         };
         Ok(Line {
-            json: {
-                let mut record = task.to_record();
-                record["crossfile_context"] =
-                    json!({"text": task.cross_file.as_ref().map(|c| &c.text)});
-                json_line(&record)
-            },
+            json: json_line(&task.to_record()),
             tokens: 0,
             has_cross_file,
         })
@@ -362,9 +331,14 @@ impl Maker<'_> {
             metadata.insert("sample".into(), query.sample.into());
         }
         if !cross_file.fragments.is_empty() {
-            let shown = &cross_file.fragments[..filled.fragments.min(cross_file.fragments.len())];
+            // Of a text that the task carries, no one says which part each fragment is.
+            let most = match self.mode {
+                Mode::Given => usize::MAX,
+                _ => filled.fragments,
+            };
+            let shown = cross_file.fragments.iter().take(most);
             let fragment = |f: &crate::cross_file::Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
-            let list: Vec<Value> = shown.iter().map(fragment).collect();
+            let list: Vec<Value> = shown.map(fragment).collect();
             metadata.insert("top_k_context".into(), list.into());
         }
         let numbers = [

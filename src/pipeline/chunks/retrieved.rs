@@ -80,13 +80,16 @@ impl Retrieved {
     }
 }
 
-/// The right contexts of a repository's tasks with their checksum, where any task does not carry its own.
+/// The right contexts of a repository's tasks with their checksum, where any task does not carry its own and there are
+/// repositories to take them from.
 pub(super) fn right_contexts(
     experiment: &Experiment,
     repository: &str,
 ) -> Result<Option<(String, RightContexts)>> {
     let mut of_it = experiment.tasks()?.tasks.iter();
-    if !of_it.any(|task| task.repository == repository && task.right_context.is_none()) {
+    if experiment.repos_dir.as_os_str().is_empty()
+        || !of_it.any(|task| task.repository == repository && task.right_context.is_none())
+    {
         return Ok(None);
     }
     let mut unread = open_contexts(experiment, repository)?;

@@ -7,7 +7,7 @@ use repoformer::artifact::header_path;
 use repoformer::metrics::Metric;
 use repoformer::pairs;
 use repoformer::pipeline::{self, Experiment, cached_predictions, evaluate};
-use repoformer::query::Mode;
+use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
 
@@ -78,7 +78,11 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     } else {
         let asked = !settings.list("mode").is_empty();
         let mut left_out = Vec::new();
-        for mode in modes(&settings, &Mode::ALL)? {
+        let all: &[Mode] = match experiment.chunks {
+            Some(_) => &Mode::ALL,
+            None => &REPOCODER_MODES,
+        };
+        for mode in modes(&settings, all)? {
             if !asked
                 && !experiment
                     .layout

@@ -6,24 +6,30 @@ use anyhow::{Result, bail};
 use repoformer::pipeline::{self, Experiment, artifact_text};
 use repoformer::query::Mode;
 
-use super::session::{WITHOUT_PREDICTION, check_not_tasks, check_single, modes, stage};
+use super::session::{
+    WITHOUT_PREDICTION, check_not_tasks, check_single, experiments_of, label, modes, open,
+};
 use crate::args::PromptArgs;
 use crate::output::{Printer, write_data};
 
 pub(crate) fn run(args: &PromptArgs, printer: &mut Printer) -> Result<()> {
-    stage("prompt", &args.settings, printer, |experiment, settings| {
-        let modes = modes(settings, &WITHOUT_PREDICTION)?;
-        if args.output.is_some() {
-            check_not_tasks(settings, args.output.as_deref())?;
-            check_single(settings)?;
-            check_one_mode(&modes)?;
-        }
-        let report = pipeline::prompt(experiment, &modes)?;
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
+    let modes = modes(&settings, &WITHOUT_PREDICTION)?;
+    if args.output.is_some() {
+        check_not_tasks(&settings, args.output.as_deref())?;
+        check_single(&settings)?;
+        check_one_mode(&modes)?;
+    }
+    for experiment in experiments_of(&settings, &modes, printer)? {
+        let report = pipeline::prompt(&experiment, &modes)?;
         if let Some(output) = &args.output {
-            copy(experiment, modes[0], output)?;
+            copy(&experiment, modes[0], output)?;
         }
-        Ok(report)
-    })
+        printer.report(&label("prompt", &experiment), &report);
+    }
+    Ok(())
 }
 
 /// That `-o` is to take one mode's records.

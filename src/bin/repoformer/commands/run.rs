@@ -11,7 +11,7 @@ use repoformer::pipeline::{
 use repoformer::query::{Mode, REPOCODER_MODES};
 use serde_json::{Value, json};
 
-use super::session::{completion, experiments, label, modes, open};
+use super::session::{completion, experiments_of, label, modes, open};
 use super::{rg_rg, window};
 use crate::args::{RunArgs, ScoreFormat, SettingFlags};
 use crate::config::Settings;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     let completion = completion(&settings, None)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
-    for experiment in experiments(&settings, printer)? {
+    for experiment in experiments_of(&settings, &modes, printer)? {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
@@ -130,13 +130,16 @@ fn stages(
         first.push(Mode::LeftContext);
     }
     let mut tell = |name: &str, report: Report| printer.report(&label(name, experiment), &report);
-    let mut windows = pipeline::window_repositories(experiment)?;
-    windows.merge(pipeline::window_queries(experiment, &first, None)?);
-    tell("window", windows);
-    let mut vectors = pipeline::vectorize_repositories(experiment)?;
-    vectors.merge(pipeline::vectorize_queries(experiment, &first)?);
-    tell("vectorize", vectors);
-    tell("search", pipeline::search(experiment, &first)?);
+    // Contexts that the tasks carry need no repository.
+    if !experiment.repos_dir.as_os_str().is_empty() {
+        let mut windows = pipeline::window_repositories(experiment)?;
+        windows.merge(pipeline::window_queries(experiment, &first, None)?);
+        tell("window", windows);
+        let mut vectors = pipeline::vectorize_repositories(experiment)?;
+        vectors.merge(pipeline::vectorize_queries(experiment, &first)?);
+        tell("vectorize", vectors);
+        tell("search", pipeline::search(experiment, &first)?);
+    }
     tell("prompt", pipeline::prompt(experiment, &first)?);
     complete(experiment, &first, completion, printer)?;
     if modes.contains(&Mode::Prediction) {

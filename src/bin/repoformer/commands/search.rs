@@ -20,7 +20,9 @@ pub(crate) fn run(args: &SearchArgs, printer: &mut Printer) -> Result<()> {
             check_single(settings)?;
             check_one_mode(&modes)?;
             if experiment.chunks.is_none() {
-                bail!("--export writes rankings of chunks; add --unit chunks, or a --profile that searches them");
+                bail!(
+                    "--export writes rankings of chunks; add --unit chunks, or a --profile that searches them"
+                );
             }
         }
         let report = pipeline::search(experiment, &modes)?;

@@ -75,6 +75,18 @@ pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<
     open_experiments(settings, printer)
 }
 
+/// The same for these modes: chunks of no repository are needed where nothing is retrieved.
+pub(super) fn experiments_of(
+    settings: &Settings,
+    modes: &[Mode],
+    printer: &mut Printer,
+) -> Result<Vec<Experiment>> {
+    if !searches_chunks(settings)? || modes.iter().any(|mode| mode.retrieves()) {
+        repos_dir(settings)?;
+    }
+    open_experiments(settings, printer)
+}
+
 fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
     if !searches_chunks(settings)? {
         check_fixed(settings)?;
