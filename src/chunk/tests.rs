@@ -324,5 +324,9 @@ fn fragments_snap_to_the_function_that_holds_them() {
         chunks.text(2),
         "nothing fits: the chunk itself"
     );
-    assert_eq!(shown(0, 10), chunks.text(0), "no function around an import");
+    assert_eq!(
+        shown(0, 5),
+        chunks.text(0),
+        "no function around an import, and the class is too long"
+    );
 }
