@@ -1,24 +1,27 @@
 //! Repository-level code completion experiments, whole and exact.
 //!
-//! The pipeline is RepoCoder's, and each module is one step of it:
+//! The pipeline is RepoCoder's and Repoformer's, and each module is one step of it:
 //!
-//! 1. [`corpus`]: a folder → a repository's Python files, decoded, in one fixed order; [`lines`] counts their lines.
-//! 2. [`window`]: files → overlapping windows of lines, merged by text.
-//! 3. [`task`]: a benchmark's holes; [`sample`] draws new ones from any repository.
+//! 1. [`corpus`]: a folder → a repository's source files in one [`language`], decoded, in one fixed order; [`lines`] counts
+//!    their lines.
+//! 2. [`window`]: files → overlapping windows of lines, merged by text; or [`chunk`]: files → chunks of non-blank lines, with
+//!    the queries that search them, what each task sees of them, and what is shown for those found.
+//! 3. [`task`]: a benchmark's holes, in every benchmark's format; [`sample`] draws new ones from any repository.
 //! 4. [`query`]: holes → what is searched for: the left context (rg1), the lines around the hole (gt), a prediction (rg-rg).
 //! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens; [`dense`]: → vectors of an embedding model, computed
 //!    by a server ([`endpoint`]) or by the user.
-//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out; [`rank`]: Repoformer's rankers.
-//! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt.
+//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out; [`rank`]: the rankers of chunks.
+//! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt; [`prompt::style`]: left context,
+//!    right context and [`cross_file`] context in a model's own order.
 //! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
-//!    [`quality`] says how near the windows themselves come to what stood in the hole, without any model.
+//!    [`quality`] says how near what was retrieved comes to what stood in the hole, without any model.
 //!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
-//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`]
-//! as the collections and runs of information retrieval. The binary
-//! of the same name is the command line over it.
+//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`] as the
+//! collections and runs of information retrieval. [`kind`] tells what any file of the field holds, [`validate`] what is wrong with
+//! it, [`convert`] turns it into another. The binary of the same name is the command line over it all.
 //!
 //! From source text to a score:
 //!

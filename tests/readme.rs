@@ -10,13 +10,14 @@ fn the_pipeline_by_hand_runs_as_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let (_, section) = readme.split_once("## The pipeline by hand").unwrap();
-    let script = section
+    // The second block goes on with what the first one made.
+    let blocks: Vec<&str> = section
         .split("```sh\n")
-        .nth(1)
-        .unwrap()
-        .split("```")
-        .next()
-        .unwrap();
+        .skip(1)
+        .take(2)
+        .map(|block| block.split("```").next().unwrap())
+        .collect();
+    let script = format!("{}\n(\n{})>chunks.txt\n", blocks[0], blocks[1]);
     let dir = tempfile::tempdir().unwrap();
     // Twenty tasks a repository do as well as two hundred.
     let script = script.replace("--per-repo 200", "--per-repo 20");
@@ -53,4 +54,18 @@ fn the_pipeline_by_hand_runs_as_written() {
             .all(|row| row[2] == "60"),
         "{stdout}"
     );
+    let chunks = std::fs::read_to_string(dir.path().join("chunks.txt")).unwrap();
+    let rows = |first: &str| {
+        let rows = chunks
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        rows.filter(|row| row[0] == first).count()
+    };
+    assert_eq!(rows("tasks"), 1 + 4, "{chunks}");
+    // Two queries, a row for each of three repositories and one for all.
+    assert_eq!((rows("jaccard"), rows("bm25")), (8, 8), "{chunks}");
+    for written in ["prompts.jsonl", "with-context.jsonl"] {
+        let written = std::fs::read_to_string(dir.path().join(written)).unwrap();
+        assert_eq!(written.lines().count(), 60);
+    }
 }
