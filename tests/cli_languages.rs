@@ -292,31 +292,3 @@ fn real_csharp() {
 fn real_typescript() {
     real_repository("rxjs", Language::TypeScript);
 }
-
-/// What the program wrote about Python repositories before it knew other languages, where `REPOFORMER_BEFORE` names the
-/// folder: `line.jsonl`, `api.jsonl`, `chunk.jsonl` and `function.jsonl`, with the arguments below.
-#[test]
-#[ignore = "needs REPOFORMER_CORPORA and REPOFORMER_BEFORE"]
-fn python_is_what_it_was() {
-    let folder = std::env::var("REPOFORMER_CORPORA").expect("REPOFORMER_CORPORA");
-    let before = std::env::var("REPOFORMER_BEFORE").expect("REPOFORMER_BEFORE");
-    let place = Place::empty();
-    for kind in Kind::ALL.map(Kind::name) {
-        let repos = "sympy,django,awslabs_fortuna,huggingface_diffusers";
-        let args = [
-            "sample",
-            "--kind",
-            kind,
-            "--repos-dir",
-            &folder,
-            "--repo",
-            repos,
-            "--per-repo",
-            "100000",
-        ];
-        let now = place.run(&args).stdout;
-        let then =
-            std::fs::read_to_string(Path::new(&before).join(format!("{kind}.jsonl"))).unwrap();
-        assert!(now == then, "{kind} differs");
-    }
-}

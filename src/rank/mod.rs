@@ -3,7 +3,7 @@
 //! A *document* is a chunk's text, a *candidate* one that may be found for this query (mostly: all that are not of the
 //! query's own file). The references build their statistics anew from the candidates of every query; an [`Index`] is built
 //! once a repository, and [`Index::rank`] subtracts what is not a candidate. Words are those of
-//! [`each_word`](crate::tokenize::each_word).
+//! [`each_word`].
 //!
 //! ```
 //! use repoformer::language::Language;
