@@ -3,10 +3,12 @@
 use super::super::{Experiment, Unread, check_input, check_parameter};
 use super::contexts::RightContexts;
 use super::queries::open_contexts;
+use super::vectors::Dense;
 use super::{ChunkSettings, open_chunks, open_queries};
 use crate::chunk::{Order, Queries, Ranking, RepoChunks, Shower};
 use crate::error::{Error, Result};
 use crate::query::Mode;
+use crate::rank::Ranker;
 
 /// What the stages before left of one repository in one mode.
 pub(super) struct Retrieved {
@@ -35,6 +37,13 @@ impl Retrieved {
             ("max-chunks", settings.limits.chunks),
         ] {
             check_parameter(&path, header, (name, limit), &command)?;
+        }
+        if settings.ranker.parts().contains(&Ranker::Dense) {
+            let headers = (&chunks.header, &queries.header);
+            let dense = Dense::open(experiment, mode, repository, headers)?;
+            for (input, vectors) in dense.headers() {
+                check_input(&path, header, input, vectors, &command)?;
+            }
         }
         let checksums = [
             ("chunks", chunks.header.checksum.clone()),

@@ -290,11 +290,20 @@ impl Dense {
         Ok(Self { chunks, queries })
     }
 
+    /// What they are as inputs of what is made with them.
+    pub(super) fn headers(&self) -> [(&'static str, &Header); 2] {
+        [
+            ("dense vectors", &self.chunks.header),
+            ("dense queries", &self.queries.header),
+        ]
+    }
+
     /// The identity of what is made with them.
     pub(super) fn inputs(&self, identity: Identity) -> Identity {
-        identity
-            .input("dense vectors", &*self.chunks.header.checksum)
-            .input("dense queries", &*self.queries.header.checksum)
+        let headers = self.headers().into_iter();
+        headers.fold(identity, |identity, (name, header)| {
+            identity.input(name, &*header.checksum)
+        })
     }
 
     /// Reads them.

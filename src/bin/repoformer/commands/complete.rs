@@ -8,7 +8,8 @@ use repoformer::query::Mode;
 
 use super::prompt::check_one_mode;
 use super::session::{
-    WITHOUT_PREDICTION, check_not_tasks, completion, label, modes, open, without_repositories,
+    WITHOUT_PREDICTION, check_completable, check_not_tasks, completion, label, modes, open,
+    without_repositories,
 };
 use crate::args::CompleteArgs;
 use crate::output::{Printer, check_output, group, hinted, write_data};
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
             "name the data set as for `repoformer prompt`, or any prompts with --prompts",
         ));
     }
+    check_completable(&experiment)?;
     let modes: Vec<Mode> = modes(&settings, &WITHOUT_PREDICTION)?;
     if args.output.is_some() {
         check_one_mode(&modes)?;

@@ -11,7 +11,7 @@ use repoformer::pipeline::{
 use repoformer::query::{Mode, REPOCODER_MODES};
 use serde_json::{Value, json};
 
-use super::session::{completion, experiments_of, label, modes, open};
+use super::session::{check_completable, completion, experiments_of, label, modes, open};
 use super::{rg_rg, window};
 use crate::args::{RunArgs, ScoreFormat, SettingFlags};
 use crate::config::Settings;
@@ -44,6 +44,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
+        check_completable(&experiment)?;
         stages(&experiment, &settings, &modes, &completion, printer)?;
         places.push(place(&experiment));
         for &mode in &modes {

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use repoformer::artifact::Layout;
 use repoformer::chunk::QueryForm;
 use repoformer::language::Language;
-use repoformer::pipeline::{Completion, Experiment};
+use repoformer::pipeline::{Completion, Experiment, PromptLayout};
 use repoformer::prompt::Budget;
 use repoformer::query::Mode;
 use repoformer::task::TaskSet;
@@ -316,6 +316,17 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
     modes.sort_unstable();
     modes.dedup();
     Ok(modes)
+}
+
+/// That prompts are for a model: tasks with their cross-file context are none.
+pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
+    match &experiment.chunks {
+        Some(chunks) if matches!(chunks.layout, PromptLayout::Attach) => Err(hinted(
+            anyhow!("--prompt-style attach writes tasks, not prompts that a model could complete"),
+            "choose another --prompt-style",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// How prompts are completed.
