@@ -2,6 +2,12 @@
 
 use crate::language::Language;
 
+/// The first line of the text that shows fragments as comments, after the comment marker.
+pub(crate) const HEAD: &str =
+    " Here are some relevant code fragments from other files of the repo:\n\n";
+/// What stands before each fragment's path there.
+pub(crate) const FOUND_IN: &str = " the below code fragment can be found in:\n";
+
 /// A piece of another file that was retrieved for a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fragment {
@@ -56,10 +62,7 @@ pub fn text(fragments: &[Fragment], language: Language) -> String {
         return text;
     }
     let comment = language.comment();
-    text.extend([
-        comment,
-        " Here are some relevant code fragments from other files of the repo:\n\n",
-    ]);
+    text.extend([comment, HEAD]);
     for fragment in fragments {
         push_fragment(fragment, comment, &mut text);
     }
@@ -67,14 +70,7 @@ pub fn text(fragments: &[Fragment], language: Language) -> String {
 }
 
 fn push_fragment(fragment: &Fragment, comment: &str, text: &mut String) {
-    text.extend([
-        comment,
-        " the below code fragment can be found in:\n",
-        comment,
-        " ",
-        &fragment.path,
-        "\n",
-    ]);
+    text.extend([comment, FOUND_IN, comment, " ", &fragment.path, "\n"]);
     let lines = crate::lines::Lines::new(fragment.text.trim_matches('\n'));
     for (number, line) in lines.iter().enumerate() {
         let separator = if number == 0 { "" } else { "\n" };

@@ -793,3 +793,124 @@ fn bad_settings_are_named_with_the_way_out() {
         .partly();
     ran.says(&["tasks.jsonl:1: task alpha/0:", "right context"]);
 }
+
+#[test]
+fn a_right_context_that_the_task_carries_is_searched_with() {
+    let place = Place::new();
+    let to = [
+        "convert",
+        "tasks.jsonl",
+        "--to",
+        "repoformer",
+        "--repos-dir",
+        "repos",
+        "-o",
+        "t.jsonl",
+    ];
+    place.run(&to).done();
+    let args = place.args(&[
+        "window",
+        "--unit",
+        "chunks",
+        "--query",
+        "left-right",
+        "--query-lines",
+        "6",
+    ]);
+    place.run(&args).done();
+    let queries = |tasks: &str| {
+        let file = format!("cache/window/{tasks}/rg1/alpha_chunk20_stride10.left-right6.bin");
+        let records = parse_jsonl(
+            &place
+                .run(&["inspect", &file, "--format", "jsonl", "--context"])
+                .done()
+                .stdout,
+        );
+        records
+            .iter()
+            .map(|record| record["context"].clone())
+            .collect::<Vec<_>>()
+    };
+    let taken_from_files = queries("tasks");
+    place
+        .run(&place.args(&[&args[..], &["--tasks", "t.jsonl"]].concat()))
+        .done();
+    // The second task's prompt begins with its file; what the first one's leaves out, the converter adds.
+    assert_eq!(queries("t")[1], taken_from_files[1]);
+    let lines: Vec<&str> = taken_from_files[1].as_str().unwrap().lines().collect();
+    assert_eq!(
+        (lines[2], lines[3]),
+        ("view_19 = view(19)", "view_21 = view(21)")
+    );
+}
+
+#[test]
+fn changed_settings_are_noticed() {
+    let place = Place::new();
+    let all =
+        |more: &[&str]| searched(&place, &place.args(&[&["--unit", "chunks"], more].concat()));
+    let stage = |stage: &[&str]| place.run(&place.args(&[stage, &["--unit", "chunks"]].concat()));
+    all(&[]);
+    let attach = [
+        "prompt",
+        "--mode",
+        "rg1",
+        "--prompt-style",
+        "attach",
+        "--align",
+        "enclosing",
+    ];
+    stage(&attach).done();
+    stage(&[&attach[..], &["--max-cross-file-tokens", "10"]].concat())
+        .done()
+        .says(&["max-cross-file-tokens was 512, is 10"]);
+    stage(&["search", "--walk", "rglob"])
+        .failed()
+        .says(&["walk was glob, is rglob"]);
+    stage(&["search", "--chunk-size", "7"])
+        .failed()
+        .says(&["the repository chunks are missing", "repoformer window"]);
+    stage(&["search", "--mode", "rg1", "--query", "ground-truth"])
+        .failed()
+        .says(&["is a query of mode gt"]);
+    // Vectors of another model or file than was searched with.
+    let texts = [
+        "vectorize",
+        "--ranker",
+        "dense",
+        "--write-texts",
+        "texts.jsonl",
+    ];
+    stage(&texts).done();
+    let write = |name: &str, more: f64| {
+        let vector = |text: &Value| {
+            let mut vector = letters(text["text"].as_str().unwrap());
+            vector[0] += more;
+            json!({"text": text["text"], "embedding": vector})
+        };
+        place.write(
+            name,
+            jsonl(
+                &place
+                    .records("texts.jsonl")
+                    .iter()
+                    .map(vector)
+                    .collect::<Vec<_>>(),
+            ),
+        );
+    };
+    write("one.jsonl", 0.0);
+    write("other.jsonl", 1.0);
+    // Keyed by text, vectors of all repositories and modes need no file of texts.
+    let one = ["--ranker", "dense", "--vectors", "one.jsonl"];
+    all(&one);
+    stage(&[&["prompt", "--mode", "rg1"], &one[..]].concat()).done();
+    let other = ["--ranker", "dense", "--vectors", "other.jsonl"];
+    for command in [&["search"][..], &["prompt", "--mode", "rg1"]] {
+        let ran = stage(&[command, &other].concat()).failed();
+        ran.says(&[
+            "made from other vectors than are there now",
+            "repoformer vectorize",
+        ]);
+    }
+}

@@ -112,7 +112,7 @@ impl QueryForm {
                 (last(&all, length).to_vec(), Vec::new())
             }
             Self::Prediction => {
-                let predicted = first(&filled, PREDICTED_LINES);
+                let predicted = first(&filled, PREDICTED_LINES.min(length));
                 let left = last(&left, length.saturating_sub(predicted.len()));
                 ([left, predicted].concat(), Vec::new())
             }

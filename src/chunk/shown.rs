@@ -24,7 +24,14 @@ pub struct Shower<'a> {
     /// Whether a text is small enough to be shown whole; asked of functions and classes.
     fits: Fits<'a>,
     /// The lines of each file's functions and classes, each before those within it, found when they are first asked for.
-    scopes: Vec<OnceLock<Vec<Range<usize>>>>,
+    scopes: Vec<OnceLock<Vec<Scope>>>,
+}
+
+/// The lines of a function or class, and whether they fit, once that was asked.
+#[derive(Debug)]
+struct Scope {
+    lines: Range<usize>,
+    fits: OnceLock<bool>,
 }
 
 /// Tells whether a prompt can show a text.
@@ -113,25 +120,29 @@ impl<'a> Shower<'a> {
         let scopes = self.scopes[piece.file as usize]
             .get_or_init(|| scopes(file.text(), Grammar::of(language, &file.path)));
         let around = |start: u32, end: u32| {
-            let holds = move |lines: &&Range<usize>| {
-                lines.start <= start as usize && end as usize <= lines.end
+            let holds = move |scope: &&Scope| {
+                scope.lines.start <= start as usize && end as usize <= scope.lines.end
             };
-            scopes.iter().rev().find(holds).cloned()
+            scopes.iter().rev().find(holds)
         };
         let middle = piece.start + (piece.end - piece.start) / 2;
         let whole = around(piece.start, piece.end);
-        let snapped = whole.into_iter().chain(around(middle, middle + 1));
-        let mut pieces = snapped.map(|lines| Piece {
-            start: lines.start as u32,
-            end: lines.end as u32,
+        let mut snapped = whole.into_iter().chain(around(middle, middle + 1));
+        let of_lines = |scope: &Scope| Piece {
+            start: scope.lines.start as u32,
+            end: scope.lines.end as u32,
             ..piece
-        });
-        pieces.find(|piece| (self.fits.0)(piece.text(self.chunks)))
+        };
+        let fits = |scope: &&Scope| {
+            let text = || of_lines(scope).text(self.chunks);
+            *scope.fits.get_or_init(|| (self.fits.0)(text()))
+        };
+        snapped.find(fits).map(of_lines)
     }
 }
 
 /// The lines of a text's functions and classes, each before those within it.
-fn scopes(text: &str, grammar: Grammar) -> Vec<Range<usize>> {
+fn scopes(text: &str, grammar: Grammar) -> Vec<Scope> {
     let Some(syntax) = Syntax::parse(text, grammar) else {
         return Vec::new();
     };
@@ -139,7 +150,11 @@ fn scopes(text: &str, grammar: Grammar) -> Vec<Range<usize>> {
     let snaps = scopes
         .iter()
         .filter(|scope| scope.kind != ScopeKind::Namespace);
-    snaps.map(|scope| scope.span.lines.clone()).collect()
+    let scope = |lines: Range<usize>| Scope {
+        lines,
+        fits: OnceLock::new(),
+    };
+    snaps.map(|snap| scope(snap.span.lines.clone())).collect()
 }
 
 /// A file's path as prompts name it: within its repository.

@@ -216,7 +216,7 @@ fn queries_are_the_lines_that_their_form_says() {
     check(QueryForm::GroundTruth, None, "l3 l4 t1 t2", 4);
     check(QueryForm::Prediction, Some("p1\n\np2"), "l3 l4 p1 p2", 4);
     let six = Some("p1\np2\np3\np4\np5\np6");
-    check(QueryForm::Prediction, six, "p1 p2 p3 p4 p5", 5);
+    check(QueryForm::Prediction, six, "p1 p2 p3 p4", 4);
     check(
         QueryForm::PredictionLeftRight,
         Some("p1\np2"),

@@ -14,20 +14,21 @@ use crate::kind::Kind;
 use crate::task::{Task, TaskSet};
 
 /// Converts prompts, or tasks with their own left contexts, to batch requests. A request's `custom_id` is that of
-/// [`custom_id`]: the prompt's `metadata.row` (and `sample`), or its place in the file where it has none.
+/// [`custom_id`]: the prompt's `metadata.row` (and `sample`), or its place in the file where it has none. Where no text is named
+/// that ends a completion, those of the prompt's style do (`metadata.stop`).
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
 pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result<Outcome> {
     let mut seen = FxHashSet::default();
     each(path, emit, |at, object| {
-        let (id, prompt) = match Kind::of(&object) {
+        let (id, prompt, stop) = match Kind::of(&object) {
             Some(Kind::Prompt | Kind::Task(crate::task::Format::RepoEval)) => {
                 prompt(path, at, &object)?
             }
             Some(Kind::Task(_)) => {
                 let task = Task::from_record(path, at, object)?;
-                (custom_id(task.row, 0), task.prompt)
+                (custom_id(task.row, 0), task.prompt, Vec::new())
             }
             _ => {
                 return Err(other_kind(
@@ -44,11 +45,19 @@ pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result
             );
             return Err(Error::record(path, at.line, reason));
         }
-        Ok(Some(request(&id, &prompt, sampling)))
+        if !sampling.stop.is_empty() || stop.is_empty() {
+            return Ok(Some(request(&id, &prompt, sampling)));
+        }
+        let sampling = Sampling {
+            stop,
+            ..sampling.clone()
+        };
+        Ok(Some(request(&id, &prompt, &sampling)))
     })
 }
 
-fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String)> {
+/// The id of a prompt's request, the prompt, and the texts that end its completion.
+fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<String>)> {
     let fields = Fields::new(path, at.line, "", object);
     let metadata = fields.below("metadata.", fields.object("metadata")?);
     let count = |name: &str, missing| match fields.object("metadata")?.get(name) {
@@ -56,7 +65,14 @@ fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String)> {
         Some(_) => metadata.count(&[name]),
     };
     let id = custom_id(count("row", at.row)?, count("sample", 0)?);
-    Ok((id, fields.string("prompt")?.to_owned()))
+    let stop = match fields.object("metadata")?.get("stop") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(_) => {
+            let texts = metadata.strings("stop")?.into_iter();
+            texts.map(str::to_owned).collect()
+        }
+    };
+    Ok((id, fields.string("prompt")?.to_owned(), stop))
 }
 
 /// The answers of a batch endpoint beside the tasks that they are for, gathered in any order.

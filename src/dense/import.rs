@@ -16,7 +16,8 @@ const SAME: f64 = 0.01;
 /// Texts that a message names.
 const NAMED: usize = 3;
 
-const WRITE_THEM: &str = "give every line of the file of texts a vector, all from one model";
+const WRITE_THEM: &str = "give every line of the file that `vectorize --write-texts` wrote a vector, all from one model, and name that file \
+                          with --vector-texts";
 
 /// Vectors by the digest of their text, all of one size.
 #[derive(Debug, Clone, PartialEq)]

@@ -442,7 +442,7 @@ impl Store {
             0 => Ok(matrix),
             n => Err(self.error(
                 format!("holds no vector for {n} of the texts; the first is {first}"),
-                "have them computed: vectorize --vectorizer dense --endpoint URL --model NAME",
+                "have them computed: vectorize --vectorizer dense --endpoint URL --embedding-model NAME",
             )),
         }
     }

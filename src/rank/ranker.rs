@@ -108,11 +108,6 @@ impl Ranker {
         }
     }
 
-    /// The name that [`FromStr`] reads.
-    pub fn name(&self) -> String {
-        self.to_string()
-    }
-
     fn named(name: &str) -> Option<Self> {
         let found = NAMED.into_iter().find(|(known, _)| *known == name);
         found.map(|(_, ranker)| ranker)
@@ -173,7 +168,7 @@ mod tests {
             .into_iter()
             .chain(["rrf:jaccard,bm25", "rrf:dense,tf-idf,bm25-by-line"])
         {
-            assert_eq!(name.parse::<Ranker>().unwrap().name(), name);
+            assert_eq!(name.parse::<Ranker>().unwrap().to_string(), name);
         }
     }
 

@@ -97,8 +97,8 @@ pub(crate) struct SettingFlags {
     /// Where artifacts are kept [default: data/cache]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<String>,
-    /// Where queries come from: none, rg1, gt, rg-rg (repeatable, or separated by commas) [default: those that the
-    /// stage can serve]
+    /// Where queries come from: none, rg1, gt, rg-rg; given: no query, but the context that the tasks carry (repeatable,
+    /// or separated by commas) [default: those that the stage can serve]
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
     pub(crate) mode: Vec<String>,
     /// A bundled profile, or configs/NAME.toml here
@@ -176,8 +176,8 @@ pub(crate) struct ChunkFlags {
     /// Lines between the starts of two chunks [default: 10]
     #[arg(long, value_name = "N")]
     pub(crate) chunk_stride: Option<String>,
-    /// What is searched for: last-n-lines, first-n-lines, left-right (mode rg1), ground-truth, surrounding (gt),
-    /// prediction, prediction-left-right (rg-rg) [default: last-n-lines]
+    /// What is searched for: last-n-lines, first-n-lines, left-right, surrounding-without-target (mode rg1),
+    /// ground-truth, surrounding (gt), prediction, prediction-left-right (rg-rg) [default: last-n-lines]
     #[arg(long, value_name = "NAME")]
     pub(crate) query: Option<String>,
     /// Lines of a query [default: 20]
@@ -199,8 +199,8 @@ pub(crate) struct ChunkFlags {
     /// How a fragment's path begins: in its repository, or with the repository's folder [default: repository]
     #[arg(long, value_name = "repository|full")]
     pub(crate) fragment_paths: Option<String>,
-    /// Layout of prompts: plain, codegen, starcoder, starcoder-released, repoformer, starcoder2, codellama,
-    /// deepseek-coder, qwen2.5-coder, codestral, a template file; or attach: the tasks with their cross-file context
+    /// Layout of prompts: plain, codegen, starcoder, starcoder-released, repoformer, repoformer-released, starcoder2,
+    /// codellama, deepseek-coder, qwen2.5-coder, codestral, a template file; or attach: the tasks with their cross-file context
     /// [default: plain]
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) prompt_style: Option<String>,
@@ -222,6 +222,15 @@ pub(crate) struct ChunkFlags {
     /// The model that it embeds them with
     #[arg(long, value_name = "NAME")]
     pub(crate) embedding_model: Option<String>,
+    /// Texts a request [default: 64]
+    #[arg(long, value_name = "N")]
+    pub(crate) embedding_batch: Option<String>,
+    /// Requests at a time [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) embedding_concurrency: Option<String>,
+    /// Seconds that one request may take [default: 600]
+    #[arg(long, value_name = "S")]
+    pub(crate) embedding_timeout: Option<String>,
     /// Vectors computed elsewhere: JSONL or NPY, for the texts that `vectorize --write-texts` writes
     #[arg(long, value_name = "FILE")]
     pub(crate) vectors: Option<String>,
@@ -316,7 +325,7 @@ pub(crate) struct EvalArgs {
     /// Measure instead what was retrieved, without any model: its overlap with the targets (chunks alone)
     #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
     pub(crate) retrieval: bool,
-    /// Rankers to compare with --retrieval (repeatable) [default: the one that is set]
+    /// Rankers to compare with --retrieval (repeatable, or separated by commas where none is a fusion) [default: the one that is set]
     #[arg(long, value_name = "NAME", requires = "retrieval")]
     pub(crate) rankers: Vec<String>,
     /// Queries to compare with --retrieval (repeatable, or separated by commas) [default: the one that is set]

@@ -51,7 +51,7 @@ const KEYS: [(&str, Option<&str>); 18] = [
     ("hole-guard", Some("strict")),
 ];
 /// Keys of chunks, Repoformer's manner.
-const CHUNK_KEYS: [(&str, Option<&str>); 21] = [
+const CHUNK_KEYS: [(&str, Option<&str>); 24] = [
     ("unit", Some("windows")),
     ("language", None),
     ("walk", Some("glob")),
@@ -71,9 +71,14 @@ const CHUNK_KEYS: [(&str, Option<&str>); 21] = [
     ("max-cross-file-tokens", Some("512")),
     ("endpoint", None),
     ("embedding-model", None),
+    ("embedding-batch", Some("64")),
+    ("embedding-concurrency", Some("2")),
+    ("embedding-timeout", Some("600")),
     ("vectors", None),
     ("vector-texts", None),
 ];
+/// Those of them that windows know as well.
+const FOR_WINDOWS_TOO: [&str; 3] = ["unit", "language", "walk"];
 /// Keys that hold a number where they are set.
 const NUMBERS: [&str; 3] = ["max-files", "max-chunks", "max-left-tokens"];
 /// Keys that only the stage of completion reads.
@@ -222,6 +227,12 @@ impl Settings {
         is_set.then(|| self.parsed(key)).transpose()
     }
 
+    /// A key that only chunks know and that was chosen for this one run.
+    pub(crate) fn chosen_for_chunks(&self) -> Option<&'static str> {
+        let mut keys = CHUNK_KEYS.iter().map(|(key, _)| *key);
+        keys.find(|key| !FOR_WINDOWS_TOO.contains(key) && self.is_chosen(key))
+    }
+
     /// Whether the value was chosen for this one run.
     pub(crate) fn is_chosen(&self, key: &str) -> bool {
         let setting = self.values.get(key);
@@ -337,6 +348,9 @@ fn flag_values(flags: &SettingFlags) -> Vec<(&'static str, Vec<String>)> {
         ("max-cross-file-tokens", &chunks.max_cross_file_tokens),
         ("endpoint", &chunks.endpoint),
         ("embedding-model", &chunks.embedding_model),
+        ("embedding-batch", &chunks.embedding_batch),
+        ("embedding-concurrency", &chunks.embedding_concurrency),
+        ("embedding-timeout", &chunks.embedding_timeout),
         ("vectors", &chunks.vectors),
         ("vector-texts", &chunks.vector_texts),
         ("model", &flags.model),

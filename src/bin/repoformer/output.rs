@@ -59,6 +59,11 @@ fn say(line: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
+/// Tells what a stage waits for, which cannot wait for its report.
+pub(crate) fn announce(text: &str) {
+    say(text);
+}
+
 /// Speaks to the person at the terminal, and remembers whether anything was skipped.
 #[derive(Debug)]
 pub(crate) struct Printer {

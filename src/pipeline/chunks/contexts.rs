@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::{Column, Columns, Payload};
 use crate::corpus::Repository;
 use crate::error::Result;
-use crate::task::TaskSet;
+use crate::task::{Task, TaskSet};
 
 /// The right contexts of a repository's tasks that carry none, by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,11 +32,11 @@ impl RightContexts {
             }
         }
         let warning = misfits.first().map(|first| {
-            let others = misfits.len() - 1;
-            format!(
-                "{first} {others} more tasks of {} do not fit either; their prompts have no right context",
-                repository.name
-            )
+            let others = match misfits.len() - 1 {
+                0 => String::new(),
+                n => format!(" ({n} more tasks of {} do not fit either)", repository.name),
+            };
+            format!("{first}{others}; their prompts have no right context")
         });
         (Self { of_row }, warning)
     }
@@ -46,6 +46,15 @@ impl RightContexts {
         let rows = self.of_row.iter();
         rows.map(|(row, text)| (*row, text.as_str())).collect()
     }
+}
+
+/// A task's right context: its own, or the one that was taken from its file.
+pub(super) fn right_context<'t>(
+    task: &'t Task,
+    taken: &FxHashMap<u32, &'t str>,
+) -> Option<&'t str> {
+    let own = task.right_context.as_deref();
+    own.or_else(|| taken.get(&(task.row as u32)).copied())
 }
 
 impl Payload for RightContexts {

@@ -37,6 +37,7 @@ fn index_one(experiment: &Experiment, name: &str, report: &mut Report) -> Result
     let digest = digest_of_files(&repository.files);
     let identity = shaped(experiment, settings, Identity::new(RepoChunks::KIND))
         .parameter("repository", name)
+        .parameter("walk", experiment.walk)
         .input("repository", &*digest);
     let contexts = experiment.tasks.as_ref().map(|tasks| {
         let (contexts, warning) = RightContexts::of(tasks, &repository);
@@ -50,6 +51,8 @@ fn index_one(experiment: &Experiment, name: &str, report: &mut Report) -> Result
     if let Some((tasks, contexts)) = contexts {
         let identity = Identity::new(RightContexts::KIND)
             .parameter("repository", name)
+            .parameter("language", language)
+            .parameter("walk", experiment.walk)
             .input("repository", digest)
             .input("tasks", tasks.digest_of(name));
         let path = experiment.layout.right_contexts(name);

@@ -18,7 +18,7 @@ pub(super) use vectors::{vectorize_queries, vectorize_repositories};
 
 pub use exchange::{trec_run, write_beir};
 pub use quality::retrieval_quality;
-pub use vectors::{DenseSource, dense_texts};
+pub use vectors::{DenseSource, Notice, dense_texts};
 
 use super::{Experiment, Unread, check_digest, check_input, check_parameter};
 use crate::artifact::{Header, Identity};
@@ -50,6 +50,8 @@ pub struct ChunkSettings {
     pub full_paths: bool,
     /// Where dense vectors come from.
     pub dense: Option<DenseSource>,
+    /// Who is told what their server does.
+    pub notice: Notice,
     /// How prompts are laid out.
     pub layout: PromptLayout,
     /// How much of each context.
@@ -97,7 +99,10 @@ fn shaped(experiment: &Experiment, chunks: &ChunkSettings, identity: Identity) -
 
 /// The chunks of a repository as the `window` stage left them.
 fn open_chunks(experiment: &Experiment, repository: &str) -> Result<Unread<RepoChunks>> {
-    Unread::open(&experiment.layout.repo_windows(repository), "window")
+    let path = experiment.layout.repo_windows(repository);
+    let chunks = Unread::<RepoChunks>::open(&path, "window")?;
+    check_parameter(&path, &chunks.header, ("walk", experiment.walk), "window")?;
+    Ok(chunks)
 }
 
 /// Queries as the `window` stage left them: of the tasks and chunks that are there now.

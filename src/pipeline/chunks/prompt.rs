@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::super::prompt::{TASKS, TOKENS, WITH_BLOCKS};
 use super::super::{Experiment, Report};
-use super::contexts::RightContexts;
+use super::contexts::{RightContexts, right_context};
 use super::retrieved::{Retrieved, right_contexts};
 use super::{ChunkSettings, PromptLayout, shaped};
 use crate::artifact::{Identity, LineTotals};
-use crate::chunk::{Query, Ranked, Shower, named_path};
+use crate::chunk::{Align, Query, Ranked, Shower, named_path};
 use crate::cross_file::CrossFile;
 use crate::error::Result;
 use crate::jsonl::Object;
@@ -28,9 +28,13 @@ pub(in crate::pipeline) fn settings(experiment: &Experiment, mode: Mode) -> Resu
         .parameter("prompt-style", chunks.layout.name());
     if let PromptLayout::Style(style) = &chunks.layout {
         identity = identity
-            .parameter("tokenizer", chunks.tokenizer.digest())
             .parameter("template", style.digest())
-            .parameter("right-context", style.include().right)
+            .parameter("right-context", style.include().right);
+    }
+    // What fits decides which functions and classes are shown, too.
+    if matches!(chunks.layout, PromptLayout::Style(_)) || chunks.align == Align::Enclosing {
+        identity = identity
+            .parameter("tokenizer", chunks.tokenizer.digest())
             .parameter("max-prompt-tokens", chunks.budget.total);
         let budget = chunks.budget;
         for (name, tokens) in [
@@ -65,11 +69,13 @@ pub(in crate::pipeline) fn settings(experiment: &Experiment, mode: Mode) -> Resu
 pub(in crate::pipeline) fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
     let mut report = Report::default();
     warn_of_specials(experiment, &mut report)?;
+    warn_of_contexts(experiment, &mut report)?;
     for &mode in modes {
         let tasks = experiment.tasks()?;
         let sources = Sources::open(experiment, mode)?;
         let identity = sources.identity(experiment, settings(experiment, mode)?, tasks);
         let path = experiment.layout.prompts(mode);
+        warn_of_others(experiment, tasks, &mut report);
         report.ensure_jsonl(path, &identity, |report, sink| {
             let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0)];
             let mut records = 0;
@@ -106,6 +112,42 @@ fn warn_of_specials(experiment: &Experiment, report: &mut Report) -> Result<()> 
                 style.name()
             ));
         }
+    }
+    Ok(())
+}
+
+/// Tasks of repositories that do not take part.
+fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &mut Report) {
+    let takes_part = |task: &&Task| {
+        experiment
+            .repositories
+            .binary_search(&task.repository)
+            .is_ok()
+    };
+    let others = tasks.tasks.len() - tasks.tasks.iter().filter(takes_part).count();
+    if others > 0 {
+        let text = format!("{others} tasks of other repositories are left out");
+        if !report.warnings.contains(&text) {
+            report.warnings.push(text);
+        }
+    }
+}
+
+/// Without repositories there is nowhere to take a right context from.
+fn warn_of_contexts(experiment: &Experiment, report: &mut Report) -> Result<()> {
+    let shown = match &experiment.of_chunks()?.layout {
+        PromptLayout::Style(style) => style.shows_right() && style.include().right,
+        PromptLayout::Attach => false,
+    };
+    if !shown || !experiment.repos_dir.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let tasks = &experiment.tasks()?.tasks;
+    let without = tasks.iter().filter(|t| t.right_context.is_none()).count();
+    if without > 0 {
+        report.warnings.push(format!(
+            "{without} tasks carry no right context, so their prompts have none; with --repos-dir it is taken from their files"
+        ));
     }
     Ok(())
 }
@@ -215,16 +257,20 @@ impl Part {
             Some(maker.line(task, Some((&shower, found, query))))
         });
         let mut lines: Vec<_> = lines.collect();
-        if matches!(settings.layout, PromptLayout::Attach) {
-            // Data that is only added to loses no task: those that could not be searched for have nothing to show.
-            let searched: FxHashSet<usize> = lines.iter().map(|(row, _, _)| *row).collect();
-            let of_it = tasks
-                .tasks
-                .iter()
-                .filter(|task| task.repository == self.repository);
-            let lost = of_it.filter(|task| !searched.contains(&task.row));
-            lines.extend(lost.map(|task| maker.line(task, None)));
-        }
+        let searched: FxHashSet<usize> = lines.iter().map(|(row, _, _)| *row).collect();
+        let of_it = tasks
+            .tasks
+            .iter()
+            .filter(|task| task.repository == self.repository);
+        let lost = of_it.filter(|task| !searched.contains(&task.row));
+        lines.extend(lost.map(|task| match settings.layout {
+            // Data that is only added to loses no task of its repository.
+            PromptLayout::Attach => maker.line(task, None),
+            PromptLayout::Style(_) => {
+                let reason = "nothing was searched for on its behalf, as `repoformer window` told, so it has no prompt";
+                (task.row, 0, Err(tasks.error(task, reason)))
+            }
+        }));
         lines
     }
 }
@@ -280,8 +326,7 @@ impl Maker<'_> {
         let PromptLayout::Style(style) = &self.settings.layout else {
             return self.attached(task, cross_file.clone());
         };
-        let right = task.right_context.as_deref();
-        let right = right.or_else(|| self.contexts.get(&(task.row as u32)).copied());
+        let right = right_context(task, &self.contexts);
         let parts = Parts {
             repository: &task.repository,
             path: named_path(&task.path),

@@ -5,7 +5,9 @@ use rustc_hash::FxHashMap;
 
 use super::super::Experiment;
 use super::ChunkSettings;
+use super::contexts::right_context;
 use super::retrieved::{Retrieved, right_contexts};
+use crate::chunk::QueryForm;
 use crate::error::Result;
 use crate::language::{Language, identifiers};
 use crate::quality::{Quality, TaskQuality, Wanted};
@@ -34,12 +36,11 @@ fn measure(
     repository: &str,
 ) -> Result<Vec<TaskQuality>> {
     let retrieved = Retrieved::open(experiment, mode, repository)?;
-    let truth = match experiment
-        .layout
-        .retrieval(Mode::GroundTruth, repository)
-        .exists()
-    {
+    let by_truth = settings.form.of_mode(Mode::GroundTruth) == QueryForm::GroundTruth;
+    let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
+    let truth = match by_truth && there.exists() {
         true => Some(Retrieved::open(experiment, Mode::GroundTruth, repository)?),
+        // Another query that holds the target stands in its place, and would be compared with itself.
         false => None,
     };
     let truth: FxHashMap<u32, Vec<u32>> = truth
@@ -56,8 +57,7 @@ fn measure(
     let of_task = first.filter(|found| found.sample == 0).filter_map(|found| {
         let at = tasks.binary_search_by_key(&(found.row as usize), |task| task.row);
         let task: &Task = &tasks[at.ok()?];
-        let right = task.right_context.as_deref();
-        let right = right.or_else(|| contexts.get(&found.row).copied());
+        let right = right_context(task, &contexts);
         let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
         let in_file = [task.prompt.as_str(), right.unwrap_or_default()];
         let wanted = Wanted::new(&task.ground_truth, &in_file, |text: &str| {

@@ -1,14 +1,15 @@
 //! `window` in the manner of chunks: tasks → queries.
 
-use super::super::{Experiment, Report, Unread, check_digest, for_each_repository};
-use super::contexts::RightContexts;
+use super::super::{
+    Experiment, Report, Unread, check_digest, check_parameter, for_each_repository,
+};
+use super::contexts::{RightContexts, right_context};
 use super::{open_chunks, shaped};
 use crate::artifact::{Header, Identity, Payload};
 use crate::chunk::{Queries, RepoChunks, queries};
 use crate::error::{Error, Result};
 use crate::predictions::Joined;
 use crate::query::Mode;
-use crate::task::Task;
 
 /// Makes the queries of each mode that retrieves; rg-rg needs `predictions`.
 ///
@@ -45,6 +46,9 @@ pub(super) fn open_contexts(
     let contexts = Unread::<RightContexts>::open(&path, "window")?;
     let tasks = experiment.tasks()?.digest_of(repository);
     check_digest(&path, &contexts.header, "tasks", &tasks, "window")?;
+    let language = experiment.layout.language;
+    check_parameter(&path, &contexts.header, ("language", language), "window")?;
+    check_parameter(&path, &contexts.header, ("walk", experiment.walk), "window")?;
     Ok(contexts)
 }
 
@@ -83,7 +87,7 @@ fn of_mode(
         _ => None,
     };
     let right = contexts.map();
-    let right_of = |task: &Task| -> Option<&str> { right.get(&(task.row as u32)).copied() };
+    let right_of = |task| right_context(task, &right);
     let (queries, skipped) = queries((mode, form, length), tasks, chunks, right_of, samples);
     report.problems.extend(skipped);
     let path = experiment.layout.query_windows(mode, repository);

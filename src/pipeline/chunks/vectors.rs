@@ -1,8 +1,12 @@
 //! `vectorize` in the manner of chunks: chunks → word vectors; where a ranker needs them, chunks and queries → dense ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::super::{Experiment, Report, Unread, check_input, for_each_repository};
+use super::super::{
+    Experiment, Report, Unread, check_digest, check_input, for_each_repository, stale,
+};
 use super::{ChunkSettings, open_chunks, open_queries, shaped};
 use crate::artifact::{Header, Identity, Payload};
 use crate::chunk::{Queries, RepoChunks};
@@ -11,6 +15,32 @@ use crate::endpoint::{Endpoint, Settings};
 use crate::error::{Error, Result};
 use crate::query::Mode;
 use crate::rank::{Ranker, Words};
+
+/// How often it is told how far the embedding of texts is.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// Who is told, in words, what a server that is waited for does.
+#[derive(Clone, Default)]
+pub struct Notice(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+
+impl Notice {
+    /// Told to `listener`.
+    pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    fn tell(&self, text: &str) {
+        if let Some(listener) = &self.0 {
+            listener(text);
+        }
+    }
+}
+
+impl std::fmt::Debug for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Notice")
+    }
+}
 
 /// Where dense vectors come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +51,12 @@ pub enum DenseSource {
         url: String,
         /// What embeds.
         model: String,
+        /// Texts a request, at most.
+        batch: usize,
+        /// Requests at a time.
+        concurrency: usize,
+        /// Time for one request.
+        timeout: Duration,
     },
     /// A file that the user computed.
     File {
@@ -32,6 +68,26 @@ pub enum DenseSource {
 }
 
 impl DenseSource {
+    /// That vectors came from here.
+    fn check(&self, path: &Path, header: &Header, command: &str) -> Result<()> {
+        let wanted = self.identity(Identity::new(Matrix::KIND))?;
+        for (name, value) in &wanted.parameters {
+            let there = header.identity.parameters.get(name);
+            if there != Some(value) {
+                let was = there.map_or("a file", String::as_str);
+                return Err(stale(
+                    path,
+                    format!("{name} was {was}, is {value}"),
+                    command,
+                ));
+            }
+        }
+        let digests = wanted.inputs.iter();
+        digests
+            .into_iter()
+            .try_for_each(|(name, digest)| check_digest(path, header, name, digest, command))
+    }
+
     /// What tells its vectors from others.
     fn identity(&self, identity: Identity) -> Result<Identity> {
         Ok(match self {
@@ -64,7 +120,7 @@ pub(in crate::pipeline) fn vectorize_repositories(experiment: &Experiment) -> Re
         })?;
         Ok(())
     })?;
-    if let Some(mut source) = Source::new(settings)? {
+    if let Some(mut source) = Source::new(settings, &[])? {
         for repository in &experiment.repositories {
             dense_chunks(experiment, settings, &mut source, repository, &mut report)?;
         }
@@ -82,7 +138,7 @@ pub(in crate::pipeline) fn vectorize_queries(
 ) -> Result<Report> {
     let settings = experiment.of_chunks()?;
     let mut report = Report::default();
-    let Some(mut source) = Source::new(settings)? else {
+    let Some(mut source) = Source::new(settings, modes)? else {
         return Ok(report);
     };
     for &mode in modes.iter().filter(|mode| mode.retrieves()) {
@@ -196,11 +252,14 @@ struct Source {
     /// Opened when the first vector is needed.
     store: Option<(Embedder, Store)>,
     file: Option<Vectors>,
+    /// Whose queries are to have vectors, besides the chunks.
+    modes: Vec<Mode>,
+    notice: Notice,
 }
 
 impl Source {
     /// `None` where no ranker needs dense vectors.
-    fn new(settings: &ChunkSettings) -> Result<Option<Self>> {
+    fn new(settings: &ChunkSettings, modes: &[Mode]) -> Result<Option<Self>> {
         if !settings.ranker.parts().contains(&Ranker::Dense) {
             return Ok(None);
         }
@@ -219,6 +278,8 @@ impl Source {
             from,
             store: None,
             file: None,
+            modes: modes.to_vec(),
+            notice: settings.notice.clone(),
         }))
     }
 
@@ -231,19 +292,46 @@ impl Source {
     ) -> Result<Matrix> {
         let wanted = || texts.iter().map(|text| text.text.as_str());
         match self.from.clone() {
-            DenseSource::Endpoint { url, model } => {
+            DenseSource::Endpoint {
+                url,
+                model,
+                batch,
+                concurrency,
+                timeout,
+            } => {
                 let (embedder, store) = match &mut self.store {
                     Some(opened) => opened,
                     None => {
-                        let endpoint = Endpoint::new(&url, Settings::default())?;
+                        let settings = Settings {
+                            timeout,
+                            ..Settings::default()
+                        };
+                        let notice = self.notice.clone();
+                        let endpoint = Endpoint::new(&url, settings)?;
+                        let endpoint = endpoint.on_retry(move |text| notice.tell(text));
                         let path = experiment.layout.dense_store(&model);
                         let store = Store::open(&path, &model)?;
                         let notes = store.notes().iter().map(ToString::to_string);
                         report.warnings.extend(notes);
-                        self.store.insert((Embedder::new(endpoint, &model), store))
+                        let embedder = Embedder::new(endpoint, &model);
+                        let embedder = embedder.batch_size(batch).concurrency(concurrency);
+                        self.store.insert((embedder, store))
                     }
                 };
-                embedder.embed(wanted(), store, &mut |_, _| {})?;
+                let missing = wanted()
+                    .filter(|text| !store.contains(&digest(text)))
+                    .count();
+                if missing > 0 {
+                    self.notice
+                        .tell(&format!("asking {url} for the vectors of {missing} texts"));
+                }
+                let mut told = Instant::now();
+                embedder.embed(wanted(), store, &mut |done, all| {
+                    if told.elapsed() >= TELL_EVERY {
+                        told = Instant::now();
+                        self.notice.tell(&format!("embedded {done} of {all} texts"));
+                    }
+                })?;
                 store.matrix(wanted())
             }
             DenseSource::File {
@@ -253,9 +341,11 @@ impl Source {
                 let file = match &self.file {
                     Some(file) => file,
                     None => {
-                        let named = named.as_deref().map(read_texts).transpose()?;
-                        let all = named.as_ref().unwrap_or(&texts);
-                        self.file.insert(import(&vectors, all)?)
+                        let named = match named {
+                            Some(path) => read_texts(&path)?,
+                            None => dense_texts(experiment, &self.modes)?,
+                        };
+                        self.file.insert(import(&vectors, &named)?)
                     }
                 };
                 file.matrix(wanted())
@@ -287,6 +377,14 @@ impl Dense {
         let path = layout.query_vectors(mode, repository);
         let queries = Unread::<Matrix>::open(&path, &command)?;
         check_input(&path, &queries.header, "queries", query_header, &command)?;
+        if let Some(source) = &experiment.of_chunks()?.dense {
+            for (header, path) in [
+                (&chunks.header, layout.repo_vectors(repository)),
+                (&queries.header, path),
+            ] {
+                source.check(&path, header, &command)?;
+            }
+        }
         Ok(Self { chunks, queries })
     }
 

@@ -3,15 +3,10 @@
 use std::borrow::Cow;
 
 use super::template::{Piece, Presence, Slot, Template};
-use crate::cross_file::{self, CrossFile, Fragment};
+use crate::cross_file::{self, CrossFile, FOUND_IN, Fragment, HEAD};
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::tokenize::model::{Part, Tokenizer};
-
-/// The first line of the text that shows fragments as comments, after the comment marker.
-const HEAD: &str = " Here are some relevant code fragments from other files of the repo:\n\n";
-/// What stands before each fragment's path there.
-const FOUND_IN: &str = " the below code fragment can be found in:\n";
 
 /// What of a cross-file context a prompt shows.
 #[derive(Debug, Default)]

@@ -57,7 +57,12 @@ impl Style {
             right_tokens,
             cross_file: &shown,
         };
-        let (text, tokens, left_tokens) = frame.with_most_left(budget, tokenizer)?;
+        // What a server sets around the prompt is part of its length.
+        let around = tokenizer.around();
+        let total = budget.total.saturating_sub(around);
+        let (text, tokens, left_tokens) =
+            frame.with_most_left(&Budget { total, ..*budget }, tokenizer)?;
+        let tokens = tokens + around;
         Ok(Filled {
             text,
             tokens,
@@ -146,7 +151,8 @@ impl Frame<'_> {
         };
         Error::Room {
             reason: format!(
-                "{who} no room for the left context{own}: all but it is {frame_tokens} tokens, and the prompt may have {total}"
+                "{who} no room for the left context{own}: all but it is {frame_tokens} tokens, and the prompt may have {total}; lower the \
+                 budgets of the others, or raise that of the prompt"
             ),
         }
     }

@@ -17,7 +17,7 @@
 //! - **`(…).m()`**, and where the type shows nowhere (`var x = f()`): a single file has a class or interface with a method
 //!   of that name, and the name is none that the platform's objects have too.
 
-mod common;
+mod everyday;
 mod exports;
 mod read;
 mod resolve;

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::common;
+use super::everyday;
 use super::exports::{Export, Modules};
 use super::unit::{Call, Callee, Declared, Import, Receiver, Type, Unit};
 use crate::corpus::Repository;
@@ -106,7 +106,7 @@ impl<'a> Program<'a> {
         let home = self.methods.get(name).copied().flatten();
         home.is_some_and(|home| home != file)
             && !unit.defines(name)
-            && !common::is_common(self.language, name)
+            && !everyday::is_common(self.language, name)
     }
 
     fn find(&self, file: usize, unit: &Unit, call: &Call) -> Found {
@@ -206,7 +206,7 @@ impl<'a> Program<'a> {
     /// What C# calls on an object whose type has no such method: any that the platform has by this name comes first.
     fn extension(&self, name: &str) -> Found {
         let home = self.extensions.get(name).copied().flatten();
-        let home = home.filter(|_| !common::is_common(self.language, name));
+        let home = home.filter(|_| !everyday::is_common(self.language, name));
         home.map_or(Found::Foreign, |file| Found::Files(vec![file]))
     }
 

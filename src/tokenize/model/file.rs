@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 pub(super) struct File {
     path: PathBuf,
     digest: String,
+    /// Tokens that the model's own processing sets around a text, such as one that begins it.
+    around: usize,
     /// Special tokens and their ids.
     markers: FxHashMap<String, u32>,
     /// The same ids.
@@ -43,6 +45,7 @@ impl File {
         let mut special = read.map_err(|e| no_tokenizer(path, &bytes, &*e))?;
         let unlimited = special.with_truncation(None).map(|_| ());
         unlimited.map_err(|e| no_tokenizer(path, &bytes, &*e))?;
+        let around = tokens_around(&special);
         special
             .with_padding(None)
             .with_post_processor(None::<PostProcessorWrapper>);
@@ -60,6 +63,7 @@ impl File {
         let file = Self {
             path: path.to_owned(),
             digest: blake3::hash(&bytes).to_hex().to_string(),
+            around,
             marker_ids: markers.iter().map(|(id, _)| *id).collect(),
             special: (!parts_stand_alone(&special, &markers)).then_some(special),
             markers: markers.into_iter().map(|(id, t)| (t.content, id)).collect(),
@@ -72,12 +76,26 @@ impl File {
     /// Some tokenizers cannot take every character, and say so only when they meet one.
     fn try_out(&self) -> Result<()> {
         let probe = "def f(x):\n\treturn \"\\u{e9}é漢😀\" + 1  # <&%$|^~`?>\r\n";
-        let tried = self.plain.encode_fast(probe, false).map(|_| ());
-        tried.map_err(|e| tokenizer_error(&self.path, format!("it cannot tokenize code: {e}")))
+        match self.plain.encode_fast(probe, false) {
+            Ok(encoding) if encoding.is_empty() => {
+                let reason = "its vocabulary holds nothing that code is made of";
+                Err(tokenizer_error(&self.path, reason.to_owned()))
+            }
+            Ok(_) => Ok(()),
+            Err(e) => Err(tokenizer_error(
+                &self.path,
+                format!("it cannot tokenize code: {e}"),
+            )),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Tokens that the model's own processing sets around a text.
+    pub(super) fn around(&self) -> usize {
+        self.around
     }
 
     pub(super) fn digest(&self) -> &str {
@@ -170,6 +188,12 @@ fn is_bracketed(token: &str) -> bool {
 fn as_special(mut token: AddedToken) -> AddedToken {
     token.special = true;
     token
+}
+
+/// How many tokens a tokenizer as its file has it adds to a text.
+fn tokens_around(tokenizer: &Tokenizer) -> usize {
+    let count = |added| tokenizer.encode_fast("x", added).map_or(0, |e| e.len());
+    count(true).saturating_sub(count(false))
 }
 
 fn tokenizer_error(path: &Path, reason: String) -> Error {

@@ -72,8 +72,8 @@ impl Tokenizer {
         Self(Kind::Words)
     }
 
-    /// That of a `tokenizer.json`, or of the folder that holds one. Its truncation, padding, post-processing and
-    /// dropout are left out.
+    /// That of a `tokenizer.json`, or of the folder that holds one. Its truncation, padding and dropout are left
+    /// out; what its post-processing adds to a text is counted apart ([`around`](Self::around)).
     ///
     /// # Errors
     /// There is no such file, or it is no tokenizer: the error says what it is instead, where that can be told.
@@ -186,6 +186,15 @@ impl Tokenizer {
             Kind::P50k => (text == END_OF_TEXT.0).then_some(END_OF_TEXT.1),
             Kind::Words => None,
             Kind::File(file) => file.special(text),
+        }
+    }
+
+    /// Tokens that the model's own processing sets around a prompt, such as the one that begins it: servers add them to
+    /// every prompt, and they count towards its length.
+    pub fn around(&self) -> usize {
+        match &self.0 {
+            Kind::P50k | Kind::Words => 0,
+            Kind::File(file) => file.around(),
         }
     }
 

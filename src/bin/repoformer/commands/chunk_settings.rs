@@ -1,18 +1,19 @@
 //! From settings to how chunks are searched and shown.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use repoformer::artifact::ChunkNames;
 use repoformer::chunk::{Align, ChunkShape, Limits, QueryForm};
-use repoformer::pipeline::{ChunkSettings, DenseSource, PromptLayout};
+use repoformer::pipeline::{ChunkSettings, DenseSource, Notice, PromptLayout};
 use repoformer::prompt::style::{Budget, Include, Style};
 use repoformer::rank::Ranker;
 use repoformer::tokenize::model::Tokenizer;
 
 use super::session::number;
 use crate::config::Settings;
-use crate::output::hinted;
+use crate::output::{announce, hinted};
 
 /// Larger than any file, and small enough to be added to.
 const MOST: usize = u32::MAX as usize / 4;
@@ -20,7 +21,13 @@ const MOST: usize = u32::MAX as usize / 4;
 /// Whether chunks are searched.
 pub(super) fn searches_chunks(settings: &Settings) -> Result<bool> {
     match settings.text("unit").unwrap_or("windows") {
-        "windows" => Ok(false),
+        "windows" => match settings.chosen_for_chunks() {
+            None => Ok(false),
+            Some(key) => Err(hinted(
+                anyhow!("--{key} is a setting of chunks, and windows are searched"),
+                "add --unit chunks, or a --profile that searches them",
+            )),
+        },
         "chunks" => Ok(true),
         other => bail!("unit '{other}' is neither windows nor chunks"),
     }
@@ -54,6 +61,7 @@ pub(super) fn chunk_settings(settings: &Settings) -> Result<Option<ChunkSettings
         form: settings.parsed("query")?,
         query_lines: size("query-lines", 1)?,
         dense: dense(settings)?,
+        notice: Notice::to(announce),
         ranker,
         align: settings.parsed("align")?,
         limits: Limits {
@@ -92,12 +100,21 @@ fn ranker(settings: &Settings) -> Result<Ranker> {
         _ if settings.is_default("vectorizer") => None,
         text => text,
     };
-    let ranker = match (vectorizer, settings.is_default("ranker")) {
-        (Some("dense"), true) => Ranker::Dense,
-        _ => settings.parsed("ranker")?,
+    let ranker: Ranker = settings.parsed("ranker")?;
+    let is_dense = |ranker: &Ranker| ranker.parts().contains(&Ranker::Dense);
+    let ranker = match vectorizer {
+        // Dense vectors are made to be ranked by, unless a ranker is asked for as well.
+        Some("dense") if !is_dense(&ranker) && settings.is_chosen("ranker") => {
+            return Err(hinted(
+                anyhow!("ranker {ranker} needs no dense vectors, which --vectorizer asks for"),
+                "choose --ranker dense, or fuse it: rrf:dense,jaccard",
+            ));
+        }
+        Some("dense") if !is_dense(&ranker) => Ranker::Dense,
+        _ => ranker,
     };
     match vectorizer {
-        Some("words") if ranker.parts().contains(&Ranker::Dense) => Err(hinted(
+        Some("words") if is_dense(&ranker) => Err(hinted(
             anyhow!("ranker {ranker} needs --vectorizer dense, and it is words"),
             "leave --vectorizer out: it follows from the ranker",
         )),
@@ -128,6 +145,11 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
             DenseSource::Endpoint {
                 url: url.to_owned(),
                 model: model.to_owned(),
+                batch: number(settings, "embedding-batch", 1..=MOST)?,
+                concurrency: number(settings, "embedding-concurrency", 1..=256)?,
+                timeout: Duration::from_secs(
+                    number(settings, "embedding-timeout", 1..=86_400)? as u64
+                ),
             }
         }
         (None, None) => return Ok(None),

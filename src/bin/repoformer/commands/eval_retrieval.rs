@@ -51,7 +51,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     }
     let rankers: Vec<Ranker> = match args.rankers.is_empty() {
         true => vec![chunks.ranker.clone()],
-        false => parse_all(&args.rankers)?,
+        false => parse_all(&separate(&args.rankers))?,
     };
     let forms: Vec<QueryForm> = match args.queries.is_empty() {
         true => vec![chunks.form],
@@ -82,6 +82,15 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
             .collect(),
     };
     write_data(&args.output, text.as_bytes())
+}
+
+/// Names apart; the commas of a fusion stand between its parts.
+fn separate(names: &[String]) -> Vec<String> {
+    let apart = |name: &String| match name.starts_with("rrf:") {
+        true => vec![name.clone()],
+        false => name.split(',').map(str::to_owned).collect(),
+    };
+    names.iter().flat_map(apart).collect()
 }
 
 fn parse_all<T: std::str::FromStr<Err = String>>(names: &[String]) -> Result<Vec<T>> {

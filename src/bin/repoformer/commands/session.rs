@@ -64,7 +64,8 @@ pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
         Some(dir) => Ok(dir.into()),
         None => Err(hinted(
             anyhow!("--repos-dir is not set"),
-            "name the folder that holds one folder a repository; `repoformer run` alone runs the demonstration",
+            "name the folder that holds one folder a repository; `repoformer run` alone runs the demonstration, and tasks that carry their \
+             cross-file context need no repositories with --mode given",
         )),
     }
 }
@@ -306,6 +307,18 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
         modes = vec![settings.parsed::<QueryForm>("query")?.mode()];
     } else if modes.is_empty() {
         modes = default.to_vec();
+    }
+    if chunks && settings.is_chosen("query") {
+        let form: QueryForm = settings.parsed("query")?;
+        if !modes.contains(&form.mode()) {
+            return Err(hinted(
+                anyhow!(
+                    "--query {form} is a query of mode {}, which --mode leaves out",
+                    form.mode()
+                ),
+                "leave --mode out, or choose another --query",
+            ));
+        }
     }
     if !chunks && modes.contains(&Mode::Given) {
         return Err(hinted(
