@@ -19,9 +19,12 @@ use crate::rank::{Ranker, Words};
 /// How often it is told how far the embedding of texts is.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
+/// Takes what is told.
+type Listener = dyn Fn(&str) + Send + Sync;
+
 /// Who is told, in words, what a server that is waited for does.
 #[derive(Clone, Default)]
-pub struct Notice(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+pub struct Notice(Option<Arc<Listener>>);
 
 impl Notice {
     /// Told to `listener`.
