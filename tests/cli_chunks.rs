@@ -914,3 +914,71 @@ fn changed_settings_are_noticed() {
         ]);
     }
 }
+
+#[test]
+fn every_artifact_shows_its_records() {
+    let place = Place::new();
+    let (url, _) = server(0);
+    let args = [
+        &DENSE[..],
+        &[
+            "--top-k",
+            "3",
+            "--endpoint",
+            &url,
+            "--embedding-model",
+            "letters",
+        ],
+    ]
+    .concat();
+    searched(&place, &place.args(&args));
+    let mut kinds = BTreeMap::new();
+    for path in place
+        .files("cache")
+        .into_keys()
+        .filter(|path| path.ends_with(".bin"))
+    {
+        let path = format!("cache/{path}");
+        let header = place.run(&["inspect", &path]).done().stdout;
+        let value = |name: &str| {
+            let line = header.lines().find(|line| line.starts_with(name)).unwrap();
+            line[name.len()..].trim().to_owned()
+        };
+        let records = parse_jsonl(
+            &place
+                .run(&["inspect", &path, "--format", "jsonl", "--context"])
+                .done()
+                .stdout,
+        );
+        assert_eq!(records.len().to_string(), value("records"), "{path}");
+        kinds.entry(value("kind")).or_insert(records[0].clone());
+    }
+    let names: Vec<&str> = kinds.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "dense vectors",
+            "queries",
+            "rankings",
+            "repository chunks",
+            "right contexts",
+            "word vectors"
+        ]
+    );
+    // The first five lines: store_0 = store(0) to store_4 = store(4).
+    assert_eq!(kinds["word vectors"]["words"]["store"], 5);
+    assert_eq!(
+        kinds["dense vectors"]["embedding"]
+            .as_array()
+            .unwrap()
+            .len(),
+        10
+    );
+    assert!(
+        kinds["right contexts"]["right_context"]
+            .as_str()
+            .unwrap()
+            .starts_with("\nstore_13")
+    );
+    assert_eq!(kinds["repository chunks"]["metadata"][0]["end_line_no"], 5);
+}

@@ -14,8 +14,8 @@ mod window;
 mod windows;
 
 pub use chunks::{
-    ChunkSettings, DenseSource, Notice, PromptLayout, dense_texts, retrieval_quality, trec_run,
-    write_beir,
+    ChunkSettings, DenseSource, Notice, PromptLayout, RightContexts, dense_texts,
+    retrieval_quality, trec_run, write_beir,
 };
 pub use complete::{
     Completion, Predictions, artifact_text, cached_predictions, complete, complete_file,

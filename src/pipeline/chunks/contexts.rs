@@ -10,7 +10,7 @@ use crate::task::{Task, TaskSet};
 
 /// The right contexts of a repository's tasks that carry none, by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RightContexts {
+pub struct RightContexts {
     of_row: Vec<(u32, String)>,
 }
 
@@ -39,6 +39,11 @@ impl RightContexts {
             format!("{first}{others}; their prompts have no right context")
         });
         (Self { of_row }, warning)
+    }
+
+    /// Rows and right contexts, in the order of the tasks.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.of_row.iter().map(|(row, text)| (*row, text.as_str()))
     }
 
     /// By row.

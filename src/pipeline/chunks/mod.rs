@@ -16,6 +16,7 @@ pub(super) use queries::make_queries;
 pub(super) use search::search;
 pub(super) use vectors::{vectorize_queries, vectorize_repositories};
 
+pub use contexts::RightContexts;
 pub use exchange::{trec_run, write_beir};
 pub use quality::retrieval_quality;
 pub use vectors::{DenseSource, Notice, dense_texts};

@@ -7,8 +7,11 @@ use repoformer::artifact::{
     Header, Layout, Payload, header_path, read, read_header, read_jsonl_header,
 };
 use repoformer::chunk::{Queries, Ranking, RepoChunks};
+use repoformer::dense::Matrix;
 use repoformer::language::Language;
+use repoformer::pipeline::RightContexts;
 use repoformer::query::QueryWindows;
+use repoformer::rank::Words;
 use repoformer::records;
 use repoformer::retrieve::Retrieval;
 use repoformer::vector::TokenSets;
@@ -157,6 +160,24 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         let (_, queries) = read::<Queries>(path)?;
         let records = queries.queries.iter();
         records.for_each(|query| line(&mut out, &queries.record(query, args.context)));
+    } else if kind == Words::KIND {
+        let (_, words) = read::<Words>(path)?;
+        for document in 0..words.documents() {
+            let counts = words.row(document);
+            let counts = counts.map(|(word, count)| {
+                (words.dictionary().word(word).to_owned(), Value::from(count))
+            });
+            line(&mut out, &json!({ "words": counts.collect::<Map<_, _>>() }));
+        }
+    } else if kind == Matrix::KIND {
+        let (_, vectors) = read::<Matrix>(path)?;
+        let rows = vectors.iter();
+        rows.for_each(|row| line(&mut out, &json!({ "embedding": row })));
+    } else if kind == RightContexts::KIND {
+        let (_, contexts) = read::<RightContexts>(path)?;
+        for (row, text) in contexts.iter() {
+            line(&mut out, &json!({ "row": row, "right_context": text }));
+        }
     } else if kind == Ranking::KIND {
         ranking(args, &mut out)?;
     } else {
