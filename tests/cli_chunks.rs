@@ -792,6 +792,11 @@ fn bad_settings_are_named_with_the_way_out() {
         .run(&place.args(&[&["prompt"], &tight[..]].concat()))
         .partly();
     ran.says(&["tasks.jsonl:1: task alpha/0:", "right context"]);
+    // A second run makes nothing anew, and says it again.
+    let ran = place
+        .run(&place.args(&[&["prompt"], &tight[..]].concat()))
+        .partly();
+    ran.says(&["tasks.jsonl:1: task alpha/0:", "(current)"]);
 }
 
 #[test]

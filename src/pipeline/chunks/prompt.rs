@@ -76,9 +76,11 @@ pub(in crate::pipeline) fn prompt(experiment: &Experiment, modes: &[Mode]) -> Re
         let identity = sources.identity(experiment, settings(experiment, mode)?, tasks);
         let path = experiment.layout.prompts(mode);
         warn_of_others(experiment, tasks, &mut report);
-        report.ensure_jsonl(path, &identity, |report, sink| {
-            let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0)];
+        let mut is_told = false;
+        let header = report.ensure_jsonl(path, &identity, |report, sink| {
+            let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0), (WITHOUT_PROMPT, 0)];
             let mut records = 0;
+            is_told = true;
             for line in sources.build(experiment)? {
                 match line {
                     Ok(line) => {
@@ -87,7 +89,10 @@ pub(in crate::pipeline) fn prompt(experiment: &Experiment, modes: &[Mode]) -> Re
                         totals[1].1 += u64::from(line.has_cross_file);
                         records += 1;
                     }
-                    Err(error) => report.problems.push(error),
+                    Err(error) => {
+                        report.problems.push(error);
+                        totals[2].1 += 1;
+                    }
                 }
             }
             let totals = totals.map(|(name, total)| (name.to_owned(), total));
@@ -96,9 +101,17 @@ pub(in crate::pipeline) fn prompt(experiment: &Experiment, modes: &[Mode]) -> Re
                 totals: totals.into(),
             })
         })?;
+        // Tasks without a prompt are complained of each time, not only when the others' prompts are made.
+        let lost = header.totals.get(WITHOUT_PROMPT).copied().unwrap_or(0);
+        if !is_told && lost > 0 {
+            let lines = sources.build(experiment)?.into_iter();
+            report.problems.extend(lines.filter_map(Result::err));
+        }
     }
     Ok(report)
 }
+
+const WITHOUT_PROMPT: &str = "tasks without a prompt";
 
 /// A model's tokenizer knows the model's special tokens; another one cuts them up, and every budget with them.
 fn warn_of_specials(experiment: &Experiment, report: &mut Report) -> Result<()> {
