@@ -230,7 +230,8 @@ pub fn queries<'t>(
         if chunks.file_index(&task.path).is_none() {
             let reason = format!(
                 "its file {} is not among the repository's {} files; is this the version that the tasks were made from?",
-                task.path, chunks.language
+                task.path,
+                chunks.language.title()
             );
             skipped.push(tasks.error(task, reason));
             continue;

@@ -25,8 +25,9 @@ fn index_one(experiment: &Experiment, name: &str, report: &mut Report) -> Result
     report.problems.extend(reading.skipped);
     let repository = reading.repository;
     if repository.files.is_empty() {
+        let title = language.title();
         let reason = format!(
-            "holds no {language} file that can be read, so nothing can be retrieved from it; put its files there, choose \
+            "holds no {title} file that can be read, so nothing can be retrieved from it; put its files there, choose \
              others with --repo, or another --language"
         );
         report.problems.push(Error::Repository {
