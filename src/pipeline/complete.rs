@@ -216,8 +216,7 @@ fn complete_record(
 fn left_to_right<'p>(prompt: &'p str, record: &Object) -> Cow<'p, str> {
     let metadata = record.get("metadata").and_then(Value::as_object);
     let style = metadata.and_then(|m| m.get("prompt_style")?.as_str());
-    let style: Option<Style> = style.and_then(|name| name.parse().ok());
-    let slots = style.as_ref().and_then(|style| style.split(prompt));
+    let slots = style.and_then(|name| Style::bundled(name)?.split(prompt));
     match slots {
         Some(slots) => Cow::Owned([slots.right, "\n", slots.cross_file, slots.left].concat()),
         None => Cow::Borrowed(prompt),

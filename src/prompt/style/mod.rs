@@ -29,6 +29,7 @@ mod template;
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
@@ -190,6 +191,15 @@ impl Style {
         BUNDLED.into_iter().map(|(name, _)| name)
     }
 
+    /// The bundled style of this name.
+    pub fn bundled(name: &str) -> Option<&'static Self> {
+        static STYLES: LazyLock<Vec<Style>> = LazyLock::new(|| {
+            let read = |(name, text)| file::read(text, Path::new(name), name).ok();
+            BUNDLED.into_iter().filter_map(read).collect()
+        });
+        STYLES.iter().find(|style| style.name == name)
+    }
+
     /// A style from a user's own file; it is called as the file is, without its ending.
     ///
     /// # Errors
@@ -268,9 +278,8 @@ impl FromStr for Style {
 
     /// Of the setting: the name of a bundled style, or the path of a file.
     fn from_str(setting: &str) -> Result<Self> {
-        let bundled = BUNDLED.into_iter().find(|(name, _)| *name == setting);
-        if let Some((name, text)) = bundled {
-            return file::read(text, Path::new(name), name);
+        if let Some(style) = Self::bundled(setting) {
+            return Ok(style.clone());
         }
         let path = Path::new(setting);
         if !path.exists() {

@@ -1,6 +1,5 @@
 //! From settings to how chunks are searched and shown.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
@@ -134,6 +133,7 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
         (Some(file), None) => DenseSource::File {
             vectors: file.into(),
             texts: settings.text("vector-texts").map(Into::into),
+            digest: Default::default(),
         },
         (None, Some(url)) => {
             let Some(model) = settings.text("embedding-model") else {
@@ -162,12 +162,7 @@ fn layout(settings: &Settings) -> Result<PromptLayout> {
     if name == "attach" {
         return Ok(PromptLayout::Attach);
     }
-    let is_named = Style::names().any(|bundled| bundled == name);
-    let looks_like_file = name.contains(['/', '\\']) || name.ends_with(".toml");
-    let style: Style = match looks_like_file && !is_named {
-        true => Style::open(Path::new(name))?,
-        false => name.parse()?,
-    };
+    let style: Style = name.parse()?;
     let include = Include {
         right: yes(settings, "right-context")?,
         cross_file: true,
