@@ -212,11 +212,7 @@ fn cut_each(
     mut queries_of: impl FnMut(&Task, &Lines) -> Vec<QueryWindow>,
 ) -> Cut {
     let (mut queries, mut skipped) = (Vec::new(), Vec::new());
-    for task in tasks
-        .tasks
-        .iter()
-        .filter(|task| task.repository == windows.repository)
-    {
+    for task in tasks.of_repository(&windows.repository) {
         match hole_lines(task, windows) {
             Ok(lines) => queries.extend(queries_of(task, lines)),
             Err(reason) => skipped.push(tasks.error(task, reason)),

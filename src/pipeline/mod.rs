@@ -319,9 +319,9 @@ impl Experiment {
             .partition(|name| there.contains(name) && repos_dir.join(name).is_dir());
         let mut problems = Vec::new();
         for name in lost {
-            let of_it = tasks.as_ref().map_or(0, |set| {
-                set.tasks.iter().filter(|t| t.repository == name).count()
-            });
+            let of_it = tasks
+                .as_ref()
+                .map_or(0, |set| set.of_repository(&name).count());
             let cost = match of_it {
                 0 => String::new(),
                 1 => ", so that 1 task cannot be carried out".into(),

@@ -47,11 +47,7 @@ pub fn window_queries(
         let mut opened = Opened::new(experiment, repository)?;
         let tasks = experiment.tasks()?;
         let file = |task: &Task| opened.windows().file_index(&task.path).map(|n| n as u32);
-        let of_it = tasks
-            .tasks
-            .iter()
-            .filter(|task| task.repository == repository);
-        let files = of_it.filter_map(file).collect();
+        let files = tasks.of_repository(repository).filter_map(file).collect();
         opened.read_files(files)?;
         report.warnings.extend(misfits(tasks, opened.windows()));
         modes
@@ -321,10 +317,7 @@ fn long_line(file: &WindowFile) -> Option<String> {
 
 /// A warning where tasks do not fit their files.
 fn misfits(tasks: &TaskSet, windows: &RepoWindows) -> Option<String> {
-    let of_it = tasks
-        .tasks
-        .iter()
-        .filter(|task| task.repository == windows.repository);
+    let of_it = tasks.of_repository(&windows.repository);
     let mut misfits =
         of_it.filter(|task| hole_lines(task, windows).is_ok_and(|lines| !fits(task, lines)));
     let first = misfits.next()?;

@@ -157,14 +157,23 @@ impl TaskSet {
         }
     }
 
+    /// The task with this row.
+    pub fn of_row(&self, row: usize) -> Option<&Task> {
+        let at = self.tasks.binary_search_by_key(&row, |task| task.row);
+        Some(&self.tasks[at.ok()?])
+    }
+
+    /// The tasks of one repository, in their order.
+    pub fn of_repository<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Task> {
+        self.tasks
+            .iter()
+            .filter(move |task| task.repository == name)
+    }
+
     /// A digest of where the holes of one repository's tasks are.
     pub fn hole_digest(&self, repository: &str) -> String {
         let mut hasher = blake3::Hasher::new();
-        for task in self
-            .tasks
-            .iter()
-            .filter(|task| task.repository == repository)
-        {
+        for task in self.of_repository(repository) {
             hasher.update(task.path.as_bytes());
             hasher.update(task.id.as_bytes());
             for number in [
@@ -187,8 +196,7 @@ impl TaskSet {
 
     /// The same of one repository's tasks.
     pub fn digest_of(&self, repository: &str) -> String {
-        let of_it = |task: &&Task| task.repository == repository;
-        digest(self.tasks.iter().filter(of_it))
+        digest(self.of_repository(repository))
     }
 
     /// The error for one of its tasks.

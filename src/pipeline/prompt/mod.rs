@@ -435,11 +435,7 @@ fn report_lost(
         return Ok(());
     }
     let tasks = experiment.tasks()?;
-    for task in tasks
-        .tasks
-        .iter()
-        .filter(|task| task.repository == repository)
-    {
+    for task in tasks.of_repository(repository) {
         if let Err(reason) = hole_lines(task, windows) {
             report.problems.push(tasks.error(task, reason));
         }
