@@ -19,9 +19,8 @@ impl RightContexts {
     /// that comes along.
     pub(super) fn of(tasks: &TaskSet, repository: &Repository) -> (Self, Option<String>) {
         let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
-        let of_it = tasks.tasks.iter();
-        let of_it = of_it.filter(|t| t.repository == repository.name && t.right_context.is_none());
-        for task in of_it {
+        let of_it = tasks.of_repository(&repository.name);
+        for task in of_it.filter(|task| task.right_context.is_none()) {
             // That its file is missing is told where its query is made.
             let Some(file) = repository.file(&task.path) else {
                 continue;

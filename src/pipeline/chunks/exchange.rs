@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::super::Experiment;
-use super::retrieved::Retrieved;
+use super::retrieved::{OnDisk, Retrieved};
 use crate::artifact::write_file;
 use crate::error::{Error, Result};
 use crate::exchange::{Sink, beir, query_ids, trec};
@@ -107,7 +107,7 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
 
 fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Retrieved>> {
     let repositories = experiment.repositories.par_iter();
-    let parts = repositories.map(|repository| Retrieved::open(experiment, mode, repository));
+    let parts = repositories.map(|repository| OnDisk::open(experiment, mode, repository)?.read());
     parts.collect()
 }
 

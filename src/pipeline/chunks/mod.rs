@@ -1,6 +1,7 @@
 //! The stages in Repoformer's manner: chunks instead of windows, the same stages and the same cache.
 
 mod contexts;
+mod dense;
 mod exchange;
 mod index;
 mod prompt;
@@ -17,9 +18,10 @@ pub(super) use search::search;
 pub(super) use vectors::{vectorize_queries, vectorize_repositories};
 
 pub use contexts::RightContexts;
+pub use dense::{DenseSource, Notice};
 pub use exchange::{trec_run, write_beir};
 pub use quality::retrieval_quality;
-pub use vectors::{DenseSource, Notice, dense_texts};
+pub use vectors::dense_texts;
 
 use super::{Experiment, Unread, check_digest, check_input, check_parameter};
 use crate::artifact::{Header, Identity};

@@ -5,9 +5,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::super::prompt::{TASKS, TOKENS, WITH_BLOCKS};
-use super::super::{Experiment, Report};
+use super::super::{Experiment, Report, Unread};
 use super::contexts::{RightContexts, right_context};
-use super::retrieved::{Retrieved, right_contexts};
+use super::queries::open_needed_contexts;
+use super::retrieved::OnDisk;
 use super::{ChunkSettings, PromptLayout, shaped};
 use crate::artifact::{Identity, LineTotals};
 use crate::chunk::{Align, Query, Ranked, Shower, named_path};
@@ -15,7 +16,7 @@ use crate::cross_file::CrossFile;
 use crate::error::Result;
 use crate::jsonl::Object;
 use crate::language::Language;
-use crate::prompt::style::{Filled, Parts};
+use crate::prompt::style::{Filled, Parts, Style};
 use crate::query::Mode;
 use crate::task::{Task, TaskSet};
 
@@ -72,7 +73,7 @@ pub(in crate::pipeline) fn prompt(experiment: &Experiment, modes: &[Mode]) -> Re
     warn_of_contexts(experiment, &mut report)?;
     for &mode in modes {
         let tasks = experiment.tasks()?;
-        let sources = Sources::open(experiment, mode)?;
+        let mut sources = Sources::open(experiment, mode)?;
         let identity = sources.identity(experiment, settings(experiment, mode)?, tasks);
         let path = experiment.layout.prompts(mode);
         warn_of_others(experiment, tasks, &mut report);
@@ -178,20 +179,21 @@ struct Sources {
     parts: Vec<Part>,
 }
 
-/// The part of one repository; nothing of it is needed by tasks that carry all their contexts.
+/// The part of one repository, to be read where prompts are made; nothing of it is needed by tasks that carry all their
+/// contexts.
 struct Part {
     repository: String,
-    contexts: Option<(String, RightContexts)>,
-    retrieved: Option<Retrieved>,
+    contexts: Option<Unread<RightContexts>>,
+    retrieved: Option<OnDisk>,
 }
 
 impl Sources {
     fn open(experiment: &Experiment, mode: Mode) -> Result<Self> {
         let part = |repository: &String| {
-            let contexts = right_contexts(experiment, repository)?;
+            let contexts = open_needed_contexts(experiment, repository)?;
             let retrieved = match mode.retrieves() {
                 false => None,
-                true => Some(Retrieved::open(experiment, mode, repository)?),
+                true => Some(OnDisk::open(experiment, mode, repository)?),
             };
             Ok(Part {
                 repository: repository.clone(),
@@ -212,9 +214,9 @@ impl Sources {
         let mut hasher = blake3::Hasher::new();
         for part in &self.parts {
             hasher.update(part.repository.as_bytes());
-            let contexts = part.contexts.iter().map(|(checksum, _)| checksum);
-            let retrieved = part.retrieved.iter().flat_map(|r| &r.checksums);
-            for checksum in contexts.chain(retrieved.map(|(_, checksum)| checksum)) {
+            let contexts = part.contexts.iter().map(|c| &*c.header.checksum);
+            let retrieved = part.retrieved.iter().flat_map(OnDisk::checksums);
+            for checksum in contexts.chain(retrieved) {
                 hasher.update(checksum.as_bytes());
             }
         }
@@ -224,13 +226,12 @@ impl Sources {
     }
 
     /// The lines of the artifact in the order of the tasks, then of their samples.
-    fn build(&self, experiment: &Experiment) -> Result<Vec<Result<Line>>> {
-        let tasks = experiment.tasks()?;
-        let settings = experiment.of_chunks()?;
-        let mut lines: Vec<(usize, u32, Result<Line>)> = Vec::new();
-        let of_part = |part: &Part| part.build(experiment, settings, tasks, self.mode);
-        let of_parts: Vec<_> = self.parts.par_iter().map(of_part).collect();
-        lines.extend(of_parts.into_iter().flatten());
+    fn build(&mut self, experiment: &Experiment) -> Result<Vec<Result<Line>>> {
+        let (tasks, settings, mode) = (experiment.tasks()?, experiment.of_chunks()?, self.mode);
+        let parts = self.parts.par_iter_mut();
+        let of_parts = parts.map(|part| part.build(experiment, settings, tasks, mode));
+        let of_parts: Vec<Vec<_>> = of_parts.collect::<Result<_>>()?;
+        let mut lines: Vec<(usize, u32, Result<Line>)> = of_parts.into_iter().flatten().collect();
         lines.sort_by_key(|(row, sample, _)| (*row, *sample));
         Ok(lines.into_iter().map(|(_, _, line)| line).collect())
     }
@@ -238,44 +239,42 @@ impl Sources {
 
 impl Part {
     fn build(
-        &self,
+        &mut self,
         experiment: &Experiment,
         settings: &ChunkSettings,
         tasks: &TaskSet,
         mode: Mode,
-    ) -> Vec<(usize, u32, Result<Line>)> {
-        let contexts = self.contexts.as_ref().map(|(_, contexts)| contexts.map());
-        let contexts = contexts.unwrap_or_default();
+    ) -> Result<Vec<(usize, u32, Result<Line>)>> {
+        let contexts = self.contexts.as_mut().map(|contexts| contexts.read(None));
+        let contexts = contexts.transpose()?;
         let maker = Maker {
             settings,
             tasks,
             language: experiment.layout.language,
             mode,
-            contexts,
+            contexts: contexts
+                .as_ref()
+                .map(RightContexts::map)
+                .unwrap_or_default(),
         };
-        let Some(retrieved) = &self.retrieved else {
-            let of_it = |task: &&Task| task.repository == self.repository;
-            let of_it: Vec<&Task> = tasks.tasks.iter().filter(of_it).collect();
+        let of_it: Vec<&Task> = tasks.of_repository(&self.repository).collect();
+        let Some(retrieved) = &mut self.retrieved else {
             let lines = of_it.par_iter().map(|task| maker.line(task, None));
-            return lines.collect();
+            return Ok(lines.collect());
         };
+        let retrieved = retrieved.read()?;
         let shower = retrieved.shower(experiment, settings);
         let found = retrieved.ranking.found.par_iter();
         let pairs = found.zip(&retrieved.queries.queries);
         let lines = pairs.filter_map(|(found, query)| {
-            let at = tasks
-                .tasks
-                .binary_search_by_key(&(found.row as usize), |task| task.row);
-            let task = &tasks.tasks[at.ok()?];
+            let task = tasks.of_row(found.row as usize)?;
             Some(maker.line(task, Some((&shower, found, query))))
         });
         let mut lines: Vec<_> = lines.collect();
         let searched: FxHashSet<usize> = lines.iter().map(|(row, _, _)| *row).collect();
-        let of_it = tasks
-            .tasks
-            .iter()
-            .filter(|task| task.repository == self.repository);
-        let lost = of_it.filter(|task| !searched.contains(&task.row));
+        let lost = of_it
+            .into_iter()
+            .filter(|task| !searched.contains(&task.row));
         lines.extend(lost.map(|task| match settings.layout {
             // Data that is only added to loses no task of its repository.
             PromptLayout::Attach => maker.line(task, None),
@@ -284,7 +283,7 @@ impl Part {
                 (task.row, 0, Err(tasks.error(task, reason)))
             }
         }));
-        lines
+        Ok(lines)
     }
 }
 
@@ -311,7 +310,7 @@ impl Maker<'_> {
         };
         let line = match &self.settings.layout {
             PromptLayout::Attach => self.attached(task, cross_file),
-            PromptLayout::Style(_) => self.prompt(task, &cross_file, language, found),
+            PromptLayout::Style(style) => self.prompt(task, (style, language), &cross_file, found),
         };
         (task.row, sample, line)
     }
@@ -332,13 +331,10 @@ impl Maker<'_> {
     fn prompt(
         &self,
         task: &Task,
+        (style, language): (&Style, Language),
         cross_file: &CrossFile,
-        language: Language,
         found: Option<Found<'_>>,
     ) -> Result<Line> {
-        let PromptLayout::Style(style) = &self.settings.layout else {
-            return self.attached(task, cross_file.clone());
-        };
         let right = right_context(task, &self.contexts);
         let parts = Parts {
             repository: &task.repository,

@@ -5,14 +5,14 @@ use rustc_hash::FxHashMap;
 
 use super::super::Experiment;
 use super::ChunkSettings;
-use super::contexts::right_context;
-use super::retrieved::{Retrieved, right_contexts};
+use super::contexts::{RightContexts, right_context};
+use super::queries::open_needed_contexts;
+use super::retrieved::OnDisk;
 use crate::chunk::QueryForm;
 use crate::error::Result;
 use crate::language::{Language, identifiers};
 use crate::quality::{Quality, TaskQuality, Wanted};
 use crate::query::Mode;
-use crate::task::Task;
 
 /// Holds the fragments that a mode's prompts would show against the targets, and where the ground truth was searched with
 /// too, the chunks found against those that it found. Of several samples of a task the first counts.
@@ -35,11 +35,11 @@ fn measure(
     mode: Mode,
     repository: &str,
 ) -> Result<Vec<TaskQuality>> {
-    let retrieved = Retrieved::open(experiment, mode, repository)?;
+    let retrieved = OnDisk::open(experiment, mode, repository)?.read()?;
     let by_truth = settings.form.of_mode(Mode::GroundTruth) == QueryForm::GroundTruth;
     let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
     let truth = match by_truth && there.exists() {
-        true => Some(Retrieved::open(experiment, Mode::GroundTruth, repository)?),
+        true => Some(OnDisk::open(experiment, Mode::GroundTruth, repository)?.read()?),
         // Another query that holds the target stands in its place, and would be compared with itself.
         false => None,
     };
@@ -48,15 +48,19 @@ fn measure(
         .flat_map(|truth| &truth.ranking.found)
         .map(|found| (found.row, found.hits.iter().map(|hit| hit.chunk).collect()))
         .collect();
-    let contexts = right_contexts(experiment, repository)?;
-    let contexts = contexts.as_ref().map(|(_, contexts)| contexts.map());
-    let contexts = contexts.unwrap_or_default();
+    let contexts = open_needed_contexts(experiment, repository)?;
+    let contexts = contexts
+        .map(|mut contexts| contexts.read(None))
+        .transpose()?;
+    let contexts = contexts
+        .as_ref()
+        .map(RightContexts::map)
+        .unwrap_or_default();
     let shower = retrieved.shower(experiment, settings);
-    let tasks = &experiment.tasks()?.tasks;
+    let tasks = experiment.tasks()?;
     let first = retrieved.ranking.found.par_iter();
     let of_task = first.filter(|found| found.sample == 0).filter_map(|found| {
-        let at = tasks.binary_search_by_key(&(found.row as usize), |task| task.row);
-        let task: &Task = &tasks[at.ok()?];
+        let task = tasks.of_row(found.row as usize)?;
         let right = right_context(task, &contexts);
         let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
         let in_file = [task.prompt.as_str(), right.unwrap_or_default()];

@@ -52,6 +52,20 @@ pub(super) fn open_contexts(
     Ok(contexts)
 }
 
+/// The same where any task does not carry its own, and there are repositories that they were taken from.
+pub(super) fn open_needed_contexts(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<Option<Unread<RightContexts>>> {
+    let mut of_it = experiment.tasks()?.of_repository(repository);
+    let is_needed = !experiment.repos_dir.as_os_str().is_empty()
+        && of_it.any(|task| task.right_context.is_none());
+    match is_needed {
+        true => Ok(Some(open_contexts(experiment, repository)?)),
+        false => Ok(None),
+    }
+}
+
 fn of_mode(
     experiment: &Experiment,
     mode: Mode,

@@ -1,32 +1,40 @@
 //! What the stages before `prompt` left of a repository: its chunks, queries and rankings, known to belong together.
 
+use std::path::PathBuf;
+
 use super::super::{Experiment, Unread, check_input, check_parameter};
-use super::contexts::RightContexts;
-use super::queries::open_contexts;
-use super::vectors::Dense;
+use super::dense::Dense;
 use super::{ChunkSettings, open_chunks, open_queries};
 use crate::chunk::{Order, Queries, Ranking, RepoChunks, Shower};
 use crate::error::{Error, Result};
 use crate::query::Mode;
 use crate::rank::Ranker;
 
-/// What the stages before left of one repository in one mode.
+/// What the stages before left of one repository in one mode, of which the headers are read.
+pub(super) struct OnDisk {
+    chunks: Unread<RepoChunks>,
+    queries: Unread<Queries>,
+    ranking: Unread<Ranking>,
+    path: PathBuf,
+    command: String,
+}
+
+/// The same, read.
 pub(super) struct Retrieved {
-    pub(super) checksums: [(&'static str, String); 3],
     pub(super) chunks: RepoChunks,
     pub(super) queries: Queries,
     pub(super) ranking: Ranking,
 }
 
-impl Retrieved {
+impl OnDisk {
     /// # Errors
     /// Chunks, queries or rankings are missing or do not belong together.
     pub(super) fn open(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Self> {
-        let mut chunks = open_chunks(experiment, repository)?;
-        let mut queries = open_queries(experiment, mode, repository, &chunks.header)?;
+        let chunks = open_chunks(experiment, repository)?;
+        let queries = open_queries(experiment, mode, repository, &chunks.header)?;
         let path = experiment.layout.retrieval(mode, repository);
         let command = format!("search --mode {mode}");
-        let mut ranking = Unread::<Ranking>::open(&path, &command)?;
+        let ranking = Unread::<Ranking>::open(&path, &command)?;
         let header = &ranking.header;
         check_input(&path, header, "chunks", &chunks.header, &command)?;
         check_input(&path, header, "queries", &queries.header, &command)?;
@@ -45,13 +53,30 @@ impl Retrieved {
                 check_input(&path, header, input, vectors, &command)?;
             }
         }
-        let checksums = [
-            ("chunks", chunks.header.checksum.clone()),
-            ("queries", queries.header.checksum.clone()),
-            ("ranking", header.checksum.clone()),
-        ];
-        let (chunks, queries) = (chunks.read(None)?, queries.read(None)?);
-        let ranking = ranking.read(Some(queries.queries.len()))?;
+        Ok(Self {
+            chunks,
+            queries,
+            ranking,
+            path,
+            command,
+        })
+    }
+
+    /// Checksums of all that it consists of.
+    pub(super) fn checksums(&self) -> [&str; 3] {
+        [
+            &self.chunks.header,
+            &self.queries.header,
+            &self.ranking.header,
+        ]
+        .map(|h| &*h.checksum)
+    }
+
+    /// # Errors
+    /// Something is damaged.
+    pub(super) fn read(&mut self) -> Result<Retrieved> {
+        let (chunks, queries) = (self.chunks.read(None)?, self.queries.read(None)?);
+        let ranking = self.ranking.read(Some(queries.queries.len()))?;
         if ranking.chunks as usize != chunks.len() {
             let reason = format!(
                 "its results are for {} chunks, not {}",
@@ -59,19 +84,20 @@ impl Retrieved {
                 chunks.len()
             );
             return Err(Error::Artifact {
-                path,
+                path: self.path.clone(),
                 reason,
-                hint: format!("make it again with `repoformer {command}`"),
+                hint: format!("make it again with `repoformer {}`", self.command),
             });
         }
-        Ok(Self {
-            checksums,
+        Ok(Retrieved {
             chunks,
             queries,
             ranking,
         })
     }
+}
 
+impl Retrieved {
     /// What turns its rankings into fragments.
     pub(super) fn shower<'a>(
         &'a self,
@@ -87,20 +113,4 @@ impl Retrieved {
             .with_full_paths(settings.full_paths)
             .with_texts_apart(settings.order == Order::Reference)
     }
-}
-
-/// The right contexts of a repository's tasks with their checksum, where any task does not carry its own and there are
-/// repositories to take them from.
-pub(super) fn right_contexts(
-    experiment: &Experiment,
-    repository: &str,
-) -> Result<Option<(String, RightContexts)>> {
-    let mut of_it = experiment.tasks()?.tasks.iter();
-    if experiment.repos_dir.as_os_str().is_empty()
-        || !of_it.any(|task| task.repository == repository && task.right_context.is_none())
-    {
-        return Ok(None);
-    }
-    let mut unread = open_contexts(experiment, repository)?;
-    Ok(Some((unread.header.checksum.clone(), unread.read(None)?)))
 }

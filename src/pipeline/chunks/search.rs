@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::super::search::keep_time;
 use super::super::{Experiment, Report, Unread, check_input, for_each_repository};
-use super::vectors::{self, Dense};
+use super::dense::{self, Dense};
 use super::{open_chunks, open_queries, shaped};
 use crate::artifact::{Identity, Payload};
 use crate::chunk::{Neighbourhood, Ranking, RepoChunks};
@@ -78,7 +78,7 @@ fn search_repository(
             let cosines = dense.as_mut().map(Dense::read).transpose()?;
             let begin = Instant::now();
             let neighbourhood = Neighbourhood::new(chunks, settings.limits, settings.order);
-            let cosines = cosines.as_ref().map(vectors::cosines);
+            let cosines = cosines.as_ref().map(dense::cosines);
             let parameters = (&settings.ranker, experiment.layout.top_k);
             let ranking = Ranking::search(
                 index,
