@@ -61,7 +61,7 @@
 //! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&task.prompt));
 //! let limits = Limits { max_lines: 1, max_tokens: 100 };
 //! let prediction = InContextModel::default().complete(&prompt.text, &limits).text;
-//! assert_eq!(Metric::RepoCoder.score(&task.ground_truth, &[prediction]), [1.0, 1.0]);
+//! assert_eq!(Metric::RepoCoder.score(&task.ground_truth, &[prediction], task.language()), [1.0, 1.0]);
 //! ```
 
 // One module calls code made for instructions that not every machine has: `retrieve::index::simd`. Nothing else may.
@@ -100,11 +100,15 @@ pub mod language;
 #[forbid(unsafe_code)]
 pub mod lines;
 #[forbid(unsafe_code)]
+pub mod manifest;
+#[forbid(unsafe_code)]
 pub mod metrics;
 #[forbid(unsafe_code)]
 pub mod pairs;
 #[forbid(unsafe_code)]
 pub mod pipeline;
+#[forbid(unsafe_code)]
+pub mod postprocess;
 #[forbid(unsafe_code)]
 pub mod predictions;
 #[forbid(unsafe_code)]

@@ -189,7 +189,12 @@ pub fn universal_newlines(text: String) -> String {
 /// assert_eq!(repoformer::lines::strip("\t\u{a0}x = 1\u{1f} "), "x = 1");
 /// ```
 pub fn strip(line: &str) -> &str {
-    line.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
+    line.trim_matches(is_space)
+}
+
+/// Python's `str.isspace()` of one character, which is also what `\s` matches there.
+pub(crate) fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
 /// What separates lines for `str.splitlines`.
@@ -245,8 +250,7 @@ pub fn unfinished_line(text: &str) -> &str {
 
 /// The white space that a text begins with, as Python's `lstrip` sees it.
 pub fn indent(text: &str) -> &str {
-    let rest =
-        text.trim_start_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c));
+    let rest = text.trim_start_matches(is_space);
     &text[..text.len() - rest.len()]
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::jsonl::{self, At, Fields};
+use crate::language::Language;
 use crate::predictions::{id, samples};
 
 /// One line of a file of pairs: a target and its prediction, without any task file.
@@ -22,7 +23,7 @@ pub struct Pair {
     /// The text before the hole, where the file has it.
     pub prompt: Option<String>,
     /// The programming language, where the file has it.
-    pub language: Option<String>,
+    pub language: Option<Language>,
 }
 
 /// What reading a file of pairs gave.
@@ -52,7 +53,12 @@ pub fn read(path: &Path) -> Result<Reading> {
             target: fields.string("target")?.to_owned(),
             samples: samples(path, line, &object)?,
             prompt: optional("prompt")?,
-            language: optional("language")?,
+            language: optional("language")?
+                .map(|name| {
+                    let language = name.parse::<Language>();
+                    language.map_err(|reason| fields.error(format!("field 'language': {reason}")))
+                })
+                .transpose()?,
         });
         Ok(())
     })?;
@@ -89,7 +95,7 @@ mod tests {
             target: String::new(),
             samples: vec!["y".into(), String::new()],
             prompt: Some("p".into()),
-            language: Some("python".into()),
+            language: Some(Language::Python),
         };
         assert_eq!(pairs, [first, second]);
         let wanted = [

@@ -11,8 +11,10 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::language::Language;
 use crate::metrics::Metric;
 use crate::pairs::Pair;
+use crate::postprocess::{Hole, Postprocess, Recipe};
 use crate::task::TaskSet;
 
 /// What to do with tasks that have no prediction.
@@ -92,15 +94,136 @@ pub struct TaskScore {
     pub repository: Option<String>,
     /// One for each metric asked for, in that order.
     pub scores: Vec<MetricScore>,
+    /// The samples as they were predicted.
+    pub raw: Vec<String>,
+    /// The samples as they were compared, in the order of [`Cuts::recipes`].
+    pub cut: Vec<Vec<String>>,
 }
 
 impl TaskScore {
-    /// `{"task_id": …, "repocoder": {"em": …, "es": …}, …}`, every value between 0 and 1.
-    pub fn to_record(&self) -> Value {
+    /// `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …}`, every value between 0 and 1.
+    ///
+    /// Then the texts where they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
+    /// `pred_by` what other metrics compared instead; a list where a task has several samples.
+    pub fn to_record(&self, cuts: &Cuts) -> Value {
         let mut record = Map::new();
         record.insert("task_id".into(), self.task_id.clone().into());
+        record.insert("row".into(), self.row.into());
+        if let Some(repository) = &self.repository {
+            record.insert("repository".into(), repository.as_str().into());
+        }
         record.extend(metrics_json(&self.scores));
+        if cuts.are_shown {
+            let text = |samples: &[String]| match samples {
+                [one] => Value::from(one.as_str()),
+                several => several.into(),
+            };
+            let first = cuts.of_metric.first().map(|&recipe| &self.cut[recipe]);
+            record.insert("pred_raw".into(), text(&self.raw));
+            record.insert("pred".into(), text(first.unwrap_or(&self.raw)));
+            let others = self.scores.iter().zip(&cuts.of_metric).skip(1);
+            let others = others.filter(|&(_, &recipe)| Some(&self.cut[recipe]) != first);
+            let others = others
+                .map(|(score, &recipe)| (score.metric.name().to_owned(), text(&self.cut[recipe])));
+            let others: Map<String, Value> = others.collect();
+            if !others.is_empty() {
+                record.insert("pred_by".into(), others.into());
+            }
+        }
         Value::Object(record)
+    }
+
+    /// One of the values.
+    pub fn get(&self, metric: Metric, value: &str) -> Option<f64> {
+        let score = self.scores.iter().find(|score| score.metric == metric)?;
+        score.get(value)
+    }
+}
+
+/// How the samples of each metric were cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cuts {
+    /// The recipes, each once.
+    pub recipes: Vec<Recipe>,
+    /// For each metric the place of its recipe.
+    pub of_metric: Vec<usize>,
+    /// Whether the records of tasks show the texts.
+    pub are_shown: bool,
+}
+
+impl Cuts {
+    fn new(metrics: &[Metric], postprocess: &Postprocess, are_shown: bool) -> Self {
+        let mut recipes: Vec<Recipe> = Vec::new();
+        let place = |&metric: &Metric| {
+            let recipe = postprocess.recipe(metric);
+            let place = recipes.iter().position(|known| *known == recipe);
+            place.unwrap_or_else(|| {
+                recipes.push(recipe);
+                recipes.len() - 1
+            })
+        };
+        let of_metric = metrics.iter().map(place).collect();
+        Self {
+            recipes,
+            of_metric,
+            are_shown,
+        }
+    }
+
+    /// The values of one target's samples, and the samples as each recipe leaves them.
+    fn score(
+        &self,
+        metrics: &[Metric],
+        hole: Hole<'_>,
+        samples: &[String],
+    ) -> (Vec<MetricScore>, Vec<Vec<String>>) {
+        let cut = |recipe: &Recipe| -> Vec<_> {
+            let samples = samples.iter().map(|sample| recipe.apply(hole, sample));
+            samples.collect()
+        };
+        let cut: Vec<Vec<_>> = self.recipes.iter().map(cut).collect();
+        let score = |(&metric, &recipe): (&Metric, &usize)| {
+            // A recipe can keep a part of the target, the same for every sample but where one could not be cut.
+            let targets = cut[recipe].iter().map(|one| &*one.target);
+            let same = targets
+                .clone()
+                .all(|target| Some(target) == targets.clone().next());
+            let values = if same {
+                let target = targets.clone().next().unwrap_or(hole.target);
+                let samples: Vec<&str> = cut[recipe].iter().map(|one| &*one.prediction).collect();
+                metric.score(target, &samples, hole.language)
+            } else {
+                let each = cut[recipe]
+                    .iter()
+                    .map(|one| metric.score(&one.target, &[&*one.prediction], hole.language));
+                metric.of_samples(&each.collect::<Vec<_>>())
+            };
+            MetricScore { metric, values }
+        };
+        let scores = metrics.iter().zip(&self.of_metric).map(score).collect();
+        let texts = |cut: Vec<crate::postprocess::Processed<'_>>| {
+            let texts = cut.into_iter().map(|one| one.prediction.into_owned());
+            texts.collect()
+        };
+        let texts = match self.are_shown {
+            true => cut.into_iter().map(texts).collect(),
+            false => Vec::new(),
+        };
+        (scores, texts)
+    }
+
+    /// What was done before each metric: `{"repocoder": "stripped-lines", …}`.
+    pub fn to_record(&self, metrics: &[Metric]) -> Value {
+        let names = metrics
+            .iter()
+            .zip(&self.of_metric)
+            .map(|(metric, &recipe)| {
+                (
+                    metric.name().to_owned(),
+                    self.recipes[recipe].to_string().into(),
+                )
+            });
+        Value::Object(names.collect())
     }
 }
 
@@ -163,6 +286,8 @@ pub struct Scores {
     pub all: Summary,
     /// How many tasks had no prediction: 0 in the means with [`Missing::Zero`], left out with [`Missing::Skip`].
     pub missing: usize,
+    /// How the samples were cut before each metric.
+    pub cuts: Cuts,
 }
 
 impl Scores {
@@ -175,14 +300,20 @@ impl Scores {
         record.insert("all".into(), self.all.to_record());
         record.insert("repositories".into(), repositories.into());
         record.insert("missing".into(), self.missing.into());
+        record.insert("postprocess".into(), self.cuts.to_record(&self.metrics()));
         if per_task {
-            let tasks = self.tasks.iter().map(TaskScore::to_record);
+            let tasks = self.tasks.iter().map(|task| task.to_record(&self.cuts));
             record.insert("tasks".into(), tasks.collect());
         }
         Value::Object(record)
     }
 
-    fn of(metrics: &[Metric], tasks: Vec<TaskScore>, missing: usize) -> Self {
+    /// The metrics, in the order that they were asked for.
+    pub fn metrics(&self) -> Vec<Metric> {
+        self.all.means.iter().map(|mean| mean.metric).collect()
+    }
+
+    fn of(metrics: &[Metric], tasks: Vec<TaskScore>, missing: usize, cuts: Cuts) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&TaskScore>> = BTreeMap::new();
         for task in &tasks {
             if let Some(name) = &task.repository {
@@ -197,6 +328,7 @@ impl Scores {
             all: Summary::of(metrics, tasks.iter()),
             tasks,
             missing,
+            cuts,
         }
     }
 }
@@ -205,12 +337,13 @@ impl Scores {
 ///
 /// ```
 /// use repoformer::metrics::Metric;
+/// use repoformer::postprocess::Postprocess;
 /// use repoformer::score::{Missing, score_tasks};
 /// use repoformer::task::{Task, TaskSet};
 /// let task = |path| Task::new("id".into(), path, 0, 3, "return x", "");
 /// let tasks = TaskSet { path: "t.jsonl".into(), tasks: vec![task("a/x.py"), task("b/x.py")] };
 /// let samples = [vec!["return x".to_owned()], vec![]];
-/// let scores = score_tasks(&tasks, &samples, &[Metric::RepoCoder], Missing::Zero)?;
+/// let scores = score_tasks(&tasks, &samples, &[Metric::RepoCoder], &Postprocess::NONE, Missing::Zero)?;
 /// assert_eq!(scores.all.means[0].values, [0.5, 0.5]);
 /// assert_eq!(scores.repositories[0].1.means[0].values, [1.0, 1.0]);
 /// assert_eq!(scores.missing, 1);
@@ -223,6 +356,7 @@ pub fn score_tasks(
     tasks: &TaskSet,
     samples: &[Vec<String>],
     metrics: &[Metric],
+    postprocess: &Postprocess,
     missing: Missing,
 ) -> Result<Scores> {
     if samples.len() != tasks.tasks.len() {
@@ -248,39 +382,57 @@ pub fn score_tasks(
             ),
         ));
     }
+    let cuts = Cuts::new(metrics, postprocess, true);
     let scored = pairs
         .par_iter()
         .filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty())
-        .map(|(task, samples)| TaskScore {
-            row: task.row,
-            task_id: task.id.clone(),
-            repository: Some(task.repository.clone()),
-            scores: score_one(metrics, &task.ground_truth, samples),
+        .map(|(task, samples)| {
+            let (scores, cut) = cuts.score(metrics, Hole::of(task), samples);
+            TaskScore {
+                row: task.row,
+                task_id: task.id.clone(),
+                repository: Some(task.repository.clone()),
+                scores,
+                raw: (*samples).clone(),
+                cut,
+            }
         })
         .collect();
-    Ok(Scores::of(metrics, scored, count))
+    Ok(Scores::of(metrics, scored, count, cuts))
 }
 
-/// Scores pairs of target and prediction that belong to no task file.
-pub fn score_pairs(pairs: &[Pair], metrics: &[Metric]) -> Scores {
+/// Scores pairs of target and prediction that belong to no task file; `language` is that of pairs which name none.
+pub fn score_pairs(
+    pairs: &[Pair],
+    metrics: &[Metric],
+    postprocess: &Postprocess,
+    language: Language,
+) -> Scores {
+    let mut cuts = Cuts::new(metrics, postprocess, false);
+    cuts.are_shown = cuts.recipes.iter().any(|recipe| !recipe.is_empty());
     let scored = pairs
         .par_iter()
-        .map(|pair| TaskScore {
-            row: pair.row,
-            task_id: pair.task_id.clone(),
-            repository: None,
-            scores: score_one(metrics, &pair.target, &pair.samples),
+        .map(|pair| {
+            let hole = Hole {
+                left_context: pair.prompt.as_deref().unwrap_or_default(),
+                target: &pair.target,
+                language: pair.language.unwrap_or(language),
+            };
+            let (scores, cut) = cuts.score(metrics, hole, &pair.samples);
+            TaskScore {
+                row: pair.row,
+                task_id: pair.task_id.clone(),
+                repository: None,
+                scores,
+                raw: match cuts.are_shown {
+                    true => pair.samples.clone(),
+                    false => Vec::new(),
+                },
+                cut,
+            }
         })
         .collect();
-    Scores::of(metrics, scored, 0)
-}
-
-fn score_one(metrics: &[Metric], target: &str, samples: &[String]) -> Vec<MetricScore> {
-    let score = |&metric: &Metric| MetricScore {
-        metric,
-        values: metric.score(target, samples),
-    };
-    metrics.iter().map(score).collect()
+    Scores::of(metrics, scored, 0, cuts)
 }
 
 #[cfg(test)]
@@ -312,7 +464,14 @@ mod tests {
     #[test]
     fn means_are_over_tasks() {
         let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
-        let scores = score_tasks(&tasks(), &given, &[Metric::RepoCoder], Missing::Error).unwrap();
+        let scores = score_tasks(
+            &tasks(),
+            &given,
+            &[Metric::RepoCoder],
+            &Postprocess::NONE,
+            Missing::Error,
+        )
+        .unwrap();
         let third = 1.0 - 1.0 / 3.0;
         let rows: Vec<_> = scores
             .tasks
@@ -338,8 +497,8 @@ mod tests {
             Some((1.0 + 0.75 + third) / 3.0)
         );
         assert_eq!(
-            scores.tasks[1].to_record().to_string(),
-            r#"{"task_id":"id1","repocoder":{"em":0.0,"es":0.75}}"#
+            scores.tasks[1].to_record(&scores.cuts).to_string(),
+            r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"pred_raw":"xbcd","pred":"xbcd"}"#
         );
         assert_eq!(
             scores.repositories[0].1.to_record().to_string(),
@@ -350,7 +509,15 @@ mod tests {
     #[test]
     fn missing_predictions() {
         let given = samples([&["ab"], &[], &[]]);
-        let score = |missing| score_tasks(&tasks(), &given, &[Metric::RepoCoder], missing);
+        let score = |missing| {
+            score_tasks(
+                &tasks(),
+                &given,
+                &[Metric::RepoCoder],
+                &Postprocess::NONE,
+                missing,
+            )
+        };
         assert_eq!(
             score(Missing::Error).unwrap_err().to_string(),
             "t.jsonl:2: task id1: it has no prediction (2 of 3 tasks have none); --missing zero counts them as wrong, --missing skip leaves them out"
@@ -363,9 +530,57 @@ mod tests {
         assert_eq!(skip.all.means[0].values, [1.0; 2]);
         // An empty prediction is no missing one.
         let given = samples([&["ab"], &[""], &["abc"]]);
-        let all = score_tasks(&tasks(), &given, &[Metric::RepoCoder], Missing::Error).unwrap();
+        let all = score_tasks(
+            &tasks(),
+            &given,
+            &[Metric::RepoCoder],
+            &Postprocess::NONE,
+            Missing::Error,
+        )
+        .unwrap();
         assert_eq!((all.all.n, all.missing), (3, 0));
-        assert!(score_tasks(&tasks(), &given[1..], &[], Missing::Zero).is_err());
+        assert!(
+            score_tasks(
+                &tasks(),
+                &given[1..],
+                &[],
+                &Postprocess::NONE,
+                Missing::Zero
+            )
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn each_metric_compares_its_own_cut() {
+        let set = TaskSet {
+            path: "t.jsonl".into(),
+            tasks: vec![Task::new("id".into(), "a/x.py", 0, 1, "  ab", "x = 1\n")],
+        };
+        let own = Postprocess::Own {
+            function_bodies: false,
+        };
+        let metrics = [
+            Metric::RepoCoder,
+            Metric::Repoformer,
+            Metric::CrossCodeEval,
+            Metric::Chars,
+        ];
+        let given = [vec!["ab\ncd\n".to_owned()]];
+        let scores = score_tasks(&set, &given, &metrics, &own, Missing::Error).unwrap();
+        let em = |metric| scores.tasks[0].get(metric, "em");
+        assert_eq!(
+            metrics.map(em),
+            [Some(1.0), Some(1.0), Some(1.0), Some(0.0)]
+        );
+        let record = scores.tasks[0].to_record(&scores.cuts);
+        assert_eq!(
+            (&record["pred_raw"], &record["pred"]),
+            (&"ab\ncd\n".into(), &"ab".into())
+        );
+        assert_eq!(record["pred_by"], serde_json::json!({"chars": "ab\ncd\n"}));
+        let all = scores.to_record("x", false);
+        assert_eq!(all["postprocess"]["crosscodeeval"], "statement");
     }
 
     #[test]
@@ -374,6 +589,7 @@ mod tests {
             &tasks(),
             &samples([&[]; 3]),
             &[Metric::RepoCoder],
+            &Postprocess::NONE,
             Missing::Skip,
         );
         let none = none.unwrap();
@@ -415,7 +631,14 @@ mod tests {
                 .build()
                 .unwrap();
             pool.install(|| {
-                score_tasks(&set, &given, &[Metric::RepoCoder], Missing::Error).unwrap()
+                score_tasks(
+                    &set,
+                    &given,
+                    &[Metric::RepoCoder],
+                    &Postprocess::NONE,
+                    Missing::Error,
+                )
+                .unwrap()
             })
         };
         assert_eq!(score(1), score(3));

@@ -1,4 +1,4 @@
-//! RepoCoder's scores beside those its own program gave, pair by pair.
+//! Every metric beside what the reference programs gave, pair by pair.
 //!
 //! `tests/fixtures/scores/pairs.jsonl` holds some rows of each small kind; all rows are compared where the environment
 //! variable `REPOFORMER_FIXTURES` names a folder with `scores/pairs.jsonl.gz`.
@@ -10,49 +10,151 @@ use std::io::BufRead;
 use std::path::Path;
 
 use repoformer::jsonl;
-use repoformer::metrics::repocoder::{Score, score};
-use serde_json::Value;
+use repoformer::language::{Language, identifiers, without_strings};
+use repoformer::lines::strip;
+use repoformer::metrics::repoformer::Fuzz;
+use repoformer::metrics::{crosscodeeval, indel, repocoder, repoformer as code_tokens};
+use repoformer::postprocess::{Hole, Recipe};
+use serde_json::{Value, json};
 
 /// What comparing a file gave.
 #[derive(Debug, Default)]
 struct Compared {
     equal: usize,
-    /// Rows on which the program stops with an error.
+    /// Rows on which RepoCoder's program stops with an error.
     fixed: usize,
     kinds: BTreeSet<String>,
+}
+
+/// One row of the file.
+struct Row {
+    line: String,
+    record: Value,
+}
+
+impl Row {
+    fn text(&self, name: &str) -> &str {
+        self.record[name].as_str().unwrap()
+    }
+
+    /// A number of the record to its last bit, which serde_json rounds away.
+    fn number(&self, name: &str) -> f64 {
+        let value = self.line.split(&format!("\"{name}\": ")).nth(1).unwrap();
+        let end = value.find([',', '}']).unwrap();
+        value[..end].parse().unwrap()
+    }
+
+    fn place(&self) -> String {
+        format!("row {} ({})", self.record["id"], self.text("kind"))
+    }
 }
 
 fn compare(path: &Path) -> Compared {
     let mut compared = Compared::default();
     for line in jsonl::open(path).unwrap().lines() {
         let line = line.unwrap();
-        let row: Value = serde_json::from_str(&line).unwrap();
-        let text = |name: &str| row[name].as_str().unwrap();
-        let Score { em, es } = score(text("gt"), &[text("pred")]);
-        let place = format!("row {} ({})", row["id"], text("kind"));
-        assert_eq!(Value::from(em), row["rc_em"], "{place}: exact match");
-        match &row["rc_es"] {
-            Value::String(error) => {
-                assert_eq!(error, "ERR:ZeroDivisionError", "{place}");
-                assert_eq!(es, 1.0, "{place}: a target without lines");
-                compared.fixed += 1;
-            }
-            // The same operations in the same order, so the same bits.
-            _ => {
-                assert_eq!(es, number(&line, "rc_es"), "{place}: edit similarity");
-                compared.equal += 1;
-            }
+        let record = serde_json::from_str(&line).unwrap();
+        let row = Row { line, record };
+        match by_repocoder(&row) {
+            true => compared.equal += 1,
+            false => compared.fixed += 1,
         }
-        compared.kinds.insert(text("kind").to_owned());
+        by_repoformer(&row);
+        by_crosscodeeval(&row);
+        compared.kinds.insert(row.text("kind").to_owned());
     }
     compared
 }
 
-/// A number of the record to its last bit, which serde_json rounds away.
-fn number(line: &str, name: &str) -> f64 {
-    let value = line.split(&format!("\"{name}\": ")).nth(1).unwrap();
-    let end = value.find([',', '}']).unwrap();
-    value[..end].parse().unwrap()
+/// RepoCoder's scores; `false` where its program has none.
+fn by_repocoder(row: &Row) -> bool {
+    let place = row.place();
+    let repocoder::Score { em, es } = repocoder::score(row.text("gt"), &[row.text("pred")]);
+    assert_eq!(Value::from(em), row.record["rc_em"], "{place}: exact match");
+    if let Value::String(error) = &row.record["rc_es"] {
+        assert_eq!(error, "ERR:ZeroDivisionError", "{place}");
+        assert_eq!(es, 1.0, "{place}: a target without lines");
+        return false;
+    }
+    // The same operations in the same order, so the same bits.
+    assert_eq!(es, row.number("rc_es"), "{place}: edit similarity");
+    true
+}
+
+/// Repoformer's scores, of the prediction as it is and cut to the target's lines, with both `fuzz.ratio`.
+fn by_repoformer(row: &Row) {
+    let (place, target, prediction) = (row.place(), row.text("gt"), row.text("pred"));
+    let lines: Recipe = "lines".parse().unwrap();
+    let hole = Hole {
+        left_context: "",
+        target,
+        language: Language::Python,
+    };
+    let cut = lines.apply(hole, prediction).prediction;
+    let changed = Value::from(cut != prediction);
+    assert_eq!(changed, row.record["rf_trunc_pred_changed"], "{place}: cut");
+    for (prefix, prediction) in [("rf_", prediction), ("rf_trunc_", &*cut)] {
+        let score = code_tokens::score(target, prediction, Fuzz::Indel);
+        let wanted = &row.record[format!("{prefix}em")];
+        assert_eq!(
+            &Value::from(score.em),
+            wanted,
+            "{place}: {prefix} exact match"
+        );
+        let es = row.number(&format!("{prefix}es_repoeval"));
+        assert_eq!(score.es, es, "{place}: {prefix} edit similarity");
+        let fuzz = row.number(&format!("{prefix}edit_sim"));
+        assert_eq!(score.es_fuzz, fuzz / 100.0, "{place}: {prefix} fuzz ratio");
+    }
+    let difflib = code_tokens::score(target, prediction, Fuzz::Difflib).es_fuzz;
+    let wanted = row.number("rf_edit_sim_difflib") / 100.0;
+    assert_eq!(difflib, wanted, "{place}: fuzz ratio by difflib");
+    let ratio = 100.0 * indel::similarity(strip(prediction), strip(target));
+    assert_eq!(
+        ratio,
+        row.number("rapidfuzz_ratio"),
+        "{place}: RapidFuzz's ratio"
+    );
+}
+
+/// CrossCodeEval's identifiers before its comment removal, and all its scores after.
+fn by_crosscodeeval(row: &Row) {
+    let (place, target, prediction) = (row.place(), row.text("gt"), row.text("pred"));
+    // Rows of long texts come without the lists.
+    let is_long = row.record["cc"].get("gt_ids").is_none();
+    for (name, text) in [("gt_ids", target), ("pred_ids", prediction)] {
+        if is_long {
+            continue;
+        }
+        let bare = without_strings(text);
+        let found = identifiers(&bare, Language::Python);
+        assert_eq!(json!(found), row.record["cc_raw"][name], "{place}: {name}");
+    }
+    let found = crosscodeeval::detail(target, prediction, Language::Python);
+    let wanted = &row.record["cc"];
+    if !is_long {
+        assert_eq!(json!(found.target_ids), wanted["gt_ids"], "{place}");
+        assert_eq!(json!(found.prediction_ids), wanted["pred_ids"], "{place}");
+    }
+    let score = found.score;
+    assert_eq!(
+        json!(u8::from(score.em)),
+        wanted["em"],
+        "{place}: exact match"
+    );
+    assert_eq!(
+        json!(u8::from(score.id_em)),
+        wanted["id_em"],
+        "{place}: identifiers"
+    );
+    let values = [
+        ("precision", score.id_precision),
+        ("recall", score.id_recall),
+        ("f1", score.id_f1),
+    ];
+    for (name, value) in values {
+        assert_eq!(value, wanted[name].as_f64().unwrap(), "{place}: {name}");
+    }
 }
 
 #[test]

@@ -44,7 +44,9 @@ pub fn edit_distances(pairs: &[(&str, &str)]) -> usize {
 
 /// Edit similarities of one prediction a target, added up.
 pub fn metric(pairs: &[(&str, &str)]) -> f64 {
-    let score = |&(target, prediction): &(_, _)| Metric::RepoCoder.score(target, &[prediction])[1];
+    let score = |&(target, prediction): &(_, _)| {
+        Metric::RepoCoder.score(target, &[prediction], Language::Python)[1]
+    };
     pairs.iter().map(score).sum()
 }
 

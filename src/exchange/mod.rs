@@ -6,6 +6,7 @@
 //! Records are written as they come: the same records are the same bytes.
 
 pub mod beir;
+pub mod crosscodeeval;
 pub mod trec;
 
 use std::borrow::Cow;

@@ -54,7 +54,7 @@ impl Grammar {
         }
     }
 
-    pub(super) fn tables(self) -> tree_sitter::Language {
+    pub(crate) fn tables(self) -> tree_sitter::Language {
         match self {
             Self::Python => tree_sitter_python::LANGUAGE,
             Self::Java => tree_sitter_java::LANGUAGE,

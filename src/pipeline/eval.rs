@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::artifact::{Identity, LineTotals};
 use crate::error::{Error, Result};
 use crate::metrics::Metric;
+use crate::postprocess::{Postprocess, are_function_bodies};
 use crate::predictions::{self, Joined};
 use crate::query::Mode;
 use crate::score::{Missing, Scores, score_tasks};
@@ -23,6 +24,17 @@ pub struct Evaluation {
     pub problems: Vec<Error>,
     /// Samples that are empty texts; they score as such.
     pub empty: usize,
+    /// The tasks that take part.
+    pub tasks: TaskSet,
+    /// The samples of each of these tasks.
+    pub samples: Vec<Vec<String>>,
+}
+
+/// For each metric the post-processing of its own program, as fits these tasks.
+pub fn own_postprocess(tasks: &TaskSet) -> Postprocess {
+    Postprocess::Own {
+        function_bodies: are_function_bodies(&tasks.tasks),
+    }
 }
 
 /// Scores a predictions file against the experiment's tasks.
@@ -33,6 +45,7 @@ pub fn evaluate(
     experiment: &Experiment,
     path: &Path,
     metrics: &[Metric],
+    postprocess: &Postprocess,
     missing: Missing,
 ) -> Result<Evaluation> {
     let tasks = experiment.tasks()?;
@@ -49,12 +62,14 @@ pub fn evaluate(
     if missing != Missing::Skip {
         problems.clear(); // they count, or end it all
     }
-    let scores = score_tasks(&tasks, &samples, metrics, missing);
+    let scores = score_tasks(&tasks, &samples, metrics, postprocess, missing);
     problems.extend(joined.problems);
     Ok(Evaluation {
         scores,
         problems,
         empty: joined.empty,
+        tasks,
+        samples,
     })
 }
 
@@ -73,8 +88,10 @@ pub fn scores(
     let command = format!("complete --mode {mode}");
     let header = require_jsonl(&predictions, "predictions", &command)?;
     let metric = Metric::RepoCoder;
+    let postprocess = own_postprocess(experiment.tasks()?);
     let identity = Identity::new("scores")
         .parameter("metric", metric)
+        .parameter("postprocess", postprocess.recipe(metric))
         .parameter("repositories", experiment.repositories.join(" "))
         .input("tasks", experiment.tasks()?.digest())
         .input("predictions", header.checksum);
@@ -84,7 +101,13 @@ pub fn scores(
         let record = match known {
             Some(scores) => scores.to_record(mode.name(), true),
             None => {
-                let evaluation = evaluate(experiment, &predictions, &[metric], Missing::Skip)?;
+                let evaluation = evaluate(
+                    experiment,
+                    &predictions,
+                    &[metric],
+                    &postprocess,
+                    Missing::Skip,
+                )?;
                 report.problems.extend(evaluation.problems);
                 evaluation.scores?.to_record(mode.name(), true)
             }

@@ -20,7 +20,7 @@ pub use chunks::{
 pub use complete::{
     Completion, Predictions, artifact_text, cached_predictions, complete, complete_file,
 };
-pub use eval::{Evaluation, evaluate, scores};
+pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
 pub use vectorize::{vectorize_queries, vectorize_repositories};

@@ -339,9 +339,19 @@ pub(crate) struct EvalArgs {
     /// Score pairs `{"task_id", "target", "pred"}` instead, without any task file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references"])]
     pub(crate) pairs: Option<PathBuf>,
-    /// Metric (repeatable): repocoder (exact match, edit similarity) [default: repocoder]
+    /// Metric (repeatable): repocoder, repoformer, repoformer-difflib, crosscodeeval, repobench, chars, or all
+    /// [default: repocoder]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
+    /// What of a prediction is compared: own (for each metric as its program cuts it), none, or steps one after the other:
+    /// fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, bracket, function-body,
+    /// comments, comment-signs [default: own; none for --pairs]
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) postprocess: Option<String>,
+    /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
+    /// exact_match_idx.jsonl to this folder, with a manifest; below a folder a mode where several are scored
+    #[arg(long, value_name = "DIR", conflicts_with = "check_references")]
+    pub(crate) results: Option<PathBuf>,
     /// Also give each task's scores
     #[arg(long)]
     pub(crate) per_task: bool,

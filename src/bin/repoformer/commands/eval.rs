@@ -4,21 +4,31 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::artifact::header_path;
+use repoformer::language::Language;
+use repoformer::manifest::Manifest;
 use repoformer::metrics::Metric;
 use repoformer::pairs;
-use repoformer::pipeline::{self, Experiment, cached_predictions, evaluate};
+use repoformer::pipeline::{
+    self, Evaluation, Experiment, cached_predictions, evaluate, own_postprocess,
+};
+use repoformer::postprocess::{Postprocess, Recipe};
 use repoformer::query::{Mode, REPOCODER_MODES};
-use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
-use serde_json::Value;
+use repoformer::score::{Missing, Scores, score_pairs, score_tasks};
+use repoformer::task::TaskSet;
 
+use super::eval_output::{Named, write, write_results};
 use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
-use crate::args::{EvalArgs, ScoreFormat};
-use crate::output::{Printer, check_output, write_data};
-use crate::table::Table;
+use crate::args::EvalArgs;
+use crate::config::Settings;
+use crate::output::{Printer, check_output, hinted};
 
-/// What was scored, by name: a mode, a file, the references.
-type Named = (String, Scores);
+/// How everything is scored.
+struct Scoring {
+    metrics: Vec<Metric>,
+    postprocess: Postprocess,
+    missing: Missing,
+}
 
 pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     let metrics = metrics(&args.metrics)?;
@@ -36,118 +46,231 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         return eval_retrieval::run(args, &settings, printer);
     }
     if let Some(path) = &args.pairs {
-        let reading = pairs::read(path)?;
-        printer.problems(&reading.problems);
-        if reading.pairs.is_empty() {
-            bail!("{}: holds no pair to score", path.display());
-        }
-        let scores = score_pairs(&reading.pairs, &metrics);
-        return write(args, &[("pairs".into(), scores)]);
+        return of_pairs(args, path, &metrics, &settings, printer);
     }
     let experiment = without_repositories(&settings, printer)?;
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to score against")
     };
-    if args.check_references {
-        let perfect: Vec<Vec<String>> = tasks
-            .tasks
-            .iter()
-            .map(|task| vec![task.ground_truth.clone()])
-            .collect();
-        let scores = score_tasks(tasks, &perfect, &metrics, Missing::Error)?;
-        for task in scores.tasks.iter().filter(|task| {
-            task.scores
-                .iter()
-                .any(|s| s.values.iter().any(|v| *v != 1.0))
-        }) {
-            printer.failed(&format!(
-                "row {} ({}): its reference does not score as perfect",
-                task.row, task.task_id
-            ));
-        }
-        return write(args, &[("references".into(), scores)]);
-    }
-    let missing: Missing = args.missing.parse()?;
-    let completion = completion(&settings, None)?;
-    let mut named = Vec::new();
-    if let Some(path) = &args.predictions {
-        let name = path.file_stem().map_or("predictions".into(), |stem| {
-            stem.to_string_lossy().into_owned()
-        });
-        named.push((name, score(&experiment, path, &metrics, missing, printer)?));
+    let scoring = Scoring {
+        postprocess: postprocess(&args.postprocess, || own_postprocess(tasks))?,
+        metrics,
+        missing: args.missing.parse()?,
+    };
+    let mut manifest = scoring.manifest();
+    manifest.input("tasks", &tasks.path)?;
+    let named = if args.check_references {
+        vec![references(tasks, &scoring, printer)?]
     } else {
-        let asked = !settings.list("mode").is_empty();
-        let mut left_out = Vec::new();
-        let all: &[Mode] = match experiment.chunks {
-            Some(_) => &Mode::ALL,
-            None => &REPOCODER_MODES,
-        };
-        for mode in modes(&settings, all)? {
-            if !asked
-                && !experiment
-                    .layout
-                    .predictions(mode, &completion.model)
-                    .exists()
-            {
-                if mode != Mode::Given {
-                    left_out.push(mode.name());
-                }
-                continue;
-            }
-            let path = cached_predictions(&experiment, mode, &completion)?;
-            let scores = score(&experiment, &path, &metrics, missing, printer)?;
-            if header_path(&path).exists() {
-                let complete = scores.missing == 0 && metrics == [Metric::RepoCoder];
-                let known = complete.then_some(&scores);
-                // Scores that cannot be kept are still told.
-                if let Err(error) = pipeline::scores(&experiment, mode, &completion.model, known) {
-                    printer.problems(&[error]);
-                }
-            }
-            named.push((mode.to_string(), scores));
+        of_predictions(
+            args,
+            &experiment,
+            &settings,
+            &scoring,
+            &mut manifest,
+            printer,
+        )?
+    };
+    manifest.count("tasks", tasks.tasks.len());
+    write(args, &named, &manifest)
+}
+
+impl Scoring {
+    fn manifest(&self) -> Manifest {
+        let mut manifest = Manifest::new("scores");
+        let names: Vec<&str> = self.metrics.iter().map(|metric| metric.name()).collect();
+        manifest.setting("metrics", names);
+        for &metric in &self.metrics {
+            let recipe = self.postprocess.recipe(metric).to_string();
+            manifest.setting(&format!("postprocess.{metric}"), recipe);
         }
-        if named.is_empty() {
-            let hint = "make them with `repoformer complete`, or name a file with --predictions";
-            return Err(crate::output::hinted(
-                anyhow::anyhow!("there are no predictions in the cache to score"),
-                hint,
-            ));
-        }
-        if !left_out.is_empty() {
-            printer.note(format!("eval: not completed yet: {}", left_out.join(", ")));
+        manifest.setting("missing", self.missing.to_string());
+        manifest
+    }
+}
+
+/// The post-processing asked for, or the one that this data has of its own.
+fn postprocess(asked: &Option<String>, own: impl FnOnce() -> Postprocess) -> Result<Postprocess> {
+    match asked.as_deref() {
+        None | Some("own") => Ok(own()),
+        Some(names) => Ok(Postprocess::Same(names.parse::<Recipe>()?)),
+    }
+}
+
+fn of_pairs(
+    args: &EvalArgs,
+    path: &Path,
+    metrics: &[Metric],
+    settings: &Settings,
+    printer: &mut Printer,
+) -> Result<()> {
+    let language: Option<Language> = settings.parsed_option("language")?;
+    let scoring = Scoring {
+        metrics: metrics.to_vec(),
+        postprocess: match &args.postprocess {
+            // What a metric's definition contains is done all the same.
+            None => Postprocess::NONE,
+            asked => postprocess(asked, || Postprocess::Own {
+                function_bodies: false,
+            })?,
+        },
+        missing: Missing::Error,
+    };
+    if args.results.is_some() {
+        bail!("--results writes files by task, which --pairs has none of");
+    }
+    let mut manifest = scoring.manifest();
+    manifest.input("pairs", path)?;
+    let reading = pairs::read(path)?;
+    printer.problems(&reading.problems);
+    if reading.pairs.is_empty() {
+        bail!("{}: holds no pair to score", path.display());
+    }
+    manifest.count("pairs", reading.pairs.len());
+    manifest.count("unusable", reading.problems.len());
+    let language = language.unwrap_or_default();
+    let scores = score_pairs(&reading.pairs, metrics, &scoring.postprocess, language);
+    write(args, &[("pairs".into(), scores)], &manifest)
+}
+
+/// The references as predictions.
+fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Result<Named> {
+    let truth = |task: &repoformer::task::Task| vec![task.ground_truth.clone()];
+    let perfect: Vec<Vec<String>> = tasks.tasks.iter().map(truth).collect();
+    let (metrics, postprocess) = (&scoring.metrics, &scoring.postprocess);
+    let scores = score_tasks(tasks, &perfect, metrics, postprocess, Missing::Error)?;
+    for (score, task) in scores.tasks.iter().zip(&tasks.tasks) {
+        for one in &score.scores {
+            let cut = postprocess.recipe(one.metric);
+            let hole = repoformer::postprocess::Hole::of(task);
+            let target = cut.apply(hole, &task.ground_truth).target;
+            if one.values != one.metric.best(&target, task.language()) {
+                let (row, id, metric) = (score.row, &score.task_id, one.metric);
+                printer.failed(&format!(
+                    "row {row} ({id}): its reference does not score as perfect by {metric}"
+                ));
+            }
         }
     }
-    write(args, &named)
+    Ok(("references".into(), scores))
+}
+
+/// The predictions of a file, or those of the cache, mode by mode.
+fn of_predictions(
+    args: &EvalArgs,
+    experiment: &Experiment,
+    settings: &Settings,
+    scoring: &Scoring,
+    manifest: &mut Manifest,
+    printer: &mut Printer,
+) -> Result<Vec<Named>> {
+    let mut of_file =
+        |name: String, path: &Path, folder: Option<PathBuf>, printer: &mut Printer| {
+            manifest.input(&format!("predictions.{name}"), path)?;
+            let evaluation = score(experiment, path, scoring, printer)?;
+            if let Some(folder) = folder {
+                let mut own = scoring.manifest();
+                if let Some(tasks) = &experiment.tasks {
+                    own.input("tasks", &tasks.path)?;
+                }
+                own.input("predictions", path)?;
+                own.count("tasks", evaluation.tasks.tasks.len());
+                own.count("unusable", evaluation.problems.len());
+                let how = (&scoring.postprocess, scoring.missing);
+                write_results(&folder, &evaluation, how, own)?;
+            }
+            Ok::<Named, anyhow::Error>((name, evaluation.scores?))
+        };
+    if let Some(path) = &args.predictions {
+        let stem = path.file_stem().unwrap_or("predictions".as_ref());
+        let name = stem.to_string_lossy().into_owned();
+        return Ok(vec![of_file(name, path, args.results.clone(), printer)?]);
+    }
+    let completion = completion(settings, None)?;
+    let (mut named, mut left_out) = (Vec::new(), Vec::new());
+    for mode in asked_modes(experiment, settings)? {
+        let asked = !settings.list("mode").is_empty();
+        let cached = experiment.layout.predictions(mode, &completion.model);
+        if !asked && !cached.exists() {
+            if mode != Mode::Given {
+                left_out.push(mode.name());
+            }
+            continue;
+        }
+        let path = cached_predictions(experiment, mode, &completion)?;
+        let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
+        let one = of_file(mode.to_string(), &path, folder, printer)?;
+        if header_path(&path).exists() {
+            let is_whole = one.1.missing == 0 && scoring.metrics == [Metric::RepoCoder];
+            let known = (is_whole && args.postprocess.is_none()).then_some(&one.1);
+            // Scores that cannot be kept are still told.
+            if let Err(error) = pipeline::scores(experiment, mode, &completion.model, known) {
+                printer.problems(&[error]);
+            }
+        }
+        named.push(one);
+    }
+    if named.is_empty() {
+        let hint = "make them with `repoformer complete`, or name a file with --predictions";
+        return Err(hinted(
+            anyhow::anyhow!("there are no predictions in the cache to score"),
+            hint,
+        ));
+    }
+    if !left_out.is_empty() {
+        printer.note(format!("eval: not completed yet: {}", left_out.join(", ")));
+    }
+    Ok(named)
+}
+
+fn asked_modes(experiment: &Experiment, settings: &Settings) -> Result<Vec<Mode>> {
+    let all: &[Mode] = match experiment.chunks {
+        Some(_) => &Mode::ALL,
+        None => &REPOCODER_MODES,
+    };
+    modes(settings, all)
 }
 
 fn metrics(names: &[String]) -> Result<Vec<Metric>> {
     if names.is_empty() {
         return Ok(vec![Metric::RepoCoder]);
     }
-    let mut metrics = names
-        .iter()
-        .map(|name| name.parse())
-        .collect::<Result<Vec<Metric>, _>>()?;
-    metrics.dedup();
+    let mut metrics = Vec::new();
+    for name in names {
+        let new: Vec<Metric> = match name.as_str() {
+            "all" => Metric::ALL.to_vec(),
+            name => vec![name.parse()?],
+        };
+        for metric in new {
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+    }
     Ok(metrics)
 }
 
 fn score(
     experiment: &Experiment,
-    path: &std::path::Path,
-    metrics: &[Metric],
-    missing: Missing,
+    path: &Path,
+    scoring: &Scoring,
     printer: &mut Printer,
-) -> Result<Scores> {
-    let evaluation = evaluate(experiment, path, metrics, missing)?;
+) -> Result<Evaluation> {
+    let Scoring {
+        metrics,
+        postprocess,
+        missing,
+    } = scoring;
+    let evaluation = evaluate(experiment, path, metrics, postprocess, *missing)?;
     printer.problems(&evaluation.problems);
-    if let (Missing::Zero, Ok(scores)) = (missing, &evaluation.scores)
-        && scores.missing > 0
-    {
+    let without = evaluation
+        .scores
+        .as_ref()
+        .map_or(0, |scores: &Scores| scores.missing);
+    if *missing == Missing::Zero && without > 0 {
         printer.warning(format!(
-            "{}: {} tasks have no prediction; they score 0",
+            "{}: {without} tasks have no prediction; they score 0",
             path.display(),
-            scores.missing
         ));
     }
     if evaluation.empty > 0 {
@@ -157,115 +280,5 @@ fn score(
             evaluation.empty
         ));
     }
-    Ok(evaluation.scores?)
-}
-
-fn write(args: &EvalArgs, named: &[Named]) -> Result<()> {
-    let text = match args.format {
-        ScoreFormat::Text => table(named, args.per_task).text(),
-        ScoreFormat::Tsv => table(named, args.per_task).tsv(),
-        ScoreFormat::Json => json(named, args.per_task) + "\n",
-        ScoreFormat::Jsonl => jsonl(named, args.per_task),
-    };
-    write_data(&args.output, text.as_bytes())
-}
-
-/// A row a task where asked for, a repository, and one for all; values × 100.
-fn table(named: &[Named], per_task: bool) -> Table {
-    let metrics: Vec<Metric> = named[0]
-        .1
-        .all
-        .means
-        .iter()
-        .map(|mean| mean.metric)
-        .collect();
-    let columns: Vec<String> = metrics
-        .iter()
-        .flat_map(|metric| {
-            metric
-                .values()
-                .iter()
-                .map(move |value| format!("{metric}.{value}"))
-        })
-        .collect();
-    let mut head = vec!["predictions", "repository", "n"];
-    if per_task {
-        head.extend(["row", "task_id"]);
-    }
-    head.extend(columns.iter().map(String::as_str));
-    let mut table = Table::new(&head);
-    for (name, scores) in named {
-        if per_task {
-            for task in &scores.tasks {
-                let repository = task.repository.clone().unwrap_or_default();
-                let (row, id) = (task.row.to_string(), task.task_id.clone());
-                let mut cells = vec![name.clone(), repository, "1".into(), row, id];
-                cells.extend(
-                    task.scores
-                        .iter()
-                        .flat_map(|score| score.values.iter().map(percent)),
-                );
-                table.row(cells);
-            }
-        }
-        for (repository, summary) in &scores.repositories {
-            table.row(summary_row(name, repository, summary, per_task));
-        }
-        table.row(summary_row(name, "all", &scores.all, per_task));
-    }
-    table
-}
-
-fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) -> Vec<String> {
-    let mut cells = vec![
-        name.to_owned(),
-        repository.to_owned(),
-        summary.n.to_string(),
-    ];
-    if per_task {
-        cells.extend([String::new(), String::new()]);
-    }
-    cells.extend(
-        summary
-            .means
-            .iter()
-            .flat_map(|mean| mean.values.iter().map(percent)),
-    );
-    cells
-}
-
-fn percent(value: &f64) -> String {
-    format!("{:.2}", 100.0 * value)
-}
-
-fn json(named: &[Named], per_task: bool) -> String {
-    let records: Vec<Value> = named
-        .iter()
-        .map(|(name, scores)| scores.to_record(name, per_task))
-        .collect();
-    let value = if records.len() == 1 {
-        records.into_iter().next().unwrap_or_default()
-    } else {
-        records.into()
-    };
-    serde_json::to_string_pretty(&value).unwrap_or_default()
-}
-
-/// Task records where asked for, else a line for each set of predictions.
-fn jsonl(named: &[Named], per_task: bool) -> String {
-    let mut lines = String::new();
-    for (name, scores) in named {
-        if !per_task {
-            lines += &(scores.to_record(name, false).to_string() + "\n");
-            continue;
-        }
-        for task in &scores.tasks {
-            let mut record = task.to_record();
-            if named.len() > 1 {
-                record["predictions"] = name.as_str().into();
-            }
-            lines += &(record.to_string() + "\n");
-        }
-    }
-    lines
+    Ok(evaluation)
 }
