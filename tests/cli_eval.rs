@@ -95,10 +95,15 @@ fn json_gives_values_between_0_and_1() {
 fn each_tasks_scores() {
     let place = place_with(&all());
     let wanted = [
-        json!({"task_id": "alpha/0", "repocoder": {"em": 1.0, "es": 1.0}}),
-        json!({"task_id": "alpha/1", "repocoder": {"em": 0.0, "es": 1.0 - 1.0 / 18.0}}),
-        json!({"task_id": "beta/0", "repocoder": {"em": 0.0, "es": 1.0 - 11.0 / 18.0}}),
+        (1.0, 1.0),
+        (0.0, 1.0 - 1.0 / 18.0),
+        (0.0, 1.0 - 11.0 / 18.0),
     ];
+    let record = |(row, (em, es)): (usize, &(f64, f64))| {
+        json!({"task_id": TARGETS[row].0, "row": row, "repository": TARGETS[row].0.split('/').next(),
+            "repocoder": {"em": em, "es": es}, "pred_raw": TEXTS[row], "pred": TEXTS[row]})
+    };
+    let wanted: Vec<Value> = wanted.iter().enumerate().map(record).collect();
     let lines = place
         .run(&eval(&["--per-task", "--format", "jsonl"]))
         .done()
@@ -106,7 +111,7 @@ fn each_tasks_scores() {
     assert_eq!(parse_jsonl(&lines), wanted);
     assert_eq!(
         scores(&place, &["--per-task"])["tasks"],
-        Value::from(wanted.to_vec())
+        Value::from(wanted.clone())
     );
     let table = place
         .run(&eval(&["--per-task", "--format", "tsv"]))
@@ -136,6 +141,12 @@ fn scores_go_to_a_file() {
 
 #[test]
 fn every_format_and_order_of_predictions_scores_alike() {
+    // The files differ, and so do the digests of what was read.
+    let scores = |place: &Place, more: &[&str]| {
+        let mut value = scores(place, more);
+        value["manifest"].take();
+        value
+    };
     let wanted = scores(&place_with(&all()), &[]);
     let turned: Vec<Value> = all().into_iter().rev().collect();
     assert_eq!(scores(&place_with(&turned), &[]), wanted);
@@ -298,8 +309,8 @@ fn pairs_need_no_tasks() {
         .done();
     // The second line is cut away: the target has one. Then one character of five.
     let wanted = [
-        json!({"task_id": "a", "repocoder": {"em": 1.0, "es": 1.0}}),
-        json!({"task_id": "7", "repocoder": {"em": 0.0, "es": 0.8}}),
+        json!({"task_id": "a", "row": 0, "repocoder": {"em": 1.0, "es": 1.0}}),
+        json!({"task_id": "7", "row": 1, "repocoder": {"em": 0.0, "es": 0.8}}),
     ];
     assert_eq!(parse_jsonl(&ran.stdout), wanted);
     place.write(
@@ -351,6 +362,154 @@ fn references_score_as_perfect() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+fn every_metric_cuts_as_its_own_program() {
+    let text = "  store_12  =  store(12)  # why\nstore_13 = store(13)\n";
+    let place = place_with(&[pred(0, text), pred(1, TEXTS[1]), pred(2, TEXTS[2])]);
+    let value = scores(&place, &["--metrics", "all", "--per-task"]);
+    let first = &value["tasks"][0];
+    // Cut to one line, RepoCoder has the comment left, CrossCodeEval's has only blanks to differ in.
+    assert_eq!(first["pred_raw"], text);
+    assert_eq!(first["pred"], "store_12  =  store(12)  # why");
+    assert_eq!(
+        first["pred_by"]["repoformer"],
+        "  store_12  =  store(12)  # why"
+    );
+    assert_eq!(first["pred_by"]["chars"], text);
+    assert_eq!(first["repocoder"]["em"], 0.0);
+    assert_eq!(first["crosscodeeval"]["id_em"], 1.0);
+    assert_eq!(first["crosscodeeval"]["em"], 0.0);
+    // By words: RepoBench's comment is two words more.
+    assert_eq!(first["repobench"]["em"], 0.0);
+    assert_eq!(value["postprocess"]["crosscodeeval"], "statement");
+    // The second: one character of 18 differs; of 36 characters two are inserted and deleted: 94 %.
+    let second = &value["tasks"][1];
+    assert_eq!(second["repoformer"]["es_fuzz"], 0.94);
+    assert_eq!(second["chars"]["es"], 1.0 - 1.0 / 18.0);
+    assert_eq!(
+        value["manifest"]["settings"]["metrics"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6
+    );
+    assert_eq!(value["manifest"]["counts"]["tasks"], 3);
+
+    let cut = scores(
+        &place,
+        &[
+            "--metrics",
+            "all",
+            "--postprocess",
+            "lines,comments",
+            "--per-task",
+        ],
+    );
+    let first = &cut["tasks"][0];
+    assert_eq!(first["pred"], "  store_12  =  store(12)  ");
+    assert!(first.get("pred_by").is_none(), "{first}");
+    assert_eq!(
+        (&first["repocoder"]["em"], &first["repobench"]["em"]),
+        (&json!(0.0), &json!(1.0))
+    );
+    let bare = scores(
+        &place,
+        &[
+            "--metrics",
+            "repoformer",
+            "--postprocess",
+            "none",
+            "--per-task",
+        ],
+    );
+    assert_eq!(bare["tasks"][0]["pred"], text);
+    assert_eq!(bare["tasks"][0]["repoformer"]["em"], 0.0);
+    place
+        .run(&eval(&["--postprocess", "line"]))
+        .failed()
+        .says(&["postprocess: 'line' is not one of own, none, chat, fences"]);
+}
+
+#[test]
+fn crosscodeevals_files() {
+    let place = place_with(&[pred(0, "store_12 = store(12)  # x\ny"), pred(1, TEXTS[1])]);
+    place
+        .run(&eval(&[
+            "--metrics",
+            "crosscodeeval",
+            "--results",
+            "out",
+            "--missing",
+            "skip",
+        ]))
+        .partly();
+    let results: Value = serde_json::from_str(&place.read("out/results.json")).unwrap();
+    // 94 % of characters by InDel; both have their identifiers right.
+    let (total, em, es) = (&results["total"], &results["em"], &results["es"]);
+    assert_eq!((total, em, es), (&json!(2), &json!(50.0), &json!(97.0)));
+    let details = place.records("out/detailed_results.json");
+    assert_eq!(
+        (&details[1]["em"], &details[1]["id_em"]),
+        (&json!(0), &json!(1))
+    );
+    let cut = place.records("out/prediction_truncated.jsonl");
+    assert_eq!(cut[0]["pred_ids"], json!(["store_12", "store"]));
+    assert_eq!(place.read("out/exact_match_idx.jsonl"), "alpha/0\n");
+    let manifest: Value = serde_json::from_str(&place.read("out/manifest.json")).unwrap();
+    assert_eq!(
+        manifest["settings"]["postprocess.crosscodeeval"],
+        "statement"
+    );
+    let names: Vec<&str> = manifest["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| i["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[..3], ["tasks", "predictions", "results.json"]);
+}
+
+#[test]
+fn pairs_by_every_metric() {
+    let place = Place::empty();
+    let pairs = [
+        json!({"task_id": "a", "target": "return f(x);", "pred": "return f(y); }", "language": "java", "prompt": "class A {"}),
+        json!({"task_id": "b", "target": "x", "pred": "x", "language": "cobol"}),
+    ];
+    place.write("pairs.jsonl", jsonl(&pairs));
+    let run = |more: &[&str]| {
+        let base = [
+            "eval",
+            "--pairs",
+            "pairs.jsonl",
+            "--metrics",
+            "all",
+            "--per-task",
+            "--format",
+            "jsonl",
+        ];
+        let ran = place.run(&[&base[..], more].concat()).partly();
+        let record = parse_jsonl(&ran.stdout).remove(0);
+        ran.says(&["pairs.jsonl:2: field 'language': 'cobol' is not supported"]);
+        record
+    };
+    let whole = run(&[]);
+    assert!(whole.get("pred").is_none(), "{whole}");
+    // f of {f, y}: `return` is a keyword.
+    assert_eq!(whole["crosscodeeval"]["id_precision"], 0.5);
+    assert_eq!(whole["chars"]["es"], 1.0 - 3.0 / 14.0);
+    let cut = run(&["--postprocess", "statement"]);
+    assert_eq!(
+        (&cut["pred_raw"], &cut["pred"]),
+        (&json!("return f(y); }"), &json!("return f(y);"))
+    );
+    assert_eq!(cut["chars"]["es"], 1.0 - 1.0 / 12.0);
+    place
+        .run(&["eval", "--pairs", "pairs.jsonl", "--results", "out"])
+        .failed()
+        .says(&["--results writes files by task"]);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn bodies(text: &str) -> Option<Vec<String>> {
             let last = node
                 .child_count()
                 .checked_sub(1)
-                .and_then(|last| node.child(last as u32));
+                .and_then(|last| node.child(last));
             match last.filter(|last| last.kind() == "block") {
                 Some(block) => found.push(syntax.of(block).to_owned()),
                 None => whole = false,

@@ -102,7 +102,8 @@ pub(super) fn inside_fence(text: &str) -> &str {
         }
         (Some(open), Some(close)) => &text[open.end..close.start],
         (Some(only), None) => {
-            let is_named = strip(&text[only.clone()]).trim_matches(['`', '~']) != "";
+            let name = strip(&text[only.clone()]).trim_matches(['`', '~']);
+            let is_named = !name.is_empty();
             match is_named || strip(&text[..only.start]).is_empty() {
                 true => &text[only.end..],
                 false => &text[..only.start],
@@ -141,7 +142,7 @@ fn code_start(text: &str) -> usize {
         let content = text[line.clone()].trim_end();
         let leads = is_sentence(content, &OPENINGS) && content.ends_with([':', '.', '!']);
         // Blank lines go with the sentence above them, never alone: code may begin with one.
-        if !leads && !(spoke && content.is_empty()) {
+        if !(leads || spoke && content.is_empty()) {
             break;
         }
         (start, spoke) = (line.end, true);
