@@ -125,6 +125,8 @@ pub mod sample;
 #[forbid(unsafe_code)]
 pub mod score;
 #[forbid(unsafe_code)]
+pub mod statistics;
+#[forbid(unsafe_code)]
 pub mod task;
 #[forbid(unsafe_code)]
 pub mod tokenize;
