@@ -40,6 +40,8 @@ pub struct Difference {
 pub(super) struct Column {
     measure: String,
     pub(super) values: Vec<Option<(f64, f64)>>,
+    /// Whether all values are 0 or 1, as those of exact match.
+    binary: bool,
 }
 
 impl Column {
@@ -61,24 +63,26 @@ impl Column {
             let (one, other) = (&a.tasks[one], &b.tasks[other]);
             a.value(one, measure).zip(b.value(other, measure))
         };
-        let column = Self {
-            measure: measure.to_owned(),
-            values: pairs.iter().map(pair).collect(),
+        let values: Vec<_> = pairs.iter().map(pair).collect();
+        let each = || {
+            values
+                .iter()
+                .flatten()
+                .flat_map(|(one, other)| [*one, *other])
         };
-        let mut known = column.values.iter().flatten().peekable();
-        if known.peek().is_none() {
+        if each().next().is_none() {
             return Err("has no task where both have it".into());
         }
-        let is_score = |value: f64| (0.0..=1.0).contains(&value);
-        match known.find(|(one, other)| !is_score(*one) || !is_score(*other)) {
-            Some((one, other)) => {
-                let value = if is_score(*one) { other } else { one };
-                Err(format!(
-                    "is no score between 0 and 1: it is {value} somewhere"
-                ))
-            }
-            None => Ok(column),
+        if let Some(value) = each().find(|value| !(0.0..=1.0).contains(value)) {
+            return Err(format!(
+                "is no score between 0 and 1: it is {value} somewhere"
+            ));
         }
+        Ok(Self {
+            measure: measure.to_owned(),
+            binary: each().all(|value| value == 0.0 || value == 1.0),
+            values,
+        })
     }
 
     /// Of some of the pairs.
@@ -86,6 +90,7 @@ impl Column {
         Self {
             measure: self.measure.clone(),
             values: places.iter().map(|place| self.values[*place]).collect(),
+            binary: self.binary,
         }
     }
 }
@@ -144,9 +149,6 @@ fn difference(
     let flipped: Vec<f64> = gains.iter().map(|gain| gain.unwrap_or(0.0)).collect();
     let test = |groups: &Groups| settings.flips.test(groups, &flipped);
     let known = || gains.iter().flatten().copied();
-    let is_binary = |value: f64| value == 0.0 || value == 1.0;
-    let mut pairs = column.values.iter().flatten();
-    let binary = pairs.all(|(one, other)| is_binary(*one) && is_binary(*other));
     Difference {
         measure: column.measure.clone(),
         n: known().count(),
@@ -156,7 +158,7 @@ fn difference(
         by_task: test(&Groups::tasks(gains.len())),
         by_repository: repositories.map(test),
         changes: Changes::of(known()),
-        buckets: (!binary).then(|| Buckets::of(known())),
+        buckets: (!column.binary).then(|| Buckets::of(known())),
     }
 }
 

@@ -57,11 +57,21 @@ pub fn read(given: &str) -> Result<Reading> {
         }
     }
     if reading.scores.tasks.is_empty() {
-        // Where every record is unusable, the first one says what the matter is.
-        let first = reading.problems.into_iter().next();
-        return Err(first.unwrap_or_else(|| wrong(path, "holds no task's scores")));
+        return Err(match reading.problems.first().map(reason) {
+            Some(first) => wrong(path, format_args!("holds no task's scores: {first}")),
+            None => wrong(path, "holds no task's scores"),
+        });
     }
     Ok(reading)
+}
+
+/// What a problem says, without the file.
+fn reason(problem: &Error) -> String {
+    match problem {
+        Error::Record { line, reason, .. } => format!("line {line}: {reason}"),
+        Error::Artifact { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// The path in what was given, and which of its sets is meant. A file whose own name has a `#` is found all the same.

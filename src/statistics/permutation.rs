@@ -15,8 +15,6 @@ use super::gain::SAME;
 use super::groups::Groups;
 use super::stream::{Purpose, Streams};
 
-/// Up to so many differences all ways to flip them are counted: 2¹⁵ sums of each half, sorted and joined.
-const EXACT: usize = 30;
 /// Random flips that are added up at a time: their sums stay near the processor.
 const AT_A_TIME: usize = 1024;
 /// Sums closer to each other than this, relative to all differences added up, are equal: sums of the same numbers differ
@@ -54,9 +52,12 @@ impl Default for SignFlips {
 }
 
 impl SignFlips {
+    /// Up to so many differences all ways to flip them are counted: 2¹⁵ sums of each half, sorted and joined.
+    pub const EXACT: usize = 30;
+
     /// Tests that the mean of the differences, one a task, is 0.
     ///
-    /// Up to 30 units that differ are flipped in every way. With more, random flips are counted, and the differences as
+    /// Up to [`EXACT`](Self::EXACT) units that differ are flipped in every way. With more, random flips are counted, and the differences as
     /// they are as one of them: p = (1 + extreme) / (1 + flips), never 0 (Phipson and Smyth, 2010).
     ///
     /// ```
@@ -76,7 +77,7 @@ impl SignFlips {
             .into_iter()
             .filter(|sum| sum.abs() >= SAME)
             .collect();
-        let exact = sums.len() <= EXACT;
+        let exact = sums.len() <= Self::EXACT;
         let all: f64 = sums.iter().map(|sum| sum.abs()).sum();
         let least = sums.iter().sum::<f64>().abs() - TOLERANCE * all;
         let p = if least <= 0.0 {

@@ -516,7 +516,7 @@ pub(crate) struct CompareArgs {
     /// Also give each task's values; with tsv and jsonl, instead
     #[arg(long)]
     pub(crate) per_task: bool,
-    /// How the comparison is written: text (tables, and the gains by size), tsv, json, jsonl (a measure a line)
+    /// How the comparison is written; in tsv and jsonl a measure a line
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ScoreFormat,
     /// Where it goes (`-`: standard output)

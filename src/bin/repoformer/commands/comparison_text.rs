@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use repoformer::comparison::{Comparison, Difference, Mean};
-use repoformer::statistics::{Buckets, Unit};
+use repoformer::statistics::{Buckets, Resampling, SignFlips, Unit};
 
 use crate::output::group;
 use crate::table::Table;
@@ -87,7 +87,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
     }
     let counts = ["p_tasks", "p_repositories", "better", "same", "worse"];
     head.extend(counts.map(Into::into));
-    head.extend(Buckets::LABELS.map(|label| format!("gain{label:+}")));
+    head.extend(Buckets::LABELS.map(|label| format!("gain {}", bucket(label))));
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     for (repository, d) in rows(comparison) {
         let mut cells = vec![d.measure.clone(), repository.to_owned(), d.n.to_string()];
@@ -138,10 +138,7 @@ fn histogram(buckets: &Buckets) -> String {
     let (total, most) = (total.max(1) as f64, most.unwrap_or(0).max(1) as f64);
     let mut text = String::new();
     for (label, count) in buckets.iter() {
-        let label = match label {
-            0 => "0".to_owned(),
-            label => format!("{label:+}"),
-        };
+        let label = bucket(label);
         let length = (BAR as f64 * count as f64 / most).round() as usize;
         // One task of thousands is still seen.
         let bar = match (count, length) {
@@ -157,55 +154,27 @@ fn histogram(buckets: &Buckets) -> String {
     text
 }
 
+/// A bucket's label: 0 has no sign.
+fn bucket(label: i32) -> String {
+    match label {
+        0 => "0".to_owned(),
+        label => format!("{label:+}"),
+    }
+}
+
 /// How the numbers came about, and what they are not about.
 fn notes(comparison: &Comparison) -> Vec<String> {
-    let Comparison {
-        unit,
-        units,
-        resampling,
-        flips,
-        ..
-    } = comparison;
-    let resamples = group(resampling.resamples as u64);
-    let mut notes = vec![match (unit, units) {
-        (Unit::Repositories, units) => format!(
-            "intervals: {units} repositories drawn anew {resamples} times, each with its tasks (seed {})",
-            resampling.seed
-        ),
-        (Unit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
-        (Unit::Tasks, units) => format!(
-            "intervals: {units} tasks drawn anew {resamples} times (seed {}), as if those of a repository were independent",
-            resampling.seed
-        ),
-    }];
-    if *unit == Unit::Repositories && *units < FEW {
+    let mut notes = vec![resampled(comparison)];
+    let (by_repository, units) = (comparison.unit == Unit::Repositories, comparison.units);
+    if by_repository && units < FEW {
         notes.push(format!(
             "  {units} repositories are few: intervals of fewer than {FEW} are too short"
         ));
     }
-    if !comparison.repositories.is_empty() && *unit == Unit::Repositories {
-        notes.push("  within a repository: its tasks drawn anew".into());
+    if by_repository && !comparison.repositories.is_empty() {
+        notes.push("  within a repository its tasks are drawn".into());
     }
-    let tests = comparison.all.iter();
-    let tests = tests
-        .flat_map(|d| [Some(d.by_task), d.by_repository])
-        .flatten();
-    let ways = match tests
-        .map(|test| test.exact)
-        .fold((false, false), |(all, some), exact| {
-            (all || exact, some || !exact)
-        }) {
-        (true, false) => "all flips".to_owned(),
-        (false, true) => format!("{} random flips", group(flips.flips as u64)),
-        _ => format!(
-            "all flips of up to 30 differences, {} random ones of more",
-            group(flips.flips as u64)
-        ),
-    };
-    notes.push(format!(
-        "p: signs of the differences flipped, two-sided; {ways} (seed {})",
-        flips.seed
-    ));
+    notes.push(flipped(comparison));
     for (side, name) in [(&comparison.a, "A"), (&comparison.b, "B")] {
         if !side.alone.is_empty() {
             notes.push(format!("left out: {} in {name} alone", listed(&side.alone)));
@@ -213,13 +182,45 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     }
     let left_out = comparison.left_out.iter();
     notes.extend(left_out.map(|(measure, reason)| format!("left out: {measure} {reason}")));
-    if !comparison.problems.is_empty() {
-        let number = comparison.problems.len();
-        notes.push(format!(
-            "left out: {number} ids with records that cannot be paired"
-        ));
-    }
     notes
+}
+
+fn resampled(comparison: &Comparison) -> String {
+    let Resampling {
+        resamples, seed, ..
+    } = comparison.resampling;
+    let times = group(resamples as u64);
+    match (comparison.unit, comparison.units) {
+        (Unit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
+        (Unit::Tasks, units) => format!(
+            "intervals: {units} tasks drawn anew {times} times (seed {seed}), as if those of a repository were independent"
+        ),
+        (Unit::Repositories, units) => format!(
+            "intervals: {units} repositories drawn anew {times} times, each with its tasks (seed {seed})"
+        ),
+    }
+}
+
+fn flipped(comparison: &Comparison) -> String {
+    let SignFlips { flips, seed } = comparison.flips;
+    let random = group(flips as u64);
+    let rows = rows(comparison);
+    let tests = || {
+        rows.iter()
+            .flat_map(|(_, d)| d.by_repository.into_iter().chain([d.by_task]))
+    };
+    let how = match (
+        tests().any(|test| test.exact),
+        tests().all(|test| test.exact),
+    ) {
+        (_, true) => "in all ways".to_owned(),
+        (false, _) => format!("at random {random} times (seed {seed})"),
+        (true, _) => format!(
+            "in all ways where up to {} differ, else at random {random} times (seed {seed})",
+            SignFlips::EXACT
+        ),
+    };
+    format!("p: signs of the differences flipped {how}, two-sided")
 }
 
 /// Number and first ids of some tasks: `2 tasks (a, b)`.
