@@ -11,6 +11,7 @@ mod prompt;
 mod rank;
 mod score;
 mod search;
+mod statistics;
 mod style;
 mod support;
 mod tokenize;

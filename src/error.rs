@@ -134,6 +134,14 @@ pub enum Error {
         /// What is wrong with its value.
         reason: String,
     },
+    /// Two sets of scores that cannot be compared.
+    #[error("{reason}")]
+    Comparison {
+        /// What they lack.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
 }
 
 /// Result of the core's functions.
@@ -178,7 +186,8 @@ impl Error {
             }
             Self::Artifact { hint, .. }
             | Self::Endpoint { hint, .. }
-            | Self::Vectors { hint, .. } => Some(hint.clone()),
+            | Self::Vectors { hint, .. }
+            | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Style { hint, .. } => hint.clone(),
             Self::Tokenizer { .. } => Some(
                 "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it"

@@ -16,6 +16,7 @@
 //! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
 //!    [`quality`] says how near what was retrieved comes to what stood in the hole, without any model.
+//! 10. [`statistics`] and [`comparison`]: how far a mean can be trusted, and whether one system gains over another.
 //!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
@@ -74,6 +75,8 @@ pub mod batch;
 #[forbid(unsafe_code)]
 pub mod chunk;
 #[forbid(unsafe_code)]
+pub mod comparison;
+#[forbid(unsafe_code)]
 pub mod complete;
 #[forbid(unsafe_code)]
 pub mod convert;
@@ -128,6 +131,8 @@ pub mod retrieve;
 pub mod sample;
 #[forbid(unsafe_code)]
 pub mod score;
+#[forbid(unsafe_code)]
+pub mod statistics;
 #[forbid(unsafe_code)]
 pub mod task;
 #[forbid(unsafe_code)]

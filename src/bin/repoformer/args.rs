@@ -66,6 +66,8 @@ pub(crate) enum Command {
     RgRg(RgRgArgs),
     /// Score predictions against tasks, or pairs of texts
     Eval(EvalArgs),
+    /// Compare two sets of scores task by task: differences, intervals, tests, better and worse
+    Compare(CompareArgs),
     /// Run the whole experiment and print its table; without flags, the embedded demonstration
     Run(RunArgs),
     /// Print any cached artifact: its header, or its records as JSONL
@@ -496,4 +498,53 @@ pub(crate) struct ValidateArgs {
 pub(crate) enum ReportFormat {
     Text,
     Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Scores of the baseline: what `eval --per-task --format json` (or jsonl) writes, or scores in the cache; FILE#NAME
+    /// where a file holds those of several predictions (`-`: standard input)
+    pub(crate) a: String,
+    /// Scores of the system; every difference is B - A
+    pub(crate) b: String,
+    /// Measure, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) measure: Vec<String>,
+    /// What intervals draw anew: repositories with all of their tasks, or single tasks [default: repository, where the
+    /// scores name two or more]
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<ResampledUnit>,
+    /// Resamples of an interval
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
+    pub(crate) resamples: usize,
+    /// Same seed, same resamples and sign flips
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Also compare within each repository
+    #[arg(long)]
+    pub(crate) by_repository: bool,
+    /// Also give each task's values; with tsv and jsonl, instead
+    #[arg(long)]
+    pub(crate) per_task: bool,
+    /// How the comparison is written; in tsv and jsonl a measure a line
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ScoreFormat,
+    /// Where it goes (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+/// What intervals draw anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResampledUnit {
+    Repository,
+    Task,
+}
+
+/// Fewer leave nothing outside of 95 %, and a million already take minutes to tell hardly more.
+fn parse_resamples(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 100..=1_000_000) => Ok(number),
+        _ => Err("a whole number from 100 to 1000000 is expected".into()),
+    }
 }

@@ -37,6 +37,7 @@ fn run(command: Command, printer: &mut Printer) -> Result<()> {
         Command::Complete(args) => commands::complete::run(&args, printer),
         Command::RgRg(args) => commands::rg_rg::run(&args, printer),
         Command::Eval(args) => commands::eval::run(&args, printer),
+        Command::Compare(args) => commands::compare::run(&args, printer),
         Command::Run(args) => commands::run::run(&args, printer),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Sample(args) => commands::sample::run(&args, printer),

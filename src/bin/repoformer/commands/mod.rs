@@ -1,6 +1,8 @@
 //! One file a subcommand.
 
 mod chunk_settings;
+pub(crate) mod compare;
+mod comparison_text;
 pub(crate) mod complete;
 pub(crate) mod convert;
 pub(crate) mod eval;

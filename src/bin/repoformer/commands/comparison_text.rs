@@ -1,0 +1,308 @@
+//! A comparison for people: a table, the gains by size, and what is to be known of both. Values × 100.
+
+use std::fmt::Write;
+
+use repoformer::comparison::{Comparison, Difference, Mean};
+use repoformer::statistics::{Buckets, Resampling, SignFlips, Unit};
+
+use crate::output::group;
+use crate::table::Table;
+
+/// Width of the longest bar.
+const BAR: usize = 40;
+/// Ids shown of tasks that are left out.
+const SHOWN: usize = 3;
+/// With fewer repositories intervals are noticeably too short: at 20 a 95 % interval holds the mean 93 times in 100.
+const FEW: usize = 20;
+
+/// All that `compare` prints as text.
+pub(super) fn text(comparison: &Comparison, per_task: bool) -> String {
+    let mut text = format!(
+        "A  {}\nB  {}\n\n{}",
+        comparison.a.name,
+        comparison.b.name,
+        table(comparison).text()
+    );
+    for difference in &comparison.all {
+        if let Some(buckets) = &difference.buckets {
+            let Difference { measure, n, .. } = difference;
+            let _ = write!(text, "\n{measure}: gain × 100 of {}\n", tasks(*n));
+            text += &histogram(buckets);
+        }
+    }
+    if per_task {
+        text += "\n";
+        text += &task_table(comparison).text();
+    }
+    text += "\n";
+    for note in notes(comparison) {
+        text += &(note + "\n");
+    }
+    text
+}
+
+/// A row a measure, of each repository first where that was asked for.
+fn rows(comparison: &Comparison) -> Vec<(&str, &Difference)> {
+    let within = comparison.repositories.iter();
+    let within = within.flat_map(|(name, here)| here.iter().map(|d| (name.as_str(), d)));
+    let all = comparison.all.iter().map(|difference| ("all", difference));
+    within.chain(all).collect()
+}
+
+fn table(comparison: &Comparison) -> Table {
+    let by_repository = !comparison.repositories.is_empty();
+    let p_by_repository = comparison.all.iter().any(|d| d.by_repository.is_some());
+    let mut head = vec!["measure"];
+    head.extend(by_repository.then_some("repository"));
+    let interval = format!("B - A [{:.0} %]", 100.0 * comparison.resampling.level);
+    head.extend(["n", "A", "B", &interval, "p (tasks)"]);
+    head.extend(p_by_repository.then_some("p (repositories)"));
+    head.extend(["better", "same", "worse"]);
+    let mut table = Table::new(&head);
+    for (repository, d) in rows(comparison) {
+        let mut cells = vec![d.measure.clone()];
+        cells.extend(by_repository.then(|| repository.to_owned()));
+        cells.extend([
+            d.n.to_string(),
+            percent(d.a.mean),
+            percent(d.b.mean),
+            with_interval(&d.difference),
+            p(d.by_task.p),
+        ]);
+        if p_by_repository {
+            cells.push(d.by_repository.map_or("-".into(), |test| p(test.p)));
+        }
+        let changes = [d.changes.better, d.changes.same, d.changes.worse];
+        cells.extend(changes.map(|count| count.to_string()));
+        table.row(cells);
+    }
+    table
+}
+
+/// The same for programs: a number a column, the buckets of the gain as the last ones.
+pub(super) fn columns(comparison: &Comparison) -> Table {
+    let mut head: Vec<String> = ["measure", "repository", "n"].map(Into::into).into();
+    for name in ["a", "b", "difference"] {
+        head.extend([name.into(), format!("{name}_low"), format!("{name}_high")]);
+    }
+    let counts = ["p_tasks", "p_repositories", "better", "same", "worse"];
+    head.extend(counts.map(Into::into));
+    head.extend(Buckets::LABELS.map(|label| format!("gain {}", bucket(label))));
+    let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    for (repository, d) in rows(comparison) {
+        let mut cells = vec![d.measure.clone(), repository.to_owned(), d.n.to_string()];
+        for Mean { mean, interval } in [d.a, d.b, d.difference] {
+            let ends = [interval.map(|i| i.low), interval.map(|i| i.high)];
+            cells.push(percent(mean));
+            cells.extend(ends.map(|end| end.map(percent).unwrap_or_default()));
+        }
+        let by_repository = d.by_repository.map(|test| test.p.to_string());
+        cells.extend([d.by_task.p.to_string(), by_repository.unwrap_or_default()]);
+        let changes = [d.changes.better, d.changes.same, d.changes.worse];
+        cells.extend(changes.map(|count| count.to_string()));
+        match &d.buckets {
+            Some(buckets) => cells.extend(buckets.counts.map(|count| count.to_string())),
+            None => cells.extend(Buckets::LABELS.map(|_| String::new())),
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// A row a task, with A, B and their difference for each measure.
+pub(super) fn task_table(comparison: &Comparison) -> Table {
+    let mut head: Vec<String> = ["task_id", "row", "repository"].map(Into::into).into();
+    for Difference { measure, .. } in &comparison.all {
+        head.extend(["A", "B", "B - A"].map(|side| format!("{measure} {side}")));
+    }
+    let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    for task in &comparison.tasks {
+        let row = task.row.map(|row| row.to_string());
+        let repository = task.repository.clone();
+        let mut cells = vec![task.task_id.clone()];
+        cells.extend([row, repository].map(Option::unwrap_or_default));
+        for values in &task.values {
+            cells.extend(match values {
+                Some((a, b)) => [percent(*a), percent(*b), signed(b - a)],
+                None => Default::default(),
+            });
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// A line a bucket: its label, count, share and bar.
+fn histogram(buckets: &Buckets) -> String {
+    let (total, most) = (buckets.total(), buckets.counts.iter().copied().max());
+    let (total, most) = (total.max(1) as f64, most.unwrap_or(0).max(1) as f64);
+    let mut text = String::new();
+    for (label, count) in buckets.iter() {
+        let label = bucket(label);
+        let length = (BAR as f64 * count as f64 / most).round() as usize;
+        // One task of thousands is still seen.
+        let bar = match (count, length) {
+            (0, _) => String::new(),
+            (_, 0) => "▏".into(),
+            (_, length) => "█".repeat(length),
+        };
+        let share = 100.0 * count as f64 / total;
+        let line = format!("{label:>5} {count:>7} {share:>6.1} %  {bar}");
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// A bucket's label: 0 has no sign.
+fn bucket(label: i32) -> String {
+    match label {
+        0 => "0".to_owned(),
+        label => format!("{label:+}"),
+    }
+}
+
+/// How the numbers came about, and what they are not about.
+fn notes(comparison: &Comparison) -> Vec<String> {
+    let mut notes = vec![resampled(comparison)];
+    let (by_repository, units) = (comparison.unit == Unit::Repositories, comparison.units);
+    if by_repository && units < FEW {
+        notes.push(format!(
+            "  {units} repositories are few: intervals of fewer than {FEW} are too short"
+        ));
+    }
+    if by_repository && !comparison.repositories.is_empty() {
+        notes.push("  within a repository its tasks are drawn".into());
+    }
+    notes.push(flipped(comparison));
+    for (side, name) in [(&comparison.a, "A"), (&comparison.b, "B")] {
+        if !side.alone.is_empty() {
+            notes.push(format!("left out: {} in {name} alone", listed(&side.alone)));
+        }
+    }
+    let left_out = comparison.left_out.iter();
+    notes.extend(left_out.map(|(measure, reason)| format!("left out: {measure} {reason}")));
+    notes
+}
+
+fn resampled(comparison: &Comparison) -> String {
+    let Resampling {
+        resamples, seed, ..
+    } = comparison.resampling;
+    let times = group(resamples as u64);
+    match (comparison.unit, comparison.units) {
+        (Unit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
+        (Unit::Tasks, units) => format!(
+            "intervals: {units} tasks drawn anew {times} times (seed {seed}), as if those of a repository were independent"
+        ),
+        (Unit::Repositories, units) => format!(
+            "intervals: {units} repositories drawn anew {times} times, each with its tasks (seed {seed})"
+        ),
+    }
+}
+
+fn flipped(comparison: &Comparison) -> String {
+    let SignFlips { flips, seed } = comparison.flips;
+    let random = group(flips as u64);
+    let rows = rows(comparison);
+    let tests = || {
+        rows.iter()
+            .flat_map(|(_, d)| d.by_repository.into_iter().chain([d.by_task]))
+    };
+    let how = match (
+        tests().any(|test| test.exact),
+        tests().all(|test| test.exact),
+    ) {
+        (_, true) => "in all ways".to_owned(),
+        (false, _) => format!("at random {random} times (seed {seed})"),
+        (true, _) => format!(
+            "in all ways where up to {} differ, else at random {random} times (seed {seed})",
+            SignFlips::EXACT
+        ),
+    };
+    format!("p: signs of the differences flipped {how}, two-sided")
+}
+
+/// Number and first ids of some tasks: `2 tasks (a, b)`.
+pub(super) fn listed(ids: &[String]) -> String {
+    let more = if ids.len() > SHOWN { ", …" } else { "" };
+    let first = &ids[..ids.len().min(SHOWN)];
+    format!("{} ({}{more})", tasks(ids.len()), first.join(", "))
+}
+
+fn tasks(number: usize) -> String {
+    match number {
+        1 => "1 task".into(),
+        n => format!("{} tasks", group(n as u64)),
+    }
+}
+
+fn percent(value: f64) -> String {
+    format!("{:.2}", hundredths(value))
+}
+
+fn signed(value: f64) -> String {
+    format!("{:+.2}", hundredths(value))
+}
+
+/// × 100, without the sign of what rounds to 0.
+fn hundredths(value: f64) -> f64 {
+    let value = 100.0 * value;
+    if value.abs() < 0.005 { 0.0 } else { value }
+}
+
+fn with_interval(mean: &Mean) -> String {
+    match mean.interval {
+        Some(interval) => format!(
+            "{} [{}, {}]",
+            signed(mean.mean),
+            signed(interval.low),
+            signed(interval.high)
+        ),
+        None => signed(mean.mean),
+    }
+}
+
+fn p(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "<0.0001".into(),
+        p => format!("{p:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_they_are_shown() {
+        assert_eq!(
+            [signed(0.0541), signed(-0.2), signed(-1e-9)],
+            ["+5.41", "-20.00", "+0.00"]
+        );
+        assert_eq!(
+            [p(1.0), p(0.0001), p(0.00002)],
+            ["1.0000", "0.0001", "<0.0001"]
+        );
+        let ids = ["a", "b", "c", "d"].map(String::from);
+        assert_eq!(listed(&ids[..1]), "1 task (a)");
+        assert_eq!(listed(&ids), "4 tasks (a, b, c, …)");
+    }
+
+    /// Forty signs for the most, by hand: 8 of 80 are four, and one of 80 is half of one, which rounds up.
+    #[test]
+    fn bars_are_as_long_as_counts() {
+        let gains = [vec![0.0; 80], vec![0.1; 8], vec![-0.1]].concat();
+        let text = histogram(&Buckets::of(gains));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "  -90       0    0.0 %");
+        assert_eq!(lines[4], "  -10       1    1.1 %  █");
+        assert_eq!(
+            lines[5],
+            format!("    0      80   89.9 %  {}", "█".repeat(40))
+        );
+        assert_eq!(lines[6], "  +10       8    9.0 %  ████");
+        let gains = [vec![0.0; 800], vec![0.1]].concat();
+        assert!(histogram(&Buckets::of(gains)).contains("  +10       1    0.1 %  ▏\n"));
+    }
+}

@@ -1,0 +1,34 @@
+//! Random numbers: the same for a purpose, a seed and a number on every platform, whoever asks first.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+/// What numbers are drawn for; each has streams of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose {
+    Resamples,
+    SignFlips,
+}
+
+/// Where streams begin. The digest of purpose and seed is computed once, not once a stream.
+pub(super) struct Streams(ChaCha8Rng);
+
+impl Streams {
+    pub(super) fn new(purpose: Purpose, seed: u64) -> Self {
+        let purpose: &[u8] = match purpose {
+            Purpose::Resamples => b"repoformer bootstrap 1\0",
+            Purpose::SignFlips => b"repoformer sign flips 1\0",
+        };
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(purpose);
+        hasher.update(&seed.to_le_bytes());
+        Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
+    }
+
+    /// The `number`-th stream, from its beginning.
+    pub(super) fn get(&self, number: usize) -> ChaCha8Rng {
+        let mut stream = self.0.clone();
+        stream.set_stream(number as u64);
+        stream
+    }
+}
