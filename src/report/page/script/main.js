@@ -216,6 +216,7 @@ async function start() {
   byId("list").addEventListener("scroll", () => list.draw(), { passive: true });
   new ResizeObserver(() => list.draw()).observe(byId("list"));
   addEventListener("popstate", () => update(fromAddress(location.hash.slice(1))));
+  window.reportReady = performance.now();
   document.documentElement.dataset.ready = "true";
 }
 
