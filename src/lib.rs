@@ -125,6 +125,8 @@ pub mod rank;
 #[forbid(unsafe_code)]
 pub mod records;
 #[forbid(unsafe_code)]
+pub mod report;
+#[forbid(unsafe_code)]
 pub mod repository_file;
 pub mod retrieve;
 #[forbid(unsafe_code)]

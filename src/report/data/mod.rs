@@ -1,0 +1,78 @@
+//! What the page's script reads: a summary of every task, needed at once, and the texts, needed a task at a time.
+//!
+//! All of it stands in the page as blocks: bytes compressed (zlib) and in base64, one `<script type="text/plain">` each.
+//!
+//! - Block `summary` is JSON: ids, places, values and verdicts in columns, and the beginnings of targets for the search
+//!   ([`summary`]).
+//! - Blocks `lines-0`, `lines-1`, … hold the distinct lines of all texts, in UTF-8 with `\n` between them. Contexts of one file
+//!   and fragments of one repository repeat the same lines over and over; here each is kept once ([`pool`]).
+//! - Blocks `tasks-0`, `tasks-1`, … hold the tasks' texts as numbers of lines ([`records`]).
+//!
+//! Blocks are small, so that opening a task decodes a few of them and nothing else.
+
+mod pool;
+mod records;
+mod summary;
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use rayon::prelude::*;
+
+use super::Report;
+use super::group::Lengths;
+
+/// Every block of a report, in the order of the page, as the elements that hold them.
+pub(super) fn blocks(report: &Report, lengths: &Lengths) -> String {
+    let (tasks, pool) = records::pack(report);
+    let summary = summary::json(report, lengths, &tasks, &pool);
+    let summary = [("summary".to_owned(), summary.as_bytes())];
+    let named = |name: &'static str, blocks: &'_ [Vec<u8>]| -> Vec<String> {
+        (0..blocks.len()).map(|n| format!("{name}-{n}")).collect()
+    };
+    let names = [named("tasks", &tasks.blocks), named("lines", &pool.blocks)].concat();
+    let bytes = tasks.blocks.iter().chain(&pool.blocks).map(Vec::as_slice);
+    let all: Vec<(String, &[u8])> = summary
+        .into_iter()
+        .chain(names.into_iter().zip(bytes))
+        .collect();
+    let encoded: Vec<String> = all
+        .par_iter()
+        .map(|(name, bytes)| element(name, bytes))
+        .collect();
+    encoded.concat()
+}
+
+fn element(name: &str, bytes: &[u8]) -> String {
+    let mut element = format!("<script type=\"text/plain\" id=\"{name}\">");
+    base64(&compress(bytes), &mut element);
+    element.push_str("</script>\n");
+    element
+}
+
+fn compress(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory cannot fail.
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
+}
+
+/// Appends bytes in base64 (RFC 4648, section 4).
+fn base64(bytes: &[u8], text: &mut String) {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    text.reserve(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            text.push(match place <= three.len() {
+                true => char::from(SIGNS[(bits >> (18 - 6 * place)) as usize & 63]),
+                false => '=',
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Any text as HTML or SVG: nothing in it is markup, and nothing in it is invisible.
+
+use std::fmt::Write;
+
+/// Escapes a text for the content and the quoted attributes of HTML and SVG. Control characters but newline and tab, and
+/// those that reorder or hide text, become visible as `⟨U+202E⟩`: a name must not read as another, and XML forbids some.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c if is_hidden(c) => {
+                // Writing to a string cannot fail.
+                let _ = write!(escaped, "⟨U+{:04X}⟩", u32::from(c));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Whether a character shows nothing, or changes how others are shown. `page/code.js` holds the same ranges.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The first `most` characters of a text, with … for the rest.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.into(),
+        Some(_) => text
+            .chars()
+            .take(most.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_text_and_hidden_characters_show() {
+        assert_eq!(
+            escape("</script><a href=\"x\" onclick='y'>&"),
+            "&lt;/script&gt;&lt;a href=&quot;x&quot; onclick=&#39;y&#39;&gt;&amp;"
+        );
+        assert_eq!(escape("a\u{202e}b\0\r"), "a⟨U+202E⟩b⟨U+0000⟩⟨U+000D⟩");
+        assert_eq!(escape("\u{2028}\u{feff}"), "⟨U+2028⟩⟨U+FEFF⟩");
+        assert_eq!(escape("né\t日\n"), "né\t日\n");
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(shorten("été", 3), "été");
+        assert_eq!(shorten("étés", 3), "ét…");
+    }
+}

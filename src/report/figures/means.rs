@@ -1,0 +1,87 @@
+//! Every system's mean of every measure with its interval: a panel a measure, a row a system.
+
+use super::super::{Mean, Report};
+use super::scale::Scale;
+use super::svg::{Anchor, Medium, Paint, Svg, Type, fit};
+use super::{hundredths, series, with_interval};
+
+const LEFT: f64 = 120.0;
+const RIGHT: f64 = 56.0;
+const HEAD: f64 = 26.0;
+const ROW: f64 = 22.0;
+/// Ticks, and the space before the next panel.
+const FOOT: f64 = 36.0;
+
+/// Draws the panels; nothing without a measure or a system.
+pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
+    if report.measures.is_empty() || report.systems.is_empty() {
+        return None;
+    }
+    let panel = HEAD + ROW * report.systems.len() as f64 + FOOT;
+    let height = panel * report.measures.len() as f64 - 12.0;
+    let mut svg = Svg::new(medium, height);
+    let mut said = Vec::new();
+    for (at, measure) in report.measures.iter().enumerate() {
+        let top = panel * at as f64;
+        let head = format!("{} × 100", measure.title);
+        svg.text(
+            (LEFT, top + 14.0),
+            Anchor::Start,
+            (Type::Strong, Paint::Ink),
+            &head,
+        );
+        let same = report
+            .measures
+            .iter()
+            .filter(|other| other.title == measure.title);
+        if same.count() > 1 {
+            let x = Svg::WIDTH - 4.0;
+            svg.text(
+                (x, top + 14.0),
+                Anchor::End,
+                (Type::Small, Paint::Muted),
+                &measure.metric,
+            );
+        }
+        said.push(rows(report, at, &mut svg, top + HEAD));
+    }
+    Some(svg.finish("means", "Means with their 95 % intervals", &said.join(" ")))
+}
+
+fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
+    let mean = |system: usize| report.systems[system].means.get(measure).copied();
+    let means: Vec<Option<Mean>> = (0..report.systems.len()).map(mean).collect();
+    let scale = Scale::around(means.iter().flatten().copied(), LEFT, Svg::WIDTH - RIGHT);
+    let bottom = top + ROW * means.len() as f64;
+    scale.grid_below(svg, top - 2.0, bottom);
+    let title = &report.measures[measure].title;
+    let mut said = format!("{title}:");
+    for (system, mean) in means.into_iter().enumerate() {
+        let name = &report.systems[system].name;
+        let y = top + ROW * system as f64 + ROW / 2.0;
+        let shown = fit(name, LEFT - 14.0, Type::Plain);
+        svg.text(
+            (0.0, y + 4.0),
+            Anchor::Start,
+            (Type::Plain, Paint::Ink),
+            &shown,
+        );
+        let Some(mean) = mean else { continue };
+        let (paint, form) = series(report, system);
+        svg.group(
+            &format!("{name}: {title} {}", with_interval(mean)),
+            None,
+            |svg| {
+                svg.area(LEFT, y - ROW / 2.0, Svg::WIDTH - LEFT, ROW);
+                scale.whisker(svg, mean, y, paint);
+                svg.mark(scale.at(mean.mean * 100.0), y, form, paint);
+                let (at, value) = ((Svg::WIDTH - 4.0, y + 4.0), hundredths(mean.mean));
+                svg.text(at, Anchor::End, (Type::Plain, Paint::Ink), &value);
+            },
+        );
+        said += &format!(" {name} {},", with_interval(mean));
+    }
+    said.pop();
+    said.push('.');
+    said
+}

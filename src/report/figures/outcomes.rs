@@ -1,0 +1,146 @@
+//! How often each system is better and worse than the baseline: bars to both sides of one line.
+
+use super::super::{Report, Verdicts};
+use super::svg::{Anchor, Medium, Paint, Svg, Type, fit};
+
+const LEFT: f64 = 120.0;
+const RIGHT: f64 = 64.0;
+const TOP: f64 = 40.0;
+const ROW: f64 = 30.0;
+/// Room for the count at the end of a bar.
+const COUNT: f64 = 40.0;
+
+/// Draws the bars; nothing without a system to compare.
+pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
+    let rows: Vec<(usize, &str, Verdicts)> = report
+        .compared()
+        .map(|(at, system)| (at, system.name.as_str(), report.verdicts(at)))
+        .collect();
+    let (_, baseline) = report.baseline().filter(|_| !rows.is_empty())?;
+    let most =
+        |count: fn(&Verdicts) -> usize| rows.iter().map(|row| count(&row.2)).max().unwrap_or(0);
+    let (worse, better) = (most(|row| row.worse) as f64, most(|row| row.better) as f64);
+    let room = Svg::WIDTH - LEFT - RIGHT - 2.0 * COUNT;
+    let scale = room / (worse + better).max(1.0);
+    let middle = LEFT + COUNT + worse * scale;
+    let bottom = TOP + ROW * rows.len() as f64;
+    let mut svg = Svg::new(medium, bottom + 26.0);
+    heads(&mut svg, middle);
+    for (at, (system, name, verdicts)) in rows.iter().enumerate() {
+        let y = TOP + ROW * at as f64;
+        row(&mut svg, (*system, name), *verdicts, (y, middle, scale));
+    }
+    svg.line((middle, TOP - 4.0), (middle, bottom + 4.0), 1.0, Paint::Ink);
+    let foot = fit(
+        &format!("tasks on which {} differs", baseline.name),
+        300.0,
+        Type::Small,
+    );
+    let foot = foot.replace("differs", "is beaten, ties and wins");
+    svg.text(
+        (middle, bottom + 20.0),
+        Anchor::Middle,
+        (Type::Small, Paint::Muted),
+        &foot,
+    );
+    let what: Vec<String> = rows
+        .iter()
+        .map(|(_, name, v)| {
+            format!(
+                "{name}: {} better, {} same, {} worse.",
+                v.better, v.same, v.worse
+            )
+        })
+        .collect();
+    let title = format!("Tasks better and worse than {}", baseline.name);
+    Some(svg.finish("outcomes", &title, &what.join(" ")))
+}
+
+fn heads(svg: &mut Svg, middle: f64) {
+    let y = TOP - 16.0;
+    svg.text(
+        (middle - 8.0, y),
+        Anchor::End,
+        (Type::Strong, Paint::Worse),
+        "▼ worse",
+    );
+    svg.text(
+        (middle + 8.0, y),
+        Anchor::Start,
+        (Type::Strong, Paint::Better),
+        "better ▲",
+    );
+    svg.text(
+        (Svg::WIDTH - 4.0, y),
+        Anchor::End,
+        (Type::Small, Paint::Muted),
+        "the same",
+    );
+}
+
+fn row(
+    svg: &mut Svg,
+    (system, name): (usize, &str),
+    verdicts: Verdicts,
+    (y, middle, scale): (f64, f64, f64),
+) {
+    let all = verdicts.compared().max(1) as f64;
+    let share = |count: usize| format!("{count} tasks, {:.1} %", 100.0 * count as f64 / all);
+    let (base, height) = (y + ROW / 2.0 + 4.0, ROW - 10.0);
+    let shown = fit(name, LEFT - 10.0, Type::Strong);
+    svg.text(
+        (0.0, base),
+        Anchor::Start,
+        (Type::Strong, Paint::Ink),
+        &shown,
+    );
+    let width = verdicts.worse as f64 * scale;
+    let pick = format!("system={system}&outcome=worse");
+    svg.group(
+        &format!("{name} worse: {}", share(verdicts.worse)),
+        Some(&pick),
+        |svg| {
+            svg.area(middle - width - COUNT, y, width + COUNT, ROW);
+            svg.rect(middle - width, y + 5.0, width, height, Paint::Worse);
+            let at = (middle - width - 6.0, base);
+            svg.text(
+                at,
+                Anchor::End,
+                (Type::Plain, Paint::Ink),
+                &verdicts.worse.to_string(),
+            );
+        },
+    );
+    let width = verdicts.better as f64 * scale;
+    let pick = format!("system={system}&outcome=better");
+    svg.group(
+        &format!("{name} better: {}", share(verdicts.better)),
+        Some(&pick),
+        |svg| {
+            svg.area(middle, y, width + COUNT, ROW);
+            svg.rect(middle, y + 5.0, width, height, Paint::Better);
+            let at = (middle + width + 6.0, base);
+            svg.text(
+                at,
+                Anchor::Start,
+                (Type::Plain, Paint::Ink),
+                &verdicts.better.to_string(),
+            );
+        },
+    );
+    let pick = format!("system={system}&outcome=same");
+    svg.group(
+        &format!("{name} the same: {}", share(verdicts.same)),
+        Some(&pick),
+        |svg| {
+            svg.area(Svg::WIDTH - RIGHT, y, RIGHT, ROW);
+            let at = (Svg::WIDTH - 4.0, base);
+            svg.text(
+                at,
+                Anchor::End,
+                (Type::Plain, Paint::Muted),
+                &verdicts.same.to_string(),
+            );
+        },
+    );
+}

@@ -1,0 +1,411 @@
+//! A figure as text, for two media: inline in the page, where style sheet and theme give the colours, and a file of its own,
+//! which carries them and opens anywhere.
+
+use std::fmt::Write;
+
+use super::super::escape::escape;
+
+/// Where a figure will stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Medium {
+    /// Inline in the page: classes instead of colours, marks that filter the list of tasks.
+    Page,
+    /// A file: white ground, colours and font of its own, no classes.
+    File,
+}
+
+/// What a mark's colour means. The palette is Okabe and Ito's, which the colour-blind can tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    /// Text and baselines.
+    Ink,
+    /// Secondary text.
+    Muted,
+    /// Grid lines and frames.
+    Rule,
+    /// The ground.
+    Paper,
+    /// Better than the baseline.
+    Better,
+    /// Worse than the baseline.
+    Worse,
+    /// Equal to the baseline.
+    Same,
+    /// One of several systems; the numbers repeat after [`Paint::SERIES`].
+    Series(usize),
+}
+
+impl Paint {
+    const COLOURS: [&str; 7] = [
+        "#0072b2", "#d55e00", "#00805c", "#b0508a", "#8a6d00", "#3a8fc4", "#55606b",
+    ];
+
+    /// How many systems have a colour of their own.
+    pub(super) const SERIES: usize = Self::COLOURS.len();
+
+    fn class(self) -> String {
+        match self {
+            Self::Ink => "ink".into(),
+            Self::Muted => "muted".into(),
+            Self::Rule => "rule".into(),
+            Self::Paper => "paper".into(),
+            Self::Better => "better".into(),
+            Self::Worse => "worse".into(),
+            Self::Same => "same".into(),
+            Self::Series(number) => format!("series-{}", number % Self::SERIES),
+        }
+    }
+
+    fn colour(self) -> &'static str {
+        match self {
+            Self::Ink => "#1b1f24",
+            Self::Muted => "#59616b",
+            Self::Rule => "#d9dde2",
+            Self::Paper => "#ffffff",
+            Self::Better => "#0072b2",
+            Self::Worse => "#c65300",
+            Self::Same => "#a9b0b8",
+            Self::Series(number) => Self::COLOURS[number % Self::SERIES],
+        }
+    }
+}
+
+/// Where a text stands beside its point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a text is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Type {
+    /// Names and headings.
+    Strong,
+    /// Values and names.
+    Plain,
+    /// Ticks, units, counts.
+    Small,
+}
+
+impl Type {
+    fn size(self) -> f64 {
+        match self {
+            Self::Strong | Self::Plain => 12.0,
+            Self::Small => 10.5,
+        }
+    }
+}
+
+/// A figure in the making; lengths are in pixels at its natural size.
+#[derive(Debug)]
+pub(super) struct Svg {
+    medium: Medium,
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Svg {
+    /// The width of every figure: half of a wide page, and not much more than a phone's.
+    pub(super) const WIDTH: f64 = 480.0;
+
+    pub(super) fn new(medium: Medium, height: f64) -> Self {
+        Self {
+            medium,
+            width: Self::WIDTH,
+            height,
+            body: String::new(),
+        }
+    }
+
+    /// The finished figure. `title` says what it is, `description` what it shows: both are read to those who cannot see it.
+    pub(super) fn finish(self, name: &str, title: &str, description: &str) -> String {
+        let (width, height) = (number(self.width), number(self.height));
+        let (title, description) = (escape(title), escape(description));
+        let body = self.body;
+        match self.medium {
+            Medium::Page => format!(
+                "<svg class=\"plot\" viewBox=\"0 0 {width} {height}\" role=\"group\" aria-label=\"{title}. {description}\" \
+                 data-figure=\"{}\">\n{body}</svg>\n",
+                escape(name),
+            ),
+            Medium::File => format!(
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+                 <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+                 viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"title desc\" \
+                 font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n\
+                 <title id=\"title\">{title}</title>\n<desc id=\"desc\">{description}</desc>\n\
+                 <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n"
+            ),
+        }
+    }
+
+    /// Marks that belong together. `title` holds their numbers, shown where one points; in the page, what they stand for is
+    /// picked from the list of tasks with `pick` (a part of the address, `bucket=3&system=1`).
+    pub(super) fn group(&mut self, title: &str, pick: Option<&str>, draw: impl FnOnce(&mut Self)) {
+        let title = escape(title);
+        let _ = match (self.medium, pick) {
+            (Medium::Page, Some(pick)) => write!(
+                self.body,
+                "<g class=\"pick\" tabindex=\"0\" role=\"button\" aria-label=\"{title}: show these tasks\" data-pick=\"{}\">",
+                escape(pick),
+            ),
+            _ => write!(self.body, "<g>"),
+        };
+        let _ = writeln!(self.body, "<title>{title}</title>");
+        draw(self);
+        self.body.push_str("</g>\n");
+    }
+
+    pub(super) fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, paint: Paint) {
+        let (x, y) = (number(x), number(y));
+        let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
+        let paint = self.fill(paint);
+        let _ = writeln!(
+            self.body,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"{paint}/>"
+        );
+    }
+
+    /// An area that shows nothing and can be pointed at.
+    pub(super) fn area(&mut self, x: f64, y: f64, width: f64, height: f64) {
+        if self.medium == Medium::Page {
+            let (x, y, width, height) = (number(x), number(y), number(width), number(height));
+            let _ = writeln!(
+                self.body,
+                "<rect class=\"area\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
+            );
+        }
+    }
+
+    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), width: f64, paint: Paint) {
+        let stroke = self.stroke(paint);
+        let _ = writeln!(
+            self.body,
+            "<path d=\"M{} {}L{} {}\" fill=\"none\" stroke-width=\"{}\"{stroke}/>",
+            number(from.0),
+            number(from.1),
+            number(to.0),
+            number(to.1),
+            number(width),
+        );
+    }
+
+    /// A line through several points; `dashed` for what others are compared with.
+    pub(super) fn path(&mut self, points: &[(f64, f64)], width: f64, dashed: bool, paint: Paint) {
+        let (stroke, path) = (self.stroke(paint), path(points));
+        let dashes = if dashed {
+            " stroke-dasharray=\"5 3\""
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            self.body,
+            "<path d=\"{path}\" fill=\"none\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dashes}{stroke}/>",
+            number(width),
+        );
+    }
+
+    /// The ground between two lines, faint.
+    pub(super) fn band(&mut self, points: &[(f64, f64)], paint: Paint) {
+        let (fill, path) = (self.fill(paint), path(points));
+        let _ = writeln!(
+            self.body,
+            "<path d=\"{path}Z\" fill-opacity=\"0.13\"{fill}/>"
+        );
+    }
+
+    /// A point of a system: the form tells systems apart where colours do not.
+    pub(super) fn mark(&mut self, x: f64, y: f64, form: usize, paint: Paint) {
+        let fill = self.fill(paint);
+        let _ = match form % 4 {
+            0 => writeln!(
+                self.body,
+                "<circle cx=\"{}\" cy=\"{}\" r=\"4\"{fill}/>",
+                number(x),
+                number(y)
+            ),
+            form => {
+                let points: &[(f64, f64)] = match form {
+                    1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
+                    2 => &[(0.0, -4.8), (4.4, 3.2), (-4.4, 3.2)],
+                    _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
+                };
+                let moved: Vec<(f64, f64)> = points.iter().map(|p| (x + p.0, y + p.1)).collect();
+                writeln!(self.body, "<path d=\"{}Z\"{fill}/>", path(&moved))
+            }
+        };
+    }
+
+    /// A ring: the baseline beside a system's point.
+    pub(super) fn ring(&mut self, x: f64, y: f64, paint: Paint) {
+        let (fill, stroke) = (self.fill(Paint::Paper), self.stroke(paint));
+        // Both are classes in the page; an element has one list of them.
+        let both = format!("{fill}{stroke}").replace("\" class=\"", " ");
+        let _ = writeln!(
+            self.body,
+            "<circle cx=\"{}\" cy=\"{}\" r=\"3.6\" stroke-width=\"1.6\"{both}/>",
+            number(x),
+            number(y)
+        );
+    }
+
+    pub(super) fn text(
+        &mut self,
+        at: (f64, f64),
+        anchor: Anchor,
+        style: (Type, Paint),
+        text: &str,
+    ) {
+        let (kind, paint) = style;
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let weight = if kind == Type::Strong {
+            " font-weight=\"600\""
+        } else {
+            ""
+        };
+        let fill = self.fill(paint);
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{anchor}{weight}{fill}>{}</text>",
+            number(at.0),
+            number(at.1),
+            number(kind.size()),
+            escape(text),
+        );
+    }
+
+    fn fill(&self, paint: Paint) -> String {
+        match self.medium {
+            Medium::Page => format!(" class=\"fill-{}\"", paint.class()),
+            Medium::File => format!(" fill=\"{}\"", paint.colour()),
+        }
+    }
+
+    fn stroke(&self, paint: Paint) -> String {
+        match self.medium {
+            Medium::Page => format!(" class=\"stroke-{}\"", paint.class()),
+            Medium::File => format!(" stroke=\"{}\"", paint.colour()),
+        }
+    }
+}
+
+fn path(points: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    for (at, (x, y)) in points.iter().enumerate() {
+        let sign = if at == 0 { 'M' } else { 'L' };
+        let _ = write!(path, "{sign}{} {}", number(*x), number(*y));
+    }
+    path
+}
+
+/// A length with at most two decimals, the same on every machine.
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    if short == "-0" {
+        "0".into()
+    } else {
+        short.into()
+    }
+}
+
+/// About how wide a text is in pixels: fonts differ, layouts need not.
+pub(super) fn width(text: &str, kind: Type) -> f64 {
+    let widths = text.chars().map(|c| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | '\'' | '|' | ' ' | '-' => 0.34,
+        'm' | 'w' | 'M' | 'W' => 0.86,
+        c if c.is_ascii_uppercase() => 0.68,
+        c if (c as u32) < 0x1100 => 0.56,
+        _ => 1.0,
+    });
+    widths.sum::<f64>() * kind.size()
+}
+
+/// Cuts a text to a width, with … for the rest.
+pub(super) fn fit(text: &str, room: f64, kind: Type) -> String {
+    if width(text, kind) <= room {
+        return text.into();
+    }
+    let mut cut = String::new();
+    for c in text.chars() {
+        cut.push(c);
+        if width(&cut, kind) + 0.9 * kind.size() > room {
+            cut.pop();
+            break;
+        }
+    }
+    cut.push('…');
+    cut
+}
+
+/// Round numbers from `low` to `high`, both included where they are round: about `count` of them.
+pub(super) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let rough = (high - low) / count.max(1) as f64;
+    if !(rough.is_finite() && rough > 0.0) {
+        return vec![low];
+    }
+    let power = 10f64.powf(rough.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .find(|f| f * power >= rough * 0.999);
+    let step = factor.unwrap_or(10.0) * power;
+    let (first, last) = (
+        (low / step - 1e-9).ceil() as i64,
+        (high / step + 1e-9).floor() as i64,
+    );
+    (first..=last).map(|at| at as f64 * step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [number(1.0), number(0.256), number(-0.001)],
+            ["1", "0.26", "0"]
+        );
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(ticks(0.0, 100.0, 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(ticks(27.5, 41.0, 3), [30.0, 35.0, 40.0]);
+        assert_eq!(ticks(3.0, 3.0, 4), [3.0]);
+    }
+
+    #[test]
+    fn a_text_is_cut_to_its_room() {
+        assert_eq!(fit("rg1", 100.0, Type::Plain), "rg1");
+        let cut = fit(&"name".repeat(30), 100.0, Type::Plain);
+        assert!(
+            cut.ends_with('…') && width(&cut, Type::Plain) <= 101.0,
+            "{cut}"
+        );
+    }
+
+    #[test]
+    fn a_file_has_colours_and_a_page_classes() {
+        let drawn = |medium| {
+            let mut svg = Svg::new(medium, 10.0);
+            svg.group("3 < 4", Some("bucket=1"), |svg| {
+                svg.rect(0.0, 0.0, 1.0, 1.0, Paint::Better);
+                svg.ring(0.0, 0.0, Paint::Ink);
+            });
+            svg.finish("name", "title", "what")
+        };
+        let (page, file) = (drawn(Medium::Page), drawn(Medium::File));
+        assert!(page.contains("data-pick=\"bucket=1\"") && page.contains("class=\"fill-better\""));
+        assert!(page.contains("class=\"fill-paper stroke-ink\"") && !page.contains('#'));
+        assert!(file.contains("<title>3 &lt; 4</title>") && file.contains("fill=\"#0072b2\""));
+        assert!(!file.contains("class=") && !file.contains("data-"));
+    }
+}

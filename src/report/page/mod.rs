@@ -1,0 +1,162 @@
+//! The page: a skeleton (`page.html`) whose slots are filled with text, tables, figures and data.
+
+mod finding;
+mod systems;
+
+use super::data;
+use super::escape::escape;
+use super::figures::Figure;
+use super::figures::{self, Medium};
+use super::group::Lengths;
+use super::{Report, best};
+
+const SKELETON: &str = include_str!("page.html");
+const STYLES: [&str; 2] = [include_str!("page.css"), include_str!("tasks.css")];
+/// One closure holds them all: a later file uses what an earlier one defines.
+const SCRIPTS: [&str; 7] = [
+    include_str!("script/store.js"),
+    include_str!("script/diff.js"),
+    include_str!("script/code.js"),
+    include_str!("script/state.js"),
+    include_str!("script/list.js"),
+    include_str!("script/task.js"),
+    include_str!("script/main.js"),
+];
+
+/// The whole page.
+pub(super) fn page(report: &Report) -> String {
+    let lengths = Lengths::of(report);
+    let data = data::blocks(report, &lengths);
+    let mut page = String::with_capacity(SKELETON.len() + data.len() + (256 << 10));
+    // Each piece of the skeleton begins with a slot's name; what is put into a slot is not looked at again.
+    for (at, piece) in SKELETON.split("{{").enumerate() {
+        match piece.split_once("}}") {
+            Some((slot, rest)) if at > 0 => {
+                match slot {
+                    "data" => page.push_str(&data),
+                    _ => page.push_str(&fill(slot, report, &lengths)),
+                }
+                page.push_str(rest);
+            }
+            _ => page.push_str(piece),
+        }
+    }
+    page
+}
+
+fn fill(slot: &str, report: &Report, lengths: &Lengths) -> String {
+    match slot {
+        "style" => STYLES.concat(),
+        "script" => SCRIPTS.concat(),
+        "title" => escape(&report.title),
+        "finding" => finding::html(report),
+        "notes" => notes(report),
+        "systems" => systems::table(report),
+        "settings" => systems::settings(report),
+        "figures" => plates(report, lengths),
+        "provenance" => systems::definitions(&report.provenance),
+        "version" => escape(&report.tool_version),
+        _ => String::new(),
+    }
+}
+
+fn notes(report: &Report) -> String {
+    if report.notes.is_empty() {
+        return String::new();
+    }
+    let items: Vec<String> = report
+        .notes
+        .iter()
+        .map(|note| format!("<li>{}</li>", escape(note)))
+        .collect();
+    format!(
+        "<aside class=\"notes\" aria-label=\"Notes\"><ul>{}</ul></aside>",
+        items.concat()
+    )
+}
+
+/// The figures with their captions, numbered in their order.
+fn plates(report: &Report, lengths: &Lengths) -> String {
+    let mut plates = Plates::default();
+    let measure = escape(&report.main_label());
+    let baseline = report
+        .baseline()
+        .map_or("", |(_, system)| system.name.as_str());
+    let baseline = escape(baseline);
+    plates.gains(report, &baseline, &measure);
+    plates.add(
+        figures::outcomes(report, Medium::Page),
+        &format!("Tasks that each system completes better and worse than <b>{baseline}</b>, by {measure}."),
+    );
+    plates.add(
+        figures::by_length(report, lengths, Medium::Page),
+        &format!(
+            "{measure} by the length of the target in {}. Bands are 95 % intervals of the mean.",
+            lengths.unit.name()
+        ),
+    );
+    plates.add(
+        figures::by_identifiers(report, Medium::Page),
+        &format!("{measure} by how many of the target’s identifiers the retrieved fragments hold."),
+    );
+    plates.add(
+        figures::means(report, Medium::Page),
+        "Means of every measure, with 95 % intervals.",
+    );
+    plates.html
+}
+
+#[derive(Default)]
+struct Plates {
+    html: String,
+    count: usize,
+}
+
+impl Plates {
+    fn add(&mut self, figure: Option<Figure>, caption: &str) {
+        if let Some((_, svg)) = figure {
+            self.figure("", &svg, caption);
+        }
+    }
+
+    /// One figure for all histograms: the page shows that of the system which is looked at.
+    fn gains(&mut self, report: &Report, baseline: &str, measure: &str) {
+        let gains = figures::gains(report, Medium::Page);
+        if gains.is_empty() {
+            return;
+        }
+        let chosen = best(report).unwrap_or(0);
+        let (mut choices, mut drawn) = (String::new(), String::new());
+        for (system, (_, svg)) in &gains {
+            let name = escape(&report.systems[*system].name);
+            let is_chosen = *system == chosen;
+            let hidden = if is_chosen { "" } else { " hidden" };
+            choices += &format!(
+                "<button type=\"button\" data-pick-system=\"{system}\" aria-pressed=\"{is_chosen}\">{name}</button>"
+            );
+            drawn += &format!("<div data-gain-of=\"{system}\"{hidden}>{svg}</div>");
+        }
+        let choices = match gains.len() {
+            1 => String::new(),
+            _ => format!(
+                "<div class=\"choice\" role=\"group\" aria-label=\"System\">{choices}</div>"
+            ),
+        };
+        let caption = format!(
+            "Gain in {measure} over <b>{baseline}</b>, in points. A column holds the gains up to 10 from its label; the grey \
+             one in the middle those of exactly 0."
+        );
+        self.figure(&choices, &drawn, &caption);
+    }
+
+    fn figure(&mut self, head: &str, svg: &str, caption: &str) {
+        self.count += 1;
+        let number = self.count;
+        self.html += &format!(
+            "<figure>{head}{svg}<figcaption><b>Figure {number}.</b> {caption}</figcaption></figure>\n"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

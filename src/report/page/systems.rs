@@ -1,0 +1,245 @@
+//! The tables of systems: their means, how they compare with the baseline, and their settings.
+
+use std::fmt::Write;
+
+use super::super::escape::escape;
+use super::super::{Comparison, Mean, Report, System, best};
+use super::finding::{bounds, grouped, signed};
+
+/// The table of means.
+pub(super) fn table(report: &Report) -> String {
+    if report.systems.is_empty() {
+        return "<p class=\"empty\">No system was measured.</p>".into();
+    }
+    let ranges: Vec<(f64, f64)> = (0..report.measures.len())
+        .map(|at| range(report, at))
+        .collect();
+    let mut html = String::from(
+        "<table class=\"systems\"><thead><tr><th scope=\"col\">system</th><th scope=\"col\" class=\"number\">tasks</th>",
+    );
+    for (measure, (low, high)) in report.measures.iter().zip(&ranges) {
+        let _ = write!(
+            html,
+            "<th scope=\"col\" title=\"{}\"><span class=\"measure\">{}</span> <small>{}</small>\
+             <span class=\"ends\" aria-hidden=\"true\"><span>{low:.0}</span><span>{high:.0}</span></span></th>",
+            escape(&measure.title),
+            escape(&measure.label()),
+            escape(&measure.metric),
+        );
+    }
+    let compared = report
+        .baseline()
+        .filter(|_| report.compared().next().is_some());
+    if let Some((_, baseline)) = compared {
+        let _ = write!(
+            html,
+            "<th scope=\"col\">{} over {}</th><th scope=\"col\" class=\"verdicts\"><span class=\"worse\">▼&#xFE0E; worse</span> · same · \
+             <span class=\"better\">better ▲&#xFE0E;</span></th>",
+            escape(&report.main_label()),
+            escape(&baseline.name),
+        );
+    }
+    html += "</tr></thead><tbody>";
+    for (at, system) in report.systems.iter().enumerate() {
+        row(report, at, system, &ranges, &mut html);
+    }
+    html + "</tbody></table>"
+}
+
+fn row(report: &Report, at: usize, system: &System, ranges: &[(f64, f64)], html: &mut String) {
+    let is_best = best(report) == Some(at) && report.systems.len() > 1;
+    let _ = write!(
+        html,
+        "<tr{}><th scope=\"row\">{}</th><td class=\"number\">{}</td>",
+        if is_best { " class=\"best\"" } else { "" },
+        escape(&system.name),
+        grouped(system.n),
+    );
+    for (measure, range) in ranges.iter().enumerate() {
+        match system.means.get(measure) {
+            Some(mean) => mean_cell(*mean, *range, html),
+            None => *html += "<td class=\"none\">–</td>",
+        }
+    }
+    match report
+        .baseline()
+        .filter(|_| report.compared().next().is_some())
+    {
+        None => {}
+        Some((baseline, _)) if baseline == at => {
+            *html += "<td class=\"none\">baseline</td><td></td>";
+        }
+        Some(_) => {
+            comparison_cell(system.comparison, html);
+            verdicts_cell(report, at, html);
+        }
+    }
+    *html += "</tr>";
+}
+
+/// What the bars of a measure span, × 100: all means with their intervals, from one multiple of 5 to another.
+fn range(report: &Report, measure: usize) -> (f64, f64) {
+    let means = report
+        .systems
+        .iter()
+        .filter_map(|system| system.means.get(measure));
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for mean in means {
+        let (first, last) = mean.interval.unwrap_or((mean.mean, mean.mean));
+        (low, high) = (low.min(first * 100.0), high.max(last * 100.0));
+    }
+    if !(low.is_finite() && high.is_finite()) {
+        return (0.0, 100.0);
+    }
+    let (low, high) = ((low / 5.0).floor() * 5.0, (high / 5.0).ceil() * 5.0);
+    if high > low {
+        (low, high)
+    } else {
+        (low - 5.0, high + 5.0)
+    }
+}
+
+fn mean_cell(mean: Mean, (low, high): (f64, f64), html: &mut String) {
+    let place = |value: f64| ((value * 100.0 - low) / (high - low) * 100.0).clamp(0.0, 100.0);
+    let (first, last) = mean.interval.unwrap_or((mean.mean, mean.mean));
+    let interval = mean.interval.map(|(low, high)| {
+        let plain = |value: f64| format!("{:.2}", value * 100.0);
+        format!("<small>{}</small>", bounds(low, high, plain))
+    });
+    let _ = write!(
+        html,
+        "<td><span class=\"value\">{:.2}</span> {}<span class=\"range\" aria-hidden=\"true\">\
+         <i style=\"left:{:.1}%;width:{:.1}%\"></i><b style=\"left:{:.1}%\"></b></span></td>",
+        mean.mean * 100.0,
+        interval.unwrap_or_default(),
+        place(first),
+        place(last) - place(first),
+        place(mean.mean),
+    );
+}
+
+fn comparison_cell(comparison: Option<Comparison>, html: &mut String) {
+    let Some(comparison) = comparison else {
+        *html += "<td class=\"none\">–</td>";
+        return;
+    };
+    let class = match comparison.interval {
+        Some((low, _)) if low > 0.0 => "better",
+        Some((_, high)) if high < 0.0 => "worse",
+        _ => "same",
+    };
+    let interval = comparison
+        .interval
+        .map(|(low, high)| bounds(low, high, signed));
+    let _ = write!(
+        html,
+        "<td><span class=\"value {class}\">{}</span> <small>{}</small><small class=\"chance\">{}</small></td>",
+        signed(comparison.mean_difference),
+        interval.unwrap_or_default(),
+        comparison.p_value.map(chance).unwrap_or_default(),
+    );
+}
+
+fn chance(p: f64) -> String {
+    match p {
+        p if p < 0.001 => "p &lt; 0.001".into(),
+        p => format!("p = {p:.3}"),
+    }
+}
+
+/// Three bars that fill the cell, each a button that shows its tasks.
+fn verdicts_cell(report: &Report, at: usize, html: &mut String) {
+    let verdicts = report.verdicts(at);
+    let all = verdicts.compared();
+    *html += "<td class=\"verdicts\"><div class=\"stack\">";
+    let parts = [
+        ("worse", verdicts.worse, "▼&#xFE0E; "),
+        ("same", verdicts.same, ""),
+        ("better", verdicts.better, "▲&#xFE0E; "),
+    ];
+    for (name, count, sign) in parts {
+        let share = 100.0 * count as f64 / all.max(1) as f64;
+        let off = if count == 0 { " disabled" } else { "" };
+        let (system, count) = (escape(&report.systems[at].name), grouped(count));
+        let _ = write!(
+            html,
+            "<button type=\"button\" class=\"{name}\" style=\"flex-grow:{share:.2}\" data-pick=\"system={at}&amp;outcome={name}\" \
+             title=\"{system} {name}: {count} tasks, {share:.1} %\"{off}><span>{sign}{count}</span></button>"
+        );
+    }
+    *html += "</div></td>";
+}
+
+/// The settings: those in which systems differ in a table, those that all share in a list.
+pub(super) fn settings(report: &Report) -> String {
+    let systems = &report.systems;
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in systems.iter().flat_map(|system| &system.settings) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        return "<p class=\"empty\">No settings are known.</p>".into();
+    }
+    let (shared, different): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| {
+        let first = systems.first().and_then(|system| setting(system, name));
+        systems.len() > 1 && systems.iter().all(|system| setting(system, name) == first)
+    });
+    let mut html = String::new();
+    if !different.is_empty() {
+        html += &different_settings(report, &different);
+    }
+    if !shared.is_empty() {
+        let value = |name: &str| setting(&systems[0], name).unwrap_or_default();
+        let pairs: Vec<(String, String)> = shared
+            .iter()
+            .map(|name| (name.to_string(), value(name).to_owned()))
+            .collect();
+        html += "<p class=\"all-systems\">The same for all systems</p>";
+        html += &definitions(&pairs);
+    }
+    html
+}
+
+fn setting<'a>(system: &'a System, name: &str) -> Option<&'a str> {
+    let found = system.settings.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str())
+}
+
+fn different_settings(report: &Report, names: &[&str]) -> String {
+    let head = |system: &System| format!("<th scope=\"col\">{}</th>", escape(&system.name));
+    let heads: String = report.systems.iter().map(head).collect();
+    let mut html = format!(
+        "<div class=\"scroll\"><table class=\"settings\"><thead><tr><th scope=\"col\">setting</th>{heads}</tr></thead><tbody>"
+    );
+    for name in names {
+        let cell = |system: &System| match setting(system, name) {
+            Some(value) => format!("<td>{}</td>", escape(value)),
+            None => "<td class=\"none\">–</td>".into(),
+        };
+        let cells: String = report.systems.iter().map(cell).collect();
+        let _ = write!(
+            html,
+            "<tr><th scope=\"row\">{}</th>{cells}</tr>",
+            escape(name)
+        );
+    }
+    html + "</tbody></table></div>"
+}
+
+/// Names and values as a list.
+pub(super) fn definitions(pairs: &[(String, String)]) -> String {
+    let item = |(name, value): &(String, String)| {
+        format!(
+            "<div><dt>{}</dt><dd>{}</dd></div>",
+            escape(name),
+            escape(value)
+        )
+    };
+    let items: String = pairs.iter().map(item).collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!("<dl class=\"pairs\">{items}</dl>"),
+    }
+}

@@ -1,0 +1,273 @@
+//! The report's page in a real browser. These tests need Chromium and are run by
+//!
+//! ```sh
+//! apt-get install chromium        # or CHROMIUM=/path/to/chrome
+//! cargo test --test report_browser -- --ignored
+//! REPORT_SCREENSHOTS=shots cargo test --test report_browser -- --ignored    # and look at the pictures
+//! ```
+
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+
+mod browser;
+mod hostile;
+mod sample;
+mod speed;
+
+use browser::Browser;
+use repoformer::report::{Outcome, Report, System, Verdicts};
+
+/// A window with the page of a report, read by daylight.
+fn opened(report: &Report, place: &str) -> Browser {
+    let mut browser = Browser::start();
+    browser.look(1440, 900, false);
+    browser.open(&report.page(), place);
+    browser
+}
+
+/// What stands under the list: how many tasks it shows.
+fn shown(browser: &mut Browser) -> String {
+    browser.text("#count")
+}
+
+fn wait_for_task(browser: &mut Browser, task: usize) {
+    browser.until(&format!("document.getElementById('task').dataset.shown === '{task}'"));
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn tables_figures_and_counts_are_the_reports() {
+    let report = sample::report(540, 4);
+    let mut browser = opened(&report, "");
+    assert_eq!(browser.text("h1"), report.title);
+    let Verdicts { better, worse, .. } = report.verdicts(2);
+    let finding = browser.text(".finding");
+    let wanted = format!("gt is better than none on {better} of 540 tasks and worse on {worse}: ES +");
+    assert!(finding.starts_with(&wanted), "{finding}");
+    assert_eq!(browser.number("document.querySelectorAll('.systems tbody tr').length"), 4.0);
+    // Three histograms of which one shows, and four further figures.
+    assert_eq!(browser.number("document.querySelectorAll('svg.plot').length"), 7.0);
+    assert_eq!(browser.number("document.querySelectorAll('[data-gain-of]:not([hidden])').length"), 1.0);
+    assert_eq!(browser.text("#outcomes .better b"), better.to_string());
+    assert_eq!(browser.text("#outcomes .worse b"), worse.to_string());
+    assert_eq!(shown(&mut browser), "540 tasks");
+    let rows = browser.number("document.querySelectorAll('.row').length");
+    assert!((5.0..60.0).contains(&rows), "{rows} rows are elements");
+    browser.assert_quiet();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn filters_leave_the_tasks_that_they_name() {
+    let report = sample::report(540, 4);
+    let mut browser = opened(&report, "");
+    browser.click("#outcomes .worse");
+    let Verdicts { worse, .. } = report.verdicts(2);
+    assert_eq!(shown(&mut browser), format!("{worse} of 540 tasks"));
+    let signs = "[...document.querySelectorAll('.row .sign')].every((sign) => sign.matches('.worse'))";
+    assert_eq!(browser.eval(signs), true);
+    browser.press("Escape");
+    assert_eq!(shown(&mut browser), "540 tasks");
+    // The column of +10 holds the gains above 0 and up to 20.
+    let small = (0..540).filter_map(|task| report.gain(2, task)).filter(|gain| (1e-9..=0.2 + 1e-9).contains(gain));
+    let small = small.count();
+    browser.eval("document.querySelector('[data-pick=\"system=2&bucket=g\"]').dispatchEvent(new MouseEvent('click', {bubbles: true}))");
+    assert_eq!(shown(&mut browser), format!("{small} of 540 tasks"));
+    assert_eq!(browser.text(".picked"), "gain 0 to +20 ✕\u{fe0e}");
+    browser.click(".picked");
+    // Words of the search stand in the id, the path or the target, in any order and case.
+    browser.press("/");
+    for key in ["R", "e", "t", "u", "r", "n", " ", "s", "e", "l", "f"] {
+        browser.press(key);
+    }
+    let holds = |task: &&repoformer::report::Task| {
+        let all = format!("{}\n{}/{}\n{}", task.id, task.repository, task.path, task.target).to_lowercase();
+        all.contains("return") && all.contains("self")
+    };
+    let found = report.tasks.iter().filter(holds).count();
+    assert!(found > 0);
+    assert_eq!(shown(&mut browser), format!("{found} of 540 tasks"));
+    browser.press("Escape");
+    browser.eval("{ const choice = document.getElementById('repository'); choice.value = 'tidewatch'; choice.dispatchEvent(new Event('change')); }");
+    let own = report.tasks.iter().filter(|task| task.repository == "tidewatch").count();
+    assert_eq!(shown(&mut browser), format!("{own} of 540 tasks"));
+    browser.assert_quiet();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn tasks_are_sorted_by_a_heading() {
+    let report = sample::report(540, 4);
+    let mut browser = opened(&report, "");
+    browser.click("[data-sort=gain]");
+    let most = (0..540).filter_map(|task| report.gain(2, task)).fold(f64::MIN, f64::max);
+    assert_eq!(browser.text(".row .gain span"), format!("+{:.1}", most * 100.0));
+    browser.click("[data-sort=gain]");
+    let least = (0..540).filter_map(|task| report.gain(2, task)).fold(f64::MAX, f64::min);
+    assert_eq!(browser.text(".row .gain span"), format!("−{:.1}", -least * 100.0));
+    browser.click("[data-sort=gain]");
+    assert_eq!(browser.text(".row .name b"), report.tasks[0].id);
+    browser.assert_quiet();
+}
+
+/// A report of one task, whose prediction differs from its target as told.
+fn one_task(target: &str, prediction: &str, raw: Option<&str>) -> Report {
+    let mut report = sample::report(1, 2);
+    report.tasks[0].target = target.into();
+    for system in &mut report.systems {
+        let outcome = system.outcomes[0].as_mut().unwrap();
+        (outcome.prediction, outcome.raw) = (prediction.into(), raw.map(Into::into));
+    }
+    report
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn an_open_task_shows_what_differs_and_what_was_retrieved() {
+    let target = "    return self.store.load(path_20)\n    # done";
+    let report = one_task(target, "    return self.store.load(path_21)\n    # done", Some("    return self.store.load(path_21)\n    # done\n\ndef f():"));
+    let mut browser = opened(&report, "");
+    browser.click(".row");
+    wait_for_task(&mut browser, 0);
+    // One character of the first line differs; the second line stands once.
+    assert_eq!(browser.text(".only-target"), "0");
+    assert_eq!(browser.text(".only-predicted"), "1");
+    assert_eq!(browser.number("document.querySelectorAll('.diff .line').length"), 3.0);
+    assert_eq!(browser.text(".diff .both code").trim(), "# done");
+    browser.press("v");
+    browser.until("document.querySelector('.diff.beside') !== null");
+    browser.eval("document.querySelector('.raw').open = true");
+    let struck = "[...document.querySelectorAll('.raw .struck')].map((span) => span.textContent).join('')";
+    assert_eq!(browser.eval(struck), "def f():");
+    assert_eq!(browser.number("document.querySelectorAll('.fragment').length"), 10.0);
+    let first = &report.systems[1].outcomes[0].as_ref().unwrap().fragments[0];
+    let place = format!("{}:{}", first.path, first.first_line.unwrap() + 1);
+    assert_eq!(browser.text(".fragment summary code"), place);
+    let code = "[...document.querySelectorAll('.fragment:first-of-type .code code')].map((code) => code.textContent).join('\\n') + '\\n'";
+    assert_eq!(browser.eval(code), &*first.text);
+    assert_eq!(browser.text(".context .hole code").trim(), "return self.store.load(path_20)");
+    browser.assert_quiet();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn the_address_leads_to_a_task_and_its_filters() {
+    let report = sample::report(540, 4);
+    let worst = (0..540).find(|&task| report.gain(1, task).is_some_and(|gain| gain < 0.0)).unwrap();
+    let id = report.tasks[worst].id.replace('/', "%2F");
+    let place = format!("#task={id}&system=rg1&outcome=worse&sort=gain");
+    let mut browser = opened(&report, &place);
+    wait_for_task(&mut browser, worst);
+    assert_eq!(browser.text("#task h3"), report.tasks[worst].id);
+    assert_eq!(browser.text(".tabs [aria-selected=true] .tab-name"), "rg1");
+    assert_eq!(shown(&mut browser), format!("{} of 540 tasks", report.verdicts(1).worse));
+    assert_eq!(browser.eval("location.hash"), place.as_str());
+    // Back and forth: opened from the list, closed by going back.
+    browser.click("[data-close]");
+    browser.until("document.getElementById('task').hidden");
+    browser.click(".row");
+    browser.until("!document.getElementById('task').hidden");
+    browser.eval("history.back()");
+    browser.until("document.getElementById('task').hidden");
+    browser.assert_quiet();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn keys_walk_through_the_tasks() {
+    let report = sample::report(540, 4);
+    let mut browser = opened(&report, "");
+    browser.eval("document.getElementById('list').focus()");
+    for key in ["j", "ArrowDown", "j", "k", "Enter"] {
+        browser.press(key);
+    }
+    wait_for_task(&mut browser, 2);
+    browser.press("j");
+    wait_for_task(&mut browser, 3);
+    browser.press("2");
+    browser.until("document.querySelector('.tabs [aria-selected=true] .tab-name')?.textContent === 'rg1'");
+    browser.press("?");
+    assert_eq!(browser.eval("document.getElementById('help').open"), true);
+    browser.press("Escape");
+    browser.until("!document.getElementById('help').open");
+    browser.press("Escape");
+    browser.until("document.getElementById('task').hidden");
+    assert_eq!(browser.eval("document.activeElement.id"), "list");
+    browser.assert_quiet();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn the_page_is_light_or_dark_as_the_reader_likes() {
+    let mut browser = Browser::start();
+    browser.look(1280, 900, true);
+    browser.open(&sample::report(60, 2).page(), "");
+    let brightness = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]";
+    assert!(browser.number(brightness) < 60.0);
+    browser.click("#theme");
+    assert!(browser.number(brightness) > 200.0);
+    browser.click("#theme");
+    assert!(browser.number(brightness) < 60.0);
+    browser.assert_quiet();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_report_may_be_empty_or_of_one_system() {
+    let mut browser = opened(&Report::default(), "");
+    assert_eq!(browser.text(".list .empty"), "The report holds no tasks.");
+    browser.screenshot("empty", true);
+    browser.assert_quiet();
+
+    let mut report = sample::report(40, 1);
+    report.baseline = None;
+    report.systems[0].outcomes[3] = None;
+    sample::summarize(&mut report);
+    browser.open(&report.page(), "");
+    assert!(browser.text(".finding").starts_with("none on 39 of 40 tasks: ES "));
+    assert_eq!(browser.number("document.querySelectorAll('#outcomes .better').length"), 0.0);
+    assert_eq!(browser.text("#outcomes .missing b"), "1");
+    browser.click("#outcomes .missing");
+    browser.click(".row");
+    wait_for_task(&mut browser, 3);
+    assert_eq!(browser.text("#prediction .empty"), "none has no prediction for this task.");
+    browser.screenshot("one-system", true);
+    browser.assert_quiet();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn statuses_can_be_filtered() {
+    let mut report = sample::report(30, 2);
+    let fail = |outcome: &mut Outcome, at: usize| outcome.status = Some(if at.is_multiple_of(3) { "fail" } else { "pass" }.into());
+    for System { outcomes, .. } in &mut report.systems {
+        outcomes.iter_mut().enumerate().for_each(|(at, outcome)| fail(outcome.as_mut().unwrap(), at));
+    }
+    let mut browser = opened(&report, "#status=fail");
+    assert_eq!(shown(&mut browser), "10 of 30 tasks");
+    browser.click(".row");
+    wait_for_task(&mut browser, 0);
+    assert_eq!(browser.text(".values .status"), "fail");
+    browser.assert_quiet();
+}
+
+/// Nothing is asserted of how it looks but that nothing sticks out; the pictures are for people.
+#[test]
+#[ignore = "needs Chromium"]
+fn nothing_sticks_out_at_any_width() {
+    let report = sample::report(540, 4);
+    let task = (0..540).find(|&task| report.gain(2, task).is_some_and(|gain| gain > 0.1)).unwrap();
+    let place = format!("#task={}", report.tasks[task].id.replace('/', "%2F"));
+    let page = report.page();
+    let mut browser = Browser::start();
+    for (width, height, dark) in [(390, 844, false), (768, 1024, true), (1280, 900, false), (1600, 1000, true), (1600, 1000, false)] {
+        browser.look(width, height, dark);
+        let light = if dark { "dark" } else { "light" };
+        for (name, place) in [("page", ""), ("task", place.as_str())] {
+            browser.open(&page, place);
+            let wide = browser.number("document.documentElement.scrollWidth");
+            assert!(wide <= f64::from(width), "{wide} at {width}");
+            browser.screenshot(&format!("{name}-{width}-{light}"), place.is_empty());
+            browser.assert_quiet();
+        }
+    }
+}
