@@ -8,13 +8,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::metrics::Metric;
 use crate::pairs::Pair;
 use crate::postprocess::{Hole, Postprocess, Recipe};
+use crate::statistics::{Groups, Interval, Resampling, Unit};
 use crate::task::TaskSet;
 
 /// What to do with tasks that have no prediction.
@@ -330,6 +331,66 @@ impl Scores {
             missing,
             cuts,
         }
+    }
+}
+
+impl Scores {
+    /// The interval of each mean over all tasks, whole repositories drawn where there are two or more.
+    pub fn intervals(&self, resampling: &Resampling) -> Intervals {
+        let repositories = self.tasks.iter().map(|task| task.repository.as_deref());
+        let groups = Groups::of(repositories);
+        let values = self.all.means.iter().enumerate();
+        let values = values
+            .flat_map(|(metric, mean)| (0..mean.values.len()).map(move |value| (metric, value)));
+        let columns: Vec<Vec<Option<f64>>> = values
+            .map(|(metric, value)| {
+                let tasks = self.tasks.iter();
+                tasks
+                    .map(|task| Some(task.scores[metric].values[value]))
+                    .collect()
+            })
+            .collect();
+        Intervals {
+            of_values: resampling.intervals(&groups, &columns),
+            unit: groups.unit(),
+            units: groups.len(),
+        }
+    }
+}
+
+/// Intervals of means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intervals {
+    /// One for each value of each metric, in the order of [`Scores::all`]; `None` where there is nothing to draw from.
+    pub of_values: Vec<Option<Interval>>,
+    /// What was drawn anew.
+    pub unit: Unit,
+    /// How many of them there are.
+    pub units: usize,
+}
+
+impl Intervals {
+    /// `{"unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`.
+    pub fn to_record(&self, metrics: &[Metric], resampling: &Resampling) -> Value {
+        let mut record = json!({
+            "unit": self.unit.name(),
+            "units": self.units,
+            "level": resampling.level,
+            "resamples": resampling.resamples,
+            "seed": resampling.seed,
+        });
+        let mut intervals = self.of_values.iter();
+        for metric in metrics {
+            let of = metric.values().iter().zip(&mut intervals);
+            let of = of.map(|(&name, interval)| {
+                (
+                    name.to_owned(),
+                    interval.map_or(Value::Null, |i| json!([i.low, i.high])),
+                )
+            });
+            record[metric.name()] = Value::Object(of.collect());
+        }
+        record
     }
 }
 

@@ -8,6 +8,7 @@ mod complete;
 mod eval;
 mod kept;
 mod prompt;
+pub mod report;
 mod search;
 mod vectorize;
 mod window;

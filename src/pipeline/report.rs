@@ -1,0 +1,310 @@
+//! From scores to a report: what each system made of each task, what it was shown, and how the systems compare.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use super::eval::Evaluation;
+use crate::comparison::{Comparison, PerTask, Settings};
+use crate::error::Result;
+use crate::jsonl::{self, Object};
+use crate::language::{Language, identifiers, without_strings};
+use crate::metrics::Metric;
+use crate::report::{self, Fragment, Measure, Outcome, Report, System};
+use crate::score::{Scores, TaskScore};
+use crate::statistics::{Resampling, SignFlips};
+use crate::task::{Task, TaskSet};
+
+/// One system as a report takes it.
+#[derive(Debug)]
+pub struct Contender {
+    /// How tables call it.
+    pub name: String,
+    /// Its settings, as names and values.
+    pub settings: Vec<(String, String)>,
+    /// Its samples and their scores; tasks without any may be left out of the latter.
+    pub evaluation: Evaluation,
+    /// The prompts that it completed, if they are at hand: they tell what was retrieved.
+    pub prompts: Option<PathBuf>,
+    /// A word a row of the task file on how the unit tests went, where they were run.
+    pub statuses: FxHashMap<usize, String>,
+}
+
+/// Whose report it is, and how it is compared.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The headline.
+    pub title: String,
+    /// Names and values: inputs, settings, counts.
+    pub provenance: Vec<(String, String)>,
+    /// What a reader has to know.
+    pub notes: Vec<String>,
+    /// Name of the system that the others are compared with; `None`: the first, where there are several.
+    pub baseline: Option<String>,
+    /// How intervals are drawn.
+    pub resampling: Resampling,
+}
+
+/// Gathers a report on the tasks that every contender's evaluation is of.
+///
+/// # Errors
+/// Scores or prompts cannot be read.
+pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
+    let Some(first) = contenders.first() else {
+        return Ok(Report::default());
+    };
+    let tasks = first.evaluation.tasks.clone();
+    let metrics = first
+        .evaluation
+        .scores
+        .as_ref()
+        .map_or(Vec::new(), Scores::metrics);
+    let measures = measures(&metrics);
+    let main = measures
+        .iter()
+        .position(|measure| measure.value == "es")
+        .unwrap_or(0);
+    let exact = measures.iter().position(|measure| measure.value == "em");
+    let baseline = match &about.baseline {
+        None => (contenders.len() > 1).then_some(0),
+        Some(name) => contenders
+            .iter()
+            .position(|contender| contender.name == *name),
+    };
+    let mut systems = Vec::new();
+    let mut sides = Vec::new();
+    for contender in contenders {
+        let name = contender.name.clone();
+        let (system, scores) = system(&tasks, contender, &about.resampling)?;
+        let mut side = PerTask::new(name);
+        for task in &scores.tasks {
+            if let Value::Object(record) = task.to_record(&scores.cuts) {
+                // A task that was scored has an id and scores.
+                let _ = side.add(&record);
+            }
+        }
+        systems.push(system);
+        sides.push(side);
+    }
+    if let (Some(baseline), Some(measure)) = (baseline, measures.get(main)) {
+        let settings = Settings {
+            measures: vec![format!("{}.{}", measure.metric, measure.value)],
+            resampling: about.resampling,
+            flips: SignFlips {
+                seed: about.resampling.seed,
+                ..SignFlips::default()
+            },
+            ..Settings::default()
+        };
+        for (number, system) in systems.iter_mut().enumerate() {
+            if number != baseline {
+                system.comparison = compare(&sides[baseline], &sides[number], &settings);
+            }
+        }
+    }
+    Ok(Report {
+        title: about.title,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        provenance: about.provenance,
+        notes: about.notes,
+        measures,
+        main,
+        exact,
+        tasks: tasks.tasks.iter().map(shown).collect(),
+        systems,
+        baseline,
+    })
+}
+
+fn measures(metrics: &[Metric]) -> Vec<Measure> {
+    let title = |value: &str| match value {
+        "em" => "exact match",
+        "es" => "edit similarity",
+        "es_fuzz" => "fuzz ratio",
+        "id_em" => "identifier exact match",
+        "id_precision" => "identifier precision",
+        "id_recall" => "identifier recall",
+        "id_f1" => "identifier F1",
+        _ => "value",
+    };
+    let of = |metric: &Metric| {
+        let name = metric.name();
+        metric.values().iter().map(move |value| Measure {
+            metric: name.into(),
+            value: (*value).into(),
+            title: title(value).into(),
+        })
+    };
+    metrics.iter().flat_map(of).collect()
+}
+
+fn shown(task: &Task) -> report::Task {
+    report::Task {
+        row: task.row,
+        id: task.id.clone(),
+        repository: task.repository.clone(),
+        path: task.file_in_repository().to_owned(),
+        line_no: task.line_no,
+        language: task.language().name().into(),
+        target: task.ground_truth.clone(),
+        left_context: task.prompt.clone(),
+        right_context: task.right_context.clone(),
+    }
+}
+
+fn compare(baseline: &PerTask, side: &PerTask, settings: &Settings) -> Option<report::Comparison> {
+    let compared = Comparison::of(baseline, side, settings).ok()?;
+    let difference = compared.all.first()?;
+    Some(report::Comparison {
+        mean_difference: difference.difference.mean,
+        interval: difference.difference.interval.map(|i| (i.low, i.high)),
+        p_value: Some(difference.by_task.p),
+    })
+}
+
+/// A system as the report shows it, and its scores.
+fn system(
+    tasks: &TaskSet,
+    contender: Contender,
+    resampling: &Resampling,
+) -> Result<(System, Scores)> {
+    let scores = contender.evaluation.scores?;
+    let fragments = match &contender.prompts {
+        Some(path) => read_fragments(path)?,
+        None => FxHashMap::default(),
+    };
+    let by_row: FxHashMap<usize, &TaskScore> =
+        scores.tasks.iter().map(|task| (task.row, task)).collect();
+    let outcome = |task: &Task| {
+        let score = by_row
+            .get(&task.row)
+            .filter(|score| !score.raw.is_empty())?;
+        let shown = fragments.get(&task.row).cloned().unwrap_or_default();
+        let status = contender.statuses.get(&task.row).cloned();
+        Some(outcome(task, score, &scores, shown, status))
+    };
+    let intervals = scores.intervals(resampling);
+    let means = scores.all.means.iter().flat_map(|mean| &mean.values);
+    let means = means
+        .zip(&intervals.of_values)
+        .map(|(&mean, interval)| report::Mean {
+            mean,
+            interval: interval.map(|interval| (interval.low, interval.high)),
+        });
+    let system = System {
+        name: contender.name,
+        settings: contender.settings,
+        means: means.collect(),
+        n: scores.all.n,
+        comparison: None,
+        outcomes: tasks.tasks.par_iter().map(outcome).collect(),
+    };
+    Ok((system, scores))
+}
+
+fn outcome(
+    task: &Task,
+    score: &TaskScore,
+    scores: &Scores,
+    fragments: Vec<Fragment>,
+    status: Option<String>,
+) -> Outcome {
+    let cut = scores
+        .cuts
+        .of_metric
+        .first()
+        .and_then(|&recipe| score.cut.get(recipe));
+    let prediction = cut
+        .unwrap_or(&score.raw)
+        .first()
+        .cloned()
+        .unwrap_or_default();
+    let raw = score.raw.first().filter(|raw| **raw != prediction).cloned();
+    Outcome {
+        raw,
+        values: score
+            .scores
+            .iter()
+            .flat_map(|one| one.values.clone())
+            .collect(),
+        identifiers_retrieved: identifiers_retrieved(
+            &task.ground_truth,
+            &fragments,
+            task.language(),
+        ),
+        prediction,
+        fragments,
+        status,
+    }
+}
+
+/// Share of the target's identifiers that stand in the fragments; `None` without fragments or identifiers.
+fn identifiers_retrieved(target: &str, fragments: &[Fragment], language: Language) -> Option<f64> {
+    let bare = without_strings(target);
+    let mut wanted: FxHashSet<&str> = identifiers(&bare, language).into_iter().collect();
+    let count = wanted.len();
+    if count == 0 || fragments.is_empty() {
+        return None;
+    }
+    for fragment in fragments {
+        for found in identifiers(&fragment.text, language) {
+            wanted.remove(found);
+        }
+    }
+    Some(1.0 - wanted.len() as f64 / count as f64)
+}
+
+/// What each row's prompt shows, best first, from the records of prompts.
+fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
+    let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
+    let mut found = FxHashMap::default();
+    jsonl::for_each(path, |_, object| {
+        let metadata = object.get("metadata").and_then(Value::as_object);
+        let row = metadata.and_then(|metadata| metadata.get("row")?.as_u64());
+        let list = metadata.and_then(|metadata| metadata.get("top_k_context")?.as_array());
+        if let (Some(row), Some(list)) = (row, list) {
+            let fragments = list.iter().filter_map(Value::as_object);
+            let fragments: Vec<Fragment> = fragments.map(|hit| fragment(hit, &mut texts)).collect();
+            // Of several samples' prompts the first is shown.
+            found.entry(row as usize).or_insert(fragments);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it.
+fn fragment(hit: &Object, texts: &mut FxHashSet<Arc<str>>) -> Fragment {
+    let text = |names: [&str; 2]| {
+        let found = names.iter().find_map(|name| hit.get(*name)?.as_str());
+        found.unwrap_or_default().to_owned()
+    };
+    let mut shared = |text: String| match texts.get(text.as_str()) {
+        Some(known) => known.clone(),
+        None => {
+            let text: Arc<str> = text.into();
+            texts.insert(text.clone());
+            text
+        }
+    };
+    let place = hit.get("metadata").and_then(|places| places.get(0));
+    let names = place.and_then(|place| place["fpath_tuple"].as_array());
+    let path = match names {
+        // Without the repository, as the prompt names it.
+        Some(names) => {
+            let names = names.iter().skip(1).filter_map(Value::as_str);
+            names.collect::<Vec<_>>().join("/")
+        }
+        None => text(["filename", "path"]),
+    };
+    let score = hit.get("sim_score").or_else(|| hit.get("score"));
+    Fragment {
+        path: shared(path),
+        first_line: place.and_then(|place| Some(place["start_line_no"].as_u64()? as usize)),
+        score: score.and_then(Value::as_f64),
+        text: shared(text(["context", "retrieved_chunk"])),
+    }
+}
