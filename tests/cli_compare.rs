@@ -21,7 +21,7 @@ const VALUES: [(f64, f64); 8] = [
 ];
 
 fn record(row: usize, es: f64) -> Value {
-    let repository = ["alpha", "beta"][row / 4];
+    let repository = if row < 4 { "alpha" } else { "beta" };
     let em = if es == 1.0 { 1 } else { 0 };
     json!({"task_id": format!("{repository}/{row}"), "row": row, "repository": repository,
         "repocoder": {"em": em, "es": es}})
@@ -66,7 +66,7 @@ fn a_table_the_gains_by_size_and_how_they_came_about() {
 A  a.json
 B  b.jsonl
 
-measure       n      A      B           B - A [95 %]  p (tasks)  p (repositories)  better  same  worse
+measure       n      A      B            B - A [95 %]  p (tasks)  p (repositories)  better  same  worse
 repocoder.es  8  46.88  59.38  +12.50 [+0.00, +25.00]     0.3125            1.0000       4     3      1
 
 repocoder.es: gain × 100 of 8 tasks

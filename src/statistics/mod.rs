@@ -22,10 +22,10 @@
 //! assert_eq!((test.p, test.exact), (2.0 / 16.0, true));
 //! ```
 
-mod bootstrap;
-mod gain;
+pub mod bootstrap;
+pub mod gain;
 mod groups;
-mod permutation;
+pub mod permutation;
 mod stream;
 
 pub use bootstrap::{Interval, Resampling};
