@@ -309,6 +309,13 @@ impl Scores {
         Value::Object(record)
     }
 
+    /// What was done to predictions before each metric, where something was.
+    pub fn cuts_by_metric(&self) -> Vec<(Metric, &Recipe)> {
+        let metrics = self.metrics().into_iter().zip(&self.cuts.of_metric);
+        let cuts = metrics.map(|(metric, &recipe)| (metric, &self.cuts.recipes[recipe]));
+        cuts.filter(|(_, recipe)| !recipe.is_empty()).collect()
+    }
+
     /// The metrics, in the order that they were asked for.
     pub fn metrics(&self) -> Vec<Metric> {
         self.all.means.iter().map(|mean| mean.metric).collect()

@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     /// Compare two sets of scores task by task: differences, intervals, tests, better and worse
     Compare(CompareArgs),
+    /// Write one page of HTML and its figures: tables, gains, and every task with what was retrieved and predicted
+    Report(ReportArgs),
     /// Run the whole experiment and print its table; without flags, the embedded demonstration
     Run(RunArgs),
     /// Print any cached artifact: its header, or its records as JSONL
@@ -350,6 +352,12 @@ pub(crate) struct EvalArgs {
     /// comments, comment-signs [default: own; none for --pairs]
     #[arg(long, value_name = "STEPS")]
     pub(crate) postprocess: Option<String>,
+    /// Resamples of the means' intervals
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
+    pub(crate) resamples: usize,
+    /// Same seed, same intervals
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
     /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
     /// exact_match_idx.jsonl to this folder, with a manifest; below a folder a mode where several are scored
     #[arg(long, value_name = "DIR", conflicts_with = "check_references")]
@@ -391,6 +399,16 @@ pub(crate) struct RunArgs {
     /// How the table is written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ScoreFormat,
+    /// Also leave a report of each task file: BENCHMARK/index.html and its figures in this folder [default: report below
+    /// the cache folder]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    pub(crate) report: Option<Option<PathBuf>>,
+    /// Resamples of the means' intervals
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
+    pub(crate) resamples: usize,
+    /// Same seed, same intervals
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -502,11 +520,20 @@ pub(crate) enum ReportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Scores of the baseline: what `eval --per-task --format json` (or jsonl) writes, or scores in the cache; FILE#NAME
-    /// where a file holds those of several predictions (`-`: standard input)
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// The baseline: scores as `eval --per-task --format json` (or jsonl) writes them, FILE#NAME where a file holds those of
+    /// several predictions (`-`: standard input); or, with --tasks, a file of predictions, or a mode whose predictions are
+    /// in the cache
     pub(crate) a: String,
     /// Scores of the system; every difference is B - A
     pub(crate) b: String,
+    /// Metric that predictions are scored by (repeatable), as eval takes it [default: repocoder]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+    /// What of predictions is compared, as eval takes it [default: own]
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) postprocess: Option<String>,
     /// Measure, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) measure: Vec<String>,
@@ -547,4 +574,35 @@ fn parse_resamples(text: &str) -> Result<usize, String> {
         Ok(number @ 100..=1_000_000) => Ok(number),
         _ => Err("a whole number from 100 to 1000000 is expected".into()),
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Predictions to show, as FILE or NAME=FILE (repeatable) [default: the model's in the cache, mode by mode]
+    #[arg(long, value_name = "[NAME=]FILE")]
+    pub(crate) predictions: Vec<String>,
+    /// What the others are compared with [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// Metric (repeatable), as eval takes it; the first one's edit similarity is plotted
+    /// [default: repocoder,repoformer,crosscodeeval]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+    /// What of a prediction is compared, as eval takes it [default: own]
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) postprocess: Option<String>,
+    /// Headline [default: the benchmark's name]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Resamples of an interval
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
+    pub(crate) resamples: usize,
+    /// Same seed, same intervals
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures
+    #[arg(short, long, value_name = "DIR", default_value = "report")]
+    pub(crate) output: PathBuf,
 }

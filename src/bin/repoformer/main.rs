@@ -38,6 +38,7 @@ fn run(command: Command, printer: &mut Printer) -> Result<()> {
         Command::RgRg(args) => commands::rg_rg::run(&args, printer),
         Command::Eval(args) => commands::eval::run(&args, printer),
         Command::Compare(args) => commands::compare::run(&args, printer),
+        Command::Report(args) => commands::report::run(&args, printer),
         Command::Run(args) => commands::run::run(&args, printer),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Sample(args) => commands::sample::run(&args, printer),

@@ -2,13 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use repoformer::comparison::{self, Comparison, PerTask, Settings, Side};
+use anyhow::{Result, bail};
+use repoformer::comparison::{self, Comparison, PerTask, Settings as Comparing, Side};
+use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
+use repoformer::query::Mode;
+use repoformer::score::Missing;
 use repoformer::statistics::{Resampling, SignFlips, Unit};
 use serde_json::Value;
 
 use super::comparison_text::{self, listed};
+use super::eval::{metrics, postprocess};
+use super::session::{completion, open, without_repositories};
 use crate::args::{CompareArgs, ResampledUnit, ScoreFormat};
+use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
 
 pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
@@ -20,22 +26,84 @@ pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
             "name a file for one of them",
         ));
     }
-    let (a, b) = (load(&args.a, printer)?, load(&args.b, printer)?);
+    let Some(mut scorer) = Scorer::new(args)? else {
+        return Ok(());
+    };
+    let (a, b) = (
+        scorer.load(&args.a, printer)?,
+        scorer.load(&args.b, printer)?,
+    );
     let comparison = Comparison::of(&a, &b, &settings(args))?;
     printer.problems(&comparison.problems);
     warn(&comparison, printer);
     write_data(&args.output, written(&comparison, args)?.as_bytes())
 }
 
-/// Each task's scores of what stands on the command line as A or B.
-fn load(given: &str, printer: &mut Printer) -> Result<PerTask> {
-    let reading = comparison::read(given)?;
-    printer.problems(&reading.problems);
-    Ok(reading.scores)
+/// Finds the scores of what stands on the command line as A or B.
+struct Scorer<'a> {
+    args: &'a CompareArgs,
+    settings: Settings,
+    /// Read when predictions are first to be scored.
+    experiment: Option<Experiment>,
 }
 
-fn settings(args: &CompareArgs) -> Settings {
-    Settings {
+impl<'a> Scorer<'a> {
+    /// `None` where the settings were only to be shown.
+    fn new(args: &'a CompareArgs) -> Result<Option<Self>> {
+        Ok(open(&args.settings)?.map(|settings| Self {
+            args,
+            settings,
+            experiment: None,
+        }))
+    }
+
+    /// Each task's scores of a file of scores, and with tasks of a file of predictions, or of a mode in the cache.
+    fn load(&mut self, given: &str, printer: &mut Printer) -> Result<PerTask> {
+        if self.settings.list("tasks").is_empty() {
+            let reading = comparison::read(given)?;
+            printer.problems(&reading.problems);
+            return Ok(reading.scores);
+        }
+        let is_file = Path::new(given).exists();
+        let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
+        if mode.is_none()
+            && let Ok(reading) = comparison::read(given)
+        {
+            printer.problems(&reading.problems);
+            return Ok(reading.scores);
+        }
+        if self.experiment.is_none() {
+            self.experiment = Some(without_repositories(&self.settings, printer)?);
+        }
+        let Some((experiment, tasks)) = self
+            .experiment
+            .as_ref()
+            .and_then(|e| Some((e, e.tasks.as_ref()?)))
+        else {
+            bail!("--tasks is not set, so predictions cannot be scored")
+        };
+        let path = match mode {
+            Some(mode) => cached_predictions(experiment, mode, &completion(&self.settings, None)?)?,
+            None => given.into(),
+        };
+        let metrics = metrics(&self.args.metrics)?;
+        let cut = postprocess(&self.args.postprocess, || own_postprocess(tasks))?;
+        let evaluation = evaluate(experiment, &path, &metrics, &cut, Missing::Skip)?;
+        printer.problems(&evaluation.problems);
+        let scores = evaluation.scores?;
+        let mut side = PerTask::new(given);
+        for task in &scores.tasks {
+            if let Value::Object(record) = task.to_record(&scores.cuts) {
+                side.add(&record)
+                    .map_err(|reason| anyhow::anyhow!("{given}: {reason}"))?;
+            }
+        }
+        Ok(side)
+    }
+}
+
+fn settings(args: &CompareArgs) -> Comparing {
+    Comparing {
         measures: args.measure.clone(),
         unit: args.unit.map(|unit| match unit {
             ResampledUnit::Repository => Unit::Repositories,

@@ -90,7 +90,10 @@ impl Scoring {
 }
 
 /// The post-processing asked for, or the one that this data has of its own.
-fn postprocess(asked: &Option<String>, own: impl FnOnce() -> Postprocess) -> Result<Postprocess> {
+pub(super) fn postprocess(
+    asked: &Option<String>,
+    own: impl FnOnce() -> Postprocess,
+) -> Result<Postprocess> {
     match asked.as_deref() {
         None | Some("own") => Ok(own()),
         Some(names) => Ok(Postprocess::Same(names.parse::<Recipe>()?)),
@@ -231,7 +234,7 @@ fn asked_modes(experiment: &Experiment, settings: &Settings) -> Result<Vec<Mode>
     modes(settings, all)
 }
 
-fn metrics(names: &[String]) -> Result<Vec<Metric>> {
+pub(super) fn metrics(names: &[String]) -> Result<Vec<Metric>> {
     if names.is_empty() {
         return Ok(vec![Metric::RepoCoder]);
     }

@@ -10,6 +10,7 @@ use repoformer::metrics::Metric;
 use repoformer::pipeline::Evaluation;
 use repoformer::postprocess::Postprocess;
 use repoformer::score::{Missing, Scores, Summary};
+use repoformer::statistics::{Interval, Resampling};
 use serde_json::Value;
 
 use crate::args::{EvalArgs, ScoreFormat};
@@ -39,17 +40,40 @@ pub(super) fn write_results(
 
 /// Writes the scores as they were asked for; JSON objects carry the manifest.
 pub(super) fn write(args: &EvalArgs, named: &[Named], manifest: &Manifest) -> Result<()> {
+    let resampling = Resampling {
+        resamples: args.resamples,
+        seed: args.seed,
+        ..Resampling::default()
+    };
+    let how = (manifest, &resampling);
     let text = match args.format {
-        ScoreFormat::Text => table(named, args.per_task).text(),
-        ScoreFormat::Tsv => table(named, args.per_task).tsv(),
-        ScoreFormat::Json => json(named, args.per_task, manifest) + "\n",
-        ScoreFormat::Jsonl => jsonl(named, args.per_task, manifest),
+        ScoreFormat::Text => text(named, args.per_task, &resampling),
+        ScoreFormat::Tsv => table(named, args.per_task, None).tsv(),
+        ScoreFormat::Json => json(named, args.per_task, how) + "\n",
+        ScoreFormat::Jsonl => jsonl(named, args.per_task, how),
     };
     write_data(&args.output, text.as_bytes())
 }
 
+/// The table with the intervals of the means, and what these were drawn from.
+fn text(named: &[Named], per_task: bool, resampling: &Resampling) -> String {
+    let mut text = table(named, per_task, Some(resampling)).text();
+    let intervals = named[0].1.intervals(resampling);
+    if intervals.of_values.iter().any(Option::is_some) {
+        let (units, unit) = (intervals.units, intervals.unit);
+        text += &format!(
+            "\n95 %: {} resamples of the {units} {unit}, seed {}\n",
+            resampling.resamples, resampling.seed
+        );
+    }
+    for (metric, recipe) in named[0].1.cuts_by_metric() {
+        text += &format!("{metric}: predictions cut by {recipe}\n");
+    }
+    text
+}
+
 /// A row a task where asked for, a repository, and one for all; values × 100.
-fn table(named: &[Named], per_task: bool) -> Table {
+fn table(named: &[Named], per_task: bool, resampling: Option<&Resampling>) -> Table {
     let metrics: Vec<Metric> = named[0]
         .1
         .all
@@ -90,6 +114,17 @@ fn table(named: &[Named], per_task: bool) -> Table {
             table.row(summary_row(name, repository, summary, per_task));
         }
         table.row(summary_row(name, "all", &scores.all, per_task));
+        if let Some(resampling) = resampling {
+            let intervals = scores.intervals(resampling);
+            if intervals.of_values.iter().any(Option::is_some) {
+                let mut cells = vec![String::new(), "95 %".into(), String::new()];
+                if per_task {
+                    cells.extend([String::new(), String::new()]);
+                }
+                cells.extend(intervals.of_values.iter().map(interval));
+                table.row(cells);
+            }
+        }
     }
     table
 }
@@ -112,21 +147,38 @@ fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) 
     cells
 }
 
+/// `[34.10, 38.00]`
+pub(super) fn interval(of: &Option<Interval>) -> String {
+    of.as_ref()
+        .map_or_else(String::new, |Interval { low, high }| {
+            format!("[{}, {}]", percent(low), percent(high))
+        })
+}
+
 fn percent(value: &f64) -> String {
     format!("{:.2}", 100.0 * value)
 }
 
-/// The record of one set of predictions.
-fn record((name, scores): &Named, per_task: bool, manifest: &Manifest) -> Value {
-    let mut record = scores.to_record(name, per_task);
+/// What all records of a result share.
+type Shared<'a> = (&'a Manifest, &'a Resampling);
+
+/// The record of one set of predictions; the tasks come last.
+fn record((name, scores): &Named, per_task: bool, (manifest, resampling): Shared<'_>) -> Value {
+    let mut record = scores.to_record(name, false);
+    let intervals = scores.intervals(resampling);
+    record["intervals"] = intervals.to_record(&scores.metrics(), resampling);
     record["manifest"] = manifest.to_record();
+    if per_task {
+        let tasks = scores.tasks.iter().map(|task| task.to_record(&scores.cuts));
+        record["tasks"] = tasks.collect();
+    }
     record
 }
 
-fn json(named: &[Named], per_task: bool, manifest: &Manifest) -> String {
+fn json(named: &[Named], per_task: bool, how: Shared<'_>) -> String {
     let records: Vec<Value> = named
         .iter()
-        .map(|named| record(named, per_task, manifest))
+        .map(|named| record(named, per_task, how))
         .collect();
     let value = if records.len() == 1 {
         records.into_iter().next().unwrap_or_default()
@@ -137,12 +189,12 @@ fn json(named: &[Named], per_task: bool, manifest: &Manifest) -> String {
 }
 
 /// Task records where asked for, else a line for each set of predictions.
-fn jsonl(named: &[Named], per_task: bool, manifest: &Manifest) -> String {
+fn jsonl(named: &[Named], per_task: bool, how: Shared<'_>) -> String {
     let mut lines = String::new();
     for one in named {
         let (name, scores) = one;
         if !per_task {
-            lines += &(record(one, false, manifest).to_string() + "\n");
+            lines += &(record(one, false, how).to_string() + "\n");
             continue;
         }
         for task in &scores.tasks {

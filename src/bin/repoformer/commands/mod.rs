@@ -10,6 +10,7 @@ mod eval_output;
 mod eval_retrieval;
 pub(crate) mod inspect;
 pub(crate) mod prompt;
+pub(crate) mod report;
 pub(crate) mod rg_rg;
 pub(crate) mod run;
 pub(crate) mod sample;

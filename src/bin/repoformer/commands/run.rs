@@ -1,6 +1,6 @@
 //! `run`: every stage for one configuration, then a table of modes × metrics.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::artifact::{Layout, write_file};
@@ -9,8 +9,11 @@ use repoformer::pipeline::{
     prompt_totals,
 };
 use repoformer::query::{Mode, REPOCODER_MODES};
+use repoformer::statistics::{Groups, Interval, Resampling};
 use serde_json::{Value, json};
 
+use super::eval_output::interval;
+use super::report::{self, Making};
 use super::session::{check_completable, completion, experiments_of, label, modes, open};
 use super::{rg_rg, window};
 use crate::args::{RunArgs, ScoreFormat, SettingFlags};
@@ -29,6 +32,8 @@ struct Row {
     mode: Mode,
     /// The mode's scores, as their artifact holds them.
     scores: Value,
+    /// Intervals of exact match and edit similarity.
+    intervals: [Option<Interval>; 2],
     prompts: PromptTotals,
     time: Option<SearchTime>,
 }
@@ -40,6 +45,11 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     let completion = completion(&settings, None)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
+    let resampling = Resampling {
+        resamples: args.resamples,
+        seed: args.seed,
+        ..Resampling::default()
+    };
     for experiment in experiments_of(&settings, &modes, printer)? {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
@@ -48,12 +58,19 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
         stages(&experiment, &settings, &modes, &completion, printer)?;
         places.push(place(&experiment));
         for &mode in &modes {
-            rows.push(row(&experiment, mode, &completion, printer)?);
+            rows.push(row(&experiment, mode, &completion, &resampling, printer)?);
+        }
+        if let Some(folder) = &args.report {
+            let folder = folder
+                .clone()
+                .unwrap_or_else(|| experiment.layout.cache.join("report"));
+            let page = leave_report(&experiment, &settings, &folder, resampling, printer)?;
+            places.push(format!("report: {}", page.display()));
         }
     }
     let text = match args.format {
-        ScoreFormat::Text => table(&rows).text(),
-        ScoreFormat::Tsv => table(&rows).tsv(),
+        ScoreFormat::Text => table(&rows, true).text(),
+        ScoreFormat::Tsv => table(&rows, false).tsv(),
         ScoreFormat::Json => {
             serde_json::to_string_pretty(&rows.iter().map(json_row).collect::<Vec<_>>())? + "\n"
         }
@@ -65,6 +82,26 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     write_data(Path::new("-"), text.as_bytes())?;
     places.iter().for_each(|place| printer.note(place));
     Ok(())
+}
+
+/// Leaves the report of a benchmark.
+fn leave_report(
+    experiment: &Experiment,
+    settings: &Settings,
+    folder: &Path,
+    resampling: Resampling,
+    printer: &mut Printer,
+) -> Result<PathBuf> {
+    let making = Making {
+        metrics: report::METRICS.to_vec(),
+        postprocess: None,
+        title: None,
+        baseline: None,
+        resampling,
+    };
+    let sources = report::of_cache(experiment, settings)?;
+    let folder = folder.join(&experiment.layout.benchmark);
+    report::make(experiment, sources, &making, &folder, printer)
 }
 
 /// Where the artifacts of a benchmark lie.
@@ -171,6 +208,7 @@ fn row(
     experiment: &Experiment,
     mode: Mode,
     completion: &Completion,
+    resampling: &Resampling,
     printer: &mut Printer,
 ) -> Result<Row> {
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
@@ -182,10 +220,25 @@ fn row(
     Ok(Row {
         benchmark: experiment.layout.benchmark.clone(),
         mode,
+        intervals: intervals(&scores, resampling),
         scores,
         prompts: prompt_totals(experiment, mode)?,
         time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
     })
+}
+
+/// The intervals of a mode's means, from the scores of its tasks.
+fn intervals(scores: &Value, resampling: &Resampling) -> [Option<Interval>; 2] {
+    let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
+    let groups = Groups::of(tasks.iter().map(|task| task["repository"].as_str()));
+    let column = |name: &str| -> Vec<Option<f64>> {
+        tasks
+            .iter()
+            .map(|task| task["repocoder"][name].as_f64())
+            .collect()
+    };
+    let found = resampling.intervals(&groups, &[column("em"), column("es")]);
+    [0, 1].map(|place| found.get(place).copied().flatten())
 }
 
 impl Row {
@@ -214,8 +267,9 @@ impl Row {
     }
 }
 
-fn table(rows: &[Row]) -> Table {
-    let head = [
+/// The intervals, `[low, high]`, stand behind their means; with tabs, where one number a column is wanted, last.
+fn table(rows: &[Row], intervals_inside: bool) -> Table {
+    let mut head = vec![
         "tasks",
         "mode",
         "n",
@@ -225,9 +279,15 @@ fn table(rows: &[Row]) -> Table {
         "with retrieved %",
         "retrieval ms/query",
     ];
+    if intervals_inside {
+        head.insert(4, "95 %");
+        head.insert(6, "95 %");
+    } else {
+        head.extend(["EM low", "EM high", "ES low", "ES high"]);
+    }
     let mut table = Table::new(&head);
     for row in rows {
-        table.row(vec![
+        let mut cells = vec![
             row.benchmark.clone(),
             row.mode.to_string(),
             row.count().to_string(),
@@ -237,7 +297,21 @@ fn table(rows: &[Row]) -> Table {
             format!("{:.1}", 100.0 * row.share_with_blocks()),
             row.milliseconds_per_query()
                 .map_or("-".into(), |ms| format!("{ms:.3}")),
-        ]);
+        ];
+        if intervals_inside {
+            cells.insert(4, interval(&row.intervals[0]));
+            cells.insert(6, interval(&row.intervals[1]));
+        } else {
+            let ends = row.intervals.iter().flat_map(|interval| {
+                let ends = interval.map(|interval| [interval.low, interval.high]);
+                let end = |end: usize| {
+                    ends.map_or(String::new(), |ends| format!("{:.2}", 100.0 * ends[end]))
+                };
+                [end(0), end(1)]
+            });
+            cells.extend(ends);
+        }
+        table.row(cells);
     }
     table
 }
@@ -249,6 +323,8 @@ fn json_row(row: &Row) -> Value {
         "n": row.count(),
         "em": row.value("em"),
         "es": row.value("es"),
+        "em_interval": row.intervals[0].map(|interval| [interval.low, interval.high]),
+        "es_interval": row.intervals[1].map(|interval| [interval.low, interval.high]),
         "prompt_tokens": row.tokens_per_prompt(),
         "with_retrieved": row.share_with_blocks(),
         "retrieval_ms": row.milliseconds_per_query(),

@@ -1,0 +1,252 @@
+//! `report`: one page of HTML and its figures, from the predictions in the cache or in files.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use repoformer::artifact::{digest, write_file};
+use repoformer::manifest::Manifest;
+use repoformer::metrics::Metric;
+use repoformer::pipeline::report::{About, Contender, gather};
+use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
+use repoformer::query::{Mode, REPOCODER_MODES};
+use repoformer::score::Missing;
+use repoformer::statistics::Resampling;
+use serde_json::Value;
+
+use super::eval::{metrics, postprocess};
+use super::session::{completion, modes, open, without_repositories};
+use crate::args::ReportArgs;
+use crate::config::Settings;
+use crate::output::{Printer, hinted};
+
+/// What a report shows unless other metrics are named.
+pub(super) const METRICS: [Metric; 3] =
+    [Metric::RepoCoder, Metric::Repoformer, Metric::CrossCodeEval];
+
+/// Predictions to show: their name, their file, and the prompts that they are of.
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) predictions: PathBuf,
+    pub(super) prompts: Option<PathBuf>,
+}
+
+/// How a report is made.
+pub(super) struct Making {
+    pub(super) metrics: Vec<Metric>,
+    pub(super) postprocess: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) baseline: Option<String>,
+    pub(super) resampling: Resampling,
+}
+
+pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
+    let mut metrics = metrics(&args.metrics)?;
+    if args.metrics.is_empty() {
+        metrics = METRICS.to_vec();
+    }
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
+    let experiment = without_repositories(&settings, printer)?;
+    let sources = match args.predictions.is_empty() {
+        true => of_cache(&experiment, &settings)?,
+        false => args
+            .predictions
+            .iter()
+            .map(|given| of_file(given))
+            .collect(),
+    };
+    let making = Making {
+        metrics,
+        postprocess: args.postprocess.clone(),
+        title: args.title.clone(),
+        baseline: args.baseline.clone(),
+        resampling: Resampling {
+            resamples: args.resamples,
+            seed: args.seed,
+            ..Resampling::default()
+        },
+    };
+    let place = make(&experiment, sources, &making, &args.output, printer)?;
+    printer.note(format!("report: {}", place.display()));
+    Ok(())
+}
+
+/// `NAME=FILE`, or a file that is called by its stem.
+fn of_file(given: &str) -> Source {
+    let (name, path) = match given.split_once('=') {
+        Some((name, path)) if !Path::new(given).exists() => (name.to_owned(), PathBuf::from(path)),
+        _ => {
+            let path = PathBuf::from(given);
+            let stem = path
+                .file_name()
+                .map_or(given.into(), |name| name.to_string_lossy());
+            let stem = stem.split(".jsonl").next().unwrap_or_default().to_owned();
+            (stem, path)
+        }
+    };
+    Source {
+        name,
+        predictions: path,
+        prompts: None,
+    }
+}
+
+/// The modes that were asked for, or all that are completed.
+pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
+    let completion = completion(settings, None)?;
+    let all: &[Mode] = match experiment.chunks {
+        Some(_) => &Mode::ALL,
+        None => &REPOCODER_MODES,
+    };
+    let asked = !settings.list("mode").is_empty();
+    let mut sources = Vec::new();
+    for mode in modes(settings, all)? {
+        let cached = experiment.layout.predictions(mode, &completion.model);
+        if asked || cached.exists() {
+            sources.push(Source {
+                name: mode.to_string(),
+                predictions: cached_predictions(experiment, mode, &completion)?,
+                prompts: Some(experiment.layout.prompts(mode)).filter(|path| path.exists()),
+            });
+        }
+    }
+    if sources.is_empty() {
+        return Err(hinted(
+            anyhow!("there are no predictions in the cache to report on"),
+            "make them with `repoformer run` or `complete`, or name files with --predictions NAME=FILE",
+        ));
+    }
+    Ok(sources)
+}
+
+/// Writes a report; returns where its page lies. `output` is a folder, or the page's own name where it ends in `.html`.
+pub(super) fn make(
+    experiment: &Experiment,
+    sources: Vec<Source>,
+    making: &Making,
+    output: &Path,
+    printer: &mut Printer,
+) -> Result<PathBuf> {
+    check_names(&sources, making)?;
+    let Some(tasks) = &experiment.tasks else {
+        bail!("--tasks is not set, so there is nothing to report on")
+    };
+    let own = || own_postprocess(tasks);
+    let cut = postprocess(&making.postprocess, own)?;
+    let mut manifest = Manifest::new("report");
+    manifest.input("tasks", &tasks.path)?;
+    for &metric in &making.metrics {
+        manifest.setting(
+            &format!("postprocess.{metric}"),
+            cut.recipe(metric).to_string(),
+        );
+    }
+    manifest.setting("resamples", making.resampling.resamples);
+    manifest.setting("seed", making.resampling.seed);
+    let (mut contenders, mut notes) = (Vec::new(), Vec::new());
+    for source in sources {
+        let path = &source.predictions;
+        manifest.input(&format!("predictions.{}", source.name), path)?;
+        let evaluation = evaluate(experiment, path, &making.metrics, &cut, Missing::Skip)?;
+        printer.problems(&evaluation.problems);
+        if let Ok(scores) = &evaluation.scores
+            && scores.missing > 0
+        {
+            notes.push(format!(
+                "{}: {} of {} tasks have no prediction and are left out of its means.",
+                source.name,
+                scores.missing,
+                evaluation.tasks.tasks.len()
+            ));
+        }
+        contenders.push(Contender {
+            name: source.name,
+            settings: Vec::new(),
+            evaluation,
+            prompts: source.prompts,
+            statuses: Default::default(),
+        });
+    }
+    manifest.count("tasks", contenders[0].evaluation.tasks.tasks.len());
+    manifest.count("systems", contenders.len());
+    let about = About {
+        title: making
+            .title
+            .clone()
+            .unwrap_or_else(|| experiment.layout.benchmark.clone()),
+        provenance: provenance(&manifest.to_record()),
+        notes,
+        baseline: making.baseline.clone(),
+        resampling: making.resampling,
+    };
+    write(&gather(about, contenders)?, manifest, output)
+}
+
+fn check_names(sources: &[Source], making: &Making) -> Result<()> {
+    for (number, source) in sources.iter().enumerate() {
+        if sources[..number]
+            .iter()
+            .any(|other| other.name == source.name)
+        {
+            return Err(hinted(
+                anyhow!("two predictions are called '{}'", source.name),
+                "name them: --predictions NAME=FILE",
+            ));
+        }
+    }
+    let is_known = |name: &String| sources.iter().any(|source| source.name == *name);
+    match making.baseline.as_ref().filter(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+            bail!("--baseline '{name}' is not one of {}", names.join(", "))
+        }
+    }
+}
+
+/// The manifest as names and values.
+fn provenance(manifest: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let mut lines = vec![(
+        "tool".into(),
+        format!("{} {}", text(&manifest["tool"]), text(&manifest["version"])),
+    )];
+    for group in ["settings", "counts"] {
+        let of = manifest[group].as_object().into_iter().flatten();
+        lines.extend(of.map(|(name, value)| (name.clone(), text(value))));
+    }
+    for input in manifest["inputs"].as_array().into_iter().flatten() {
+        let digest = input["blake3"]
+            .as_str()
+            .map_or(String::new(), |hex| format!(" (BLAKE3 {hex})"));
+        lines.push((text(&input["name"]), text(&input["path"]) + &digest));
+    }
+    lines
+}
+
+fn write(
+    report: &repoformer::report::Report,
+    mut manifest: Manifest,
+    output: &Path,
+) -> Result<PathBuf> {
+    let is_page = output.extension().is_some_and(|ending| ending == "html");
+    let (page, folder) = match is_page {
+        true => (output.to_owned(), output.with_extension("figures")),
+        false => (output.join("index.html"), output.join("figures")),
+    };
+    let text = report.page();
+    write_file(&page, text.as_bytes())?;
+    manifest.digest("index.html", &digest(text.as_bytes()));
+    for (name, svg) in report.figures() {
+        write_file(&folder.join(&name), svg.as_bytes())?;
+        manifest.digest(&name, &digest(svg.as_bytes()));
+    }
+    let text = serde_json::to_string_pretty(&manifest.to_record())? + "\n";
+    write_file(&folder.join("manifest.json"), text.as_bytes())?;
+    Ok(page)
+}
