@@ -24,7 +24,8 @@ fn report() -> Report {
     for (at, task) in report.tasks.iter_mut().enumerate() {
         task.id = format!("{at} {HOSTILE}");
         (task.repository, task.path, task.language) = (hostile(), hostile(), hostile());
-        (task.target, task.left_context, task.right_context) = (hostile(), hostile(), Some(hostile()));
+        (task.target, task.left_context, task.right_context) =
+            (hostile(), hostile(), Some(hostile()));
     }
     for system in &mut report.systems {
         system.name += HOSTILE;
@@ -34,7 +35,12 @@ fn report() -> Report {
             outcome.prediction = format!("x{HOSTILE}\r\ny");
             let (path, text): (Arc<str>, Arc<str>) = (HOSTILE.into(), HOSTILE.into());
             let (first_line, score) = (Some(3), Some(f64::INFINITY));
-            outcome.fragments = vec![Fragment { path, first_line, score, text }];
+            outcome.fragments = vec![Fragment {
+                path,
+                first_line,
+                score,
+                text,
+            }];
         }
     }
     report
@@ -52,11 +58,18 @@ fn texts_stay_texts() {
     assert_eq!(browser.eval("window.broken === undefined"), true);
     assert_eq!(browser.number("document.images.length"), 0.0);
     let title = browser.text("h1");
-    assert!(title.contains("<script>window.broken = 1</script>") && title.contains("⟨U+202E⟩desrever"), "{title}");
+    assert!(
+        title.contains("<script>window.broken = 1</script>") && title.contains("⟨U+202E⟩desrever"),
+        "{title}"
+    );
     // Every character of the prediction is there, the hidden ones by their names.
-    let code = browser.eval("[...document.querySelectorAll('.diff .predicted code')].map((code) => code.textContent)");
+    let code = browser.eval(
+        "[...document.querySelectorAll('.diff .predicted code')].map((code) => code.textContent)",
+    );
     let mut wanted = format!("x{HOSTILE}␍");
-    for hidden in ['\0', '\u{1}', '\u{2028}', '\u{202e}', '\u{202c}', '\u{feff}', '\u{200b}'] {
+    for hidden in [
+        '\0', '\u{1}', '\u{2028}', '\u{202e}', '\u{202c}', '\u{feff}', '\u{200b}',
+    ] {
         wanted = wanted.replace(hidden, &format!("⟨U+{:04X}⟩", u32::from(hidden)));
     }
     assert_eq!(code[0], wanted);

@@ -30,7 +30,9 @@ fn shown(browser: &mut Browser) -> String {
 }
 
 fn wait_for_task(browser: &mut Browser, task: usize) {
-    browser.until(&format!("document.getElementById('task').dataset.shown === '{task}'"));
+    browser.until(&format!(
+        "document.getElementById('task').dataset.shown === '{task}'"
+    ));
 }
 
 #[test]
@@ -41,12 +43,22 @@ fn tables_figures_and_counts_are_the_reports() {
     assert_eq!(browser.text("h1"), report.title);
     let Verdicts { better, worse, .. } = report.verdicts(2);
     let finding = browser.text(".finding");
-    let wanted = format!("gt is better than none on {better} of 540 tasks and worse on {worse}: ES +");
+    let wanted =
+        format!("gt is better than none on {better} of 540 tasks and worse on {worse}: ES +");
     assert!(finding.starts_with(&wanted), "{finding}");
-    assert_eq!(browser.number("document.querySelectorAll('.systems tbody tr').length"), 4.0);
+    assert_eq!(
+        browser.number("document.querySelectorAll('.systems tbody tr').length"),
+        4.0
+    );
     // Three histograms of which one shows, and four further figures.
-    assert_eq!(browser.number("document.querySelectorAll('svg.plot').length"), 7.0);
-    assert_eq!(browser.number("document.querySelectorAll('[data-gain-of]:not([hidden])').length"), 1.0);
+    assert_eq!(
+        browser.number("document.querySelectorAll('svg.plot').length"),
+        7.0
+    );
+    assert_eq!(
+        browser.number("document.querySelectorAll('[data-gain-of]:not([hidden])').length"),
+        1.0
+    );
     assert_eq!(browser.text("#outcomes .better b"), better.to_string());
     assert_eq!(browser.text("#outcomes .worse b"), worse.to_string());
     assert_eq!(shown(&mut browser), "540 tasks");
@@ -63,12 +75,15 @@ fn filters_leave_the_tasks_that_they_name() {
     browser.click("#outcomes .worse");
     let Verdicts { worse, .. } = report.verdicts(2);
     assert_eq!(shown(&mut browser), format!("{worse} of 540 tasks"));
-    let signs = "[...document.querySelectorAll('.row .sign')].every((sign) => sign.matches('.worse'))";
+    let signs =
+        "[...document.querySelectorAll('.row .sign')].every((sign) => sign.matches('.worse'))";
     assert_eq!(browser.eval(signs), true);
     browser.press("Escape");
     assert_eq!(shown(&mut browser), "540 tasks");
     // The column of +10 holds the gains above 0 and up to 20.
-    let small = (0..540).filter_map(|task| report.gain(2, task)).filter(|gain| (1e-9..=0.2 + 1e-9).contains(gain));
+    let small = (0..540)
+        .filter_map(|task| report.gain(2, task))
+        .filter(|gain| (1e-9..=0.2 + 1e-9).contains(gain));
     let small = small.count();
     browser.eval("document.querySelector('[data-pick=\"system=2&bucket=g\"]').dispatchEvent(new MouseEvent('click', {bubbles: true}))");
     assert_eq!(shown(&mut browser), format!("{small} of 540 tasks"));
@@ -80,7 +95,11 @@ fn filters_leave_the_tasks_that_they_name() {
         browser.press(key);
     }
     let holds = |task: &&repoformer::report::Task| {
-        let all = format!("{}\n{}/{}\n{}", task.id, task.repository, task.path, task.target).to_lowercase();
+        let all = format!(
+            "{}\n{}/{}\n{}",
+            task.id, task.repository, task.path, task.target
+        )
+        .to_lowercase();
         all.contains("return") && all.contains("self")
     };
     let found = report.tasks.iter().filter(holds).count();
@@ -88,7 +107,11 @@ fn filters_leave_the_tasks_that_they_name() {
     assert_eq!(shown(&mut browser), format!("{found} of 540 tasks"));
     browser.press("Escape");
     browser.eval("{ const choice = document.getElementById('repository'); choice.value = 'tidewatch'; choice.dispatchEvent(new Event('change')); }");
-    let own = report.tasks.iter().filter(|task| task.repository == "tidewatch").count();
+    let own = report
+        .tasks
+        .iter()
+        .filter(|task| task.repository == "tidewatch")
+        .count();
     assert_eq!(shown(&mut browser), format!("{own} of 540 tasks"));
     browser.assert_quiet();
 }
@@ -99,11 +122,21 @@ fn tasks_are_sorted_by_a_heading() {
     let report = sample::report(540, 4);
     let mut browser = opened(&report, "");
     browser.click("[data-sort=gain]");
-    let most = (0..540).filter_map(|task| report.gain(2, task)).fold(f64::MIN, f64::max);
-    assert_eq!(browser.text(".row .gain span"), format!("+{:.1}", most * 100.0));
+    let most = (0..540)
+        .filter_map(|task| report.gain(2, task))
+        .fold(f64::MIN, f64::max);
+    assert_eq!(
+        browser.text(".row .gain span"),
+        format!("+{:.1}", most * 100.0)
+    );
     browser.click("[data-sort=gain]");
-    let least = (0..540).filter_map(|task| report.gain(2, task)).fold(f64::MAX, f64::min);
-    assert_eq!(browser.text(".row .gain span"), format!("−{:.1}", -least * 100.0));
+    let least = (0..540)
+        .filter_map(|task| report.gain(2, task))
+        .fold(f64::MAX, f64::min);
+    assert_eq!(
+        browser.text(".row .gain span"),
+        format!("−{:.1}", -least * 100.0)
+    );
     browser.click("[data-sort=gain]");
     assert_eq!(browser.text(".row .name b"), report.tasks[0].id);
     browser.assert_quiet();
@@ -124,27 +157,41 @@ fn one_task(target: &str, prediction: &str, raw: Option<&str>) -> Report {
 #[ignore = "needs Chromium"]
 fn an_open_task_shows_what_differs_and_what_was_retrieved() {
     let target = "    return self.store.load(path_20)\n    # done";
-    let report = one_task(target, "    return self.store.load(path_21)\n    # done", Some("    return self.store.load(path_21)\n    # done\n\ndef f():"));
+    let report = one_task(
+        target,
+        "    return self.store.load(path_21)\n    # done",
+        Some("    return self.store.load(path_21)\n    # done\n\ndef f():"),
+    );
     let mut browser = opened(&report, "");
     browser.click(".row");
     wait_for_task(&mut browser, 0);
     // One character of the first line differs; the second line stands once.
     assert_eq!(browser.text(".only-target"), "0");
     assert_eq!(browser.text(".only-predicted"), "1");
-    assert_eq!(browser.number("document.querySelectorAll('.diff .line').length"), 3.0);
+    assert_eq!(
+        browser.number("document.querySelectorAll('.diff .line').length"),
+        3.0
+    );
     assert_eq!(browser.text(".diff .both code").trim(), "# done");
     browser.press("v");
     browser.until("document.querySelector('.diff.beside') !== null");
     browser.eval("document.querySelector('.raw').open = true");
-    let struck = "[...document.querySelectorAll('.raw .struck')].map((span) => span.textContent).join('')";
+    let struck =
+        "[...document.querySelectorAll('.raw .struck')].map((span) => span.textContent).join('')";
     assert_eq!(browser.eval(struck), "def f():");
-    assert_eq!(browser.number("document.querySelectorAll('.fragment').length"), 10.0);
+    assert_eq!(
+        browser.number("document.querySelectorAll('.fragment').length"),
+        10.0
+    );
     let first = &report.systems[1].outcomes[0].as_ref().unwrap().fragments[0];
     let place = format!("{}:{}", first.path, first.first_line.unwrap() + 1);
     assert_eq!(browser.text(".fragment summary code"), place);
     let code = "[...document.querySelectorAll('.fragment:first-of-type .code code')].map((code) => code.textContent).join('\\n') + '\\n'";
     assert_eq!(browser.eval(code), &*first.text);
-    assert_eq!(browser.text(".context .hole code").trim(), "return self.store.load(path_20)");
+    assert_eq!(
+        browser.text(".context .hole code").trim(),
+        "return self.store.load(path_20)"
+    );
     browser.assert_quiet();
 }
 
@@ -152,14 +199,19 @@ fn an_open_task_shows_what_differs_and_what_was_retrieved() {
 #[ignore = "needs Chromium"]
 fn the_address_leads_to_a_task_and_its_filters() {
     let report = sample::report(540, 4);
-    let worst = (0..540).find(|&task| report.gain(1, task).is_some_and(|gain| gain < 0.0)).unwrap();
+    let worst = (0..540)
+        .find(|&task| report.gain(1, task).is_some_and(|gain| gain < 0.0))
+        .unwrap();
     let id = report.tasks[worst].id.replace('/', "%2F");
     let place = format!("#task={id}&system=rg1&outcome=worse&sort=gain");
     let mut browser = opened(&report, &place);
     wait_for_task(&mut browser, worst);
     assert_eq!(browser.text("#task h3"), report.tasks[worst].id);
     assert_eq!(browser.text(".tabs [aria-selected=true] .tab-name"), "rg1");
-    assert_eq!(shown(&mut browser), format!("{} of 540 tasks", report.verdicts(1).worse));
+    assert_eq!(
+        shown(&mut browser),
+        format!("{} of 540 tasks", report.verdicts(1).worse)
+    );
     assert_eq!(browser.eval("location.hash"), place.as_str());
     // Back and forth: opened from the list, closed by going back.
     browser.click("[data-close]");
@@ -184,7 +236,9 @@ fn keys_walk_through_the_tasks() {
     browser.press("j");
     wait_for_task(&mut browser, 3);
     browser.press("2");
-    browser.until("document.querySelector('.tabs [aria-selected=true] .tab-name')?.textContent === 'rg1'");
+    browser.until(
+        "document.querySelector('.tabs [aria-selected=true] .tab-name')?.textContent === 'rg1'",
+    );
     browser.press("?");
     assert_eq!(browser.eval("document.getElementById('help').open"), true);
     browser.press("Escape");
@@ -201,7 +255,8 @@ fn the_page_is_light_or_dark_as_the_reader_likes() {
     let mut browser = Browser::start();
     browser.look(1280, 900, true);
     browser.open(&sample::report(60, 2).page(), "");
-    let brightness = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]";
+    let brightness =
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]";
     assert!(browser.number(brightness) < 60.0);
     browser.click("#theme");
     assert!(browser.number(brightness) > 200.0);
@@ -214,7 +269,7 @@ fn the_page_is_light_or_dark_as_the_reader_likes() {
 #[ignore = "needs Chromium"]
 fn a_report_may_be_empty_or_of_one_system() {
     let mut browser = opened(&Report::default(), "");
-    assert_eq!(browser.text(".list .empty"), "The report holds no tasks.");
+    assert_eq!(browser.text("#nothing"), "The report holds no tasks.");
     browser.screenshot("empty", true);
     browser.assert_quiet();
 
@@ -223,13 +278,23 @@ fn a_report_may_be_empty_or_of_one_system() {
     report.systems[0].outcomes[3] = None;
     sample::summarize(&mut report);
     browser.open(&report.page(), "");
-    assert!(browser.text(".finding").starts_with("none on 39 of 40 tasks: ES "));
-    assert_eq!(browser.number("document.querySelectorAll('#outcomes .better').length"), 0.0);
+    assert!(
+        browser
+            .text(".finding")
+            .starts_with("none on 39 of 40 tasks: ES ")
+    );
+    assert_eq!(
+        browser.number("document.querySelectorAll('#outcomes .better').length"),
+        0.0
+    );
     assert_eq!(browser.text("#outcomes .missing b"), "1");
     browser.click("#outcomes .missing");
     browser.click(".row");
     wait_for_task(&mut browser, 3);
-    assert_eq!(browser.text("#prediction .empty"), "none has no prediction for this task.");
+    assert_eq!(
+        browser.text("#prediction .empty"),
+        "none has no prediction for this task."
+    );
     browser.screenshot("one-system", true);
     browser.assert_quiet();
 }
@@ -238,9 +303,14 @@ fn a_report_may_be_empty_or_of_one_system() {
 #[ignore = "needs Chromium"]
 fn statuses_can_be_filtered() {
     let mut report = sample::report(30, 2);
-    let fail = |outcome: &mut Outcome, at: usize| outcome.status = Some(if at.is_multiple_of(3) { "fail" } else { "pass" }.into());
+    let fail = |outcome: &mut Outcome, at: usize| {
+        outcome.status = Some(if at.is_multiple_of(3) { "fail" } else { "pass" }.into())
+    };
     for System { outcomes, .. } in &mut report.systems {
-        outcomes.iter_mut().enumerate().for_each(|(at, outcome)| fail(outcome.as_mut().unwrap(), at));
+        outcomes
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, outcome)| fail(outcome.as_mut().unwrap(), at));
     }
     let mut browser = opened(&report, "#status=fail");
     assert_eq!(shown(&mut browser), "10 of 30 tasks");
@@ -255,11 +325,19 @@ fn statuses_can_be_filtered() {
 #[ignore = "needs Chromium"]
 fn nothing_sticks_out_at_any_width() {
     let report = sample::report(540, 4);
-    let task = (0..540).find(|&task| report.gain(2, task).is_some_and(|gain| gain > 0.1)).unwrap();
+    let task = (0..540)
+        .find(|&task| report.gain(2, task).is_some_and(|gain| gain > 0.1))
+        .unwrap();
     let place = format!("#task={}", report.tasks[task].id.replace('/', "%2F"));
     let page = report.page();
     let mut browser = Browser::start();
-    for (width, height, dark) in [(390, 844, false), (768, 1024, true), (1280, 900, false), (1600, 1000, true), (1600, 1000, false)] {
+    for (width, height, dark) in [
+        (390, 844, false),
+        (768, 1024, true),
+        (1280, 900, false),
+        (1600, 1000, true),
+        (1600, 1000, false),
+    ] {
         browser.look(width, height, dark);
         let light = if dark { "dark" } else { "light" };
         for (name, place) in [("page", ""), ("task", place.as_str())] {

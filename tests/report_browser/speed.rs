@@ -10,13 +10,20 @@ fn five_thousand_tasks_of_four_systems() {
     let report = sample::report(5000, 4);
     let begin = std::time::Instant::now();
     let page = report.page();
-    println!("page: {:.2} MB, made in {:.2} s", page.len() as f64 / 1e6, begin.elapsed().as_secs_f64());
+    println!(
+        "page: {:.2} MB, made in {:.2} s",
+        page.len() as f64 / 1e6,
+        begin.elapsed().as_secs_f64()
+    );
     let mut browser = Browser::start();
     browser.look(1440, 900, false);
     browser.open(&page, "");
     assert_eq!(shown(&mut browser), "5,000 tasks");
     let paint = browser.eval("performance.getEntriesByType('paint').map(({name, startTime}) => `${name} ${Math.round(startTime)} ms`).join(', ')");
-    println!("{paint}; list ready {:.0} ms", browser.number("window.reportReady"));
+    println!(
+        "{paint}; list ready {:.0} ms",
+        browser.number("window.reportReady")
+    );
 
     let typed = "(() => { const query = document.getElementById('query'); const times = [];
         for (const text of ['r', 're', 'ret', 'retu', 'return', 'return s', 'return se', '']) {
@@ -33,15 +40,27 @@ fn five_thousand_tasks_of_four_systems() {
           pane.offsetHeight; times.push(Math.round(performance.now() - begin)); }
         return times.join(' ') + ' ms'; })()";
     let ids: Vec<&str> = report.tasks.iter().map(|task| task.id.as_str()).collect();
-    browser.eval(&format!("window.IDS = {}; true", serde_json::to_string(&ids).unwrap()));
-    println!("open a task anywhere, with layout: {}", browser.eval(opened));
+    browser.eval(&format!(
+        "window.IDS = {}; true",
+        serde_json::to_string(&ids).unwrap()
+    ));
+    println!(
+        "open a task anywhere, with layout: {}",
+        browser.eval(opened)
+    );
     let elements = browser.number("document.querySelectorAll('.row').length");
     assert!(elements < 60.0, "{elements} rows are elements");
 
     let better = report.verdicts(2).better;
     browser.eval("location.hash = '#outcome=better'");
-    browser.until("document.querySelector('#outcomes .better').getAttribute('aria-pressed') === 'true'");
-    assert!(shown(&mut browser).replace(',', "").starts_with(&better.to_string()));
+    browser.until(
+        "document.querySelector('#outcomes .better').getAttribute('aria-pressed') === 'true'",
+    );
+    assert!(
+        shown(&mut browser)
+            .replace(',', "")
+            .starts_with(&better.to_string())
+    );
     browser.screenshot("five-thousand", false);
     browser.assert_quiet();
 }
