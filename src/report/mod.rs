@@ -39,12 +39,12 @@
 //! ```
 
 mod data;
-mod escape;
 mod figures;
 mod gain;
 mod group;
 mod model;
 mod page;
+mod text;
 
 pub use gain::{Bucket, Verdict, Verdicts};
 pub use model::{Comparison, Fragment, Mean, Measure, Outcome, Report, System, Task};
@@ -84,3 +84,6 @@ impl Report {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

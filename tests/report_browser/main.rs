@@ -269,7 +269,7 @@ fn the_page_is_light_or_dark_as_the_reader_likes() {
 #[ignore = "needs Chromium"]
 fn a_report_may_be_empty_or_of_one_system() {
     let mut browser = opened(&Report::default(), "");
-    assert_eq!(browser.text(".list .empty"), "The report holds no tasks.");
+    assert_eq!(browser.text("#nothing"), "The report holds no tasks.");
     browser.screenshot("empty", true);
     browser.assert_quiet();
 

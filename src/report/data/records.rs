@@ -82,7 +82,8 @@ fn outcome<'a>(outcome: &'a Outcome, pool: &mut Pool<'a>, record: &mut Vec<u8>) 
             fragment.first_line.map_or(0, |line| line as u64 + 1),
             record,
         );
-        let score = fragment.score.map_or(f32::NAN, |score| score as f32);
+        let score = fragment.score.filter(|score| score.is_finite());
+        let score = score.map_or(f32::NAN, |score| score as f32);
         record.extend_from_slice(&score.to_le_bytes());
         text(&fragment.text, pool, record);
     }

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::super::escape::shorten;
 use super::super::gain::{Bucket, Verdict};
 use super::super::group::{Found, Lengths};
+use super::super::text::shorten;
 use super::super::{Report, System, best};
 use super::pool::Pool;
 use super::records::Records;

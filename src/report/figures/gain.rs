@@ -1,8 +1,10 @@
 //! The histogram of gains, as in Repoformer's figures 3, 6 and 10: how many tasks retrieval makes better, and by how much.
 
 use super::super::gain::Bucket;
+use super::super::text::{grouped, tasks};
 use super::super::{Report, Verdicts};
-use super::svg::{Anchor, Medium, Paint, Svg, Type, ticks};
+use super::svg::Anchor::{End, Middle, Start};
+use super::svg::{FAINT, Medium, Paint, Svg, Type, ticks};
 
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 44.0;
@@ -29,19 +31,17 @@ pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -
     let axis = format!("gain of {who} over {than} in {measure} × 100");
     let middle = columns.x(5) + SLOT / 2.0;
     let axis = super::svg::fit(&axis, 380.0, Type::Small);
-    svg.text(
-        (middle, BOTTOM + 36.0),
-        Anchor::Middle,
-        (Type::Small, Paint::Muted),
-        &axis,
-    );
+    svg.text((middle, BOTTOM + 36.0), Middle, FAINT, &axis);
     let Verdicts {
         better,
         same,
         worse,
         ..
     } = verdicts;
-    let what = format!("Better on {better} tasks, the same on {same}, worse on {worse}.");
+    let what = format!(
+        "Better on {}, the same on {same}, worse on {worse}.",
+        tasks(better)
+    );
     svg.finish(
         name,
         &format!("Gain of {who} over {than} in {measure}"),
@@ -66,15 +66,10 @@ fn heads(svg: &mut Svg, verdicts: Verdicts) {
     };
     let worse = format!("▼ worse {}{}", verdicts.worse, of(verdicts.worse));
     let better = format!("{}{} better ▲", verdicts.better, of(verdicts.better));
-    svg.text(
-        (LEFT, 14.0),
-        Anchor::Start,
-        (Type::Strong, Paint::Worse),
-        &worse,
-    );
+    svg.text((LEFT, 14.0), Start, (Type::Strong, Paint::Worse), &worse);
     svg.text(
         (Svg::WIDTH - 4.0, 14.0),
-        Anchor::End,
+        End,
         (Type::Strong, Paint::Better),
         &better,
     );
@@ -123,12 +118,7 @@ impl<'a> Columns<'a> {
     }
 
     fn grid(&self, svg: &mut Svg) {
-        svg.text(
-            (LEFT - 8.0, TOP - 12.0),
-            Anchor::End,
-            (Type::Small, Paint::Muted),
-            "tasks",
-        );
+        svg.text((LEFT - 8.0, TOP - 12.0), End, FAINT, "tasks");
         for count in ticks(0.0, self.top, 4)
             .into_iter()
             .filter(|count| count.fract() == 0.0)
@@ -136,12 +126,7 @@ impl<'a> Columns<'a> {
             let y = self.y(count);
             svg.line((LEFT, y), (Svg::WIDTH - 4.0, y), 1.0, Paint::Rule);
             let label = format!("{count}");
-            svg.text(
-                (LEFT - 8.0, y + 3.5),
-                Anchor::End,
-                (Type::Small, Paint::Muted),
-                &label,
-            );
+            svg.text((LEFT - 8.0, y + 3.5), End, FAINT, &label);
         }
     }
 
@@ -155,7 +140,7 @@ impl<'a> Columns<'a> {
             _ => (Paint::Worse, "\u{2212}"),
         };
         let share = 100.0 * count as f64 / all.max(1) as f64;
-        let title = format!("gain {}: {count} tasks, {share:.1} %", bucket.range());
+        let title = format!("gain {}: {}, {share:.1} %", bucket.range(), tasks(count));
         let pick = format!("system={system}&bucket={}", char::from(b'a' + index as u8));
         let pick = (count > 0).then_some(pick.as_str());
         svg.group(&title, pick, |svg| {
@@ -169,16 +154,11 @@ impl<'a> Columns<'a> {
             }
             let ink = if count == 0 { Paint::Muted } else { Paint::Ink };
             let value = (x + SLOT / 2.0, y - 5.0);
-            svg.text(
-                value,
-                Anchor::Middle,
-                (Type::Small, ink),
-                &count.to_string(),
-            );
+            svg.text(value, Middle, (Type::Small, ink), &grouped(count));
         });
         let tick = format!("{sign}{}", label.abs());
         let at = (x + SLOT / 2.0, BOTTOM + 15.0);
-        svg.text(at, Anchor::Middle, (Type::Small, Paint::Muted), &tick);
+        svg.text(at, Middle, FAINT, &tick);
     }
 
     /// Two strokes across the central column say that it is higher than drawn.

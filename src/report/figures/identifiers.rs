@@ -2,9 +2,11 @@
 //! tasks*, so that a row compares nothing but the two.
 
 use super::super::group::{Found, mean};
+use super::super::text::grouped;
 use super::super::{Mean, Report};
 use super::scale::Scale;
-use super::svg::{Anchor, Medium, Paint, Svg, Type, fit};
+use super::svg::Anchor::{End, Middle, Start};
+use super::svg::{FAINT, Medium, Paint, SMALL, STRONG, Svg, Type, fit};
 use super::{series, with_interval};
 
 const LEFT: f64 = 120.0;
@@ -45,12 +47,7 @@ pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String
     let mut top = TOP;
     for (system, rows) in &systems {
         let who = fit(&report.systems[*system].name, LEFT - 10.0, Type::Strong);
-        svg.text(
-            (0.0, top + 15.0),
-            Anchor::Start,
-            (Type::Strong, Paint::Ink),
-            &who,
-        );
+        svg.text((0.0, top + 15.0), Start, STRONG, &who);
         for (at, row) in rows.iter().enumerate() {
             let y = top + HEAD + ROW * (at as f64 + 0.5);
             draw_row(report, *system, row, &mut svg, (&scale, y));
@@ -59,12 +56,7 @@ pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String
     }
     let axis = format!("{} × 100", report.main_label());
     let middle = (LEFT + Svg::WIDTH - RIGHT) / 2.0;
-    svg.text(
-        (middle, bottom + 30.0),
-        Anchor::Middle,
-        (Type::Small, Paint::Muted),
-        &axis,
-    );
+    svg.text((middle, bottom + 30.0), Middle, FAINT, &axis);
     let title = format!(
         "{} by retrieved identifiers of the target",
         report.main_label()
@@ -100,24 +92,14 @@ fn rows(report: &Report, system: usize) -> Vec<Row> {
 
 fn key(report: &Report, svg: &mut Svg) {
     let right = Svg::WIDTH - 4.0;
-    svg.text(
-        (right, 12.0),
-        Anchor::End,
-        (Type::Small, Paint::Muted),
-        "tasks",
-    );
+    svg.text((right, 12.0), End, FAINT, "tasks");
     if let Some((_, baseline)) = report.baseline() {
         svg.ring(LEFT + 5.0, 8.0, Paint::Muted);
         let name = format!(
             "{} on the same tasks",
             fit(&baseline.name, 160.0, Type::Small)
         );
-        svg.text(
-            (LEFT + 14.0, 12.0),
-            Anchor::Start,
-            (Type::Small, Paint::Muted),
-            &name,
-        );
+        svg.text((LEFT + 14.0, 12.0), Start, FAINT, &name);
     }
 }
 
@@ -131,13 +113,8 @@ fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, (scale, y)
     let pick = format!("system={system}&found={}", row.found.letter());
     svg.group(&format!("{title}, n = {}", row.n), Some(&pick), |svg| {
         svg.area(0.0, y - ROW / 2.0, Svg::WIDTH, ROW);
-        let label = (Type::Small, Paint::Muted);
-        svg.text(
-            (LEFT - 12.0, y + 3.5),
-            Anchor::End,
-            label,
-            row.found.title(),
-        );
+        let label = FAINT;
+        svg.text((LEFT - 12.0, y + 3.5), End, label, row.found.title());
         let x = scale.at(row.mean.mean * 100.0);
         scale.whisker(svg, row.mean, y, paint);
         if let Some(baseline) = row.baseline {
@@ -147,12 +124,7 @@ fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, (scale, y)
         }
         svg.mark(x, y, form, paint);
         let at = (Svg::WIDTH - 4.0, y + 3.5);
-        svg.text(
-            at,
-            Anchor::End,
-            (Type::Small, Paint::Ink),
-            &row.n.to_string(),
-        );
+        svg.text(at, End, SMALL, &grouped(row.n));
     });
 }
 

@@ -1,9 +1,11 @@
 //! The main measure by the target's length: a line a system, with the interval of each mean as a band.
 
 use super::super::group::{Lengths, mean};
+use super::super::text::grouped;
 use super::super::{Mean, Report};
 use super::scale::Scale;
-use super::svg::{Anchor, Medium, Paint, Svg, Type, fit, width};
+use super::svg::Anchor::{Middle, Start};
+use super::svg::{FAINT, Medium, PLAIN, Paint, Svg, Type, fit, width};
 use super::{series, with_interval};
 
 const LEFT: f64 = 34.0;
@@ -38,17 +40,13 @@ pub(super) fn draw(
     let mut svg = Svg::new(medium, bottom + 50.0);
     legend.draw(report, &mut svg);
     let measure = format!("{} × 100", report.main_label());
-    svg.text(
-        (0.0, top - 10.0),
-        Anchor::Start,
-        (Type::Small, Paint::Muted),
-        &measure,
-    );
+    svg.text((0.0, top - 10.0), Start, FAINT, &measure);
     scale.grid_beside(&mut svg, LEFT, Svg::WIDTH - RIGHT, 5);
     axis(&mut svg, lengths, bottom, slot);
     for (system, means) in means.iter().enumerate() {
-        let place = |at: usize| LEFT + slot * (at as f64 + 0.5);
-        line(report, system, means, &mut svg, &scale, &place);
+        let place =
+            |at: usize, value: f64| (LEFT + slot * (at as f64 + 0.5), scale.at(value * 100.0));
+        line(report, system, means, &mut svg, &place);
     }
     for (system, means) in means.iter().enumerate() {
         for (at, found) in means.iter().enumerate() {
@@ -78,35 +76,36 @@ fn group(report: &Report, lengths: &Lengths, system: usize, at: usize) -> Option
     Some((mean(&values)?, values.len()))
 }
 
-/// Bands and the line through the means, broken where a group is empty.
+/// Bands and the line through the means: the line is broken where a group is empty, the band where one has no interval.
 fn line(
     report: &Report,
     system: usize,
     means: &[Option<(Mean, usize)>],
     svg: &mut Svg,
-    scale: &Scale,
-    place: &impl Fn(usize) -> f64,
+    place: &impl Fn(usize, f64) -> (f64, f64),
 ) {
     let (paint, _) = series(report, system);
-    let is_baseline = report.baseline == Some(system);
-    let groups: Vec<usize> = (0..means.len()).collect();
-    for run in groups.split(|&at| means[at].is_none()) {
-        let found = || run.iter().filter_map(|&at| Some((place(at), means[at]?.0)));
-        let points: Vec<(f64, f64)> = found()
-            .map(|(x, m)| (x, scale.at(m.mean * 100.0)))
-            .collect();
-        let edge = |x, mean: Mean, upper: bool| {
-            let (low, high) = mean.interval.unwrap_or((mean.mean, mean.mean));
-            (x, scale.at(100.0 * if upper { high } else { low }))
+    let mean = |at: usize| Some(means[at]?.0);
+    let runs = |through: &dyn Fn(usize) -> bool| -> Vec<Vec<usize>> {
+        let groups: Vec<usize> = (0..means.len()).collect();
+        let runs = groups.split(|&at| !through(at));
+        runs.filter(|run| run.len() > 1)
+            .map(<[usize]>::to_vec)
+            .collect()
+    };
+    for run in runs(&|at| mean(at).is_some_and(|mean| mean.interval.is_some())) {
+        let bound = |at: usize, upper: bool| {
+            let (low, high) = mean(at)?.interval?;
+            Some(place(at, if upper { high } else { low }))
         };
-        let upper = found().map(|(x, mean)| edge(x, mean, true));
-        let mut around: Vec<(f64, f64)> = found().map(|(x, mean)| edge(x, mean, false)).collect();
-        around.reverse();
-        let band: Vec<(f64, f64)> = upper.chain(around).collect();
-        if points.len() > 1 {
-            svg.band(&band, paint);
-            svg.path(&points, 1.8, is_baseline, paint);
-        }
+        let upper = run.iter().filter_map(|&at| bound(at, true));
+        let lower = run.iter().rev().filter_map(|&at| bound(at, false));
+        svg.band(&upper.chain(lower).collect::<Vec<_>>(), paint);
+    }
+    for run in runs(&|at| mean(at).is_some()) {
+        let points = run.iter().filter_map(|&at| Some(place(at, mean(at)?.mean)));
+        let is_baseline = report.baseline == Some(system);
+        svg.path(&points.collect::<Vec<_>>(), 1.8, is_baseline, paint);
     }
 }
 
@@ -122,28 +121,13 @@ fn axis(svg: &mut Svg, lengths: &Lengths, bottom: f64, slot: f64) {
         let n = (0..lengths.lengths.len())
             .filter(|&task| lengths.group(task) == at)
             .count();
-        let (label, count) = (lengths.label(at), format!("n = {n}"));
-        svg.text(
-            (x, bottom + 15.0),
-            Anchor::Middle,
-            (Type::Plain, Paint::Ink),
-            &label,
-        );
-        svg.text(
-            (x, bottom + 28.0),
-            Anchor::Middle,
-            (Type::Small, Paint::Muted),
-            &count,
-        );
+        let (label, count) = (lengths.label(at), format!("n = {}", grouped(n)));
+        svg.text((x, bottom + 15.0), Middle, PLAIN, &label);
+        svg.text((x, bottom + 28.0), Middle, FAINT, &count);
     }
     let middle = (LEFT + Svg::WIDTH - RIGHT) / 2.0;
     let unit = format!("{} in the target", lengths.unit.name());
-    svg.text(
-        (middle, bottom + 45.0),
-        Anchor::Middle,
-        (Type::Small, Paint::Muted),
-        &unit,
-    );
+    svg.text((middle, bottom + 45.0), Middle, FAINT, &unit);
 }
 
 fn said(report: &Report, lengths: &Lengths, means: &[Vec<Option<(Mean, usize)>>]) -> String {
@@ -198,12 +182,7 @@ impl Legend {
             let (paint, form) = series(report, system);
             let name = fit(&report.systems[system].name, Self::ROOM, Type::Plain);
             svg.mark(x + 5.0, y - 4.0, form, paint);
-            svg.text(
-                (x + Self::MARK, y),
-                Anchor::Start,
-                (Type::Plain, Paint::Ink),
-                &name,
-            );
+            svg.text((x + Self::MARK, y), Start, PLAIN, &name);
         }
     }
 }

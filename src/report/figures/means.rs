@@ -2,7 +2,8 @@
 
 use super::super::{Mean, Report};
 use super::scale::Scale;
-use super::svg::{Anchor, Medium, Paint, Svg, Type, fit};
+use super::svg::Anchor::{End, Start};
+use super::svg::{FAINT, Medium, PLAIN, STRONG, Svg, Type, fit};
 use super::{hundredths, series, with_interval};
 
 const LEFT: f64 = 120.0;
@@ -23,13 +24,8 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
     let mut said = Vec::new();
     for (at, measure) in report.measures.iter().enumerate() {
         let top = panel * at as f64;
-        let head = format!("{} × 100", measure.title);
-        svg.text(
-            (LEFT, top + 14.0),
-            Anchor::Start,
-            (Type::Strong, Paint::Ink),
-            &head,
-        );
+        let head = format!("{} × 100", fit(&measure.title, 240.0, Type::Strong));
+        svg.text((LEFT, top + 14.0), Start, STRONG, &head);
         let same = report
             .measures
             .iter()
@@ -38,9 +34,9 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
             let x = Svg::WIDTH - 4.0;
             svg.text(
                 (x, top + 14.0),
-                Anchor::End,
-                (Type::Small, Paint::Muted),
-                &measure.metric,
+                End,
+                FAINT,
+                &fit(&measure.metric, 90.0, Type::Small),
             );
         }
         said.push(rows(report, at, &mut svg, top + HEAD));
@@ -60,12 +56,7 @@ fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
         let name = &report.systems[system].name;
         let y = top + ROW * system as f64 + ROW / 2.0;
         let shown = fit(name, LEFT - 14.0, Type::Plain);
-        svg.text(
-            (0.0, y + 4.0),
-            Anchor::Start,
-            (Type::Plain, Paint::Ink),
-            &shown,
-        );
+        svg.text((0.0, y + 4.0), Start, PLAIN, &shown);
         let Some(mean) = mean else { continue };
         let (paint, form) = series(report, system);
         svg.group(
@@ -76,7 +67,7 @@ fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
                 scale.whisker(svg, mean, y, paint);
                 svg.mark(scale.at(mean.mean * 100.0), y, form, paint);
                 let (at, value) = ((Svg::WIDTH - 4.0, y + 4.0), hundredths(mean.mean));
-                svg.text(at, Anchor::End, (Type::Plain, Paint::Ink), &value);
+                svg.text(at, End, PLAIN, &value);
             },
         );
         said += &format!(" {name} {},", with_interval(mean));

@@ -1,7 +1,9 @@
 //! How often each system is better and worse than the baseline: bars to both sides of one line.
 
+use super::super::text::{grouped, tasks};
 use super::super::{Report, Verdicts};
-use super::svg::{Anchor, Medium, Paint, Svg, Type, fit};
+use super::svg::Anchor::{End, Middle, Start};
+use super::svg::{FAINT, Medium, PLAIN, Paint, STRONG, Svg, Type, fit};
 
 const LEFT: f64 = 120.0;
 const RIGHT: f64 = 64.0;
@@ -31,18 +33,13 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
         row(&mut svg, (*system, name), *verdicts, (y, middle, scale));
     }
     svg.line((middle, TOP - 4.0), (middle, bottom + 4.0), 1.0, Paint::Ink);
-    let foot = fit(
-        &format!("tasks on which {} differs", baseline.name),
-        300.0,
-        Type::Small,
+    let foot = format!(
+        "tasks, compared with {} by {}",
+        baseline.name,
+        report.main_label()
     );
-    let foot = foot.replace("differs", "is beaten, ties and wins");
-    svg.text(
-        (middle, bottom + 20.0),
-        Anchor::Middle,
-        (Type::Small, Paint::Muted),
-        &foot,
-    );
+    let foot = fit(&foot, 300.0, Type::Small);
+    svg.text((middle, bottom + 20.0), Middle, FAINT, &foot);
     let what: Vec<String> = rows
         .iter()
         .map(|(_, name, v)| {
@@ -60,22 +57,17 @@ fn heads(svg: &mut Svg, middle: f64) {
     let y = TOP - 16.0;
     svg.text(
         (middle - 8.0, y),
-        Anchor::End,
+        End,
         (Type::Strong, Paint::Worse),
         "▼ worse",
     );
     svg.text(
         (middle + 8.0, y),
-        Anchor::Start,
+        Start,
         (Type::Strong, Paint::Better),
         "better ▲",
     );
-    svg.text(
-        (Svg::WIDTH - 4.0, y),
-        Anchor::End,
-        (Type::Small, Paint::Muted),
-        "the same",
-    );
+    svg.text((Svg::WIDTH - 4.0, y), End, FAINT, "the same");
 }
 
 fn row(
@@ -85,15 +77,10 @@ fn row(
     (y, middle, scale): (f64, f64, f64),
 ) {
     let all = verdicts.compared().max(1) as f64;
-    let share = |count: usize| format!("{count} tasks, {:.1} %", 100.0 * count as f64 / all);
+    let share = |count: usize| format!("{}, {:.1} %", tasks(count), 100.0 * count as f64 / all);
     let (base, height) = (y + ROW / 2.0 + 4.0, ROW - 10.0);
     let shown = fit(name, LEFT - 10.0, Type::Strong);
-    svg.text(
-        (0.0, base),
-        Anchor::Start,
-        (Type::Strong, Paint::Ink),
-        &shown,
-    );
+    svg.text((0.0, base), Start, STRONG, &shown);
     let width = verdicts.worse as f64 * scale;
     let pick = format!("system={system}&outcome=worse");
     svg.group(
@@ -103,12 +90,7 @@ fn row(
             svg.area(middle - width - COUNT, y, width + COUNT, ROW);
             svg.rect(middle - width, y + 5.0, width, height, Paint::Worse);
             let at = (middle - width - 6.0, base);
-            svg.text(
-                at,
-                Anchor::End,
-                (Type::Plain, Paint::Ink),
-                &verdicts.worse.to_string(),
-            );
+            svg.text(at, End, PLAIN, &grouped(verdicts.worse));
         },
     );
     let width = verdicts.better as f64 * scale;
@@ -120,12 +102,7 @@ fn row(
             svg.area(middle, y, width + COUNT, ROW);
             svg.rect(middle, y + 5.0, width, height, Paint::Better);
             let at = (middle + width + 6.0, base);
-            svg.text(
-                at,
-                Anchor::Start,
-                (Type::Plain, Paint::Ink),
-                &verdicts.better.to_string(),
-            );
+            svg.text(at, Start, PLAIN, &grouped(verdicts.better));
         },
     );
     let pick = format!("system={system}&outcome=same");
@@ -137,9 +114,9 @@ fn row(
             let at = (Svg::WIDTH - 4.0, base);
             svg.text(
                 at,
-                Anchor::End,
+                End,
                 (Type::Plain, Paint::Muted),
-                &verdicts.same.to_string(),
+                &grouped(verdicts.same),
             );
         },
     );

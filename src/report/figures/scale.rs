@@ -1,7 +1,8 @@
 //! From values to places.
 
 use super::super::Mean;
-use super::svg::{Anchor, Paint, Svg, Type, ticks};
+use super::svg::Anchor::{End, Middle};
+use super::svg::{FAINT, Paint, Svg, ticks};
 
 /// A linear scale: values × 100 from `low` to `high` lie between two places.
 #[derive(Debug, Clone, Copy)]
@@ -62,12 +63,7 @@ impl Scale {
             let x = self.at(value);
             svg.line((x, top), (x, bottom), 1.0, Paint::Rule);
             let label = format!("{value}");
-            svg.text(
-                (x, bottom + 13.0),
-                Anchor::Middle,
-                (Type::Small, Paint::Muted),
-                &label,
-            );
+            svg.text((x, bottom + 13.0), Middle, FAINT, &label);
         }
     }
 
@@ -77,12 +73,7 @@ impl Scale {
             let y = self.at(value);
             svg.line((left, y), (right, y), 1.0, Paint::Rule);
             let label = format!("{value}");
-            svg.text(
-                (left - 6.0, y + 3.5),
-                Anchor::End,
-                (Type::Small, Paint::Muted),
-                &label,
-            );
+            svg.text((left - 6.0, y + 3.5), End, FAINT, &label);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::super::escape::escape;
+use super::super::text::escape;
 
 /// Where a figure will stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +97,17 @@ impl Type {
         }
     }
 }
+
+/// How a text is set, and its colour.
+pub(super) type Style = (Type, Paint);
+/// Names.
+pub(super) const STRONG: Style = (Type::Strong, Paint::Ink);
+/// Values.
+pub(super) const PLAIN: Style = (Type::Plain, Paint::Ink);
+/// Small values.
+pub(super) const SMALL: Style = (Type::Small, Paint::Ink);
+/// Ticks, units, counts.
+pub(super) const FAINT: Style = (Type::Small, Paint::Muted);
 
 /// A figure in the making; lengths are in pixels at its natural size.
 #[derive(Debug)]
@@ -213,7 +224,7 @@ impl Svg {
         let (fill, path) = (self.fill(paint), path(points));
         let _ = writeln!(
             self.body,
-            "<path d=\"{path}Z\" fill-opacity=\"0.13\"{fill}/>"
+            "<path d=\"{path}Z\" fill-opacity=\"0.11\"{fill}/>"
         );
     }
 
@@ -252,13 +263,7 @@ impl Svg {
         );
     }
 
-    pub(super) fn text(
-        &mut self,
-        at: (f64, f64),
-        anchor: Anchor,
-        style: (Type, Paint),
-        text: &str,
-    ) {
+    pub(super) fn text(&mut self, at: (f64, f64), anchor: Anchor, style: Style, text: &str) {
         let (kind, paint) = style;
         let anchor = match anchor {
             Anchor::Start => "",

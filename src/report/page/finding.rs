@@ -1,6 +1,6 @@
 //! What the report found, in a sentence.
 
-use super::super::escape::escape;
+use super::super::text::{escape, grouped, tasks};
 use super::super::{Comparison, Mean, Report, best};
 
 /// The sentence as HTML.
@@ -17,9 +17,9 @@ pub(super) fn html(report: &Report) -> String {
         let mean = system.means.get(report.main).copied();
         let mean = mean.map_or_else(String::new, |mean| format!(": {measure} {}", value(mean)));
         return format!(
-            "{name} on {} of {} tasks{mean}.",
+            "{name} on {} of {}{mean}.",
             grouped(system.n),
-            grouped(report.tasks.len())
+            tasks(report.tasks.len())
         );
     };
     debug_assert_ne!(baseline, chosen);
@@ -31,10 +31,10 @@ pub(super) fn html(report: &Report) -> String {
         );
     }
     let counts = format!(
-        "{name} is better than <b>{}</b> on {} of {} tasks and worse on {}",
+        "{name} is better than <b>{}</b> on {} of {} and worse on {}",
         escape(&other.name),
         grouped(verdicts.better),
-        grouped(verdicts.compared()),
+        tasks(verdicts.compared()),
         grouped(verdicts.worse),
     );
     match system.comparison {
@@ -84,17 +84,4 @@ pub(super) fn signed(difference: f64) -> String {
         _ => "",
     };
     format!("{sign}{:.2}", rounded.abs())
-}
-
-/// A count with commas between its thousands.
-pub(super) fn grouped(count: usize) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }

@@ -4,10 +4,10 @@ mod finding;
 mod systems;
 
 use super::data;
-use super::escape::escape;
 use super::figures::Figure;
 use super::figures::{self, Medium};
 use super::group::Lengths;
+use super::text::escape;
 use super::{Report, best};
 
 const SKELETON: &str = include_str!("page.html");
@@ -48,6 +48,7 @@ fn fill(slot: &str, report: &Report, lengths: &Lengths) -> String {
     match slot {
         "style" => STYLES.concat(),
         "script" => SCRIPTS.concat(),
+        "title" if report.title.trim().is_empty() => "Report".into(),
         "title" => escape(&report.title),
         "finding" => finding::html(report),
         "notes" => notes(report),
@@ -103,7 +104,14 @@ fn plates(report: &Report, lengths: &Lengths) -> String {
         figures::means(report, Medium::Page),
         "Means of every measure, with 95 % intervals.",
     );
-    plates.html
+    match plates.count {
+        0 => "<p class=\"empty\">There is nothing to draw.</p>".into(),
+        _ => format!(
+            "<p class=\"hint js-only\">Point at a mark for its numbers; press it to see its tasks below.</p>\n\
+             <div class=\"plates\">\n{}</div>\n",
+            plates.html
+        ),
+    }
 }
 
 #[derive(Default)]

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::super::escape::escape;
+use super::super::text::{escape, grouped, tasks};
 use super::super::{Comparison, Mean, Report, System, best};
-use super::finding::{bounds, grouped, signed};
+use super::finding::{bounds, signed};
 
 /// The table of means.
 pub(super) fn table(report: &Report) -> String {
@@ -160,11 +160,15 @@ fn verdicts_cell(report: &Report, at: usize, html: &mut String) {
     for (name, count, sign) in parts {
         let share = 100.0 * count as f64 / all.max(1) as f64;
         let off = if count == 0 { " disabled" } else { "" };
-        let (system, count) = (escape(&report.systems[at].name), grouped(count));
+        let (system, shown, tasks) = (
+            escape(&report.systems[at].name),
+            grouped(count),
+            tasks(count),
+        );
         let _ = write!(
             html,
             "<button type=\"button\" class=\"{name}\" style=\"flex-grow:{share:.2}\" data-pick=\"system={at}&amp;outcome={name}\" \
-             title=\"{system} {name}: {count} tasks, {share:.1} %\"{off}><span>{sign}{count}</span></button>"
+             title=\"{system} {name}: {tasks}, {share:.1} %\"{off}><span>{sign}{shown}</span></button>"
         );
     }
     *html += "</div></td>";

@@ -1,1 +1,103 @@
+use super::super::tests::{alone, report};
+use super::super::{Comparison, Report};
+use super::finding::{html, signed};
+use super::*;
 
+#[test]
+fn every_slot_of_the_skeleton_is_filled() {
+    for piece in SKELETON.split("{{").skip(1) {
+        let (slot, _) = piece.split_once("}}").unwrap();
+        assert!(
+            slot == "data"
+                || !fill(slot, &report(), &Lengths::of(&report())).is_empty()
+                || ["notes", "version", "provenance"].contains(&slot),
+            "{slot}"
+        );
+    }
+    assert_eq!(fill("unknown", &report(), &Lengths::of(&report())), "");
+}
+
+/// Nothing in a script or style sheet ends the element that holds it.
+#[test]
+fn scripts_and_styles_stay_in_their_elements() {
+    for source in SCRIPTS.iter().chain(&STYLES) {
+        let source = source.to_lowercase();
+        assert!(!source.contains("</") && !source.contains("<!--") && !source.contains("{{"));
+        assert!(
+            !source.contains("http:") && !source.contains("https:") && !source.contains("url(")
+        );
+        assert!(!source.contains("innerhtml"), "texts become text nodes");
+    }
+}
+
+/// The page's data and text hold no markup but the program's own: as many scripts end as begin.
+#[test]
+fn hostile_texts_are_escaped() {
+    let hostile = "</script><script>alert(1)</script>{{data}}\u{202e}";
+    let mut report = report();
+    report.title = hostile.into();
+    report.notes = vec![hostile.into()];
+    report.systems[1].name = hostile.into();
+    report.systems[1].settings = vec![(hostile.into(), hostile.into())];
+    report.provenance = vec![(hostile.into(), hostile.into())];
+    report.measures[1].title = hostile.into();
+    report.tasks[0].id = hostile.into();
+    report.tasks[0].target = hostile.into();
+    let page = report.page();
+    assert!(!page.contains("alert(1)</script>") && !page.contains('\u{202e}'));
+    assert!(
+        page.contains(
+            "<h1>&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;{{data}}⟨U+202E⟩</h1>"
+        )
+    );
+    let plain = super::super::tests::report().page();
+    assert_eq!(
+        page.matches("</script>").count(),
+        plain.matches("</script>").count()
+    );
+    for (name, svg) in report.figures() {
+        assert!(!svg.contains("<script") && !name.contains('<'), "{name}");
+    }
+}
+
+/// Counted in the report of the tests: better on one of three tasks, worse on one.
+#[test]
+fn the_finding_is_a_sentence() {
+    let mut report = report();
+    let counts = "<b>rg1</b> is better than <b>none</b> on 1 of 3 tasks and worse on 1";
+    assert_eq!(html(&report), format!("{counts}."));
+    report.systems[1].comparison = Some(Comparison {
+        mean_difference: -0.1333,
+        interval: Some((-0.5, 0.1)),
+        p_value: Some(0.4),
+    });
+    assert_eq!(
+        html(&report),
+        format!(
+            "{counts}: ES <span class=\"nowrap\">\u{2212}13.33 [\u{2212}50.00, +10.00]</span>, which may be chance."
+        )
+    );
+    assert_eq!(
+        html(&alone()),
+        "<b>rg1</b> on 3 of 4 tasks: ES 60.00 [50.00, 70.00]."
+    );
+    assert_eq!(html(&Report::default()), "No system was measured.");
+}
+
+#[test]
+fn numbers_are_set_for_readers() {
+    assert_eq!(
+        [signed(0.0541), signed(-0.2), signed(0.00001)],
+        ["+5.41", "\u{2212}20.00", "0.00"]
+    );
+}
+
+#[test]
+fn settings_that_all_share_stand_apart() {
+    let html = systems::settings(&report());
+    assert!(
+        html.contains("<tr><th scope=\"row\">mode</th><td>none</td><td>rg1</td></tr>"),
+        "{html}"
+    );
+    assert!(html.contains("<div><dt>seed</dt><dd>0</dd></div>"));
+}

@@ -13,7 +13,7 @@ function el(tag, attributes, ...children) {
   return element;
 }
 
-/** Characters that show nothing or reorder what is beside them; the program's `report/escape.rs` holds the same ranges. */
+/** Characters that show nothing or reorder what is beside them; the program's `report/text.rs` holds the same ranges. */
 const HIDDEN = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\u{e0000}-\u{e007f}]/gu;
 
 /** A text with such characters written out, for names and titles. */
@@ -124,7 +124,7 @@ function appendLine(parent, line, ranges) {
     if (piece !== parent) parent.append(piece);
   }
   if (shown.length < line.length) {
-    parent.append(el("span", { class: "cut-off" }, `… ${(line.length - shown.length).toLocaleString("en")} more characters`));
+    parent.append(el("span", { class: "cut-off" }, `… ${grouped(line.length - shown.length)} more characters`));
   }
 }
 
@@ -154,6 +154,6 @@ function codeBlock(lines, { language, first = null, marks, classes, mayBeginInSt
     row.append(text);
     block.append(row);
   });
-  if (lines.length > shown.length) block.append(el("p", { class: "cut-off" }, `… ${(lines.length - shown.length).toLocaleString("en")} more lines`));
+  if (lines.length > shown.length) block.append(el("p", { class: "cut-off" }, `… ${grouped(lines.length - shown.length)} more lines`));
   return block;
 }

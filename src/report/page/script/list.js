@@ -24,7 +24,7 @@ const list = {
       ["row", "", "order of the tasks", "sign"],
       ["id", "task", "id", "name"],
       ["length", data.length_unit, `length of the target in ${data.length_unit}`, "number"],
-      ...systems.map((system) => [`value.${system}`, data.systems[system].name, `${data.measures[data.main]?.title} of ${data.systems[system].name}`, "number"]),
+      ...systems.map((system) => [`value.${system}`, data.systems[system].name, `${data.measures[data.main]?.title ?? "value"} of ${data.systems[system].name}`, "number"]),
     ];
     if (isCompared(state.system)) columns.push(["gain", "gain", "gain over the baseline", "gain"]);
     head.replaceChildren(
@@ -66,7 +66,6 @@ const list = {
   },
 
   empty() {
-    if (count() === 0) return el("p", { class: "empty" }, "The report holds no tasks.");
     const clear = el("button", { type: "button", class: "quiet", "data-clear": true }, "show all");
     return el("p", { class: "empty" }, "No task passes these filters. ", clear);
   },
@@ -86,7 +85,7 @@ const list = {
       el("span", { class: "name" },
         el("b", { title: visible(data.tasks.id[task]) }, el("bdi", {}, visible(data.tasks.id[task]))),
         el("span", { class: "where", title: visible(where) }, el("bdi", {}, visible(firstLine(task))))),
-      el("span", { class: "number length" }, data.tasks.length[task].toLocaleString("en")),
+      el("span", { class: "number length" }, grouped(data.tasks.length[task])),
       this.systems().map((at) => el("span", { class: `number${at === state.system ? "" : " other"}` }, points(mainValue(at, task)))),
     );
     if (isCompared(state.system)) row.append(gainCell(system.gains[task]));
@@ -114,6 +113,11 @@ function firstLine(task) {
   return data.tasks.target[task].split("\n", 20).find((line) => line.trim())?.trim().slice(0, 200) ?? "(blank)";
 }
 
+/** A count with commas between its thousands. */
+function grouped(number) {
+  return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 /** A value × 100 with one decimal. */
 function points(value) {
   return value === null ? "–" : (value / 100).toFixed(1);
@@ -126,8 +130,7 @@ function signedPoints(gain) {
 }
 
 function outcomeOf(system, task) {
-  const letter = data.systems[system].verdicts[task];
-  return OUTCOMES.find((outcome) => outcome.letter === letter) ?? (letter === "m" ? OUTCOMES[5] : null);
+  return OUTCOMES.find(({ letter }) => letter === data.systems[system].verdicts[task]) ?? null;
 }
 
 /** The verdict as a sign, and whether the prediction is the target. */

@@ -2,13 +2,24 @@
 
 const byId = (id) => document.getElementById(id);
 
-/** Shows what the state says. `open` also when the task changed. */
+/** The address follows a moment later: browsers refuse to change it with every key that is held. */
+let writing = 0;
+
+function writeAddress(how) {
+  clearTimeout(writing);
+  const address = `#${toAddress()}`;
+  if (address === location.hash || (address === "#" && location.hash === "")) return;
+  history[how](null, "", address === "#" ? location.pathname + location.search : address);
+}
+
+/** Changes the state and shows what changed; `push` makes it a step that the browser can go back from. */
 function update(change, { push = false } = {}) {
   const before = { ...state };
   Object.assign(state, change);
-  const address = `#${toAddress()}`;
-  if (address !== location.hash && !(address === "#" && location.hash === "")) {
-    history[push ? "pushState" : "replaceState"](null, "", address === "#" ? location.pathname + location.search : address);
+  if (push) writeAddress("pushState");
+  else {
+    clearTimeout(writing);
+    writing = setTimeout(writeAddress, 150, "replaceState");
   }
   if (state.system !== before.system) chooseSystem();
   if (["system", "outcome", "repository", "status", "query", "bucket", "length", "found", "sort"].some((name) => state[name] !== before[name])) refilter();
@@ -24,7 +35,7 @@ function refilter() {
   for (const button of byId("outcomes").children) {
     const name = button.dataset.outcome;
     button.setAttribute("aria-pressed", String(state.outcome === name));
-    button.querySelector("b").textContent = counts[name].toLocaleString("en");
+    button.querySelector("b").textContent = grouped(counts[name]);
     button.classList.toggle("none-of-it", counts[name] === 0);
   }
   byId("repository").value = state.repository;
@@ -35,7 +46,7 @@ function refilter() {
   list.drawHead();
   list.show(tasks);
   const all = count();
-  byId("count").textContent = tasks.length === all ? `${all.toLocaleString("en")} tasks` : `${tasks.length.toLocaleString("en")} of ${all.toLocaleString("en")} tasks`;
+  byId("count").textContent = tasks.length === all ? `${grouped(all)} tasks` : `${grouped(tasks.length)} of ${grouped(all)} tasks`;
 }
 
 /** Filters that came from figures, each with a button that takes it back. */
@@ -202,6 +213,8 @@ async function start() {
   prepareSearch();
   fillControls();
   byId("browser").hidden = false;
+  byId("panes").hidden = count() === 0;
+  byId("nothing").hidden = count() > 0;
   Object.assign(state, fromAddress(location.hash.slice(1)));
   chooseSystem();
   refilter();
@@ -215,7 +228,12 @@ async function start() {
   byId("status").addEventListener("change", (event) => update({ status: event.target.value }));
   byId("list").addEventListener("scroll", () => list.draw(), { passive: true });
   new ResizeObserver(() => list.draw()).observe(byId("list"));
-  addEventListener("popstate", () => update(fromAddress(location.hash.slice(1))));
+  addEventListener("popstate", () => {
+    // A fragment that says nothing of the state is a place in the page.
+    if (location.hash.length > 1 && !location.hash.includes("=")) return;
+    clearTimeout(writing);
+    update(fromAddress(location.hash.slice(1)));
+  });
   window.reportReady = performance.now();
   document.documentElement.dataset.ready = "true";
 }

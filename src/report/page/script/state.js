@@ -6,8 +6,10 @@ const OUTCOMES = [
   { name: "same", label: "same", sign: "=", letter: "s" },
   { name: "worse", label: "worse", sign: "▼\ufe0e", letter: "w" },
   { name: "exact", label: "exact", sign: "✓\ufe0e" },
-  { name: "missing", label: "missing", sign: "∅" },
+  { name: "missing", label: "missing", sign: "∅", letter: "m" },
 ];
+/** By the letter that stands for it in the data. */
+const VERDICTS = Object.fromEntries(OUTCOMES.filter(({ letter }) => letter).map(({ name, letter }) => [letter, name]));
 
 const NOTHING_CHOSEN = {
   system: 0, outcome: "all", repository: "", status: "", query: "", bucket: "", length: "", found: "", sort: "row", task: null, view: "",
@@ -43,22 +45,21 @@ function passes(task, needles) {
   );
 }
 
-function hasOutcome(task, outcome) {
-  if (outcome === "all") return true;
-  if (outcome === "exact") return isExact(state.system, task);
-  const verdict = data.systems[state.system].verdicts[task];
-  return verdict === (outcome === "missing" ? "m" : outcome[0]);
-}
 
 /** The tasks that pass, in order, and how many pass with each outcome. */
 function select() {
   const needles = state.query.toLowerCase().split(/\s+/).filter(Boolean);
+  const { verdicts } = data.systems[state.system];
   const counts = Object.fromEntries(OUTCOMES.map(({ name }) => [name, 0]));
   const tasks = [];
   for (const task of sorted()) {
     if (!passes(task, needles)) continue;
-    for (const { name } of OUTCOMES) if (hasOutcome(task, name)) counts[name] += 1;
-    if (hasOutcome(task, state.outcome)) tasks.push(task);
+    const verdict = VERDICTS[verdicts[task]];
+    const exact = isExact(state.system, task);
+    counts.all += 1;
+    if (verdict) counts[verdict] += 1;
+    if (exact) counts.exact += 1;
+    if (state.outcome === "all" || state.outcome === verdict || (exact && state.outcome === "exact")) tasks.push(task);
   }
   return { tasks, counts };
 }

@@ -3,8 +3,9 @@
 /** As many lines of the left and right context as show at first. */
 const CONTEXT_LINES = 40;
 const RIGHT_LINES = 20;
-/** As many fragments' code as show at first. */
+/** As many fragments' code as show at first; that of others is made when it is opened. */
 const OPEN_FRAGMENTS = 3;
+const NAME = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
 
 /** Grows with every task that is opened: an answer that comes late is not shown. */
 let opening = 0;
@@ -68,20 +69,20 @@ function taskBody(task, texts) {
 }
 
 function predictionParts(task, texts, outcome, language) {
-  const target = trimmed(texts.target);
   if (!outcome) {
     return [
       el("p", { class: "empty" }, `${visible(data.systems[state.system].name)} has no prediction for this task.`),
-      el("h4", {}, "Target"), codeBlock(target, { language }),
+      el("h4", {}, "Target"), codeBlock(withoutIndent([trimmed(texts.target)])[0], { language }),
     ];
   }
-  const prediction = trimmed(outcome.prediction);
+  const [target, prediction] = withoutIndent([trimmed(texts.target), trimmed(outcome.prediction)]);
   const rows = diffLines(short(clip(target)), short(clip(prediction)));
+  const agree = rows.every(({ a, b, marksA, marksB }) => a !== null && b !== null && marksA.length + marksB.length === 0);
   const sides = sideBySide(target);
   const change = el("button", { type: "button", class: "quiet", "data-view": sides ? "below" : "beside", title: "Change the view (v)" }, sides ? "one below the other" : "side by side");
   const parts = [
     el("div", { class: "part-head" }, el("h4", {}, "Target and prediction"), valuesLine(task), change),
-    (sides ? diffBeside : diffBelow)(target, prediction, rows, language),
+    agree ? agreement(target, language) : (sides ? diffBeside : diffBelow)(target, prediction, rows, language),
   ];
   if (outcome.raw) parts.push(rawPart(outcome.raw, outcome.prediction, language));
   return parts;
@@ -105,11 +106,26 @@ function valuesLine(task) {
   const several = new Set(data.measures.map(({ metric }) => metric)).size > 1;
   const values = data.measures.map(({ metric, label, title }, at) => {
     const value = data.systems[state.system].values[at][task];
-    return el("span", { title: `${metric}: ${title}` }, el("small", {}, several ? `${metric} ${label}` : label), ` ${points(value)}`);
+    return el("span", { title: visible(`${metric}: ${title}`) }, el("small", {}, visible(several ? `${metric} ${label}` : label)), ` ${points(value)}`);
   });
   const status = statusOf(state.system, task);
   if (status) values.push(el("span", { class: "status" }, visible(status)));
   return el("p", { class: "values" }, values);
+}
+
+/** Texts without the white space that all their lines begin with. */
+function withoutIndent(texts) {
+  const lines = texts.flat().filter((line) => line.trim() !== "");
+  let indent = /^[ \t]*/.exec(lines[0] ?? "")[0];
+  for (const line of lines) while (!line.startsWith(indent)) indent = indent.slice(0, -1);
+  return texts.map((text) => text.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line.trimStart())));
+}
+
+/** A prediction that is the target, but perhaps for white space around its lines. */
+function agreement(target, language) {
+  const block = codeBlock(target, { language });
+  block.classList.add("agreement");
+  return el("div", {}, block, el("p", { class: "verdict-line" }, el("i", { class: "exact-sign" }, "✓\ufe0e"), " The prediction is the target."));
 }
 
 const named = (marks, name) => marks.map(([start, end]) => [start, end, name]);
@@ -186,28 +202,23 @@ function fragmentsKey() {
 
 function fragmentCard(fragment, at, wantedLines, wantedNames, language) {
   const shown = fragment.text.at(-1) === "" ? fragment.text.slice(0, -1) : fragment.text;
+  const isWanted = (line) => wantedLines.has(line.trim());
+  const marks = (line) => [...line.matchAll(NAME)].filter(([name]) => wantedNames.has(name)).map(({ 0: name, index }) => [index, index + name.length, "wanted-name"]);
   const names = new Set();
-  const marks = (line) => {
-    const found = [];
-    if (wantedNames.size) {
-      for (const match of line.matchAll(/[\p{L}_$][\p{L}\p{N}_$]*/gu)) {
-        if (!wantedNames.has(match[0])) continue;
-        names.add(match[0]);
-        found.push([match.index, match.index + match[0].length, "wanted-name"]);
-      }
-    }
-    return found;
-  };
-  const classes = (line) => (wantedLines.has(line.trim()) ? "wanted-line" : "");
-  const block = codeBlock(shown, { language, first: fragment.line, marks, classes, mayBeginInString: true });
-  const lines = shown.filter((line) => wantedLines.has(line.trim())).length;
+  for (const line of short(clip(shown))) for (const [name] of line.matchAll(NAME)) if (wantedNames.has(name)) names.add(name);
+  const lines = shown.filter(isWanted).length;
   const holds = [lines ? `${lines} ${lines === 1 ? "line" : "lines"}` : null, names.size ? `${names.size} of ${wantedNames.size} names` : null];
   const place = visible(fragment.path.join("\n")) + (fragment.line === null ? "" : `:${fragment.line}`);
-  return el(
-    "details", { class: "fragment", open: at < OPEN_FRAGMENTS },
+  const card = el(
+    "details", { class: "fragment" },
     el("summary", {}, el("span", { class: "rank" }, at + 1), el("code", { title: place }, el("bdi", {}, place)), el("span", { class: "holds" }, holds.filter(Boolean).join(", ")), fragment.score === null ? null : el("span", { class: "score", title: "score" }, scoreText(fragment.score))),
-    block,
   );
+  const draw = () => card.append(codeBlock(shown, { language, first: fragment.line, marks, classes: (line) => (isWanted(line) ? "wanted-line" : ""), mayBeginInString: true }));
+  if (at < OPEN_FRAGMENTS) {
+    card.open = true;
+    draw();
+  } else card.addEventListener("toggle", draw, { once: true });
+  return card;
 }
 
 function scoreText(score) {
@@ -228,7 +239,7 @@ function contextPart(task, texts, language) {
   const drawAbove = (lines) => above.replaceChildren(codeBlock(lines, { language, first: Math.max(1, firstOfLeft + left.length - lines.length) }));
   if (left.length > shown.length) {
     const rest = left.length - shown.length;
-    part.append(el("button", { type: "button", class: "more", onclick: (event) => { drawAbove(left.slice(-2000)); event.currentTarget.remove(); } }, `${rest.toLocaleString("en")} lines above`));
+    part.append(el("button", { type: "button", class: "more", onclick: (event) => { drawAbove(left.slice(-2000)); event.currentTarget.remove(); } }, `${grouped(rest)} lines above`));
   }
   drawAbove(shown);
   const block = codeBlock(target, { language, first: hole, classes: () => "hole" });
@@ -240,7 +251,7 @@ function contextPart(task, texts, language) {
     part.append(below);
     if (right.length > RIGHT_LINES) {
       const rest = right.length - RIGHT_LINES;
-      part.append(el("button", { type: "button", class: "more", onclick: (event) => { below.replaceChildren(codeBlock(right, { language, first })); event.currentTarget.remove(); } }, `${rest.toLocaleString("en")} lines below`));
+      part.append(el("button", { type: "button", class: "more", onclick: (event) => { below.replaceChildren(codeBlock(right, { language, first })); event.currentTarget.remove(); } }, `${grouped(rest)} lines below`));
     }
   }
   return part;

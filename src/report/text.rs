@@ -1,4 +1,4 @@
-//! Any text as HTML or SVG: nothing in it is markup, and nothing in it is invisible.
+//! Any text as HTML or SVG, where nothing in it is markup and nothing invisible, and counts in words.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Whether a character shows nothing, or changes how others are shown. `page/code.js` holds the same ranges.
+/// Whether a character shows nothing, or changes how others are shown. `page/script/code.js` holds the same ranges.
 fn is_hidden(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
@@ -41,6 +41,28 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
             .chain(['…'])
             .collect(),
     }
+}
+
+/// A count with commas between its thousands.
+pub(super) fn grouped(count: usize) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1 task`, `2,000 tasks`
+pub(super) fn tasks(count: usize) -> String {
+    format!(
+        "{} task{}",
+        grouped(count),
+        if count == 1 { "" } else { "s" }
+    )
 }
 
 #[cfg(test)]
@@ -62,5 +84,12 @@ mod tests {
     fn long_texts_are_cut_between_characters() {
         assert_eq!(shorten("été", 3), "été");
         assert_eq!(shorten("étés", 3), "ét…");
+    }
+
+    #[test]
+    fn counts_are_set_for_readers() {
+        let grouped = [7, 1000, 1_234_567].map(grouped);
+        assert_eq!(grouped, ["7", "1,000", "1,234,567"]);
+        assert_eq!([tasks(1), tasks(2000)], ["1 task", "2,000 tasks"]);
     }
 }
