@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::jsonl::Object;
+use crate::metrics::Metric;
 use crate::task::Format;
 
 /// A kind of record.
@@ -90,6 +91,11 @@ impl Kind {
             } else {
                 Self::BatchRequest
             });
+        }
+        // Scores show the prediction that they are of.
+        let is_scored = |name: &str| record.get(name).is_some_and(Value::is_object);
+        if is_scored("exec") || Metric::ALL.iter().any(|metric| is_scored(metric.name())) {
+            return Some(Self::Score);
         }
         // A prediction may repeat its whole task, so that this is asked before what a task has.
         if has("pred") {

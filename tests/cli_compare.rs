@@ -427,7 +427,13 @@ fn the_same_bytes_with_any_threads_and_order_and_others_with_another_seed() {
     let by_task = json_of(
         &place,
         &[
-            "compare", "a.json", "b.jsonl", "--unit", "task", "--format", "json",
+            "compare",
+            "a.json",
+            "b.jsonl",
+            "--resample",
+            "task",
+            "--format",
+            "json",
         ],
     );
     assert_eq!(by_task["bootstrap"]["unit"], "tasks");

@@ -284,7 +284,7 @@ fn groups(tasks: &[PairedTask], unit: Option<Unit>) -> Result<Groups> {
                         tasks.len()
                     ),
                 },
-                hint: "draw tasks, with --unit task; or score with --tasks, whose records name repositories".into(),
+                hint: "draw tasks, with --resample task; or score with --tasks, whose records name repositories".into(),
             }
         }),
     }

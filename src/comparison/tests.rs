@@ -312,7 +312,7 @@ mod measures {
             error.to_string(),
             "repositories cannot be drawn: 1 of 2 tasks name none"
         );
-        assert!(error.hint().unwrap().contains("--unit task"));
+        assert!(error.hint().unwrap().contains("--resample task"));
         let error = unit(Some(Unit::Repositories), &two[..1]).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -540,7 +540,7 @@ pub(crate) struct CompareArgs {
     /// What intervals draw anew: repositories with all of their tasks, or single tasks [default: repository, where the
     /// scores name two or more]
     #[arg(long, value_name = "UNIT")]
-    pub(crate) unit: Option<ResampledUnit>,
+    pub(crate) resample: Option<ResampledUnit>,
     /// Resamples of an interval
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
     pub(crate) resamples: usize,

@@ -105,7 +105,7 @@ impl<'a> Scorer<'a> {
 fn settings(args: &CompareArgs) -> Comparing {
     Comparing {
         measures: args.measure.clone(),
-        unit: args.unit.map(|unit| match unit {
+        unit: args.resample.map(|unit| match unit {
             ResampledUnit::Repository => Unit::Repositories,
             ResampledUnit::Task => Unit::Tasks,
         }),
