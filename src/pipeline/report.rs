@@ -1,5 +1,6 @@
 //! From scores to a report: what each system made of each task, what it was shown, and how the systems compare.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub struct Contender {
     /// The prompts that it completed, if they are at hand: they tell what was retrieved.
     pub prompts: Option<PathBuf>,
     /// A word a row of the task file on how the unit tests went, where they were run.
-    pub statuses: FxHashMap<usize, String>,
+    pub statuses: BTreeMap<usize, String>,
 }
 
 /// Whose report it is, and how it is compared.
@@ -274,6 +275,32 @@ fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
         Ok(())
     })?;
     Ok(found)
+}
+
+/// How the unit tests of each row went, from what `eval --exec --per-task --format jsonl` writes; of a file on several
+/// predictions, those called `name`. The first sample's status is taken.
+///
+/// # Errors
+/// The file cannot be read, or a record is not JSON.
+pub fn read_statuses(path: &Path, name: &str) -> Result<BTreeMap<usize, String>> {
+    let mut found = BTreeMap::new();
+    let problems = jsonl::for_each(path, |at, object| {
+        let fields = jsonl::Fields::new(path, at.line, "", &object);
+        let of_other = object
+            .get("predictions")
+            .is_some_and(|of| of.as_str() != Some(name));
+        let status = object
+            .get("exec")
+            .and_then(|exec| exec["statuses"][0].as_str());
+        if let (false, Some(status)) = (of_other, status) {
+            found.insert(fields.count(&["row"])?, status.to_owned());
+        }
+        Ok(())
+    })?;
+    match problems.into_iter().next() {
+        Some(problem) => Err(problem),
+        None => Ok(found),
+    }
 }
 
 /// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it.

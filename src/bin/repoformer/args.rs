@@ -583,11 +583,14 @@ pub(crate) struct ReportArgs {
     /// Predictions to show, as FILE or NAME=FILE (repeatable) [default: the model's in the cache, mode by mode]
     #[arg(long, value_name = "[NAME=]FILE")]
     pub(crate) predictions: Vec<String>,
+    /// How the unit tests went: what `eval --exec --per-task --format jsonl` wrote, of one system as NAME=FILE (repeatable)
+    #[arg(long, value_name = "[NAME=]FILE")]
+    pub(crate) exec: Vec<String>,
     /// What the others are compared with [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Metric (repeatable), as eval takes it; the first one's edit similarity is plotted
-    /// [default: repocoder,repoformer,crosscodeeval]
+    /// [default: repocoder,repoformer]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
     /// What of a prediction is compared, as eval takes it [default: own]

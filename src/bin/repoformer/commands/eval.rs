@@ -226,6 +226,29 @@ fn of_predictions(
     Ok(named)
 }
 
+/// A file appended to itself gives some tasks more samples than others.
+fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
+    let tasks = evaluation.tasks.tasks.iter().zip(&evaluation.samples);
+    let given = tasks.filter(|(_, samples)| !samples.is_empty());
+    let (mut fewest, mut most) = (usize::MAX, 0);
+    let mut of_most = None;
+    for (task, samples) in given.clone() {
+        fewest = fewest.min(samples.len());
+        if samples.len() > most {
+            (most, of_most) = (samples.len(), Some(task));
+        }
+    }
+    if let (true, Some(task)) = (most > fewest, of_most) {
+        let more = given.filter(|(_, samples)| samples.len() > fewest).count();
+        printer.warning(format!(
+            "{}: {more} tasks have more samples than others, task {} (row {}) {most} and others {fewest}; was the file appended to itself?",
+            path.display(),
+            task.id,
+            task.row
+        ));
+    }
+}
+
 fn asked_modes(experiment: &Experiment, settings: &Settings) -> Result<Vec<Mode>> {
     let all: &[Mode] = match experiment.chunks {
         Some(_) => &Mode::ALL,
@@ -276,6 +299,7 @@ fn score(
             path.display(),
         ));
     }
+    warn_of_uneven(&evaluation, path, printer);
     if evaluation.empty > 0 {
         printer.warning(format!(
             "{}: {} empty predictions; they score as such",

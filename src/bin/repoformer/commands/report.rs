@@ -1,12 +1,13 @@
 //! `report`: one page of HTML and its figures, from the predictions in the cache or in files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use repoformer::artifact::{digest, write_file};
 use repoformer::manifest::Manifest;
 use repoformer::metrics::Metric;
-use repoformer::pipeline::report::{About, Contender, gather};
+use repoformer::pipeline::report::{About, Contender, gather, read_statuses};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
 use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::Missing;
@@ -20,8 +21,10 @@ use crate::config::Settings;
 use crate::output::{Printer, hinted};
 
 /// What a report shows unless other metrics are named.
-pub(super) const METRICS: [Metric; 3] =
-    [Metric::RepoCoder, Metric::Repoformer, Metric::CrossCodeEval];
+pub(super) const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
+
+/// A word on each row's unit tests.
+type Statuses = BTreeMap<usize, String>;
 
 /// Predictions to show: their name, their file, and the prompts that they are of.
 pub(super) struct Source {
@@ -32,6 +35,8 @@ pub(super) struct Source {
 
 /// How a report is made.
 pub(super) struct Making {
+    /// What `eval --exec` wrote, as `NAME=FILE` or for all systems.
+    pub(super) exec: Vec<String>,
     pub(super) metrics: Vec<Metric>,
     pub(super) postprocess: Option<String>,
     pub(super) title: Option<String>,
@@ -57,6 +62,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
             .collect(),
     };
     let making = Making {
+        exec: args.exec.clone(),
         metrics,
         postprocess: args.postprocess.clone(),
         title: args.title.clone(),
@@ -161,11 +167,11 @@ pub(super) fn make(
             ));
         }
         contenders.push(Contender {
+            statuses: statuses(&making.exec, &source.name, &mut manifest)?,
             name: source.name,
             settings: Vec::new(),
             evaluation,
             prompts: source.prompts,
-            statuses: Default::default(),
         });
     }
     manifest.count("tasks", contenders[0].evaluation.tasks.tasks.len());
@@ -181,6 +187,23 @@ pub(super) fn make(
         resampling: making.resampling,
     };
     write(&gather(about, contenders)?, manifest, output)
+}
+
+/// How the unit tests of a system went, by row, where a file tells.
+fn statuses(given: &[String], name: &str, manifest: &mut Manifest) -> Result<Statuses> {
+    let mut all = Statuses::default();
+    for given in given {
+        let path = match given.split_once('=') {
+            Some((of, path)) if !Path::new(given).exists() => match of == name {
+                true => path,
+                false => continue,
+            },
+            _ => given,
+        };
+        manifest.input(&format!("exec.{name}"), Path::new(path))?;
+        all.extend(read_statuses(Path::new(path), name)?);
+    }
+    Ok(all)
 }
 
 fn check_names(sources: &[Source], making: &Making) -> Result<()> {

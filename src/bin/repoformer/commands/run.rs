@@ -93,6 +93,7 @@ fn leave_report(
     printer: &mut Printer,
 ) -> Result<PathBuf> {
     let making = Making {
+        exec: Vec::new(),
         metrics: report::METRICS.to_vec(),
         postprocess: None,
         title: None,

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use repoformer::artifact::{digest, write_file};
+use repoformer::manifest::Manifest;
 use repoformer::pipeline::{self, Experiment, trec_run, write_beir};
 use repoformer::query::Mode;
 
@@ -35,10 +37,53 @@ pub(crate) fn run(args: &SearchArgs, printer: &mut Printer) -> Result<()> {
 
 fn write(experiment: &Experiment, mode: Mode, format: ExportFormat, output: &Path) -> Result<()> {
     match format {
-        ExportFormat::Trec => write_data(output, &trec_run(experiment, mode)?),
+        ExportFormat::Trec => {
+            let run = trec_run(experiment, mode)?;
+            write_data(output, &run)?;
+            // A run has no place for it, so that it lies beside.
+            if output.is_file() {
+                let mut name = output.as_os_str().to_owned();
+                name.push(".manifest.json");
+                let mut manifest = manifest("trec-run", experiment, mode)?;
+                manifest.count("lines", run.iter().filter(|&&byte| byte == b'\n').count());
+                manifest.digest("run", &digest(&run));
+                write_file(Path::new(&name), manifest_text(&manifest)?.as_bytes())?;
+            }
+            Ok(())
+        }
         ExportFormat::Beir if output == Path::new("-") => {
             bail!("a BEIR collection is a folder; name it with -o")
         }
-        ExportFormat::Beir => Ok(write_beir(experiment, mode, output)?),
+        ExportFormat::Beir => {
+            write_beir(experiment, mode, output)?;
+            let manifest = manifest("beir-collection", experiment, mode)?;
+            let path = output.join("manifest.json");
+            Ok(write_file(&path, manifest_text(&manifest)?.as_bytes())?)
+        }
     }
+}
+
+fn manifest_text(manifest: &Manifest) -> Result<String> {
+    Ok(serde_json::to_string_pretty(&manifest.to_record())? + "\n")
+}
+
+/// What was searched, with what and how.
+fn manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Manifest> {
+    let layout = &experiment.layout;
+    let mut manifest = Manifest::new(kind);
+    manifest.setting("mode", mode.name());
+    manifest.setting("top-k", layout.top_k);
+    manifest.setting("language", layout.language.name());
+    manifest.setting("repositories", experiment.repositories.clone());
+    if let Some(chunks) = &layout.chunks {
+        manifest.setting("query", chunks.form.to_string());
+        manifest.setting("query-lines", chunks.query_lines);
+        manifest.setting("ranker", chunks.ranker.clone());
+        manifest.setting("align", chunks.align.clone());
+    }
+    if let Some(tasks) = &experiment.tasks {
+        manifest.input("tasks", &tasks.path)?;
+        manifest.count("tasks", tasks.tasks.len());
+    }
+    Ok(manifest)
 }
