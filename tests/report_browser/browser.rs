@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// How long anything may take, on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Chromium with one page open, and everything that it said on its own.
 pub(crate) struct Browser {
@@ -160,7 +160,10 @@ impl Browser {
     pub(crate) fn until(&mut self, expression: &str) {
         let begin = Instant::now();
         while self.eval(expression) != true {
-            assert!(begin.elapsed() < PATIENCE, "still not true: {expression}");
+            if begin.elapsed() > PATIENCE {
+                self.assert_quiet();
+                panic!("still not true: {expression}");
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
     }

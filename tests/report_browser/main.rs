@@ -188,10 +188,8 @@ fn an_open_task_shows_what_differs_and_what_was_retrieved() {
     assert_eq!(browser.text(".fragment summary code"), place);
     let code = "[...document.querySelectorAll('.fragment:first-of-type .code code')].map((code) => code.textContent).join('\\n') + '\\n'";
     assert_eq!(browser.eval(code), &*first.text);
-    assert_eq!(
-        browser.text(".context .hole code").trim(),
-        "return self.store.load(path_20)"
-    );
+    let hole = browser.eval("document.querySelector('.context .hole code').textContent.trim()");
+    assert_eq!(hole, "return self.store.load(path_20)");
     browser.assert_quiet();
 }
 
@@ -349,3 +347,49 @@ fn nothing_sticks_out_at_any_width() {
         }
     }
 }
+
+/// Contrast by the formula of WCAG 2: at least 4.5 for everything that is read.
+#[test]
+#[ignore = "needs Chromium"]
+fn every_text_can_be_read_by_day_and_by_night() {
+    let report = one_task(
+        "return load(a_1, \"x\")  # 1",
+        "return load(a_2)",
+        Some("return load(a_2)\nx"),
+    );
+    let page = report.page();
+    let mut browser = Browser::start();
+    for dark in [false, true] {
+        browser.look(1440, 900, dark);
+        browser.open(&page, "");
+        browser.click(".row");
+        wait_for_task(&mut browser, 0);
+        let low = browser.eval(LOW_CONTRAST);
+        assert_eq!(low, serde_json::json!([]), "dark: {dark}");
+    }
+}
+
+/// Every distinct text colour with the ground behind it, where the two are too near each other.
+const LOW_CONTRAST: &str = r#"(() => {
+  const channel = (value) => { value /= 255; return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4; };
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+  const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return canvas.getImageData(0, 0, 1, 1).data; };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = rgba(getComputedStyle(at).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return rgba("white");
+  };
+  const low = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (!node.data.trim() || !element.checkVisibility() || element.closest("script, svg, .whose")) continue;
+    const [a, b] = [light(rgba(getComputedStyle(element).color)), light(ground(element))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5 && !element.closest(":disabled")) low.add(`${element.tagName}.${element.className} ${contrast.toFixed(2)}: ${node.data.trim().slice(0, 20)}`);
+  }
+  return [...low];
+})()"#;

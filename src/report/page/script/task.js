@@ -169,11 +169,12 @@ function diffBeside(target, prediction, rows, language) {
 
 /** What the model wrote, with what post-processing cut struck through. */
 function rawPart(raw, prediction, language) {
-  const [rawText, kept] = [raw.join("\n"), prediction.join("\n").trim()];
+  const [rawText, text] = [raw.join("\n"), prediction.join("\n")];
+  const kept = [text, text.trim()].find((piece) => rawText.includes(piece)) ?? "";
   const start = rawText.indexOf(kept);
   const spans = [];
   let from = 0;
-  if (start >= 0 && kept) {
+  if (kept) {
     for (const line of raw) {
       const cuts = [[0, Math.min(line.length, start - from)], [Math.max(0, start + kept.length - from), line.length]];
       spans.push(cuts.filter(([low, high]) => high > low).map(([low, high]) => [low, high, "struck"]));
