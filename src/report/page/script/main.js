@@ -239,6 +239,7 @@ async function start() {
     pending = null;
     update(fromAddress(location.hash.slice(1)));
   });
+  if (state.task === null) prepare(list.tasks[0]);
   window.reportReady = performance.now();
   document.documentElement.dataset.ready = "true";
 }

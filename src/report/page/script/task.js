@@ -26,9 +26,16 @@ async function drawTask() {
   } catch (error) {
     if (mine === opening) pane.replaceChildren(taskHead(task), el("p", { class: "empty" }, `This task cannot be shown: ${error.message}.`));
   }
-  pane.dataset.task = task;
   if (pane.dataset.shown !== String(task)) pane.scrollTop = 0;
   pane.dataset.shown = task;
+  if (list.tasks[list.at] === task) prepare(list.tasks[list.at + 1]);
+}
+
+/** Decodes a task's texts when there is nothing else to do, so that it opens at once. */
+function prepare(task) {
+  if (task === undefined) return;
+  const later = window.requestIdleCallback ?? ((then) => setTimeout(then, 200));
+  later(() => textsOf(task).catch(() => { /* told when it is opened */ }));
 }
 
 function taskHead(task) {
