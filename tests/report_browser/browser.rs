@@ -114,11 +114,19 @@ impl Browser {
     pub(crate) fn open(&mut self, page: &str, place: &str) {
         let path = self.dir.path().join("report.html");
         fs::write(&path, page).unwrap();
-        self.open_file(&path, place);
+        self.navigate(&path, place);
+        self.until("document.documentElement?.dataset.ready === 'true'");
     }
 
-    /// Opens a page that is on disk.
-    pub(crate) fn open_file(&mut self, path: &Path, place: &str) {
+    /// Writes any other file to disk and opens it.
+    pub(crate) fn show(&mut self, name: &str, content: &str) {
+        let path = self.dir.path().join(format!("report-{name}"));
+        fs::write(&path, content).unwrap();
+        self.navigate(&path, "");
+        self.until("location.href !== 'about:blank' && document.readyState === 'complete'");
+    }
+
+    fn navigate(&mut self, path: &Path, place: &str) {
         // Another address in between: one that differs in its fragment alone would not load the page anew.
         self.call("Page.navigate", json!({"url": "about:blank"}));
         self.until("location.href === 'about:blank'");
@@ -127,7 +135,6 @@ impl Browser {
             "Page.navigate",
             json!({"url": format!("file://{}{place}", path.display())}),
         );
-        self.until("document.documentElement?.dataset.ready === 'true'");
     }
 
     /// The value of an expression, a promise's when it is kept.

@@ -367,6 +367,26 @@ fn statuses_can_be_filtered() {
     browser.assert_quiet();
 }
 
+/// The figures as files: each opens on its own, and asks for nothing.
+#[test]
+#[ignore = "needs Chromium"]
+fn figures_open_on_their_own() {
+    let figures = sample::report(540, 4).figures();
+    assert_eq!(figures.len(), 7);
+    let mut browser = Browser::start();
+    browser.look(480, 360, false);
+    for (name, svg) in figures {
+        browser.show(&name, &svg);
+        assert_eq!(browser.eval("document.documentElement.tagName"), "svg");
+        assert_eq!(
+            browser.number("document.querySelectorAll('parsererror').length"),
+            0.0
+        );
+        browser.screenshot(&name, false);
+        browser.assert_quiet();
+    }
+}
+
 /// Nothing is asserted of how it looks but that nothing sticks out; the pictures are for people.
 #[test]
 #[ignore = "needs Chromium"]

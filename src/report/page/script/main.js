@@ -48,7 +48,7 @@ function refilter() {
   list.drawHead();
   list.show(tasks);
   const all = count();
-  byId("count").textContent = tasks.length === all ? `${grouped(all)} tasks` : `${grouped(tasks.length)} of ${grouped(all)} tasks`;
+  byId("count").textContent = `${tasks.length === all ? "" : `${grouped(tasks.length)} of `}${grouped(all)} ${all === 1 ? "task" : "tasks"}`;
 }
 
 /** Filters that came from figures, each with a button that takes it back. */
@@ -107,6 +107,8 @@ function openAt(place, focus) {
   list.at = place;
   const wasClosed = state.task === null;
   update({ task }, { push: wasClosed });
+  // What opens is seen, even where only the head of the list was in sight.
+  if (wasClosed && byId("panes").getBoundingClientRect().top > innerHeight / 3) byId("tasks").scrollIntoView({ block: "start" });
   list.intoSight();
   list.draw();
   if (focus) byId("task").focus({ preventScroll: true });

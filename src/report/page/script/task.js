@@ -86,7 +86,7 @@ function predictionParts(task, texts, outcome, language) {
   const rows = diffLines(short(clip(target)), short(clip(prediction)));
   const agree = rows.every(({ a, b, marksA, marksB }) => a !== null && b !== null && marksA.length + marksB.length === 0);
   const sides = sideBySide(target);
-  const change = el("button", { type: "button", class: "quiet", "data-view": sides ? "below" : "beside", title: "Change the view (v)" }, sides ? "one below the other" : "side by side");
+  const change = agree ? null : el("button", { type: "button", class: "quiet", "data-view": sides ? "below" : "beside", title: "Change the view (v)" }, sides ? "one below the other" : "side by side");
   const parts = [
     el("div", { class: "part-head" }, el("h4", {}, "Target and prediction"), valuesLine(task), change),
     agree ? agreement(target, language) : (sides ? diffBeside : diffBelow)(target, prediction, rows, language),
@@ -199,6 +199,8 @@ function rawPart(raw, prediction, language) {
 function fragmentsPart(target, fragments, language) {
   const wantedLines = new Set(target.map((line) => line.trim()).filter((line) => /[\p{L}\p{N}]/u.test(line)));
   const wantedNames = identifiersOf(short(clip(target, 200)), language);
+  // In nearly every line, and nothing that could be retrieved.
+  for (const name of ["self", "cls"]) wantedNames.delete(name);
   const cards = fragments.map((fragment, at) => fragmentCard(fragment, at, wantedLines, wantedNames, language));
   return el("section", { class: "fragments", "aria-label": "Retrieved fragments" },
     el("div", { class: "part-head" }, el("h4", {}, `Retrieved fragments`), el("p", { class: "values" }, fragmentsKey())), cards);
