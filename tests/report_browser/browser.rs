@@ -218,6 +218,12 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
+    /// As it would be printed.
+    pub(crate) fn look_printed(&mut self, width: u32, height: u32) {
+        self.look(width, height, false);
+        self.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    }
+
     /// Keeps what is seen as a picture, where `$REPORT_SCREENSHOTS` names a folder; `whole` beyond the window's end.
     pub(crate) fn screenshot(&mut self, name: &str, whole: bool) {
         let Some(folder) = std::env::var_os("REPORT_SCREENSHOTS").map(PathBuf::from) else {

@@ -116,6 +116,42 @@ fn filters_leave_the_tasks_that_they_name() {
     browser.assert_quiet();
 }
 
+/// Each mark of the figures and of the table leads to as many tasks as it says.
+#[test]
+#[ignore = "needs Chromium"]
+fn every_mark_leads_to_its_tasks() {
+    let mut browser = opened(&sample::report(540, 4), "");
+    let followed = browser.eval(
+        "[...document.querySelectorAll('[data-pick]:not(:disabled)')].filter(({dataset}) => !dataset.pick.startsWith('length')).map((mark) => { \
+           mark.dispatchEvent(new MouseEvent('click', {bubbles: true})); \
+           const told = (mark.getAttribute('aria-label') ?? mark.title).match(/([\\d,]+) tasks?,|n = ([\\d,]+)/); \
+           return [mark.dataset.pick, told[1] ?? told[2], document.getElementById('count').textContent.split(' ')[0]]; })",
+    );
+    let followed = followed.as_array().unwrap();
+    // Of three systems: three counts, up to eleven columns, three bars and up to four groups each.
+    assert!((30..=63).contains(&followed.len()), "{}", followed.len());
+    for mark in followed {
+        assert_eq!(mark[1], mark[2], "{}", mark[0]);
+    }
+    let length = browser.eval(
+        "(() => { const mark = document.querySelector('[data-pick=\"length=1\"]'); mark.dispatchEvent(new MouseEvent('click', {bubbles: true})); \
+           return mark.getAttribute('aria-label'); })()",
+    );
+    // The first system has a prediction for every task, so that its mark counts them all.
+    let told = length
+        .as_str()
+        .unwrap()
+        .split("n = ")
+        .nth(1)
+        .unwrap()
+        .split(':')
+        .next()
+        .unwrap()
+        .to_owned();
+    assert_eq!(shown(&mut browser), format!("{told} of 540 tasks"));
+    browser.assert_quiet();
+}
+
 #[test]
 #[ignore = "needs Chromium"]
 fn tasks_are_sorted_by_a_heading() {
@@ -374,7 +410,7 @@ fn figures_open_on_their_own() {
     let figures = sample::report(540, 4).figures();
     assert_eq!(figures.len(), 7);
     let mut browser = Browser::start();
-    browser.look(480, 360, false);
+    browser.look(640, 360, false);
     for (name, svg) in figures {
         browser.show(&name, &svg);
         assert_eq!(browser.eval("document.documentElement.tagName"), "svg");
@@ -415,6 +451,13 @@ fn nothing_sticks_out_at_any_width() {
             browser.assert_quiet();
         }
     }
+    browser.open(&page, "");
+    browser.look_printed(780, 1100);
+    assert_eq!(
+        browser.eval("document.getElementById('tasks').checkVisibility()"),
+        false
+    );
+    browser.screenshot("page-printed", true);
 }
 
 /// Contrast by the formula of WCAG 2: at least 4.5 for everything that is read.
