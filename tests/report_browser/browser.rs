@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// How long anything may take, on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Chromium with one page open, and everything that it said on its own.
 pub(crate) struct Browser {
@@ -114,11 +114,19 @@ impl Browser {
     pub(crate) fn open(&mut self, page: &str, place: &str) {
         let path = self.dir.path().join("report.html");
         fs::write(&path, page).unwrap();
-        self.open_file(&path, place);
+        self.navigate(&path, place);
+        self.until("document.documentElement?.dataset.ready === 'true'");
     }
 
-    /// Opens a page that is on disk.
-    pub(crate) fn open_file(&mut self, path: &Path, place: &str) {
+    /// Writes any other file to disk and opens it.
+    pub(crate) fn show(&mut self, name: &str, content: &str) {
+        let path = self.dir.path().join(format!("report-{name}"));
+        fs::write(&path, content).unwrap();
+        self.navigate(&path, "");
+        self.until("location.href !== 'about:blank' && document.readyState === 'complete'");
+    }
+
+    fn navigate(&mut self, path: &Path, place: &str) {
         // Another address in between: one that differs in its fragment alone would not load the page anew.
         self.call("Page.navigate", json!({"url": "about:blank"}));
         self.until("location.href === 'about:blank'");
@@ -127,7 +135,6 @@ impl Browser {
             "Page.navigate",
             json!({"url": format!("file://{}{place}", path.display())}),
         );
-        self.until("document.documentElement?.dataset.ready === 'true'");
     }
 
     /// The value of an expression, a promise's when it is kept.
@@ -160,7 +167,10 @@ impl Browser {
     pub(crate) fn until(&mut self, expression: &str) {
         let begin = Instant::now();
         while self.eval(expression) != true {
-            assert!(begin.elapsed() < PATIENCE, "still not true: {expression}");
+            if begin.elapsed() > PATIENCE {
+                self.assert_quiet();
+                panic!("still not true: {expression}");
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -206,6 +216,12 @@ impl Browser {
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.call("Emulation.setEmulatedMedia", json!({"features": features}));
+    }
+
+    /// As it would be printed.
+    pub(crate) fn look_printed(&mut self, width: u32, height: u32) {
+        self.look(width, height, false);
+        self.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
     }
 
     /// Keeps what is seen as a picture, where `$REPORT_SCREENSHOTS` names a folder; `whole` beyond the window's end.

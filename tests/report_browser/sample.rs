@@ -127,13 +127,13 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> Task {
-    let source = &sources[numbers.below(sources.len())];
     let is_code =
         |line: &String| line.trim().len() > 12 && !line.trim().starts_with(['#', '"', '@']);
-    let line = loop {
+    let (source, line) = loop {
+        let source = &sources[numbers.below(sources.len())];
         let line = 8 + numbers.below(source.lines.len() - 10);
         if is_code(&source.lines[line]) {
-            break line;
+            break (source, line);
         }
     };
     let above = source.lines[line.saturating_sub(200)..line].join("\n") + "\n";

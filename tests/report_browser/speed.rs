@@ -15,6 +15,14 @@ fn five_thousand_tasks_of_four_systems() {
         page.len() as f64 / 1e6,
         begin.elapsed().as_secs_f64()
     );
+    for kind in ["summary", "tasks-", "lines-"] {
+        let mark = format!("id=\"{kind}");
+        let blocks = page
+            .split("<script type=\"text/plain\" ")
+            .filter(|block| block.starts_with(&mark));
+        let bytes: usize = blocks.map(str::len).sum();
+        println!("{kind}: {:.2} MB", bytes as f64 / 1e6);
+    }
     let mut browser = Browser::start();
     browser.look(1440, 900, false);
     browser.open(&page, "");

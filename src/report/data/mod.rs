@@ -4,8 +4,8 @@
 //!
 //! - Block `summary` is JSON: ids, places, values and verdicts in columns, and the beginnings of targets for the search
 //!   ([`summary`]).
-//! - Blocks `lines-0`, `lines-1`, … hold the distinct lines of all texts, in UTF-8 with `\n` between them. Contexts of one file
-//!   and fragments of one repository repeat the same lines over and over; here each is kept once ([`pool`]).
+//! - Blocks `lines-0`, `lines-1`, … hold the lines of all texts, in UTF-8 with `\n` between them. Contexts of one file and
+//!   fragments of one repository repeat the same lines over and over; here each is kept once, but for short ones ([`pool`]).
 //! - Blocks `tasks-0`, `tasks-1`, … hold the tasks' texts as numbers of lines ([`records`]).
 //!
 //! Blocks are small, so that opening a task decodes a few of them and nothing else.

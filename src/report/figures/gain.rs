@@ -64,8 +64,12 @@ fn heads(svg: &mut Svg, verdicts: Verdicts) {
         0 => String::new(),
         all => format!(" · {:.1} %", 100.0 * count as f64 / all as f64),
     };
-    let worse = format!("▼ worse {}{}", verdicts.worse, of(verdicts.worse));
-    let better = format!("{}{} better ▲", verdicts.better, of(verdicts.better));
+    let worse = format!("▼ worse {}{}", grouped(verdicts.worse), of(verdicts.worse));
+    let better = format!(
+        "{}{} better ▲",
+        grouped(verdicts.better),
+        of(verdicts.better)
+    );
     svg.text((LEFT, 14.0), Start, (Type::Strong, Paint::Worse), &worse);
     svg.text(
         (Svg::WIDTH - 4.0, 14.0),
@@ -125,7 +129,7 @@ impl<'a> Columns<'a> {
         {
             let y = self.y(count);
             svg.line((LEFT, y), (Svg::WIDTH - 4.0, y), 1.0, Paint::Rule);
-            let label = format!("{count}");
+            let label = grouped(count as usize);
             svg.text((LEFT - 8.0, y + 3.5), End, FAINT, &label);
         }
     }

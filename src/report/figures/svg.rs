@@ -121,6 +121,8 @@ pub(super) struct Svg {
 impl Svg {
     /// The width of every figure: half of a wide page, and not much more than a phone's.
     pub(super) const WIDTH: f64 = 480.0;
+    /// The ground around a figure in a file of its own.
+    const MARGIN: f64 = 10.0;
 
     pub(super) fn new(medium: Medium, height: f64) -> Self {
         Self {
@@ -142,14 +144,22 @@ impl Svg {
                  data-figure=\"{}\">\n{body}</svg>\n",
                 escape(name),
             ),
-            Medium::File => format!(
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-                 <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-                 viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"title desc\" \
-                 font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n\
-                 <title id=\"title\">{title}</title>\n<desc id=\"desc\">{description}</desc>\n\
-                 <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n"
-            ),
+            Medium::File => {
+                let (wide, high) = (
+                    self.width + 2.0 * Self::MARGIN,
+                    self.height + 2.0 * Self::MARGIN,
+                );
+                let (wide, high, margin) = (number(wide), number(high), number(Self::MARGIN));
+                format!(
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+                     <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{high}\" \
+                     viewBox=\"-{margin} -{margin} {wide} {high}\" role=\"img\" aria-labelledby=\"title desc\" \
+                     font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n\
+                     <title id=\"title\">{title}</title>\n<desc id=\"desc\">{description}</desc>\n\
+                     <rect x=\"-{margin}\" y=\"-{margin}\" width=\"{wide}\" height=\"{high}\" fill=\"#ffffff\"/>\n\
+                     {body}</svg>\n"
+                )
+            }
         }
     }
 

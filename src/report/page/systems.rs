@@ -147,31 +147,37 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// Three bars that fill the cell, each a button that shows its tasks.
+/// Three counts, each a button that shows its tasks, over bars as wide as their shares.
 fn verdicts_cell(report: &Report, at: usize, html: &mut String) {
     let verdicts = report.verdicts(at);
-    let all = verdicts.compared();
-    *html += "<td class=\"verdicts\"><div class=\"stack\">";
+    let all = verdicts.compared().max(1) as f64;
+    let system = escape(&report.systems[at].name);
     let parts = [
         ("worse", verdicts.worse, "▼&#xFE0E; "),
         ("same", verdicts.same, ""),
         ("better", verdicts.better, "▲&#xFE0E; "),
     ];
+    let (mut counts, mut bars) = (String::new(), String::new());
     for (name, count, sign) in parts {
-        let share = 100.0 * count as f64 / all.max(1) as f64;
+        let share = 100.0 * count as f64 / all;
         let off = if count == 0 { " disabled" } else { "" };
-        let (system, shown, tasks) = (
-            escape(&report.systems[at].name),
-            grouped(count),
-            tasks(count),
-        );
+        let (shown, tasks) = (grouped(count), tasks(count));
         let _ = write!(
-            html,
-            "<button type=\"button\" class=\"{name}\" style=\"flex-grow:{share:.2}\" data-pick=\"system={at}&amp;outcome={name}\" \
-             title=\"{system} {name}: {tasks}, {share:.1} %\"{off}><span>{sign}{shown}</span></button>"
+            counts,
+            "<button type=\"button\" class=\"{name}\" data-pick=\"system={at}&amp;outcome={name}\" \
+             title=\"{system} {name}: {tasks}, {share:.1} %\"{off}>{sign}{shown}</button>"
         );
+        if count > 0 {
+            let _ = write!(
+                bars,
+                "<i class=\"{name}\" style=\"flex-grow:{share:.2}\"></i>"
+            );
+        }
     }
-    *html += "</div></td>";
+    let _ = write!(
+        html,
+        "<td class=\"verdicts\"><div class=\"counts\">{counts}</div><div class=\"stack\" aria-hidden=\"true\">{bars}</div></td>"
+    );
 }
 
 /// The settings: those in which systems differ in a table, those that all share in a list.

@@ -7,6 +7,9 @@ const list = {
   tasks: [],
   /** Place of the row that the keys move. */
   at: 0,
+  /** Where the frame is scrolled to and how high it is: kept, since asking for them has the page laid out anew. */
+  top: 0,
+  height: 0,
 
   /** The systems with a column: all of a few, else the two that are compared. */
   systems() {
@@ -55,8 +58,8 @@ const list = {
   draw() {
     const frame = document.getElementById("list");
     const ground = document.getElementById("list-ground");
-    const first = Math.max(0, Math.floor(frame.scrollTop / ROW_HEIGHT) - ROWS_BEYOND);
-    const last = Math.min(this.tasks.length, Math.ceil((frame.scrollTop + frame.clientHeight) / ROW_HEIGHT) + ROWS_BEYOND);
+    const first = Math.max(0, Math.floor(this.top / ROW_HEIGHT) - ROWS_BEYOND);
+    const last = Math.min(this.tasks.length, Math.ceil((this.top + this.height) / ROW_HEIGHT) + ROWS_BEYOND);
     const rows = [];
     for (let place = first; place < last; place += 1) rows.push(this.row(place));
     if (this.tasks.length === 0) rows.push(this.empty());
@@ -100,11 +103,23 @@ const list = {
     this.draw();
   },
 
-  intoSight() {
+  /** The frame was scrolled, or has another height. */
+  measure() {
     const frame = document.getElementById("list");
+    const before = [this.top, this.height];
+    [this.top, this.height] = [frame.scrollTop, frame.clientHeight];
+    if (before[0] !== this.top || before[1] !== this.height) this.draw();
+  },
+
+  /** Scrolls as little as is needed to see the current row. */
+  intoSight() {
     const top = this.at * ROW_HEIGHT;
-    if (top < frame.scrollTop) frame.scrollTop = top;
-    else if (top + ROW_HEIGHT > frame.scrollTop + frame.clientHeight) frame.scrollTop = top + ROW_HEIGHT - frame.clientHeight;
+    const least = Math.max(0, top + ROW_HEIGHT - this.height);
+    const wanted = Math.min(Math.max(this.top, least), top);
+    if (wanted === this.top) return;
+    const frame = document.getElementById("list");
+    frame.scrollTop = wanted;
+    this.top = frame.scrollTop;
   },
 };
 
@@ -130,7 +145,7 @@ function signedPoints(gain) {
 }
 
 function outcomeOf(system, task) {
-  return OUTCOMES.find(({ letter }) => letter === data.systems[system].verdicts[task]) ?? null;
+  return OUTCOMES.find(({ letter }) => letter === data.systems[system]?.verdicts[task]) ?? null;
 }
 
 /** The verdict as a sign, and whether the prediction is the target. */

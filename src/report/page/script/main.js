@@ -3,11 +3,11 @@
 const byId = (id) => document.getElementById(id);
 
 /** The address follows a moment later: browsers refuse to change it with every key that is held. */
-let writing = 0;
+let pending = null;
 
-function writeAddress(how) {
-  clearTimeout(writing);
-  const address = `#${toAddress()}`;
+function writeAddress(how, address = `#${toAddress()}`) {
+  clearTimeout(pending?.timer);
+  pending = null;
   if (address === location.hash || (address === "#" && location.hash === "")) return;
   history[how](null, "", address === "#" ? location.pathname + location.search : address);
 }
@@ -16,10 +16,12 @@ function writeAddress(how) {
 function update(change, { push = false } = {}) {
   const before = { ...state };
   Object.assign(state, change);
-  if (push) writeAddress("pushState");
-  else {
-    clearTimeout(writing);
-    writing = setTimeout(writeAddress, 150, "replaceState");
+  if (push) {
+    if (pending) writeAddress("replaceState", pending.address);
+    writeAddress("pushState");
+  } else {
+    clearTimeout(pending?.timer);
+    pending = { address: `#${toAddress()}`, timer: setTimeout(writeAddress, 150, "replaceState") };
   }
   if (state.system !== before.system) chooseSystem();
   if (["system", "outcome", "repository", "status", "query", "bucket", "length", "found", "sort"].some((name) => state[name] !== before[name])) refilter();
@@ -46,7 +48,7 @@ function refilter() {
   list.drawHead();
   list.show(tasks);
   const all = count();
-  byId("count").textContent = tasks.length === all ? `${grouped(all)} tasks` : `${grouped(tasks.length)} of ${grouped(all)} tasks`;
+  byId("count").textContent = `${tasks.length === all ? "" : `${grouped(tasks.length)} of `}${grouped(all)} ${all === 1 ? "task" : "tasks"}`;
 }
 
 /** Filters that came from figures, each with a button that takes it back. */
@@ -82,7 +84,8 @@ function fillControls() {
   fill("repository", "all", [...data.tasks.repositories].sort());
   fill("status", "any", data.statuses);
   byId("status-field").hidden = data.statuses.length === 0;
-  const shown = OUTCOMES.filter(({ name, letter }) => (letter ? data.baseline !== null && data.systems.length > 1 : name !== "exact" || data.exact !== null));
+  const isKnown = { better: data.baseline !== null, same: data.baseline !== null, worse: data.baseline !== null, exact: data.exact !== null };
+  const shown = OUTCOMES.filter(({ name }) => isKnown[name] ?? true);
   byId("outcomes").replaceChildren(
     ...shown.map(({ name, label, sign }) => el("button", { type: "button", "data-outcome": name, class: name }, sign ? el("span", { class: "chip-sign", "aria-hidden": "true" }, sign) : null, ` ${label} `, el("b", {}, ""))),
   );
@@ -104,6 +107,8 @@ function openAt(place, focus) {
   list.at = place;
   const wasClosed = state.task === null;
   update({ task }, { push: wasClosed });
+  // What opens is seen, even where only the head of the list was in sight.
+  if (wasClosed && byId("panes").getBoundingClientRect().top > innerHeight / 3) byId("tasks").scrollIntoView({ block: "start" });
   list.intoSight();
   list.draw();
   if (focus) byId("task").focus({ preventScroll: true });
@@ -217,6 +222,7 @@ async function start() {
   byId("nothing").hidden = count() > 0;
   Object.assign(state, fromAddress(location.hash.slice(1)));
   chooseSystem();
+  list.measure();
   refilter();
   await drawTask();
   if (location.hash.length > 1) byId("tasks").scrollIntoView({ block: "start" });
@@ -226,14 +232,16 @@ async function start() {
   byId("system").addEventListener("change", (event) => update({ system: Number(event.target.value) }));
   byId("repository").addEventListener("change", (event) => update({ repository: event.target.value }));
   byId("status").addEventListener("change", (event) => update({ status: event.target.value }));
-  byId("list").addEventListener("scroll", () => list.draw(), { passive: true });
-  new ResizeObserver(() => list.draw()).observe(byId("list"));
+  byId("list").addEventListener("scroll", () => list.measure(), { passive: true });
+  new ResizeObserver(() => list.measure()).observe(byId("list"));
   addEventListener("popstate", () => {
     // A fragment that says nothing of the state is a place in the page.
     if (location.hash.length > 1 && !location.hash.includes("=")) return;
-    clearTimeout(writing);
+    clearTimeout(pending?.timer);
+    pending = null;
     update(fromAddress(location.hash.slice(1)));
   });
+  if (state.task === null) prepare(list.tasks[0]);
   window.reportReady = performance.now();
   document.documentElement.dataset.ready = "true";
 }

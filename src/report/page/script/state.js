@@ -17,13 +17,13 @@ const NOTHING_CHOSEN = {
 const state = { ...NOTHING_CHOSEN };
 
 const count = () => data.tasks.id.length;
-const mainValue = (system, task) => data.systems[system].values[data.main]?.[task] ?? null;
-const isExact = (system, task) => data.exact !== null && data.systems[system].values[data.exact]?.[task] === 10_000;
+const mainValue = (system, task) => data.systems[system]?.values[data.main]?.[task] ?? null;
+const isExact = (system, task) => data.exact !== null && data.systems[system]?.values[data.exact]?.[task] === 10_000;
 const repositoryOf = (task) => data.tasks.repositories[data.tasks.repository[task]];
 const pathOf = (task) => data.tasks.paths[data.tasks.path[task]];
 const languageOf = (task) => data.tasks.languages[data.tasks.language[task]];
-const statusOf = (system, task) => data.statuses[data.systems[system].statuses[task] ?? -1] ?? null;
-const isCompared = (system) => data.baseline !== null && data.baseline !== system;
+const statusOf = (system, task) => data.statuses[data.systems[system]?.statuses[task] ?? -1] ?? null;
+const isCompared = (system) => data.baseline !== null && data.baseline !== system && system < data.systems.length;
 
 /** What is searched of each task, in small letters. */
 let haystacks = [];
@@ -38,9 +38,9 @@ function passes(task, needles) {
   return (
     (state.repository === "" || repositoryOf(task) === state.repository) &&
     (state.status === "" || statusOf(state.system, task) === state.status) &&
-    (state.bucket === "" || system.buckets[task] === state.bucket) &&
+    (state.bucket === "" || system?.buckets[task] === state.bucket) &&
     (state.length === "" || data.tasks.length_group[task] === Number(state.length)) &&
-    (state.found === "" || system.found[task] === state.found) &&
+    (state.found === "" || system?.found[task] === state.found) &&
     needles.every((needle) => haystacks[task].includes(needle))
   );
 }
@@ -49,7 +49,7 @@ function passes(task, needles) {
 /** The tasks that pass, in order, and how many pass with each outcome. */
 function select() {
   const needles = state.query.toLowerCase().split(/\s+/).filter(Boolean);
-  const { verdicts } = data.systems[state.system];
+  const verdicts = data.systems[state.system]?.verdicts ?? "";
   const counts = Object.fromEntries(OUTCOMES.map(({ name }) => [name, 0]));
   const tasks = [];
   for (const task of sorted()) {
@@ -69,7 +69,7 @@ const SORTS = {
   row: (task) => task,
   id: (task) => data.tasks.id[task],
   length: (task) => data.tasks.length[task],
-  gain: (task) => data.systems[state.system].gains[task],
+  gain: (task) => data.systems[state.system]?.gains[task] ?? null,
   value: (task, system) => mainValue(system, task),
 };
 
@@ -101,7 +101,7 @@ function toAddress() {
     parts.set("task", id);
     if (data.tasks.id.indexOf(id) !== state.task) parts.set("row", data.tasks.row[state.task]);
   }
-  if (state.system !== data.selected) parts.set("system", data.systems[state.system].name);
+  if (state.system !== data.selected && data.systems.length) parts.set("system", data.systems[state.system].name);
   for (const name of ["outcome", "repository", "status", "query", "bucket", "length", "found", "sort", "view"]) {
     if (state[name] !== NOTHING_CHOSEN[name]) parts.set(name, state[name]);
   }

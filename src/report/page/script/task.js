@@ -26,9 +26,16 @@ async function drawTask() {
   } catch (error) {
     if (mine === opening) pane.replaceChildren(taskHead(task), el("p", { class: "empty" }, `This task cannot be shown: ${error.message}.`));
   }
-  pane.dataset.task = task;
   if (pane.dataset.shown !== String(task)) pane.scrollTop = 0;
   pane.dataset.shown = task;
+  if (list.tasks[list.at] === task) prepare(list.tasks[list.at + 1]);
+}
+
+/** Decodes a task's texts when there is nothing else to do, so that it opens at once. */
+function prepare(task) {
+  if (task === undefined) return;
+  const later = window.requestIdleCallback ?? ((then) => setTimeout(then, 200));
+  later(() => textsOf(task).catch(() => { /* told when it is opened */ }));
 }
 
 function taskHead(task) {
@@ -79,7 +86,7 @@ function predictionParts(task, texts, outcome, language) {
   const rows = diffLines(short(clip(target)), short(clip(prediction)));
   const agree = rows.every(({ a, b, marksA, marksB }) => a !== null && b !== null && marksA.length + marksB.length === 0);
   const sides = sideBySide(target);
-  const change = el("button", { type: "button", class: "quiet", "data-view": sides ? "below" : "beside", title: "Change the view (v)" }, sides ? "one below the other" : "side by side");
+  const change = agree ? null : el("button", { type: "button", class: "quiet", "data-view": sides ? "below" : "beside", title: "Change the view (v)" }, sides ? "one below the other" : "side by side");
   const parts = [
     el("div", { class: "part-head" }, el("h4", {}, "Target and prediction"), valuesLine(task), change),
     agree ? agreement(target, language) : (sides ? diffBeside : diffBelow)(target, prediction, rows, language),
@@ -169,11 +176,12 @@ function diffBeside(target, prediction, rows, language) {
 
 /** What the model wrote, with what post-processing cut struck through. */
 function rawPart(raw, prediction, language) {
-  const [rawText, kept] = [raw.join("\n"), prediction.join("\n").trim()];
+  const [rawText, text] = [raw.join("\n"), prediction.join("\n")];
+  const kept = [text, text.trim()].find((piece) => rawText.includes(piece)) ?? "";
   const start = rawText.indexOf(kept);
   const spans = [];
   let from = 0;
-  if (start >= 0 && kept) {
+  if (kept) {
     for (const line of raw) {
       const cuts = [[0, Math.min(line.length, start - from)], [Math.max(0, start + kept.length - from), line.length]];
       spans.push(cuts.filter(([low, high]) => high > low).map(([low, high]) => [low, high, "struck"]));
@@ -191,6 +199,8 @@ function rawPart(raw, prediction, language) {
 function fragmentsPart(target, fragments, language) {
   const wantedLines = new Set(target.map((line) => line.trim()).filter((line) => /[\p{L}\p{N}]/u.test(line)));
   const wantedNames = identifiersOf(short(clip(target, 200)), language);
+  // In nearly every line, and nothing that could be retrieved.
+  for (const name of ["self", "cls"]) wantedNames.delete(name);
   const cards = fragments.map((fragment, at) => fragmentCard(fragment, at, wantedLines, wantedNames, language));
   return el("section", { class: "fragments", "aria-label": "Retrieved fragments" },
     el("div", { class: "part-head" }, el("h4", {}, `Retrieved fragments`), el("p", { class: "values" }, fragmentsKey())), cards);
