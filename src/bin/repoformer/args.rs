@@ -76,6 +76,9 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Look files of records through and list every problem with its line
     Validate(ValidateArgs),
+    /// Run one test command so that it harms nothing and leaves nothing behind (`eval --exec` starts it)
+    #[command(name = repoformer::execution::guard::SUBCOMMAND, hide = true)]
+    Guard(GuardArgs),
 }
 
 /// What every stage can be told; each flag has an environment variable `REPOFORMER_…` and a key of the same name.
@@ -486,4 +489,10 @@ pub(crate) struct ValidateArgs {
 pub(crate) enum ReportFormat {
     Text,
     Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuardArgs {
+    /// enclosed, enclosed-with-network, inside or open
+    pub(crate) stage: String,
 }

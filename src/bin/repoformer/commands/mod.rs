@@ -4,6 +4,7 @@ mod chunk_settings;
 pub(crate) mod complete;
 pub(crate) mod convert;
 pub(crate) mod eval;
+pub(crate) mod guard;
 mod eval_retrieval;
 pub(crate) mod inspect;
 pub(crate) mod prompt;

@@ -1,0 +1,2 @@
+//! Draft.
+pub mod guard;
