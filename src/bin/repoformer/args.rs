@@ -360,6 +360,8 @@ pub(crate) struct EvalArgs {
     /// Where the scores go (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) exec: ExecArgs,
 }
 
 /// How scores are written.
@@ -495,4 +497,86 @@ pub(crate) enum ReportFormat {
 pub(crate) struct GuardArgs {
     /// enclosed, enclosed-with-network, inside or open
     pub(crate) stage: String,
+}
+
+/// How predictions are judged by the repository's own tests.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Execution")]
+pub(crate) struct ExecArgs {
+    /// Put each prediction in its place and run the repository's tests, in a copy: the unit-test pass rate
+    #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
+    pub(crate) exec: bool,
+    /// What runs a task's tests, for the shell; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest
+    /// or unittest, as the repository looks]
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
+    pub(crate) test_cmd: Option<String>,
+    /// What makes a copy ready for its tests, once; {repository} is filled in
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
+    pub(crate) setup_cmd: Option<String>,
+    /// Seconds that setting up, and a run of the whole suite that mines tests, may take [default: 1800]
+    #[arg(long, value_name = "S", requires = "exec")]
+    pub(crate) setup_timeout: Option<f64>,
+    /// The tests of each task: lines `{"task_id", "tests": […]}` [default: all of the repository's]
+    #[arg(long, value_name = "FILE", requires = "exec")]
+    pub(crate) tests: Option<PathBuf>,
+    /// Instead find the tests of each task, and write them as --tests reads them (to -o)
+    #[arg(long, requires = "exec", conflicts_with_all = ["predictions", "tests", "check_references"])]
+    pub(crate) mine_tests: bool,
+    /// What prints the tests of a repository, one a line, to mine from (Python needs none)
+    #[arg(long, value_name = "COMMAND", requires = "mine_tests")]
+    pub(crate) list_tests_cmd: Option<String>,
+    /// Tests that are mined a task, at most [default: 10]
+    #[arg(long, value_name = "N", requires = "mine_tests")]
+    pub(crate) max_tests: Option<usize>,
+    /// How the command's end is read: auto, pytest, unittest, exit-code [default: auto]
+    #[arg(long, value_name = "NAME", requires = "exec")]
+    pub(crate) runner: Option<String>,
+    /// Seconds that one run may take [default: 60]
+    #[arg(long, value_name = "S", requires = "exec")]
+    pub(crate) timeout: Option<f64>,
+    /// Seconds of processor time that all processes of one run may take [default: 4 times --timeout]
+    #[arg(long, value_name = "S", requires = "exec")]
+    pub(crate) cpu_limit: Option<f64>,
+    /// Megabytes of memory of all processes of one run [default: 4096]
+    #[arg(long, value_name = "MB", requires = "exec")]
+    pub(crate) memory_limit: Option<u64>,
+    /// Megabytes that one run may write [default: 1024]
+    #[arg(long, value_name = "MB", requires = "exec")]
+    pub(crate) disk_limit: Option<u64>,
+    /// Processes of one run at a time [default: 256]
+    #[arg(long, value_name = "N", requires = "exec")]
+    pub(crate) process_limit: Option<usize>,
+    /// Whether tests have the network: off, on (setting up always has) [default: off]
+    #[arg(long, value_name = "off|on", requires = "exec")]
+    pub(crate) network: Option<Switch>,
+    /// Whether runs are closed off: auto (as far as the system allows), required (or not at all), off [default: auto]
+    #[arg(long, value_name = "WHEN", requires = "exec")]
+    pub(crate) isolation: Option<Isolation>,
+    /// How often the truth is run; tasks whose runs disagree are left out [default: 1]
+    #[arg(long, value_name = "N", requires = "exec")]
+    pub(crate) oracle_runs: Option<usize>,
+    /// The k of pass@k (repeatable, or separated by commas) [default: 1]
+    #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
+    pub(crate) pass_k: Vec<usize>,
+    /// Where results are appended, and what was run is looked up [default: exec/BENCHMARK/results.jsonl in the cache]
+    #[arg(long, value_name = "FILE", requires = "exec")]
+    pub(crate) exec_results: Option<PathBuf>,
+    /// Where copies of repositories lie [default: exec/BENCHMARK/copies in the cache]
+    #[arg(long, value_name = "DIR", requires = "exec")]
+    pub(crate) work_dir: Option<PathBuf>,
+}
+
+/// Something that is there or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    Off,
+    On,
+}
+
+/// Whether runs of tests are closed off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Isolation {
+    Auto,
+    Required,
+    Off,
 }

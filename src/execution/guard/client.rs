@@ -121,6 +121,11 @@ impl Guard {
         &self.enclosure
     }
 
+    /// Whether its commands are meant to have the network.
+    pub fn has_network(&self) -> bool {
+        self.network
+    }
+
     /// What its commands are to see of the file system.
     pub fn files(&self) -> Files {
         match self.enclosure.layered {

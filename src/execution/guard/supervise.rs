@@ -108,6 +108,10 @@ fn put_texts(order: &Order) -> Result<(), String> {
     for (name, text) in &order.texts {
         let path = order.folder.join(name);
         let put = || -> io::Result<()> {
+            if let (Some(parent), false) = (path.parent(), path.exists()) {
+                fs::create_dir_all(parent)?;
+                return fs::write(&path, text);
+            }
             let before = fs::metadata(&path)?.modified()?;
             let mut now = SystemTime::now();
             if now.duration_since(before).is_ok_and(|since| since < Duration::from_secs(2)) {

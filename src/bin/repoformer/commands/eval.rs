@@ -11,7 +11,7 @@ use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
 
-use super::eval_retrieval;
+use super::{eval_exec, eval_retrieval};
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{Printer, check_output, write_data};
@@ -34,6 +34,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     check_output(Some(&args.output), &read)?;
     if args.retrieval {
         return eval_retrieval::run(args, &settings, printer);
+    }
+    if args.exec.exec {
+        return eval_exec::run(args, &settings, printer);
     }
     if let Some(path) = &args.pairs {
         let reading = pairs::read(path)?;

@@ -5,6 +5,7 @@ pub(crate) mod complete;
 pub(crate) mod convert;
 pub(crate) mod eval;
 pub(crate) mod guard;
+mod eval_exec;
 mod eval_retrieval;
 pub(crate) mod inspect;
 pub(crate) mod prompt;
