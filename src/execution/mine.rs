@@ -66,6 +66,15 @@ impl Mined {
     }
 }
 
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// In the order of the task file.
+    pub tasks: Vec<Mined>,
+    /// The places of the repositories whose tests cannot be looked at, and why.
+    pub broken: Vec<(usize, String)>,
+}
+
 /// Mines the tests of all subjects; what is no subject has none, for the reason that it gives.
 ///
 /// # Errors
@@ -76,7 +85,7 @@ pub fn mine(
     mining: &Mining,
     (settings, copies): (&Settings, &Copies<'_>),
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Vec<Mined>> {
+) -> Result<Findings> {
     let log = Mutex::new(Log::open(&settings.results)?);
     let work = Work { tasks, subjects, mining, settings, copies, log };
     let count = mining.templates.len();
@@ -92,7 +101,7 @@ pub fn mine(
         let of = match &subjects[task] {
             Err(reason) => Ok((Vec::new(), Some(reason.clone()))),
             Ok(subject) => match &found[subject.repository] {
-                Err(reason) => Ok((Vec::new(), Some(reason.clone()))),
+                Err(_) => Ok((Vec::new(), Some("its repository's tests cannot be looked at".into()))),
                 Ok(candidates) => work.noticing(task, subject, candidates, worker),
             },
         };
@@ -106,7 +115,11 @@ pub fn mine(
         tests,
         reason,
     };
-    Ok(tasks.tasks.iter().zip(mined).map(result).collect())
+    let broken = found.into_iter().enumerate();
+    Ok(Findings {
+        tasks: tasks.tasks.iter().zip(mined).map(result).collect(),
+        broken: broken.filter_map(|(place, found)| Some((place, found.err()?))).collect(),
+    })
 }
 
 /// Does each of so many jobs on so many workers; the results in the jobs' order.

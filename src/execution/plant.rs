@@ -67,14 +67,21 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
         Some(body) => first_statement(body, grammar).ok_or_else(nowhere)?,
         None => statement,
     };
-    let (at, behind) = match behind_constructor_call(text, statement) {
+    let (at, behind) = match behind_constructor_call(text, grammar.language(), statement) {
         Some(end) => (end, true),
         None => (statement.start_byte(), false),
     };
-    Ok(Planting {
+    let planting = Planting {
         at,
         separator: separator(text, grammar.language(), at, behind),
-    })
+    };
+    // A file that no longer loads would be noticed by every test, whatever it is about.
+    let planted = planting.insert(text, failure(grammar.language()));
+    let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());
+    match broken && !syntax.has_error() {
+        true => Err("no failure can be planted before its hole without breaking the file's syntax".into()),
+        false => Ok(planting),
+    }
 }
 
 /// The first token of the hole that is executed.
@@ -162,10 +169,12 @@ fn first_statement(body: Node<'_>, grammar: Grammar) -> Option<Node<'_>> {
 }
 
 /// The end of a constructor's call of another constructor, before which nothing may stand.
-fn behind_constructor_call(text: &str, statement: Node<'_>) -> Option<usize> {
-    let is_call = statement.kind() == "explicit_constructor_invocation"
-        || (statement.kind() == "expression_statement"
-            && text[statement.byte_range()].starts_with("super("));
+fn behind_constructor_call(text: &str, language: Language, statement: Node<'_>) -> Option<usize> {
+    let is_call = match language {
+        Language::Java => statement.kind() == "explicit_constructor_invocation",
+        Language::TypeScript => text[statement.byte_range()].starts_with("super("),
+        Language::Python | Language::CSharp => false,
+    };
     is_call.then(|| statement.end_byte())
 }
 
@@ -220,6 +229,7 @@ mod tests {
         assert_eq!(of("a = 1\n⟦# b⟧\n"), nothing);
         assert_eq!(of("a = 1\n⟦\n⟧\nb = 1\n"), nothing);
         assert_eq!(of("\u{feff}⟦a = 1⟧\n"), "\u{feff}%\na = 1\n");
+        assert_eq!(of("class A(B):\n    def __init__(self):\n        ⟦super().__init__()⟧\n"), "class A(B):\n    def __init__(self):\n        %\n        super().__init__()\n");
         assert_eq!(of("try:\n    a()\n⟦except E:⟧\n    pass\n"), "%\ntry:\n    a()\nexcept E:\n    pass\n");
     }
 

@@ -151,6 +151,11 @@ impl Printer {
         }
     }
 
+    /// Whether more is to be said.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// Says these lines below a warning, so many of them without `-v`.
     pub(crate) fn list(&self, lines: Vec<String>, shown: usize) {
         let shown = if self.verbose { usize::MAX } else { shown };

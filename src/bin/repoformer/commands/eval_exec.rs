@@ -23,8 +23,9 @@ use crate::table::Table;
 
 /// What the guard is started from: the program that runs, even where its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
-/// Excluded tasks that are named without `-v`.
+/// Reasons of exclusions that are told without `-v`, and tasks that are named for each.
 const EXCLUDED_SHOWN: usize = 20;
+const TASKS_NAMED: usize = 8;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
     let exec = &args.exec;
@@ -307,6 +308,28 @@ fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> 
     }
 }
 
+/// Names tasks below a warning, those of one reason together.
+fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>, printer: &Printer) {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (line, id, reason) in of {
+        let name = format!("{id} (line {line})");
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let path = tasks.path.display();
+    let lines = reasons.into_iter().map(|(reason, mut names)| {
+        let more = names.len().saturating_sub(TASKS_NAMED);
+        if more > 0 && !printer.is_verbose() {
+            names.truncate(TASKS_NAMED);
+            names.push(format!("… and {more} more (-v)"));
+        }
+        format!("  {path}: {reason}: {}", names.join(", "))
+    });
+    printer.list(lines.collect(), EXCLUDED_SHOWN);
+}
+
 /// Says which tasks take no part, and which repositories cannot be run.
 fn tell_execution(name: &str, execution: &Execution, tasks: &TaskSet, printer: &mut Printer) {
     for (repository, broken) in &execution.broken {
@@ -323,11 +346,8 @@ fn tell_execution(name: &str, execution: &Execution, tasks: &TaskSet, printer: &
             excluded.len(),
             execution.tasks.len()
         ));
-        let lines = excluded.iter().filter_map(|task| {
-            let reason = &task.excluded.as_ref()?.reason;
-            Some(format!("  {}:{}: task {}: {reason}", tasks.path.display(), task.line, task.task_id))
-        });
-        printer.list(lines.collect(), EXCLUDED_SHOWN);
+        let of = excluded.iter().filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
+        list_tasks(tasks, of.collect(), printer);
     }
     printer.note(format!(
         "exec {name}: {} runs, {} results known or shared",
@@ -497,15 +517,16 @@ fn mine_tests(
     };
     let mined = mine(tasks, subjects, &mining, (&bench.settings, copies), &progress)?;
     bar.finish_and_clear();
-    let found: Vec<_> = mined.iter().filter(|mined| !mined.tests.is_empty()).collect();
-    let lost = mined.iter().filter_map(|mined| {
-        let reason = mined.reason.as_ref()?;
-        Some(format!("  {}:{}: task {}: {reason}", tasks.path.display(), mined.line, mined.task_id))
-    });
-    let lost: Vec<String> = lost.collect();
+    for (place, reason) in &mined.broken {
+        printer.failed(&format!("{}: its tests cannot be looked at: {reason}", experiment.repositories[*place]));
+    }
+    let found: Vec<_> = mined.tasks.iter().filter(|mined| !mined.tests.is_empty()).collect();
+    let lost = mined.tasks.iter().filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_deref()?)));
+    let lost: Vec<_> = lost.collect();
     if !lost.is_empty() {
-        printer.warning(format!("{} of {} tasks have no test that notices a failure in their hole", lost.len(), mined.len()));
-        printer.list(lost, EXCLUDED_SHOWN);
+        let count = lost.len();
+        printer.warning(format!("{count} of {} tasks have no test that notices a failure in their hole", mined.tasks.len()));
+        list_tasks(tasks, lost, printer);
     }
     let tests: usize = found.iter().map(|mined| mined.tests.len()).sum();
     printer.note(format!("mine tests: {tests} tests of {} tasks", found.len()));
