@@ -100,7 +100,11 @@ impl<'a> Copies<'a> {
         };
         fs::create_dir_all(work_dir)
             .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
-        let slots = if guard.enclosure().layered { 1 } else { workers };
+        let slots = if guard.enclosure().layered {
+            1
+        } else {
+            workers
+        };
         let source = |name: &String| Source {
             name: name.clone(),
             digest: OnceLock::new(),
@@ -187,9 +191,11 @@ impl<'a> Copies<'a> {
         };
         let outcome = self.guard.run(&order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
-            let mut snapshot = snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let restored = restore(&copy.folder, pristine, &mut snapshot)
-                .and_then(|()| empty(&copy.scratch));
+            let mut snapshot = snapshot
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let restored =
+                restore(&copy.folder, pristine, &mut snapshot).and_then(|()| empty(&copy.scratch));
             restored.map_err(|e| Error::writing(&copy.folder, "restore this copy", e))?;
         }
         Ok(outcome)
@@ -278,17 +284,23 @@ impl<'a> Copies<'a> {
             scratch: scratch.to_owned(),
             collect: None,
         };
-        let outcome = self.guard.run(&order).map_err(|e| broken(e.to_string(), ""))?;
+        let outcome = self
+            .guard
+            .run(&order)
+            .map_err(|e| broken(e.to_string(), ""))?;
         match (&outcome.refused, outcome.exit_code) {
             (None, Some(0)) => Ok(()),
             (Some(reason), _) => Err(broken(format!("--setup-cmd: {reason}"), "")),
-            (None, Some(code)) => {
-                Err(broken(format!("--setup-cmd ended with exit code {code}"), &outcome.output))
-            }
+            (None, Some(code)) => Err(broken(
+                format!("--setup-cmd ended with exit code {code}"),
+                &outcome.output,
+            )),
             (None, None) => {
                 let seconds = self.setup.seconds;
                 Err(broken(
-                    format!("--setup-cmd did not end within {seconds} seconds (--setup-timeout), or was ended"),
+                    format!(
+                        "--setup-cmd did not end within {seconds} seconds (--setup-timeout), or was ended"
+                    ),
                     &outcome.output,
                 ))
             }
@@ -315,7 +327,8 @@ struct Stamp {
 
 impl Stamp {
     fn same_as(&self, other: &Self) -> bool {
-        (&self.repository, &self.setup, self.layered) == (&other.repository, &other.setup, other.layered)
+        (&self.repository, &self.setup, self.layered)
+            == (&other.repository, &other.setup, other.layered)
     }
 }
 
@@ -365,7 +378,10 @@ impl Snapshot {
 /// Makes a folder again what its snapshot says, from a copy of it, and brings the snapshot up to date.
 fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Result<()> {
     let mut seen = std::collections::BTreeSet::new();
-    let mut walk = WalkDir::new(folder).min_depth(1).sort_by_file_name().into_iter();
+    let mut walk = WalkDir::new(folder)
+        .min_depth(1)
+        .sort_by_file_name()
+        .into_iter();
     while let Some(entry) = walk.next() {
         let entry = match entry {
             Ok(entry) => entry,
@@ -376,7 +392,11 @@ fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Resul
                 return restore(folder, pristine, snapshot);
             }
         };
-        let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
+        let path = entry
+            .path()
+            .strip_prefix(folder)
+            .unwrap_or(entry.path())
+            .to_owned();
         let is_folder = entry.file_type().is_dir();
         let now = Entry::of(&entry.metadata()?);
         match snapshot.entries.get(&path) {
@@ -384,7 +404,10 @@ fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Resul
                 seen.insert(path);
             }
             Some(before) if is_folder && before.inode == now.inode => {
-                fs::set_permissions(entry.path(), fs::Permissions::from_mode(before.mode & 0o7777))?;
+                fs::set_permissions(
+                    entry.path(),
+                    fs::Permissions::from_mode(before.mode & 0o7777),
+                )?;
                 seen.insert(path);
             }
             _ => {
@@ -395,12 +418,18 @@ fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Resul
             }
         }
     }
-    let lost: Vec<PathBuf> =
-        snapshot.entries.keys().filter(|path| !seen.contains(*path)).cloned().collect();
+    let lost: Vec<PathBuf> = snapshot
+        .entries
+        .keys()
+        .filter(|path| !seen.contains(*path))
+        .cloned()
+        .collect();
     for path in lost {
         let to = folder.join(&path);
         copy_entry(&pristine.join(&path), &to, (pristine, folder))?;
-        snapshot.entries.insert(path, Entry::of(&fs::symlink_metadata(&to)?));
+        snapshot
+            .entries
+            .insert(path, Entry::of(&fs::symlink_metadata(&to)?));
     }
     Ok(())
 }
@@ -439,7 +468,10 @@ fn remove(path: &Path) -> io::Result<()> {
 /// names a place in the folder by its full path leads to the same place of the copy.
 fn copy_folder(from: &Path, to: &Path, without: &Path) -> io::Result<()> {
     let from = &fs::canonicalize(from)?;
-    let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
+    let walk = WalkDir::new(from)
+        .min_depth(1)
+        .sort_by_file_name()
+        .into_iter();
     for entry in walk.filter_entry(|entry| entry.path() != without) {
         let entry = entry?;
         let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
@@ -452,7 +484,10 @@ fn copy_entry(from: &Path, to: &Path, (root, copy): (&Path, &Path)) -> io::Resul
     let metadata = fs::symlink_metadata(from)?;
     if metadata.is_dir() {
         fs::create_dir_all(to)?;
-        return fs::set_permissions(to, fs::Permissions::from_mode(metadata.mode() & 0o7777 | 0o700));
+        return fs::set_permissions(
+            to,
+            fs::Permissions::from_mode(metadata.mode() & 0o7777 | 0o700),
+        );
     }
     if metadata.is_symlink() {
         let target = fs::read_link(from)?;
@@ -480,7 +515,10 @@ fn copy_file(from: &Path, to: &Path, metadata: &fs::Metadata) -> io::Result<()> 
 fn digest(root: &Path, without: &Path) -> io::Result<String> {
     let root = &fs::canonicalize(root)?;
     let mut hasher = blake3::Hasher::new();
-    let walk = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
+    let walk = WalkDir::new(root)
+        .min_depth(1)
+        .sort_by_file_name()
+        .into_iter();
     for entry in walk.filter_entry(|entry| entry.path() != without) {
         let entry = entry?;
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
@@ -488,7 +526,9 @@ fn digest(root: &Path, without: &Path) -> io::Result<String> {
         let content = if kind.is_file() {
             fs::read(entry.path())?
         } else if kind.is_symlink() {
-            fs::read_link(entry.path())?.into_os_string().into_encoded_bytes()
+            fs::read_link(entry.path())?
+                .into_os_string()
+                .into_encoded_bytes()
         } else {
             Vec::new()
         };
@@ -508,9 +548,18 @@ mod tests {
     #[test]
     fn whatever_a_run_does_is_undone() {
         let dir = tempfile::tempdir().unwrap();
-        let (from, copy, pristine) = (dir.path().join("r"), dir.path().join("c"), dir.path().join("p"));
+        let (from, copy, pristine) = (
+            dir.path().join("r"),
+            dir.path().join("c"),
+            dir.path().join("p"),
+        );
         fs::create_dir_all(from.join("a/b")).unwrap();
-        for (name, text) in [("x.py", "x"), ("a/y.py", "y"), ("a/b/z.py", "z"), ("out.py", "o")] {
+        for (name, text) in [
+            ("x.py", "x"),
+            ("a/y.py", "y"),
+            ("a/b/z.py", "z"),
+            ("out.py", "o"),
+        ] {
             fs::write(from.join(name), text).unwrap();
         }
         symlink("a/y.py", from.join("inside")).unwrap();
@@ -521,8 +570,14 @@ mod tests {
         }
         copy_folder(&from, &copy, Path::new("none")).unwrap();
         copy_folder(&copy, &pristine, Path::new("none")).unwrap();
-        assert_eq!(fs::read_link(copy.join("absolute")).unwrap(), copy.join("x.py"));
-        assert_eq!(fs::read_link(copy.join("broken")).unwrap(), Path::new("nowhere"));
+        assert_eq!(
+            fs::read_link(copy.join("absolute")).unwrap(),
+            copy.join("x.py")
+        );
+        assert_eq!(
+            fs::read_link(copy.join("broken")).unwrap(),
+            Path::new("nowhere")
+        );
         let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
         assert_eq!(modified(&copy.join("x.py")), modified(&from.join("x.py")));
 
@@ -531,7 +586,10 @@ mod tests {
         for _ in 0..2 {
             let old = modified(&copy.join("x.py"));
             fs::write(copy.join("x.py"), "X").unwrap(); // the same size, and its time set back
-            fs::File::open(copy.join("x.py")).unwrap().set_modified(old).unwrap();
+            fs::File::open(copy.join("x.py"))
+                .unwrap()
+                .set_modified(old)
+                .unwrap();
             fs::remove_dir_all(copy.join("a")).unwrap();
             fs::write(copy.join("a"), "a file now").unwrap();
             fs::create_dir_all(copy.join("new/deep")).unwrap();

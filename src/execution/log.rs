@@ -89,7 +89,10 @@ impl Log {
     /// # Errors
     /// The file cannot be read or written.
     pub fn open(path: &Path) -> Result<Self> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
             fs::create_dir_all(folder)
                 .map_err(|e| Error::writing(folder, "create this folder for results", e))?;
         }
@@ -98,7 +101,10 @@ impl Log {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(Error::reading(path, "read these results", error)),
         };
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let whole = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         let writing = |e| Error::writing(path, "append to these results", e);
         let mut file = File::options()
             .create(true)
@@ -123,7 +129,9 @@ impl Log {
     }
 
     fn remember(&mut self, record: Record) {
-        let Record { row, kind, sample, .. } = record;
+        let Record {
+            row, kind, sample, ..
+        } = record;
         self.written.insert((row, kind, sample, record.key.clone()));
         // What is missing may have been put there since.
         if record.status != Status::EnvironmentBroken {
@@ -188,7 +196,8 @@ mod tests {
         let mut log = Log::open(&path).unwrap();
         log.append(record(0, Status::Pass, "a")).unwrap();
         log.append(record(0, Status::Pass, "a")).unwrap();
-        log.append(record(1, Status::EnvironmentBroken, "b")).unwrap();
+        log.append(record(1, Status::EnvironmentBroken, "b"))
+            .unwrap();
         drop(log);
         let whole = fs::read_to_string(&path).unwrap();
         assert_eq!(whole.lines().count(), 2);
@@ -200,14 +209,23 @@ mod tests {
             let log = Log::open(&path).unwrap();
             let lines = whole[..cut].matches('\n').count();
             assert_eq!(log.of_key("a").is_some(), lines >= 1, "{cut}");
-            assert!(log.of_key("b").is_none(), "a broken environment is tried again");
+            assert!(
+                log.of_key("b").is_none(),
+                "a broken environment is tried again"
+            );
             drop(log);
-            assert_eq!(fs::read_to_string(&path).unwrap().matches('\n').count(), lines);
+            assert_eq!(
+                fs::read_to_string(&path).unwrap().matches('\n').count(),
+                lines
+            );
         }
         fs::write(&path, "no result\n").unwrap();
         let mut log = Log::open(&path).unwrap();
         log.append(record(0, Status::Fail, "a")).unwrap();
         drop(log);
-        assert_eq!(Log::open(&path).unwrap().of_key("a").unwrap().status, Status::Fail);
+        assert_eq!(
+            Log::open(&path).unwrap().of_key("a").unwrap().status,
+            Status::Fail
+        );
     }
 }

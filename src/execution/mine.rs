@@ -87,7 +87,14 @@ pub fn mine(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Findings> {
     let log = Mutex::new(Log::open(&settings.results)?);
-    let work = Work { tasks, subjects, mining, settings, copies, log };
+    let work = Work {
+        tasks,
+        subjects,
+        mining,
+        settings,
+        copies,
+        log,
+    };
     let count = mining.templates.len();
     let total = count + subjects.len();
     let done = AtomicUsize::new(0);
@@ -101,24 +108,30 @@ pub fn mine(
         let of = match &subjects[task] {
             Err(reason) => Ok((Vec::new(), Some(reason.clone()))),
             Ok(subject) => match &found[subject.repository] {
-                Err(_) => Ok((Vec::new(), Some("its repository's tests cannot be looked at".into()))),
+                Err(_) => Ok((
+                    Vec::new(),
+                    Some("its repository's tests cannot be looked at".into()),
+                )),
                 Ok(candidates) => work.noticing(task, subject, candidates, worker),
             },
         };
         step();
         of
     })?;
-    let result = |(of, (tests, reason)): (&crate::task::Task, (Vec<String>, Option<String>))| Mined {
-        row: of.row,
-        line: of.line,
-        task_id: of.id.clone(),
-        tests,
-        reason,
-    };
+    let result =
+        |(of, (tests, reason)): (&crate::task::Task, (Vec<String>, Option<String>))| Mined {
+            row: of.row,
+            line: of.line,
+            task_id: of.id.clone(),
+            tests,
+            reason,
+        };
     let broken = found.into_iter().enumerate();
     Ok(Findings {
         tasks: tasks.tasks.iter().zip(mined).map(result).collect(),
-        broken: broken.filter_map(|(place, found)| Some((place, found.err()?))).collect(),
+        broken: broken
+            .filter_map(|(place, found)| Some((place, found.err()?)))
+            .collect(),
     })
 }
 
@@ -133,13 +146,15 @@ fn in_parallel<T: Send>(
     std::thread::scope(|scope| {
         for worker in 0..workers {
             let (next, results, job) = (&next, &results, &job);
-            scope.spawn(move || loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= jobs {
-                    return;
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= jobs {
+                        return;
+                    }
+                    let result = job(worker, number);
+                    results.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(result);
                 }
-                let result = job(worker, number);
-                results.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(result);
             });
         }
     });
@@ -163,17 +178,23 @@ impl Work<'_> {
     /// The candidates of a repository's tasks.
     fn candidates(&self, repository: usize, worker: usize) -> Result<Result<Candidates, String>> {
         let mine = |task: &usize| {
-            self.subjects[*task].as_ref().is_ok_and(|subject| subject.repository == repository)
+            self.subjects[*task]
+                .as_ref()
+                .is_ok_and(|subject| subject.repository == repository)
         };
         let tasks: Vec<usize> = (0..self.subjects.len()).filter(mine).collect();
         if tasks.is_empty() {
             return Ok(Ok(Candidates::new()));
         }
-        let marked = tasks.iter().all(|task| self.tasks.tasks[*task].language() == Language::Python);
+        let marked = tasks
+            .iter()
+            .all(|task| self.tasks.tasks[*task].language() == Language::Python);
         match &self.mining.list {
             Some(list) => self.listed(list, repository, &tasks, worker),
             None if marked => self.reached(repository, &tasks, worker),
-            None => Ok(Err("its tests are not known; say what lists them with --list-tests-cmd".into())),
+            None => Ok(Err(
+                "its tests are not known; say what lists them with --list-tests-cmd".into(),
+            )),
         }
     }
 
@@ -186,27 +207,40 @@ impl Work<'_> {
         worker: usize,
     ) -> Result<Result<Candidates, String>> {
         let name = &self.tasks.tasks[tasks[0]].repository;
-        let list = list.fill(Values { repository: name, ..Values::default() });
+        let list = list.fill(Values {
+            repository: name,
+            ..Values::default()
+        });
         let errand = Errand {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
             collect: Some(format!("{FOLDER}/tests")),
             ..Errand::default()
         };
-        Ok(self.suite(repository, worker, &errand)?.and_then(|(text, output)| {
-            let tests: Vec<String> = text
-                .lines()
-                .map(|line| line.trim().to_owned())
-                .filter(|line| !line.is_empty())
-                .collect();
-            match tests.is_empty() {
-                true => Err(format!("--list-tests-cmd lists no test: {}", tail(output.trim(), 300))),
-                false => Ok(tasks.iter().map(|task| (*task, tests.clone())).collect()),
-            }
-        }))
+        Ok(self
+            .suite(repository, worker, &errand)?
+            .and_then(|(text, output)| {
+                let tests: Vec<String> = text
+                    .lines()
+                    .map(|line| line.trim().to_owned())
+                    .filter(|line| !line.is_empty())
+                    .collect();
+                match tests.is_empty() {
+                    true => Err(format!(
+                        "--list-tests-cmd lists no test: {}",
+                        tail(output.trim(), 300)
+                    )),
+                    false => Ok(tasks.iter().map(|task| (*task, tests.clone())).collect()),
+                }
+            }))
     }
 
     /// The tests that come by each hole, from one marked run of the suite.
-    fn reached(&self, repository: usize, tasks: &[usize], worker: usize) -> Result<Result<Candidates, String>> {
+    fn reached(
+        &self,
+        repository: usize,
+        tasks: &[usize],
+        worker: usize,
+    ) -> Result<Result<Candidates, String>> {
         let copy = match self.copies.of(repository, worker) {
             Ok(copy) => copy,
             Err(broken) => return Ok(Err(broken.reason.clone())),
@@ -225,19 +259,24 @@ impl Work<'_> {
             environment: vec![("PYTHONPATH".into(), path.to_string_lossy().into_owned())],
             collect: Some(format!("{FOLDER}/reached")),
         };
-        Ok(self.suite(repository, worker, &errand)?.and_then(|(text, output)| {
-            match text.is_empty() {
+        Ok(self
+            .suite(repository, worker, &errand)?
+            .and_then(|(text, output)| match text.is_empty() {
                 true => Err(format!(
                     "no test of the whole suite comes by any hole; it ends with: {}",
                     tail(output.trim(), 300)
                 )),
                 false => Ok(in_order(&text, tasks)),
-            }
-        }))
+            }))
     }
 
     /// A run of the whole suite: the file that it leaves, and what it prints.
-    fn suite(&self, repository: usize, worker: usize, errand: &Errand) -> Result<Result<(String, String), String>> {
+    fn suite(
+        &self,
+        repository: usize,
+        worker: usize,
+        errand: &Errand,
+    ) -> Result<Result<(String, String), String>> {
         let copy = match self.copies.of(repository, worker) {
             Ok(copy) => copy,
             Err(broken) => return Ok(Err(format!("{}\n{}", broken.reason, broken.output))),
@@ -251,7 +290,9 @@ impl Work<'_> {
         Ok(match (outcome.refused, outcome.ended) {
             (Some(reason), _) => Err(reason),
             (None, Ended::Exited) => Ok((outcome.collected.unwrap_or_default(), outcome.output)),
-            (None, ended) => Err(format!("a run of the whole suite was ended ({ended:?}); see --setup-timeout and the limits")),
+            (None, ended) => Err(format!(
+                "a run of the whole suite was ended ({ended:?}); see --setup-timeout and the limits"
+            )),
         })
     }
 
@@ -263,7 +304,10 @@ impl Work<'_> {
                 && let Ok(planting) = subject.site.planting()
             {
                 let site = &subject.site;
-                files.entry(&site.path).or_default().push((planting, task, site.text()));
+                files
+                    .entry(&site.path)
+                    .or_default()
+                    .push((planting, task, site.text()));
             }
         }
         let mark = |(path, mut marks): (&str, Vec<(super::Planting, usize, &str)>)| {
@@ -271,7 +315,10 @@ impl Work<'_> {
             marks.sort_by_key(|(planting, task, _)| (std::cmp::Reverse(planting.at), *task));
             let mut text = marks.first().map_or("", |(.., text)| text).to_owned();
             for (planting, task, _) in &marks {
-                text = planting.insert(&text, &format!("__import__(\"repoformer_probe\").reach({task})"));
+                text = planting.insert(
+                    &text,
+                    &format!("__import__(\"repoformer_probe\").reach({task})"),
+                );
             }
             (path.to_owned(), text)
         };
@@ -305,7 +352,10 @@ impl Work<'_> {
                 kept.push(test.clone());
             }
         }
-        let reason = format!("none of {} tests notices a failure in its hole", candidates.len());
+        let reason = format!(
+            "none of {} tests notices a failure in its hole",
+            candidates.len()
+        );
         let reason = kept.is_empty().then_some(reason);
         Ok((kept, reason))
     }
@@ -340,7 +390,10 @@ impl Work<'_> {
         }
         let errand = Errand {
             command,
-            texts: text.map(|text| (subject.site.path.clone(), text.to_owned())).into_iter().collect(),
+            texts: text
+                .map(|text| (subject.site.path.clone(), text.to_owned()))
+                .into_iter()
+                .collect(),
             ..Errand::default()
         };
         let outcome = self.copies.run(copy, &errand, self.settings.limits)?;
@@ -364,7 +417,8 @@ fn in_order(reached: &str, tasks: &[usize]) -> Candidates {
         }
     }
     let while_loading = holes.remove("").unwrap_or_default();
-    let mut tests: Vec<(&str, &BTreeSet<usize>)> = holes.iter().map(|(test, holes)| (*test, holes)).collect();
+    let mut tests: Vec<(&str, &BTreeSet<usize>)> =
+        holes.iter().map(|(test, holes)| (*test, holes)).collect();
     tests.sort_by_key(|(test, holes)| (holes.len(), *test));
     let mut candidates = Candidates::new();
     for &task in tasks {
@@ -387,7 +441,10 @@ mod tests {
 
     #[test]
     fn tests_that_come_by_few_holes_come_first() {
-        let found = in_order("0\tt.b\n1\tt.b\n0\tt.c\n2\t\n0\tt.a\n1\tt.a\n2\tt.a\nnonsense\n9\tunittest.loader._FailedTest.x\n", &[0, 1, 2, 3]);
+        let found = in_order(
+            "0\tt.b\n1\tt.b\n0\tt.c\n2\t\n0\tt.a\n1\tt.a\n2\tt.a\nnonsense\n9\tunittest.loader._FailedTest.x\n",
+            &[0, 1, 2, 3],
+        );
         assert_eq!(found[&0], ["t.c", "t.b", "t.a"]);
         assert_eq!(found[&1], ["t.b", "t.a"]);
         assert_eq!(found[&2], ["t.a", "t.c", "t.b"]); // passed while loading

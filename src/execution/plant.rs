@@ -47,7 +47,8 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
     let syntax = Syntax::parse(text, grammar).ok_or("its file is too large to be read")?;
     let first = first_code(&syntax, &hole)
         .ok_or("its hole holds nothing that is executed: comments, blanks or a docstring")?;
-    let nowhere = || "its hole is in no statement: a field, a type or a signature without a body".to_owned();
+    let nowhere =
+        || "its hole is in no statement: a field, a type or a signature without a body".to_owned();
     let mut node = first;
     let (statement, body) = loop {
         let parent = node.parent().ok_or_else(nowhere)?;
@@ -79,7 +80,9 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
     let planted = planting.insert(text, failure(grammar.language()));
     let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());
     match broken && !syntax.has_error() {
-        true => Err("no failure can be planted before its hole without breaking the file's syntax".into()),
+        true => Err(
+            "no failure can be planted before its hole without breaking the file's syntax".into(),
+        ),
         false => Ok(planting),
     }
 }
@@ -165,7 +168,8 @@ fn first_statement(body: Node<'_>, grammar: Grammar) -> Option<Node<'_>> {
         return None;
     }
     let mut cursor = body.walk();
-    body.named_children(&mut cursor).find(|child| !is_comment(*child))
+    body.named_children(&mut cursor)
+        .find(|child| !is_comment(*child))
 }
 
 /// The end of a constructor's call of another constructor, before which nothing may stand.
@@ -213,42 +217,111 @@ mod tests {
         let of = |marked: &str| planted(Grammar::Python, marked);
         let nothing = "its hole holds nothing that is executed";
         assert_eq!(of("x = 1\n⟦y = 2⟧\n"), "x = 1\n%\ny = 2\n");
-        assert_eq!(of("def f():\n    a = 1\n⟦    return a⟧\n"), "def f():\n    a = 1\n    %\n    return a\n");
-        assert_eq!(of("def f():\n\tg(1,\n\t  ⟦2)⟧\n"), "def f():\n\t%\n\tg(1,\n\t  2)\n");
-        assert_eq!(of("def f():\n    if a:\n        b()\n⟦    elif c:⟧\n        d()\n"), "def f():\n    %\n    if a:\n        b()\n    elif c:\n        d()\n");
+        assert_eq!(
+            of("def f():\n    a = 1\n⟦    return a⟧\n"),
+            "def f():\n    a = 1\n    %\n    return a\n"
+        );
+        assert_eq!(
+            of("def f():\n\tg(1,\n\t  ⟦2)⟧\n"),
+            "def f():\n\t%\n\tg(1,\n\t  2)\n"
+        );
+        assert_eq!(
+            of("def f():\n    if a:\n        b()\n⟦    elif c:⟧\n        d()\n"),
+            "def f():\n    %\n    if a:\n        b()\n    elif c:\n        d()\n"
+        );
         assert_eq!(of("if a: ⟦return b⟧\n"), "if a: %; return b\n");
         assert_eq!(of("a = 1; ⟦b = 2⟧\n"), "a = 1; %; b = 2\n");
-        assert_eq!(of("⟦def f(a):⟧\n    \"\"\"Doc.\"\"\"\n    return a\n"), "def f(a):\n    %\n    \"\"\"Doc.\"\"\"\n    return a\n");
-        assert_eq!(of("def f(a,\n      ⟦b=1⟧):\n    return a\n"), "def f(a,\n      b=1):\n    %\n    return a\n");
-        assert_eq!(of("⟦@x\ndef f(a): return a⟧\n"), "@x\ndef f(a): %; return a\n");
-        assert_eq!(of("class A:\n    ⟦@property⟧\n    def f(self):\n        return 1\n"), "class A:\n    @property\n    def f(self):\n        %\n        return 1\n");
-        assert_eq!(of("⟦class A(B):⟧\n    x = 1\n"), "%\nclass A(B):\n    x = 1\n");
-        assert_eq!(of("with a:\n⟦    # why\n    b()⟧\n"), "with a:\n    # why\n    %\n    b()\n");
-        assert_eq!(of("def f():\n⟦    \"\"\"Doc.\"\"\"\n    return 1⟧\n"), "def f():\n    \"\"\"Doc.\"\"\"\n    %\n    return 1\n");
-        assert_eq!(of("def f():\n⟦    \"\"\"Doc.\"\"\"⟧\n    return 1\n"), nothing);
+        assert_eq!(
+            of("⟦def f(a):⟧\n    \"\"\"Doc.\"\"\"\n    return a\n"),
+            "def f(a):\n    %\n    \"\"\"Doc.\"\"\"\n    return a\n"
+        );
+        assert_eq!(
+            of("def f(a,\n      ⟦b=1⟧):\n    return a\n"),
+            "def f(a,\n      b=1):\n    %\n    return a\n"
+        );
+        assert_eq!(
+            of("⟦@x\ndef f(a): return a⟧\n"),
+            "@x\ndef f(a): %; return a\n"
+        );
+        assert_eq!(
+            of("class A:\n    ⟦@property⟧\n    def f(self):\n        return 1\n"),
+            "class A:\n    @property\n    def f(self):\n        %\n        return 1\n"
+        );
+        assert_eq!(
+            of("⟦class A(B):⟧\n    x = 1\n"),
+            "%\nclass A(B):\n    x = 1\n"
+        );
+        assert_eq!(
+            of("with a:\n⟦    # why\n    b()⟧\n"),
+            "with a:\n    # why\n    %\n    b()\n"
+        );
+        assert_eq!(
+            of("def f():\n⟦    \"\"\"Doc.\"\"\"\n    return 1⟧\n"),
+            "def f():\n    \"\"\"Doc.\"\"\"\n    %\n    return 1\n"
+        );
+        assert_eq!(
+            of("def f():\n⟦    \"\"\"Doc.\"\"\"⟧\n    return 1\n"),
+            nothing
+        );
         assert_eq!(of("a = 1\n⟦# b⟧\n"), nothing);
         assert_eq!(of("a = 1\n⟦\n⟧\nb = 1\n"), nothing);
         assert_eq!(of("\u{feff}⟦a = 1⟧\n"), "\u{feff}%\na = 1\n");
-        assert_eq!(of("class A(B):\n    def __init__(self):\n        ⟦super().__init__()⟧\n"), "class A(B):\n    def __init__(self):\n        %\n        super().__init__()\n");
-        assert_eq!(of("try:\n    a()\n⟦except E:⟧\n    pass\n"), "%\ntry:\n    a()\nexcept E:\n    pass\n");
+        assert_eq!(
+            of("class A(B):\n    def __init__(self):\n        ⟦super().__init__()⟧\n"),
+            "class A(B):\n    def __init__(self):\n        %\n        super().__init__()\n"
+        );
+        assert_eq!(
+            of("try:\n    a()\n⟦except E:⟧\n    pass\n"),
+            "%\ntry:\n    a()\nexcept E:\n    pass\n"
+        );
     }
 
     #[test]
     fn languages_with_braces() {
         let java = |marked: &str| planted(Grammar::Java, marked);
         let class = |body: &str| format!("class A {{\n  {body}\n}}\n");
-        assert_eq!(java(&class("int f() { int a = 1; ⟦return a;⟧ }")), class("int f() { int a = 1; % return a; }"));
-        assert_eq!(java(&class("int f() { if (a)\n ⟦return b;⟧ return c; }")), class("int f() { % if (a)\n return b; return c; }"));
-        assert_eq!(java(&class("int ⟦f(int a)⟧ { return a; }")), class("int f(int a) { % return a; }"));
-        assert_eq!(java(&class("A() { ⟦super();⟧ x = 1; }")), class("A() { super();% x = 1; }"));
+        assert_eq!(
+            java(&class("int f() { int a = 1; ⟦return a;⟧ }")),
+            class("int f() { int a = 1; % return a; }")
+        );
+        assert_eq!(
+            java(&class("int f() { if (a)\n ⟦return b;⟧ return c; }")),
+            class("int f() { % if (a)\n return b; return c; }")
+        );
+        assert_eq!(
+            java(&class("int ⟦f(int a)⟧ { return a; }")),
+            class("int f(int a) { % return a; }")
+        );
+        assert_eq!(
+            java(&class("A() { ⟦super();⟧ x = 1; }")),
+            class("A() { super();% x = 1; }")
+        );
         assert_eq!(java(&class("⟦int x = 1;⟧")), "its hole is in no statement");
         let csharp = |marked: &str| planted(Grammar::CSharp, marked);
-        assert_eq!(csharp(&class("int F() { ⟦return a;⟧ }")), class("int F() { % return a; }"));
-        assert_eq!(csharp(&class("int F() => ⟦a⟧;")), "its hole is in no statement");
+        assert_eq!(
+            csharp(&class("int F() { ⟦return a;⟧ }")),
+            class("int F() { % return a; }")
+        );
+        assert_eq!(
+            csharp(&class("int F() => ⟦a⟧;")),
+            "its hole is in no statement"
+        );
         let typescript = |marked: &str| planted(Grammar::TypeScript, marked);
-        assert_eq!(typescript("function f() {\n  ⟦return a;⟧\n}\n"), "function f() {\n  % return a;\n}\n");
-        assert_eq!(typescript("const f = (x) => ⟦x + 1⟧;\n"), "% const f = (x) => x + 1;\n");
-        assert_eq!(typescript("class A extends B {\n  constructor() { ⟦super(1);⟧ this.x = 1; }\n}\n"), "class A extends B {\n  constructor() { super(1);% this.x = 1; }\n}\n");
-        assert_eq!(typescript("switch (a) {\n  case 1:\n    ⟦f();⟧\n}\n"), "switch (a) {\n  case 1:\n    % f();\n}\n");
+        assert_eq!(
+            typescript("function f() {\n  ⟦return a;⟧\n}\n"),
+            "function f() {\n  % return a;\n}\n"
+        );
+        assert_eq!(
+            typescript("const f = (x) => ⟦x + 1⟧;\n"),
+            "% const f = (x) => x + 1;\n"
+        );
+        assert_eq!(
+            typescript("class A extends B {\n  constructor() { ⟦super(1);⟧ this.x = 1; }\n}\n"),
+            "class A extends B {\n  constructor() { super(1);% this.x = 1; }\n}\n"
+        );
+        assert_eq!(
+            typescript("switch (a) {\n  case 1:\n    ⟦f();⟧\n}\n"),
+            "switch (a) {\n  case 1:\n    % f();\n}\n"
+        );
     }
 }

@@ -102,7 +102,10 @@ pub fn run(
         steps: (0, 0),
         failed: None,
     };
-    let repositories = subjects.iter().flatten().map(|subject| subject.repository + 1);
+    let repositories = subjects
+        .iter()
+        .flatten()
+        .map(|subject| subject.repository + 1);
     let count = repositories.max().unwrap_or(0);
     board.queues.resize_with(count, VecDeque::new);
     board.making = vec![Making::New; count];
@@ -208,7 +211,10 @@ fn work(
                 None => guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
             }
         };
-        let (repository, errand) = (guard.runs[number].repository, guard.runs[number].errand.clone());
+        let (repository, errand) = (
+            guard.runs[number].repository,
+            guard.runs[number].errand.clone(),
+        );
         let limits = guard.settings.limits;
         drop(guard);
         last = repository;
@@ -231,7 +237,9 @@ impl Board<'_> {
         if self.copies.is_shared() {
             order.retain(|&repository| self.making[repository] != Making::Begun);
         }
-        let found = order.into_iter().find(|&repository| !self.queues[repository].is_empty())?;
+        let found = order
+            .into_iter()
+            .find(|&repository| !self.queues[repository].is_empty())?;
         let number = self.queues[found].pop_front()?;
         if self.making[found] == Making::New {
             self.making[found] = Making::Begun;
@@ -243,7 +251,9 @@ impl Board<'_> {
     /// Asks for a step: its result may be known, its run may be under way, or it is queued.
     fn request(&mut self, task: usize, step: Step) {
         self.steps.1 += 1;
-        let Ok(subject) = &self.subjects[task] else { return };
+        let Ok(subject) = &self.subjects[task] else {
+            return;
+        };
         if let Some(broken) = self.broken[subject.repository].clone() {
             return self.break_off(task, step, &broken);
         }
@@ -254,7 +264,11 @@ impl Board<'_> {
         };
         // A prediction that is the truth is the truth's first run.
         let text = text.filter(|text| text != subject.site.text());
-        let turn = if let Step::Truth(turn) = step { turn } else { 0 };
+        let turn = if let Step::Truth(turn) = step {
+            turn
+        } else {
+            0
+        };
         let key = match subject.key(text.as_deref(), turn, (self.copies, &self.settings.limits)) {
             Ok(key) => key,
             Err(reason) => {
@@ -304,8 +318,12 @@ impl Board<'_> {
         self.made += 1;
         let waiting = std::mem::take(&mut self.runs[number].waiting);
         self.by_key.remove(&self.runs[number].key);
-        let Some(&(first, step)) = waiting.first() else { return };
-        let Ok(subject) = &self.subjects[first] else { return };
+        let Some(&(first, step)) = waiting.first() else {
+            return;
+        };
+        let Ok(subject) = &self.subjects[first] else {
+            return;
+        };
         let verdict = judge(subject.runner, &outcome);
         if verdict.status == Status::EnvironmentBroken && matches!(step, Step::Truth(_)) {
             let broken = Broken {
@@ -344,14 +362,26 @@ impl Board<'_> {
         match step {
             Step::Truth(turn) if status != Status::Pass => {
                 let again = if turn > 0 { " when run again" } else { "" };
-                self.exclude(task, Some(status), in_words(&format!("its truth does not pass{again}"), status, &reason));
+                self.exclude(
+                    task,
+                    Some(status),
+                    in_words(&format!("its truth does not pass{again}"), status, &reason),
+                );
             }
-            Step::Truth(turn) if turn + 1 < self.settings.oracle_runs => self.request(task, Step::Truth(turn + 1)),
+            Step::Truth(turn) if turn + 1 < self.settings.oracle_runs => {
+                self.request(task, Step::Truth(turn + 1))
+            }
             Step::Truth(_) => self.request(task, Step::Planted),
             Step::Planted if !matches!(status, Status::Fail | Status::Error) => {
                 let what = match status {
-                    Status::Pass => "its tests pass with a failure planted before the hole".to_owned(),
-                    _ => in_words("its tests do not fail with a failure planted before the hole", status, &reason),
+                    Status::Pass => {
+                        "its tests pass with a failure planted before the hole".to_owned()
+                    }
+                    _ => in_words(
+                        "its tests do not fail with a failure planted before the hole",
+                        status,
+                        &reason,
+                    ),
                 };
                 self.exclude(task, Some(status), what);
             }
@@ -386,7 +416,9 @@ impl Board<'_> {
         self.steps.0 += 1;
         match step {
             // Its oracle was sound; the environment broke later.
-            Step::Sample(sample) => self.states[task].samples[sample] = Some(Status::EnvironmentBroken),
+            Step::Sample(sample) => {
+                self.states[task].samples[sample] = Some(Status::EnvironmentBroken)
+            }
             _ => {
                 let reason = format!("its tests cannot be run: {}", broken.reason);
                 self.exclude(task, Some(Status::EnvironmentBroken), reason);
@@ -409,13 +441,21 @@ impl Board<'_> {
         let mut broken: Vec<(String, Broken)> = Vec::new();
         for subject in self.subjects.iter().flatten() {
             if let Some(reason) = &self.broken[subject.repository]
-                && broken.iter().all(|(name, _)| *name != subject.repository_name)
+                && broken
+                    .iter()
+                    .all(|(name, _)| *name != subject.repository_name)
             {
                 broken.push((subject.repository_name.clone(), reason.clone()));
             }
         }
         Execution {
-            tasks: self.tasks.tasks.iter().zip(self.states).map(result).collect(),
+            tasks: self
+                .tasks
+                .tasks
+                .iter()
+                .zip(self.states)
+                .map(result)
+                .collect(),
             broken,
             runs: self.made,
             reused: self.steps.0.saturating_sub(self.made),
@@ -431,7 +471,11 @@ fn in_words(what: &str, status: Status, reason: &str) -> String {
 }
 
 /// The result of a run, for every step that waited for it.
-pub(super) fn logged(Verdict { status, reason }: Verdict, outcome: &Outcome, key: String) -> Record {
+pub(super) fn logged(
+    Verdict { status, reason }: Verdict,
+    outcome: &Outcome,
+    key: String,
+) -> Record {
     let round = |number: f64| (number * 1000.0).round() / 1000.0;
     Record {
         task_id: String::new(),

@@ -59,7 +59,10 @@ impl Site {
             return self.text.clone();
         }
         let text = universal_newlines(text.to_owned());
-        let line_end = self.text.find('\n').map(|at| self.text[..at].ends_with('\r'));
+        let line_end = self
+            .text
+            .find('\n')
+            .map(|at| self.text[..at].ends_with('\r'));
         let text = match line_end {
             Some(true) => text.replace('\n', "\r\n"),
             _ => text,
@@ -91,7 +94,11 @@ fn on_disk(text: &str, offset: usize) -> usize {
     let (mut normal, mut at) = (0, 0);
     let bytes = text.as_bytes();
     while normal < offset && at < bytes.len() {
-        at += if bytes[at..].starts_with(b"\r\n") { 2 } else { 1 };
+        at += if bytes[at..].starts_with(b"\r\n") {
+            2
+        } else {
+            1
+        };
         normal += 1;
     }
     at

@@ -49,7 +49,9 @@ impl Commands {
         match (&self.test, default_test_command(folder)) {
             (Some(template), _) => Ok(template.clone()),
             (None, Some(text)) => Template::parse("test-cmd", text).map_err(|e| e.to_string()),
-            (None, None) => Err("how its tests are run is not known; say so with --test-cmd".into()),
+            (None, None) => {
+                Err("how its tests are run is not known; say so with --test-cmd".into())
+            }
         }
     }
 }
@@ -75,9 +77,9 @@ pub fn subjects(
         let planted = site.planted()?;
         let tests = match &commands.map {
             None => &[][..],
-            Some(map) => map.of(task).ok_or_else(|| {
-                format!("it has no tests in {}", map.path.display())
-            })?,
+            Some(map) => map
+                .of(task)
+                .ok_or_else(|| format!("it has no tests in {}", map.path.display()))?,
         };
         let command = template.fill(Values {
             tests,
@@ -109,7 +111,10 @@ pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
     if !inside {
-        return Err(format!("its path {:?} leads out of its repository", task.path));
+        return Err(format!(
+            "its path {:?} leads out of its repository",
+            task.path
+        ));
     }
     let path = repos_dir.join(&task.path);
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -67,14 +67,23 @@ impl Summary {
             .copied()
             .filter(|task| missing != Missing::Skip || !task.samples.is_empty())
             .collect();
-        let numbers = || counted.iter().map(|task| task.samples.len()).filter(|n| *n > 0);
+        let numbers = || {
+            counted
+                .iter()
+                .map(|task| task.samples.len())
+                .filter(|n| *n > 0)
+        };
         let rate = |&k: &usize| {
             let of = |task: &TaskResult| match task.samples.is_empty() {
                 true => Some(0.0),
                 false => task.pass_at(k),
             };
             let sum: Option<f64> = counted.iter().map(|task| of(task)).sum();
-            (k, sum.filter(|_| !counted.is_empty()).map(|sum| sum / counted.len() as f64))
+            (
+                k,
+                sum.filter(|_| !counted.is_empty())
+                    .map(|sum| sum / counted.len() as f64),
+            )
         };
         let mut counts = [0; 7];
         for status in counted.iter().flat_map(|task| &task.samples) {
@@ -114,21 +123,30 @@ impl Summary {
 impl TaskResult {
     /// pass@k of this task; `None` where it takes no part or has fewer samples.
     pub fn pass_at(&self, k: usize) -> Option<f64> {
-        let passed = self.samples.iter().filter(|status| **status == Status::Pass).count();
+        let passed = self
+            .samples
+            .iter()
+            .filter(|status| **status == Status::Pass)
+            .count();
         pass_at_k(self.samples.len(), passed, k)
     }
 
     /// `{"task_id": …, "row": …, "repository": …, "exec": {"pass_1": …}, "statuses": […]}`; of an excluded task `"excluded"`
     /// with the reason instead of `"exec"`. A task without prediction has pass rate 0.
     pub fn to_record(&self, ks: &[usize]) -> Value {
-        let mut record = json!({"task_id": self.task_id, "row": self.row, "repository": self.repository});
+        let mut record =
+            json!({"task_id": self.task_id, "row": self.row, "repository": self.repository});
         if let Some(exclusion) = &self.excluded {
             record["excluded"] = json!({"status": exclusion.status, "reason": exclusion.reason});
             return record;
         }
         let mut rates = Map::new();
         for &k in ks {
-            let rate = if self.samples.is_empty() { Some(0.0) } else { self.pass_at(k) };
+            let rate = if self.samples.is_empty() {
+                Some(0.0)
+            } else {
+                self.pass_at(k)
+            };
             rates.extend(rate.map(|rate| (format!("pass_{k}"), rate.into())));
         }
         record["exec"] = rates.into();
@@ -157,18 +175,31 @@ mod tests {
     fn one_denominator_by_hand() {
         use Status::{Fail, Pass, Timeout};
         let excluded = TaskResult {
-            excluded: Some(Exclusion { status: None, reason: "x".into() }),
+            excluded: Some(Exclusion {
+                status: None,
+                reason: "x".into(),
+            }),
             ..task("a", &[])
         };
         let execution = Execution {
-            tasks: vec![task("b", &[Pass, Fail]), excluded, task("a", &[Pass, Timeout, Fail, Pass]), task("a", &[])],
+            tasks: vec![
+                task("b", &[Pass, Fail]),
+                excluded,
+                task("a", &[Pass, Timeout, Fail, Pass]),
+                task("a", &[]),
+            ],
             broken: vec![],
             runs: 0,
             reused: 0,
         };
         let zero = Summaries::of(&execution, &[1, 2, 3], Missing::Zero);
-        let (all, close) = (&zero.all, |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12);
-        assert_eq!((all.tasks, all.excluded, all.n, all.missing, all.samples), (4, 1, 3, 1, (2, 4)));
+        let (all, close) = (&zero.all, |a: Option<f64>, b: f64| {
+            (a.unwrap() - b).abs() < 1e-12
+        });
+        assert_eq!(
+            (all.tasks, all.excluded, all.n, all.missing, all.samples),
+            (4, 1, 3, 1, (2, 4))
+        );
         // By hand: pass@1 = (1/2 + 2/4 + 0) / 3; pass@2 = (1 + (1 − 1/6) + 0) / 3; one task has no three samples.
         assert!(close(all.rates[0].1, 1.0 / 3.0) && close(all.rates[1].1, (1.0 + 5.0 / 6.0) / 3.0));
         assert_eq!(all.rates[2], (3, None));
@@ -180,7 +211,13 @@ mod tests {
         assert!(close(skip.all.rates[0].1, 0.5));
         let record = execution.tasks[2].to_record(&[1, 5]);
         assert_eq!(record["exec"], json!({"pass_1": 0.5}));
-        assert_eq!(record["statuses"], json!(["pass", "timeout", "fail", "pass"]));
-        assert_eq!(execution.tasks[1].to_record(&[1])["excluded"]["reason"], "x");
+        assert_eq!(
+            record["statuses"],
+            json!(["pass", "timeout", "fail", "pass"])
+        );
+        assert_eq!(
+            execution.tasks[1].to_record(&[1])["excluded"]["reason"],
+            "x"
+        );
     }
 }

@@ -66,7 +66,11 @@ impl TestMap {
 
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {
         let fields = Fields::new(&self.path, line, "", record);
-        let tests: Vec<String> = fields.strings("tests")?.into_iter().map(str::to_owned).collect();
+        let tests: Vec<String> = fields
+            .strings("tests")?
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         let id = match record.contains_key("task_id") {
             true => Some(crate::predictions::id(&self.path, line, "", record)?),
             false => None,
@@ -74,7 +78,9 @@ impl TestMap {
         let rows: Vec<usize> = match (record.contains_key("row"), &id) {
             (true, _) => {
                 let row = fields.count(&["row"])?;
-                let task = tasks.of_row(row).filter(|task| id.as_ref().is_none_or(|id| *id == task.id));
+                let task = tasks
+                    .of_row(row)
+                    .filter(|task| id.as_ref().is_none_or(|id| *id == task.id));
                 task.map(|task| task.row).into_iter().collect()
             }
             (false, Some(id)) => {
@@ -90,7 +96,10 @@ impl TestMap {
             )));
         }
         for row in rows {
-            self.by_row.entry(row).or_default().extend(tests.iter().cloned());
+            self.by_row
+                .entry(row)
+                .or_default()
+                .extend(tests.iter().cloned());
         }
         Ok(())
     }
@@ -122,13 +131,24 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             TestMap::read(&path, &tasks).unwrap()
         };
-        let reading = read("{\"task_id\": \"a\", \"tests\": [\"t::x\"]}\n{\"task_id\": \"b\", \"tests\": []}\n{\"row\": 2, \"tests\": [\"t::y\"]}\n{\"tests\": [1]}\n{\"task_id\": \"z\", \"tests\": []}\n");
+        let reading = read(
+            "{\"task_id\": \"a\", \"tests\": [\"t::x\"]}\n{\"task_id\": \"b\", \"tests\": []}\n{\"row\": 2, \"tests\": [\"t::y\"]}\n{\"tests\": [1]}\n{\"task_id\": \"z\", \"tests\": []}\n",
+        );
         let of = |reading: &Reading, at: usize| reading.map.of(&tasks.tasks[at]).map(<[_]>::to_vec);
         assert_eq!(of(&reading, 0), Some(vec!["t::x".to_owned()]));
-        assert_eq!((of(&reading, 1), of(&reading, 2)), (None, Some(vec!["t::y".to_owned()])));
+        assert_eq!(
+            (of(&reading, 1), of(&reading, 2)),
+            (None, Some(vec!["t::y".to_owned()]))
+        );
         let problems: Vec<String> = reading.problems.iter().map(ToString::to_string).collect();
-        assert!(problems[0].contains(":2: 2 tasks have the id \"b\""), "{problems:?}");
-        assert!(problems[1].contains(":4: field 'tests' must be a list of strings"), "{problems:?}");
+        assert!(
+            problems[0].contains(":2: 2 tasks have the id \"b\""),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].contains(":4: field 'tests' must be a list of strings"),
+            "{problems:?}"
+        );
         assert_eq!(problems.len(), 2);
         let reading = read("{\"a\": [\"t::z\"],\n \"other\": []}");
         assert_eq!(of(&reading, 0), Some(vec!["t::z".to_owned()]));

@@ -209,7 +209,14 @@ fn by_pytest(code: i32, counts: Option<Counts>, output: &str) -> Verdict {
         (0, Some(_)) => verdict(Status::Pass, ""),
         (0, None) if dots(output) => verdict(Status::Pass, ""),
         (0, None) => verdict(Status::Error, "exit code 0 without pytest's summary"),
-        (1, Some(Counts { failed: 0, errors: 1.., .. })) => verdict(Status::Error, "a test could not be set up"),
+        (
+            1,
+            Some(Counts {
+                failed: 0,
+                errors: 1..,
+                ..
+            }),
+        ) => verdict(Status::Error, "a test could not be set up"),
         (1, Some(_)) => verdict(Status::Fail, ""),
         // pytest is not the only one that exits with 1: so does an interpreter that cannot start it.
         (1, None) if output.contains("FAILED ") || dots(output) => verdict(Status::Fail, ""),
@@ -224,7 +231,9 @@ fn by_pytest(code: i32, counts: Option<Counts>, output: &str) -> Verdict {
 /// pytest's line of progress with a test that passed; all that `-qq` leaves of a summary.
 fn dots(output: &str) -> bool {
     output.lines().any(|line| {
-        let progress = line.split_once('[').filter(|(_, rest)| rest.trim_end().ends_with("%]"));
+        let progress = line
+            .split_once('[')
+            .filter(|(_, rest)| rest.trim_end().ends_with("%]"));
         let (marks, _) = progress.unwrap_or(("", ""));
         let marks = marks.split_whitespace().last().unwrap_or("");
         marks.contains('.') && marks.chars().all(|c| ".sxXFE".contains(c))
@@ -236,15 +245,34 @@ fn by_unittest(code: i32, counts: Option<Counts>, output: &str) -> Verdict {
         return match code {
             0 => verdict(Status::Error, "exit code 0 without unittest's summary"),
             code if code > 128 => by_code(code),
-            code => verdict(Status::Error, format!("exit code {code} without unittest's summary")),
+            code => verdict(
+                Status::Error,
+                format!("exit code {code} without unittest's summary"),
+            ),
         };
     };
     match (code, counts) {
-        (0, Counts { passed: 0, .. }) => verdict(Status::NoTests, "unittest ran no test, or skipped all"),
+        (0, Counts { passed: 0, .. }) => {
+            verdict(Status::NoTests, "unittest ran no test, or skipped all")
+        }
         (0, _) => verdict(Status::Pass, ""),
-        (5, Counts { failed: 0, errors: 0, .. }) => verdict(Status::NoTests, "unittest ran no test"),
+        (
+            5,
+            Counts {
+                failed: 0,
+                errors: 0,
+                ..
+            },
+        ) => verdict(Status::NoTests, "unittest ran no test"),
         // A module that does not load is a "test" of unittest's own making.
-        (_, Counts { failed: 0, errors: 1.., .. }) if output.contains("_FailedTest") => {
+        (
+            _,
+            Counts {
+                failed: 0,
+                errors: 1..,
+                ..
+            },
+        ) if output.contains("_FailedTest") => {
             verdict(Status::Error, "the tests could not be loaded")
         }
         (code, _) if code > 128 => by_code(code),
@@ -264,10 +292,19 @@ fn by_any(code: i32, output: &str) -> Verdict {
     ];
     if let Some(counts) = other_counts(output) {
         return match (code, counts) {
-            (0, Counts { passed: 0, .. }) => verdict(Status::NoTests, "no test ran, or all were skipped"),
+            (0, Counts { passed: 0, .. }) => {
+                verdict(Status::NoTests, "no test ran, or all were skipped")
+            }
             (0, _) => verdict(Status::Pass, ""),
             (code, _) if code > 128 => by_code(code),
-            (_, Counts { passed: 0, failed: 0, errors: 0 }) => verdict(Status::Error, format!("exit code {code}")),
+            (
+                _,
+                Counts {
+                    passed: 0,
+                    failed: 0,
+                    errors: 0,
+                },
+            ) => verdict(Status::Error, format!("exit code {code}")),
             _ => verdict(Status::Fail, ""),
         };
     }
@@ -319,12 +356,18 @@ fn unittest_counts(output: &str) -> Option<Counts> {
     })?;
     let ran: u64 = lines[at].split(' ').nth(1)?.parse().ok()?;
     let result = lines[at + 1..].iter().find(|line| {
-        ["OK", "FAILED", "NO TESTS RAN"].iter().any(|word| line.starts_with(word))
+        ["OK", "FAILED", "NO TESTS RAN"]
+            .iter()
+            .any(|word| line.starts_with(word))
     })?;
     let number = |name: &str| -> u64 {
-        let numbers = result.split(['(', ')', ',', ' ']).filter_map(|part| part.split_once('='));
+        let numbers = result
+            .split(['(', ')', ',', ' '])
+            .filter_map(|part| part.split_once('='));
         let named = numbers.filter(|(key, _)| *key == name);
-        named.filter_map(|(_, number)| number.parse::<u64>().ok()).sum()
+        named
+            .filter_map(|(_, number)| number.parse::<u64>().ok())
+            .sum()
     };
     let (failed, errors) = (
         number("failures") + u64::from(result.contains("unexpected successes=")),
@@ -345,13 +388,19 @@ fn other_counts(output: &str) -> Option<Counts> {
         let number = |name: &str, separator: char| -> Option<u64> {
             let after = &line[line.find(name)? + name.len()..];
             let digits = after.trim_start_matches([separator, ' ']);
-            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+            let end = digits
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(digits.len());
             digits[..end].parse().ok()
         };
         let before = |name: &str| -> u64 {
-            let words: Vec<&str> = line.split([' ', ',', '|']).filter(|word| !word.is_empty()).collect();
+            let words: Vec<&str> = line
+                .split([' ', ',', '|'])
+                .filter(|word| !word.is_empty())
+                .collect();
             let at = words.iter().position(|word| *word == name);
-            at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok()).unwrap_or(0)
+            at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok())
+                .unwrap_or(0)
         };
         let counts = if let Some(ran) = number("Tests run:", ':') {
             // Maven prints one a class (with the time) and one for all: the last word stands.
@@ -361,23 +410,48 @@ fn other_counts(output: &str) -> Option<Counts> {
             if line.contains("Time elapsed") {
                 continue;
             }
-            Counts { passed, failed, errors }
-        } else if line.starts_with("Tests:") || (line.starts_with("Tests ") && line.ends_with(')')) {
+            Counts {
+                passed,
+                failed,
+                errors,
+            }
+        } else if line.starts_with("Tests:") || (line.starts_with("Tests ") && line.ends_with(')'))
+        {
             Counts {
                 passed: before("passed"),
                 failed: before("failed"),
                 errors: 0,
             }
-        } else if let Some(passed) = number("# pass ", ' ').filter(|_| line.starts_with("# pass ")) {
-            Counts { passed, ..Counts::default() }
-        } else if let Some(failed) = number("# fail ", ' ').filter(|_| line.starts_with("# fail ")) {
-            Counts { failed, ..Counts::default() }
+        } else if let Some(passed) = number("# pass ", ' ').filter(|_| line.starts_with("# pass "))
+        {
+            Counts {
+                passed,
+                ..Counts::default()
+            }
+        } else if let Some(failed) = number("# fail ", ' ').filter(|_| line.starts_with("# fail "))
+        {
+            Counts {
+                failed,
+                ..Counts::default()
+            }
         } else if line.ends_with(" passing") || line.contains(" passing (") {
-            Counts { passed: before("passing"), ..Counts::default() }
+            Counts {
+                passed: before("passing"),
+                ..Counts::default()
+            }
         } else if line.ends_with(" failing") {
-            Counts { failed: before("failing"), ..Counts::default() }
-        } else if let (Some(failed), Some(passed)) = (number("Failed:", ':'), number("Passed:", ':')) {
-            Counts { passed, failed, errors: 0 }
+            Counts {
+                failed: before("failing"),
+                ..Counts::default()
+            }
+        } else if let (Some(failed), Some(passed)) =
+            (number("Failed:", ':'), number("Passed:", ':'))
+        {
+            Counts {
+                passed,
+                failed,
+                errors: 0,
+            }
         } else {
             continue;
         };
@@ -408,7 +482,10 @@ mod tests {
         // Exit codes of pytest's documentation; summaries as pytest 8 prints them.
         let of = |code, output: &str| status(Runner::Pytest, code, output);
         assert_eq!(of(0, "..  [100%]\n2 passed in 0.01s\n"), Status::Pass);
-        assert_eq!(of(0, "=== 2 passed, 1 warning in 61.01s (0:01:01) ==="), Status::Pass);
+        assert_eq!(
+            of(0, "=== 2 passed, 1 warning in 61.01s (0:01:01) ==="),
+            Status::Pass
+        );
         assert_eq!(of(0, "=== 3 skipped in 0.01s ==="), Status::NoTests);
         assert_eq!(of(0, "1 xfailed in 0.02s"), Status::NoTests);
         assert_eq!(of(0, "."), Status::Error); // os._exit(0) in the middle
@@ -418,9 +495,18 @@ mod tests {
         assert_eq!(of(1, "1 passed, 1 error in 0.12s"), Status::Error);
         assert_eq!(of(2, "1 error in 0.12s"), Status::Error);
         assert_eq!(of(5, "no tests ran in 0.00s"), Status::NoTests);
-        assert_eq!(of(4, "ERROR: file or directory not found: x"), Status::Error);
-        assert_eq!(of(1, "/usr/bin/python3: No module named pytest"), Status::EnvironmentBroken);
-        assert_eq!(of(127, "sh: 1: pytest: not found"), Status::EnvironmentBroken);
+        assert_eq!(
+            of(4, "ERROR: file or directory not found: x"),
+            Status::Error
+        );
+        assert_eq!(
+            of(1, "/usr/bin/python3: No module named pytest"),
+            Status::EnvironmentBroken
+        );
+        assert_eq!(
+            of(127, "sh: 1: pytest: not found"),
+            Status::EnvironmentBroken
+        );
         assert_eq!(of(139, ""), Status::Error);
         // A prediction that imports something that is not there breaks itself, not the environment.
         let own = "E   ModuleNotFoundError: No module named pytest_x\n1 error in 0.1s";
@@ -431,13 +517,32 @@ mod tests {
     fn unittest_as_python_prints_it() {
         // Printed by Python 3.11 and 3.12.
         let of = |code, output: &str| status(Runner::Unittest, code, output);
-        assert_eq!(of(0, "...\n---\nRan 3 tests in 0.001s\n\nOK\n"), Status::Pass);
-        assert_eq!(of(0, "Ran 3 tests in 0.001s\n\nOK (skipped=1, expected failures=1)\n"), Status::Pass);
-        assert_eq!(of(0, "Ran 2 tests in 0.001s\n\nOK (skipped=2)\n"), Status::NoTests);
+        assert_eq!(
+            of(0, "...\n---\nRan 3 tests in 0.001s\n\nOK\n"),
+            Status::Pass
+        );
+        assert_eq!(
+            of(
+                0,
+                "Ran 3 tests in 0.001s\n\nOK (skipped=1, expected failures=1)\n"
+            ),
+            Status::Pass
+        );
+        assert_eq!(
+            of(0, "Ran 2 tests in 0.001s\n\nOK (skipped=2)\n"),
+            Status::NoTests
+        );
         assert_eq!(of(0, "Ran 0 tests in 0.000s\n\nOK\n"), Status::NoTests);
-        assert_eq!(of(5, "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n"), Status::NoTests);
-        assert_eq!(of(1, "Ran 3 tests in 0.001s\n\nFAILED (failures=1)\n"), Status::Fail);
-        let unloaded = "ERROR: m (unittest.loader._FailedTest.m)\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n";
+        assert_eq!(
+            of(5, "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n"),
+            Status::NoTests
+        );
+        assert_eq!(
+            of(1, "Ran 3 tests in 0.001s\n\nFAILED (failures=1)\n"),
+            Status::Fail
+        );
+        let unloaded =
+            "ERROR: m (unittest.loader._FailedTest.m)\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n";
         assert_eq!(of(1, unloaded), Status::Error);
         assert_eq!(of(0, ""), Status::Error);
         assert_eq!(of(1, "Traceback"), Status::Error);
@@ -451,37 +556,94 @@ mod tests {
         assert_eq!(of(0, "2 passed in 0.01s"), Status::Pass);
         assert_eq!(of(0, "Ran 0 tests in 0.000s\n\nOK"), Status::NoTests);
         // Maven Surefire.
-        assert_eq!(of(0, "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1\n[INFO] BUILD SUCCESS"), Status::Pass);
-        assert_eq!(of(0, "[WARNING] Tests run: 2, Failures: 0, Errors: 0, Skipped: 2"), Status::NoTests);
-        assert_eq!(of(1, "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0"), Status::Fail);
+        assert_eq!(
+            of(
+                0,
+                "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1\n[INFO] BUILD SUCCESS"
+            ),
+            Status::Pass
+        );
+        assert_eq!(
+            of(
+                0,
+                "[WARNING] Tests run: 2, Failures: 0, Errors: 0, Skipped: 2"
+            ),
+            Status::NoTests
+        );
+        assert_eq!(
+            of(
+                1,
+                "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0"
+            ),
+            Status::Fail
+        );
         assert_eq!(of(0, "[INFO] No tests to run."), Status::NoTests);
         // jest, vitest, mocha, node --test.
-        assert_eq!(of(0, "Tests:       1 skipped, 2 passed, 3 total"), Status::Pass);
-        assert_eq!(of(1, "Tests:       1 failed, 2 passed, 3 total"), Status::Fail);
+        assert_eq!(
+            of(0, "Tests:       1 skipped, 2 passed, 3 total"),
+            Status::Pass
+        );
+        assert_eq!(
+            of(1, "Tests:       1 failed, 2 passed, 3 total"),
+            Status::Fail
+        );
         assert_eq!(of(0, "Tests:       2 skipped, 2 total"), Status::NoTests);
         assert_eq!(of(0, "      Tests  3 passed (3)"), Status::Pass);
         assert_eq!(of(0, "  3 passing (10ms)"), Status::Pass);
         assert_eq!(of(0, "  0 passing (1ms)"), Status::NoTests);
         assert_eq!(of(1, "  2 passing (9ms)\n  1 failing"), Status::Fail);
         assert_eq!(of(0, "# tests 2\n# pass 2\n# fail 0"), Status::Pass);
-        assert_eq!(of(1, "No tests found, exiting with code 1"), Status::NoTests);
+        assert_eq!(
+            of(1, "No tests found, exiting with code 1"),
+            Status::NoTests
+        );
         // dotnet test.
-        assert_eq!(of(0, "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3"), Status::Pass);
-        assert_eq!(of(1, "Failed!  - Failed:     1, Passed:     3, Skipped:     0, Total:     4"), Status::Fail);
+        assert_eq!(
+            of(
+                0,
+                "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3"
+            ),
+            Status::Pass
+        );
+        assert_eq!(
+            of(
+                1,
+                "Failed!  - Failed:     1, Passed:     3, Skipped:     0, Total:     4"
+            ),
+            Status::Fail
+        );
         assert_eq!(of(0, "No test is available in a.dll."), Status::NoTests);
         // By exit code alone a summary says nothing.
-        assert_eq!(status(Runner::ExitCode, 0, "Ran 0 tests in 0.000s\n\nOK"), Status::Pass);
+        assert_eq!(
+            status(Runner::ExitCode, 0, "Ran 0 tests in 0.000s\n\nOK"),
+            Status::Pass
+        );
     }
 
     #[test]
     fn limits_are_told_apart() {
-        let of = |ended| judge(Runner::Auto, &Outcome { ended, ..Outcome::lost(None) }).status;
+        let of = |ended| {
+            judge(
+                Runner::Auto,
+                &Outcome {
+                    ended,
+                    ..Outcome::lost(None)
+                },
+            )
+            .status
+        };
         assert_eq!(of(Ended::Wall), Status::Timeout);
         assert_eq!(of(Ended::Cpu), Status::Timeout);
         assert_eq!(of(Ended::Memory), Status::OutOfMemory);
         assert_eq!(of(Ended::Disk), Status::Error);
-        assert_eq!(judge(Runner::Auto, &Outcome::refused("x")).status, Status::EnvironmentBroken);
+        assert_eq!(
+            judge(Runner::Auto, &Outcome::refused("x")).status,
+            Status::EnvironmentBroken
+        );
         assert_eq!("exit-code".parse::<Runner>().unwrap(), Runner::ExitCode);
-        assert_eq!(Runner::Auto.of_command("python -m pytest -q"), Runner::Pytest);
+        assert_eq!(
+            Runner::Auto.of_command("python -m pytest -q"),
+            Runner::Pytest
+        );
     }
 }

@@ -73,8 +73,15 @@ impl Guard {
         };
         let mut ways = Vec::new();
         if enclosed {
-            for network_off in if network { &[false][..] } else { &[true, false] } {
-                ways.extend([with(true, true, *network_off), with(true, false, *network_off)]);
+            for network_off in if network {
+                &[false][..]
+            } else {
+                &[true, false]
+            } {
+                ways.extend([
+                    with(true, true, *network_off),
+                    with(true, false, *network_off),
+                ]);
             }
         }
         ways.push(with(false, false, false));
@@ -94,7 +101,8 @@ impl Guard {
         refusals.dedup();
         Err(Error::Execution {
             reason: format!("no command can be run: {}", refusals.join("; ")),
-            hint: "it needs Linux with /proc and /bin/sh, and a cache folder that can be written".into(),
+            hint: "it needs Linux with /proc and /bin/sh, and a cache folder that can be written"
+                .into(),
         })
     }
 

@@ -93,7 +93,9 @@ const NONE: Option<&str> = None;
 /// has a largest process number of its own; before, there was one for the whole system, which is nobody's to change here.
 fn bound_processes(tasks: usize) {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(str::parse::<u32>);
     if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
         && (major, minor) >= (6, 14)
     {
@@ -142,7 +144,9 @@ fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let code = part
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match code {
             Some(code) => {
                 plain.push(char::from(code));
@@ -220,7 +224,9 @@ fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     let stage = Path::new("/dev/devices");
     make_devices(stage, &devices)?;
     for mount in mounts {
-        let hidden = ["/proc", "/dev"].iter().any(|own| mount.path.starts_with(own));
+        let hidden = ["/proc", "/dev"]
+            .iter()
+            .any(|own| mount.path.starts_with(own));
         if hidden {
             continue;
         }
@@ -235,7 +241,8 @@ fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     }
     for (number, folder) in folders.iter().enumerate() {
         if let Err(error) = layer(folder, &format!("/dev/{number}")) {
-            let of_system = !folder.path.starts_with("/tmp") && !folder.path.starts_with("/var/tmp");
+            let of_system =
+                !folder.path.starts_with("/tmp") && !folder.path.starts_with("/var/tmp");
             notes.push(match of_system {
                 true => format!("{} is read-only: {error}", folder.path.display()),
                 false => {
@@ -245,7 +252,10 @@ fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
             });
         }
     }
-    if !order.network && !order.folder.starts_with("/run") && !Path::new("/run/current-system").exists() {
+    if !order.network
+        && !order.folder.starts_with("/run")
+        && !Path::new("/run/current-system").exists()
+    {
         // Sockets of the system's services: files, which no network namespace closes.
         tmpfs("/run", &size).map_err(at("/run"))?;
     }
@@ -274,7 +284,9 @@ fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
     for part in ["changes", "work"] {
         fs::create_dir_all(format!("{place}/{part}")).map_err(at(place))?;
     }
-    let mode = fs::metadata(folder.reach()).map_err(at("mode"))?.permissions();
+    let mode = fs::metadata(folder.reach())
+        .map_err(at("mode"))?
+        .permissions();
     fs::set_permissions(format!("{place}/changes"), mode).map_err(at("mode"))?;
     let lower = folder.reach();
     let options = format!(
@@ -318,7 +330,13 @@ fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
     // Terminals are a convenience.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     let options = Some("newinstance,ptmxmode=0666,mode=0620");
-    let _ = mount(Some("devpts"), &stage.join("pts"), Some("devpts"), flags, options);
+    let _ = mount(
+        Some("devpts"),
+        &stage.join("pts"),
+        Some("devpts"),
+        flags,
+        options,
+    );
     Ok(())
 }
 

@@ -68,7 +68,9 @@ mod tests {
     #[test]
     fn what_is_short_is_whole_and_of_what_is_long_both_ends_stay() {
         for length in [0, 1, KEPT, KEPT + 1, 2 * KEPT] {
-            let text: String = (0..length).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
+            let text: String = (0..length)
+                .map(|n| char::from(b'a' + (n % 26) as u8))
+                .collect();
             let kept = HeadAndTail::read(text.as_bytes());
             assert_eq!((kept.bytes(), kept.text()), (length as u64, text));
         }

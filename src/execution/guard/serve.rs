@@ -26,7 +26,9 @@ pub fn serve(stage: &str) -> io::Result<()> {
         "enclosed-with-network" => outside(true),
         "inside" => Some(inside()?),
         "open" => Some(carry_out(true)?),
-        other => Some(Outcome::refused(format!("'{other}' is no stage of a guard"))),
+        other => Some(Outcome::refused(format!(
+            "'{other}' is no stage of a guard"
+        ))),
     };
     let Some(outcome) = outcome else {
         return Ok(()); // the one inside has told it

@@ -114,7 +114,10 @@ fn put_texts(order: &Order) -> Result<(), String> {
             }
             let before = fs::metadata(&path)?.modified()?;
             let mut now = SystemTime::now();
-            if now.duration_since(before).is_ok_and(|since| since < Duration::from_secs(2)) {
+            if now
+                .duration_since(before)
+                .is_ok_and(|since| since < Duration::from_secs(2))
+            {
                 now = before + Duration::from_secs(2);
             }
             let file = fs::File::options().write(true).truncate(true).open(&path)?;
@@ -184,7 +187,10 @@ impl Started {
         let seconds = self.begin.elapsed().as_secs_f64();
         let still_there = processes::all_below();
         let left_behind = match ended {
-            Ended::Exited => still_there.iter().filter(|process| process.is_alive()).count(),
+            Ended::Exited => still_there
+                .iter()
+                .filter(|process| process.is_alive())
+                .count(),
             _ => 0,
         };
         self.look_at_disk(order);
@@ -296,8 +302,12 @@ impl Started {
             } else {
                 let there = processes::all_below();
                 // Stopped first, lest one forks while another is ended.
-                there.iter().for_each(|process| process.send(Signal::SIGSTOP));
-                there.iter().for_each(|process| process.send(Signal::SIGKILL));
+                there
+                    .iter()
+                    .for_each(|process| process.send(Signal::SIGSTOP));
+                there
+                    .iter()
+                    .for_each(|process| process.send(Signal::SIGKILL));
             }
             self.collect_ended();
             if processes::all_below().is_empty() {
@@ -312,7 +322,8 @@ impl Started {
 fn kernel_kills() -> u64 {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+    line.and_then(|number| number.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 /// Bytes on the disk of all files of a folder.

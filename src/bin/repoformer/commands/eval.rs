@@ -11,8 +11,8 @@ use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
 
-use super::{eval_exec, eval_retrieval};
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
+use super::{eval_exec, eval_retrieval};
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{Printer, check_output, write_data};
 use crate::table::Table;

@@ -6,7 +6,8 @@ use anyhow::{Result, anyhow, bail};
 use repoformer::execution::guard::{Guard, Limits};
 use repoformer::execution::mine::{Mining, mine};
 use repoformer::execution::{
-    self, Commands, Copies, Execution, Runner, Setup, Status, Subject, Summaries, Summary, Template, TestMap, Values,
+    self, Commands, Copies, Execution, Runner, Setup, Status, Subject, Summaries, Summary,
+    Template, TestMap, Values,
 };
 use repoformer::pipeline::{Experiment, cached_predictions};
 use repoformer::predictions;
@@ -33,7 +34,12 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     let tasks = taking_part(&experiment)?;
     let bench = Bench::new(exec, &experiment, printer)?;
     let commands = commands(exec, &tasks, printer)?;
-    let subjects = execution::subjects(&tasks, &experiment.repositories, &experiment.repos_dir, &commands);
+    let subjects = execution::subjects(
+        &tasks,
+        &experiment.repositories,
+        &experiment.repos_dir,
+        &commands,
+    );
     bench.tell(&commands, &experiment, printer);
     let setup = bench.setup(exec, &experiment)?;
     let copies = Copies::new(
@@ -44,7 +50,12 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         rayon::current_num_threads(),
     )?;
     if exec.mine_tests {
-        return mine_tests(args, (&experiment, &tasks), (&bench, &commands, &subjects, &copies), printer);
+        return mine_tests(
+            args,
+            (&experiment, &tasks),
+            (&bench, &commands, &subjects, &copies),
+            printer,
+        );
     }
     let missing: Missing = args.missing.parse()?;
     let mut named = Vec::new();
@@ -55,7 +66,13 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
             bar.set_length(known as u64);
             bar.set_position(done as u64);
         };
-        let execution = execution::run(&tasks, &subjects, &samples, (&bench.settings, &copies), &progress)?;
+        let execution = execution::run(
+            &tasks,
+            &subjects,
+            &samples,
+            (&bench.settings, &copies),
+            &progress,
+        )?;
         bar.finish_and_clear();
         tell_execution(&name, &execution, &tasks, printer);
         named.push((name, execution));
@@ -63,8 +80,10 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     let ks = pass_ks(exec)?;
     let manifest = bench.manifest(&experiment, &commands, &tasks);
     bench.write_manifest(&manifest, &named)?;
-    let summaries: Vec<Summaries> =
-        named.iter().map(|(_, execution)| Summaries::of(execution, &ks, missing)).collect();
+    let summaries: Vec<Summaries> = named
+        .iter()
+        .map(|(_, execution)| Summaries::of(execution, &ks, missing))
+        .collect();
     tell_summaries(&named, &summaries, missing, printer);
     let text = match args.format {
         ScoreFormat::Text => table(&named, &summaries, &ks, args.per_task).text(),
@@ -84,12 +103,20 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
         bail!("--tasks is not set, so there is nothing to run")
     };
     let mut tasks = tasks.clone();
-    tasks.tasks.retain(|task| experiment.repositories.binary_search(&task.repository).is_ok());
+    tasks.tasks.retain(|task| {
+        experiment
+            .repositories
+            .binary_search(&task.repository)
+            .is_ok()
+    });
     Ok(tasks)
 }
 
 fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<Commands> {
-    let test = exec.test_cmd.as_deref().map(|text| Template::parse("test-cmd", text));
+    let test = exec
+        .test_cmd
+        .as_deref()
+        .map(|text| Template::parse("test-cmd", text));
     let mut map = None;
     if let Some(path) = &exec.tests {
         let reading = TestMap::read(path, tasks)?;
@@ -99,14 +126,20 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<C
     Ok(Commands {
         test: test.transpose()?,
         map,
-        runner: exec.runner.as_deref().map_or(Ok(Runner::Auto), str::parse)?,
+        runner: exec
+            .runner
+            .as_deref()
+            .map_or(Ok(Runner::Auto), str::parse)?,
     })
 }
 
 fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
     let mut ks = exec.pass_k.clone();
     if ks.contains(&0) {
-        return Err(hinted(anyhow!("--pass-k cannot be 0"), "choose numbers from 1"));
+        return Err(hinted(
+            anyhow!("--pass-k cannot be 0"),
+            "choose numbers from 1",
+        ));
     }
     if ks.is_empty() {
         ks.push(1);
@@ -127,14 +160,32 @@ struct Bench {
 
 impl Bench {
     fn new(exec: &ExecArgs, experiment: &Experiment, printer: &Printer) -> Result<Self> {
-        let folder = experiment.layout.cache.join("exec").join(&experiment.layout.benchmark);
-        let work_dir = exec.work_dir.clone().unwrap_or_else(|| folder.join("copies"));
-        let results = exec.exec_results.clone().unwrap_or_else(|| folder.join("results.jsonl"));
-        std::fs::create_dir_all(&work_dir)
-            .map_err(|e| anyhow!("{}: cannot create this folder for copies: {e}", work_dir.display()))?;
-        let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default) {
+        let folder = experiment
+            .layout
+            .cache
+            .join("exec")
+            .join(&experiment.layout.benchmark);
+        let work_dir = exec
+            .work_dir
+            .clone()
+            .unwrap_or_else(|| folder.join("copies"));
+        let results = exec
+            .exec_results
+            .clone()
+            .unwrap_or_else(|| folder.join("results.jsonl"));
+        std::fs::create_dir_all(&work_dir).map_err(|e| {
+            anyhow!(
+                "{}: cannot create this folder for copies: {e}",
+                work_dir.display()
+            )
+        })?;
+        let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
+        {
             value if value > 0.0 && value.is_finite() => Ok(value),
-            _ => Err(hinted(anyhow!("--{name} must be more than 0 seconds"), "choose another")),
+            _ => Err(hinted(
+                anyhow!("--{name} must be more than 0 seconds"),
+                "choose another",
+            )),
         };
         let wall_seconds = seconds("timeout", exec.timeout, 60.0)?;
         let limits = Limits {
@@ -172,9 +223,15 @@ impl Bench {
     }
 
     fn setup(&self, exec: &ExecArgs, experiment: &Experiment) -> Result<Setup> {
-        let template = exec.setup_cmd.as_deref().map(|text| Template::parse("setup-cmd", text)).transpose()?;
+        let template = exec
+            .setup_cmd
+            .as_deref()
+            .map(|text| Template::parse("setup-cmd", text))
+            .transpose()?;
         if let Some(template) = &template
-            && ["tests", "task_id", "path"].iter().any(|place| template.names(place))
+            && ["tests", "task_id", "path"]
+                .iter()
+                .any(|place| template.names(place))
         {
             return Err(hinted(
                 anyhow!("--setup-cmd is run once a repository, not once a task"),
@@ -182,7 +239,10 @@ impl Bench {
             ));
         }
         let command = |name: &String| {
-            let values = Values { repository: name, ..Values::default() };
+            let values = Values {
+                repository: name,
+                ..Values::default()
+            };
             template.as_ref().map(|template| template.fill(values))
         };
         Ok(Setup {
@@ -198,7 +258,9 @@ impl Bench {
             for name in &experiment.repositories {
                 let folder = experiment.repos_dir.join(name);
                 if let Some(command) = execution::default_test_command(&folder) {
-                    printer.note(format!("exec: {name}: tests are run with `{command}` (--test-cmd)"));
+                    printer.note(format!(
+                        "exec: {name}: tests are run with `{command}` (--test-cmd)"
+                    ));
                 }
             }
         }
@@ -210,12 +272,18 @@ impl Bench {
     /// What the results were made with; nothing in it depends on the time or the number of workers.
     fn manifest(&self, experiment: &Experiment, commands: &Commands, tasks: &TaskSet) -> Value {
         let folder = |name: &String| experiment.repos_dir.join(name);
-        let shown = |name: &String| match (&commands.test, execution::default_test_command(&folder(name))) {
+        let shown = |name: &String| match (
+            &commands.test,
+            execution::default_test_command(&folder(name)),
+        ) {
             (Some(template), _) => template.to_string(),
             (None, default) => default.unwrap_or_default().to_owned(),
         };
-        let test: serde_json::Map<String, Value> =
-            experiment.repositories.iter().map(|name| (name.clone(), shown(name).into())).collect();
+        let test: serde_json::Map<String, Value> = experiment
+            .repositories
+            .iter()
+            .map(|name| (name.clone(), shown(name).into()))
+            .collect();
         json!({
             "tool": format!("repoformer {}", env!("CARGO_PKG_VERSION")),
             "tasks": {"file": tasks.path.display().to_string(), "digest": tasks.digest()},
@@ -253,7 +321,10 @@ fn samples(
     printer: &mut Printer,
 ) -> Result<Vec<(String, Vec<Vec<String>>)>> {
     if args.check_references {
-        let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
+        let truth = tasks
+            .tasks
+            .iter()
+            .map(|task| vec![task.ground_truth.clone()]);
         return Ok(vec![("references".into(), truth.collect())]);
     }
     let mut read = |path: &Path| -> Result<Vec<Vec<String>>> {
@@ -263,13 +334,23 @@ fn samples(
         printer.problems(&joined.problems);
         let of = all.tasks.iter().zip(joined.predictions);
         Ok(of
-            .filter(|(task, _)| experiment.repositories.binary_search(&task.repository).is_ok())
+            .filter(|(task, _)| {
+                experiment
+                    .repositories
+                    .binary_search(&task.repository)
+                    .is_ok()
+            })
             .map(|(_, samples)| samples)
             .collect())
     };
     if let Some(path) = &args.predictions {
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        return Ok(vec![(stem.unwrap_or_else(|| "predictions".into()), read(path)?)]);
+        let stem = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        return Ok(vec![(
+            stem.unwrap_or_else(|| "predictions".into()),
+            read(path)?,
+        )]);
     }
     let completion = completion(settings, None)?;
     let asked = !settings.list("mode").is_empty();
@@ -279,7 +360,12 @@ fn samples(
     };
     let mut named = Vec::new();
     for mode in modes(settings, all)? {
-        if asked || experiment.layout.predictions(mode, &completion.model).exists() {
+        if asked
+            || experiment
+                .layout
+                .predictions(mode, &completion.model)
+                .exists()
+        {
             let path = cached_predictions(experiment, mode, &completion)?;
             named.push((mode.to_string(), read(&path)?));
         }
@@ -337,16 +423,25 @@ fn tell_execution(name: &str, execution: &Execution, tasks: &TaskSet, printer: &
             "" => String::new(),
             output => format!("\n{output}"),
         };
-        printer.failed(&format!("{repository}: its tests cannot be run: {}{output}", broken.reason));
+        printer.failed(&format!(
+            "{repository}: its tests cannot be run: {}{output}",
+            broken.reason
+        ));
     }
-    let excluded: Vec<_> = execution.tasks.iter().filter(|task| task.excluded.is_some()).collect();
+    let excluded: Vec<_> = execution
+        .tasks
+        .iter()
+        .filter(|task| task.excluded.is_some())
+        .collect();
     if !excluded.is_empty() {
         printer.warning(format!(
             "{name}: {} of {} tasks are excluded, since their tests cannot tell",
             excluded.len(),
             execution.tasks.len()
         ));
-        let of = excluded.iter().filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
+        let of = excluded
+            .iter()
+            .filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
         list_tasks(tasks, of.collect(), printer);
     }
     printer.note(format!(
@@ -355,12 +450,24 @@ fn tell_execution(name: &str, execution: &Execution, tasks: &TaskSet, printer: &
     ));
 }
 
-fn tell_summaries(named: &[Named], summaries: &[Summaries], missing: Missing, printer: &mut Printer) {
+fn tell_summaries(
+    named: &[Named],
+    summaries: &[Summaries],
+    missing: Missing,
+    printer: &mut Printer,
+) {
     for ((name, _), summary) in named.iter().zip(summaries) {
         let all = &summary.all;
         if all.missing > 0 {
-            let count = if missing == Missing::Skip { "are left out" } else { "count as failed" };
-            printer.warning(format!("{name}: {} tasks have no prediction; they {count}", all.missing));
+            let count = if missing == Missing::Skip {
+                "are left out"
+            } else {
+                "count as failed"
+            };
+            printer.warning(format!(
+                "{name}: {} tasks have no prediction; they {count}",
+                all.missing
+            ));
         }
         for (k, rate) in &all.rates {
             if rate.is_none() && all.n > 0 {
@@ -383,7 +490,14 @@ fn rate_cell(rate: Option<f64>) -> String {
 /// A row a task where asked for, a repository, and one for all; rates × 100, statuses in samples.
 fn table(named: &[Named], summaries: &[Summaries], ks: &[usize], per_task: bool) -> Table {
     let rates: Vec<String> = ks.iter().map(|k| format!("pass@{k}")).collect();
-    let mut head = vec!["predictions", "repository", "tasks", "excluded", "n", "samples"];
+    let mut head = vec![
+        "predictions",
+        "repository",
+        "tasks",
+        "excluded",
+        "n",
+        "samples",
+    ];
     if per_task {
         head.extend(["row", "task_id"]);
     }
@@ -393,12 +507,21 @@ fn table(named: &[Named], summaries: &[Summaries], ks: &[usize], per_task: bool)
     for ((name, execution), summary) in named.iter().zip(summaries) {
         for task in execution.tasks.iter().filter(|_| per_task) {
             let sound = usize::from(task.excluded.is_none());
-            let mut cells = vec![name.clone(), task.repository.clone(), "1".into(), (1 - sound).to_string()];
+            let mut cells = vec![
+                name.clone(),
+                task.repository.clone(),
+                "1".into(),
+                (1 - sound).to_string(),
+            ];
             cells.extend([sound.to_string(), task.samples.len().to_string()]);
             cells.extend([task.row.to_string(), task.task_id.clone()]);
             cells.extend(ks.iter().map(|&k| rate_cell(task.pass_at(k))));
             cells.extend(Status::ALL.map(|status| {
-                task.samples.iter().filter(|of| **of == status).count().to_string()
+                task.samples
+                    .iter()
+                    .filter(|of| **of == status)
+                    .count()
+                    .to_string()
             }));
             table.row(cells);
         }
@@ -412,8 +535,16 @@ fn table(named: &[Named], summaries: &[Summaries], ks: &[usize], per_task: bool)
 
 fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) -> Vec<String> {
     let (least, most) = summary.samples;
-    let samples = if least == most { least.to_string() } else { format!("{least}-{most}") };
-    let mut cells = vec![name.to_owned(), repository.to_owned(), summary.tasks.to_string()];
+    let samples = if least == most {
+        least.to_string()
+    } else {
+        format!("{least}-{most}")
+    };
+    let mut cells = vec![
+        name.to_owned(),
+        repository.to_owned(),
+        summary.tasks.to_string(),
+    ];
     cells.extend([summary.excluded.to_string(), summary.n.to_string(), samples]);
     if per_task {
         cells.extend([String::new(), String::new()]);
@@ -434,23 +565,37 @@ fn record(
         .iter()
         .map(|(name, summary)| (name.clone(), summary.to_record()))
         .collect();
-    let excluded = execution.tasks.iter().filter(|task| task.excluded.is_some());
+    let excluded = execution
+        .tasks
+        .iter()
+        .filter(|task| task.excluded.is_some());
     let excluded: Vec<Value> = excluded.map(|task| task.to_record(ks)).collect();
     let mut record = json!({
         "predictions": name, "all": summary.all.to_record(), "repositories": repositories,
         "missing": summary.all.missing, "excluded": excluded,
     });
     if per_task {
-        record["tasks"] = execution.tasks.iter().map(|task| task.to_record(ks)).collect();
+        record["tasks"] = execution
+            .tasks
+            .iter()
+            .map(|task| task.to_record(ks))
+            .collect();
     }
     record["manifest"] = manifest.clone();
     record
 }
 
-fn json(named: &[Named], summaries: &[Summaries], ks: &[usize], per_task: bool, manifest: &Value) -> String {
+fn json(
+    named: &[Named],
+    summaries: &[Summaries],
+    ks: &[usize],
+    per_task: bool,
+    manifest: &Value,
+) -> String {
     let both = named.iter().zip(summaries);
-    let mut records: Vec<Value> =
-        both.map(|(named, summary)| record(named, summary, (ks, per_task), manifest)).collect();
+    let mut records: Vec<Value> = both
+        .map(|(named, summary)| record(named, summary, (ks, per_task), manifest))
+        .collect();
     let value = match records.len() {
         1 => records.remove(0),
         _ => records.into(),
@@ -459,7 +604,13 @@ fn json(named: &[Named], summaries: &[Summaries], ks: &[usize], per_task: bool, 
 }
 
 /// Task records where asked for, else a line for each set of predictions.
-fn jsonl(named: &[Named], summaries: &[Summaries], ks: &[usize], per_task: bool, manifest: &Value) -> String {
+fn jsonl(
+    named: &[Named],
+    summaries: &[Summaries],
+    ks: &[usize],
+    per_task: bool,
+    manifest: &Value,
+) -> String {
     let mut lines = String::new();
     for (of, summary) in named.iter().zip(summaries) {
         if !per_task {
@@ -481,7 +632,12 @@ fn jsonl(named: &[Named], summaries: &[Summaries], ks: &[usize], per_task: bool,
 fn mine_tests(
     args: &EvalArgs,
     (experiment, tasks): (&Experiment, &TaskSet),
-    (bench, commands, subjects, copies): (&Bench, &Commands, &[Result<Subject, String>], &Copies<'_>),
+    (bench, commands, subjects, copies): (
+        &Bench,
+        &Commands,
+        &[Result<Subject, String>],
+        &Copies<'_>,
+    ),
     printer: &mut Printer,
 ) -> Result<()> {
     let exec = &args.exec;
@@ -498,16 +654,32 @@ fn mine_tests(
         ));
     }
     let suite = |(name, template): (&String, &Template)| {
-        let values = Values { repository: name, ..Values::default() };
+        let values = Values {
+            repository: name,
+            ..Values::default()
+        };
         // The default stops at the first failure; the whole suite is to be seen here.
         let command = template.fill(values);
-        if commands.test.is_none() { command.replace(" -x ", " ") } else { command }
+        if commands.test.is_none() {
+            command.replace(" -x ", " ")
+        } else {
+            command
+        }
     };
     let mining = Mining {
         max_tests: exec.max_tests.unwrap_or(10).max(1),
-        suites: experiment.repositories.iter().zip(&templates).map(suite).collect(),
+        suites: experiment
+            .repositories
+            .iter()
+            .zip(&templates)
+            .map(suite)
+            .collect(),
         templates,
-        list: exec.list_tests_cmd.as_deref().map(|text| Template::parse("list-tests-cmd", text)).transpose()?,
+        list: exec
+            .list_tests_cmd
+            .as_deref()
+            .map(|text| Template::parse("list-tests-cmd", text))
+            .transpose()?,
         suite_seconds: bench.setup_seconds,
     };
     let bar = printer.bar("mine tests", tasks.tasks.len());
@@ -515,24 +687,49 @@ fn mine_tests(
         bar.set_length(known as u64);
         bar.set_position(done as u64);
     };
-    let mined = mine(tasks, subjects, &mining, (&bench.settings, copies), &progress)?;
+    let mined = mine(
+        tasks,
+        subjects,
+        &mining,
+        (&bench.settings, copies),
+        &progress,
+    )?;
     bar.finish_and_clear();
     for (place, reason) in &mined.broken {
-        printer.failed(&format!("{}: its tests cannot be looked at: {reason}", experiment.repositories[*place]));
+        printer.failed(&format!(
+            "{}: its tests cannot be looked at: {reason}",
+            experiment.repositories[*place]
+        ));
     }
-    let found: Vec<_> = mined.tasks.iter().filter(|mined| !mined.tests.is_empty()).collect();
-    let lost = mined.tasks.iter().filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_deref()?)));
+    let found: Vec<_> = mined
+        .tasks
+        .iter()
+        .filter(|mined| !mined.tests.is_empty())
+        .collect();
+    let lost = mined
+        .tasks
+        .iter()
+        .filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_deref()?)));
     let lost: Vec<_> = lost.collect();
     if !lost.is_empty() {
         let count = lost.len();
-        printer.warning(format!("{count} of {} tasks have no test that notices a failure in their hole", mined.tasks.len()));
+        printer.warning(format!(
+            "{count} of {} tasks have no test that notices a failure in their hole",
+            mined.tasks.len()
+        ));
         list_tasks(tasks, lost, printer);
     }
     let tests: usize = found.iter().map(|mined| mined.tests.len()).sum();
-    printer.note(format!("mine tests: {tests} tests of {} tasks", found.len()));
+    printer.note(format!(
+        "mine tests: {tests} tests of {} tasks",
+        found.len()
+    ));
     if found.is_empty() {
         printer.failed("no test was found for any task");
     }
-    let lines: String = found.iter().map(|mined| mined.to_record().to_string() + "\n").collect();
+    let lines: String = found
+        .iter()
+        .map(|mined| mined.to_record().to_string() + "\n")
+        .collect();
     write_data(&args.output, lines.as_bytes())
 }
