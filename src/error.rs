@@ -126,6 +126,14 @@ pub enum Error {
         /// What takes how much.
         reason: String,
     },
+    /// Tests that cannot be run.
+    #[error("{reason}")]
+    Execution {
+        /// What stands in the way.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// A parameter outside its range.
     #[error("{name}: {reason}")]
     Parameter {
@@ -186,6 +194,7 @@ impl Error {
             }
             Self::Artifact { hint, .. }
             | Self::Endpoint { hint, .. }
+            | Self::Execution { hint, .. }
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Style { hint, .. } => hint.clone(),

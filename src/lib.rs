@@ -93,6 +93,8 @@ pub mod error;
 #[forbid(unsafe_code)]
 pub mod exchange;
 #[forbid(unsafe_code)]
+pub mod execution;
+#[forbid(unsafe_code)]
 pub mod jsonl;
 #[forbid(unsafe_code)]
 pub mod kind;

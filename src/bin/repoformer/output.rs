@@ -151,6 +151,20 @@ impl Printer {
         }
     }
 
+    /// Whether more is to be said.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Says these lines below a warning, so many of them without `-v`.
+    pub(crate) fn list(&self, lines: Vec<String>, shown: usize) {
+        let shown = if self.verbose { usize::MAX } else { shown };
+        lines.iter().take(shown).for_each(|line| self.note(line));
+        if let Some(more @ 1..) = lines.len().checked_sub(shown) {
+            self.note(format!("  … and {more} more like these (-v shows all)"));
+        }
+    }
+
     /// Counts a failed check.
     pub(crate) fn failed(&mut self, text: &str) {
         self.problems += 1;

@@ -1,9 +1,16 @@
 //! The command line: flags parsed into plain values, nothing built from them here.
 
+mod evaluation;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use evaluation::parse_resamples;
+pub(crate) use evaluation::{
+    CompareArgs, EvalArgs, ExecArgs, GuardArgs, Isolation, ReportArgs, ResampledUnit, Switch,
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -80,6 +87,9 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Look files of records through and list every problem with its line
     Validate(ValidateArgs),
+    /// Run one test command so that it harms nothing and leaves nothing behind (`eval --exec` starts it)
+    #[command(name = repoformer::execution::guard::SUBCOMMAND, hide = true)]
+    Guard(GuardArgs),
 }
 
 /// What every stage can be told; each flag has an environment variable `REPOFORMER_…` and a key of the same name.
@@ -319,66 +329,6 @@ pub(crate) struct RgRgArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct EvalArgs {
-    #[command(flatten)]
-    pub(crate) settings: SettingFlags,
-    /// Predictions to score, of any model and mode [default: the model's in the cache, mode by mode]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) predictions: Option<PathBuf>,
-    /// Measure instead what was retrieved, without any model: its overlap with the targets (chunks alone)
-    #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
-    pub(crate) retrieval: bool,
-    /// Rankers to compare with --retrieval (repeatable, or separated by commas where none is a fusion) [default: the one that is set]
-    #[arg(long, value_name = "NAME", requires = "retrieval")]
-    pub(crate) rankers: Vec<String>,
-    /// Queries to compare with --retrieval (repeatable, or separated by commas) [default: the one that is set]
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        requires = "retrieval"
-    )]
-    pub(crate) queries: Vec<String>,
-    /// Score pairs `{"task_id", "target", "pred"}` instead, without any task file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references"])]
-    pub(crate) pairs: Option<PathBuf>,
-    /// Metric (repeatable): repocoder, repoformer, repoformer-difflib, crosscodeeval, repobench, chars, or all
-    /// [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) metrics: Vec<String>,
-    /// What of a prediction is compared: own (for each metric as its program cuts it), none, or steps one after the other:
-    /// fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, bracket, function-body,
-    /// comments, comment-signs [default: own; none for --pairs]
-    #[arg(long, value_name = "STEPS")]
-    pub(crate) postprocess: Option<String>,
-    /// Resamples of the means' intervals
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
-    pub(crate) resamples: usize,
-    /// Same seed, same intervals
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
-    /// exact_match_idx.jsonl to this folder, with a manifest; below a folder a mode where several are scored
-    #[arg(long, value_name = "DIR", conflicts_with = "check_references")]
-    pub(crate) results: Option<PathBuf>,
-    /// Also give each task's scores
-    #[arg(long)]
-    pub(crate) per_task: bool,
-    /// How the scores are written
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: ScoreFormat,
-    /// What a task without prediction means: error (score nothing), zero (it scores 0), skip (leave it out)
-    #[arg(long, value_name = "POLICY", default_value = "error")]
-    pub(crate) missing: String,
-    /// Score the references against themselves: anything but perfect is a failure
-    #[arg(long, conflicts_with = "predictions")]
-    pub(crate) check_references: bool,
-    /// Where the scores go (`-`: standard output)
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub(crate) output: PathBuf,
-}
-
 /// How scores are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScoreFormat {
@@ -516,96 +466,4 @@ pub(crate) struct ValidateArgs {
 pub(crate) enum ReportFormat {
     Text,
     Json,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
-    #[command(flatten)]
-    pub(crate) settings: SettingFlags,
-    /// The baseline: scores as `eval --per-task --format json` (or jsonl) writes them, FILE#NAME where a file holds those of
-    /// several predictions (`-`: standard input); or, with --tasks, a file of predictions, or a mode whose predictions are
-    /// in the cache
-    pub(crate) a: String,
-    /// Scores of the system; every difference is B - A
-    pub(crate) b: String,
-    /// Metric that predictions are scored by (repeatable), as eval takes it [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) metrics: Vec<String>,
-    /// What of predictions is compared, as eval takes it [default: own]
-    #[arg(long, value_name = "STEPS")]
-    pub(crate) postprocess: Option<String>,
-    /// Measure, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) measure: Vec<String>,
-    /// What intervals draw anew: repositories with all of their tasks, or single tasks [default: repository, where the
-    /// scores name two or more]
-    #[arg(long, value_name = "UNIT")]
-    pub(crate) resample: Option<ResampledUnit>,
-    /// Resamples of an interval
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
-    pub(crate) resamples: usize,
-    /// Same seed, same resamples and sign flips
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Also compare within each repository
-    #[arg(long)]
-    pub(crate) by_repository: bool,
-    /// Also give each task's values; with tsv and jsonl, instead
-    #[arg(long)]
-    pub(crate) per_task: bool,
-    /// How the comparison is written; in tsv and jsonl a measure a line
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: ScoreFormat,
-    /// Where it goes (`-`: standard output)
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub(crate) output: PathBuf,
-}
-
-/// What intervals draw anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ResampledUnit {
-    Repository,
-    Task,
-}
-
-/// Fewer leave nothing outside of 95 %, and a million already take minutes to tell hardly more.
-fn parse_resamples(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number @ 100..=1_000_000) => Ok(number),
-        _ => Err("a whole number from 100 to 1000000 is expected".into()),
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    #[command(flatten)]
-    pub(crate) settings: SettingFlags,
-    /// Predictions to show, as FILE or NAME=FILE (repeatable) [default: the model's in the cache, mode by mode]
-    #[arg(long, value_name = "[NAME=]FILE")]
-    pub(crate) predictions: Vec<String>,
-    /// How the unit tests went: what `eval --exec --per-task --format jsonl` wrote, of one system as NAME=FILE (repeatable)
-    #[arg(long, value_name = "[NAME=]FILE")]
-    pub(crate) exec: Vec<String>,
-    /// What the others are compared with [default: the first]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) baseline: Option<String>,
-    /// Metric (repeatable), as eval takes it; the first one's edit similarity is plotted
-    /// [default: repocoder,repoformer]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) metrics: Vec<String>,
-    /// What of a prediction is compared, as eval takes it [default: own]
-    #[arg(long, value_name = "STEPS")]
-    pub(crate) postprocess: Option<String>,
-    /// Headline [default: the benchmark's name]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) title: Option<String>,
-    /// Resamples of an interval
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
-    pub(crate) resamples: usize,
-    /// Same seed, same intervals
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures
-    #[arg(short, long, value_name = "DIR", default_value = "report")]
-    pub(crate) output: PathBuf,
 }

@@ -1,0 +1,387 @@
+//! A view of the system in which a command can do no harm, made of Linux's namespaces; no privilege is needed.
+//!
+//! First [`leave`] puts the guard into namespaces of its own, then [`furnish`], in the first process of the new one, makes
+//! the view: every file system read-only and without devices, over them layers in memory where commands write, a `/dev` of
+//! harmless devices, a `/proc` of their own processes. Last, a second user namespace: what was mounted in the first cannot
+//! be undone from within it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{OFlag, open};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
+};
+use nix::sys::stat::Mode;
+use nix::unistd::{getegid, geteuid};
+
+use super::{Files, Order, supervise};
+
+/// What an enclosure is refused with: the step and the system's answer.
+pub(super) type Refusal = String;
+
+fn at<E: std::fmt::Display>(step: &str) -> impl Fn(E) -> Refusal {
+    move |error| format!("{step}: {error}")
+}
+
+/// Puts this process into a user, mount, message and (without `network`) network namespace of its own, and its children
+/// into a process namespace. It must have one thread.
+pub(super) fn leave(network: bool) -> Result<(), Refusal> {
+    let mut flags = CloneFlags::CLONE_NEWUSER
+        | CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC;
+    flags.set(CloneFlags::CLONE_NEWNET, !network);
+    as_same_user(flags)
+}
+
+/// Into a new user namespace (and others) as the same user and group.
+fn as_same_user(flags: CloneFlags) -> Result<(), Refusal> {
+    let (user, group) = (geteuid(), getegid());
+    unshare(flags).map_err(at("namespaces"))?;
+    let write = |file: &str, text: String| fs::write(file, text).map_err(at(file));
+    write("/proc/self/setgroups", "deny".into())?;
+    write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Makes the view of an order, in the first process of a new process namespace. What could not be had without harm is
+/// told; the rest is refused.
+pub(super) fn furnish(order: &Order) -> Result<Vec<String>, Refusal> {
+    let mut notes = Vec::new();
+    mount(NONE, "/", NONE, MsFlags::MS_PRIVATE | MsFlags::MS_REC, NONE).map_err(at("mounts"))?;
+    let mounts = mounts().map_err(at("/proc/self/mountinfo"))?;
+    let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), "/proc", Some("proc"), quiet, NONE).map_err(at("/proc"))?;
+    bound_processes(supervise::tasks(order.limits.processes));
+    match &order.files {
+        Files::Open { protected } => {
+            bind(protected, protected, MsFlags::MS_REC).map_err(at("the repositories"))?;
+            let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+            flags |= nearest(&mounts, protected).map_or(MsFlags::empty(), |mount| mount.kept);
+            read_only(protected, flags).map_err(at("the repositories, read-only"))?;
+        }
+        Files::Layered | Files::InPlace => {
+            notes.extend(layers(order, &mounts)?);
+            for name in ["sys", "sysrq-trigger", "irq", "bus"] {
+                let path = Path::new("/proc").join(name);
+                if path.exists() {
+                    bind(&path, &path, MsFlags::empty()).map_err(at("/proc"))?;
+                    read_only(&path, quiet).map_err(at("/proc, read-only"))?;
+                }
+            }
+        }
+    }
+    if !order.network
+        && let Err(error) = loopback_up()
+    {
+        notes.push(format!("no loopback device: {error}"));
+    }
+    as_same_user(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
+    std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
+    Ok(notes)
+}
+
+const NONE: Option<&str> = None;
+
+/// Bounds the number of processes for root, whom the usual limit does not bind. Since Linux 6.14 every process namespace
+/// has a largest process number of its own; before, there was one for the whole system, which is nobody's to change here.
+fn bound_processes(tasks: usize) {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(str::parse::<u32>);
+    if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
+        && (major, minor) >= (6, 14)
+    {
+        // Others than root may not set it, and are bound without it. The first numbers are never given twice.
+        let _ = fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string());
+    }
+}
+
+/// A mount as it was found.
+struct Mount {
+    path: PathBuf,
+    /// The flags that a namespace of a user's must leave as they are.
+    kept: MsFlags,
+}
+
+fn mounts() -> io::Result<Vec<Mount>> {
+    let text = fs::read_to_string("/proc/self/mountinfo")?;
+    Ok(text.lines().filter_map(parse_mount).collect())
+}
+
+/// A line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the place, the sixth its options.
+fn parse_mount(line: &str) -> Option<Mount> {
+    let mut fields = line.split(' ').skip(4);
+    let (path, options) = (fields.next()?, fields.next()?);
+    let mut kept = MsFlags::empty();
+    let mut keeps_times = false;
+    for option in options.split(',') {
+        kept |= match option {
+            "noexec" => MsFlags::MS_NOEXEC,
+            "noatime" => MsFlags::MS_NOATIME,
+            "nodiratime" => MsFlags::MS_NODIRATIME,
+            "relatime" => MsFlags::MS_RELATIME,
+            _ => MsFlags::empty(),
+        };
+        keeps_times |= matches!(option, "noatime" | "relatime");
+    }
+    kept.set(MsFlags::MS_STRICTATIME, !keeps_times);
+    Some(Mount {
+        path: unescape(path).into(),
+        kept,
+    })
+}
+
+/// Blanks, tabs, newlines and backslashes stand there as `\` and three octal digits.
+fn unescape(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) => {
+                plain.push(char::from(code));
+                plain.push_str(&part[3..]);
+            }
+            None => {
+                plain.push('\\');
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+/// The mount that a path lies in.
+fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
+    let around = mounts.iter().filter(|mount| path.starts_with(&mount.path));
+    around.max_by_key(|mount| mount.path.as_os_str().len())
+}
+
+fn bind(from: &Path, to: &Path, more: MsFlags) -> nix::Result<()> {
+    mount(Some(from), to, NONE, MsFlags::MS_BIND | more, NONE)
+}
+
+fn read_only(path: &Path, flags: MsFlags) -> nix::Result<()> {
+    let again = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+    mount(NONE, path, NONE, again | flags, NONE)
+}
+
+/// A folder that stays in reach when something is mounted above it.
+struct Held {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+impl Held {
+    fn new(path: &Path) -> Result<Self, Refusal> {
+        let handle = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
+            .map_err(|e| format!("{}: {e}", path.display()))?;
+        let path = path.to_owned();
+        Ok(Self { path, handle })
+    }
+
+    fn reach(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.handle.as_raw_fd()).into()
+    }
+}
+
+/// Where commands write, besides their copy.
+fn private_folders(order: &Order) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = ["/tmp", "/var/tmp"].map(PathBuf::from).into();
+    folders.extend(std::env::var_os("HOME").map(PathBuf::from));
+    folders.retain(|path| path.is_dir() && path.is_absolute() && path != Path::new("/"));
+    folders.retain(|path| *path != order.folder);
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Makes everything read-only but the copy, and gives home and temporary folders a layer each.
+fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
+    let mut notes = Vec::new();
+    let size = format!("size={}m", order.limits.disk_mb);
+    let copy = Held::new(&order.folder)?;
+    let folders: Vec<Held> = private_folders(order)
+        .iter()
+        .map(|path| Held::new(path))
+        .collect::<Result<_, _>>()?;
+    let devices: Vec<Held> = ["null", "zero", "full", "random", "urandom", "tty"]
+        .iter()
+        .filter_map(|name| Held::new(&Path::new("/dev").join(name)).ok())
+        .collect();
+    // The layers lie where nothing will be seen of them: below what becomes /dev.
+    tmpfs("/dev", &size).map_err(at("a file system in memory"))?;
+    let stage = Path::new("/dev/devices");
+    make_devices(stage, &devices)?;
+    for mount in mounts {
+        let hidden = ["/proc", "/dev"]
+            .iter()
+            .any(|own| mount.path.starts_with(own));
+        if hidden {
+            continue;
+        }
+        let flags = mount.kept | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        if let Err(error) = read_only(&mount.path, flags) {
+            // One mount may lie over another, whose place then cannot be reached: nor can the command reach it.
+            let reachable = fs::metadata(&mount.path).is_ok() && error != nix::errno::Errno::EINVAL;
+            if reachable || mount.path == Path::new("/") {
+                return Err(format!("{}, read-only: {error}", mount.path.display()));
+            }
+        }
+    }
+    for (number, folder) in folders.iter().enumerate() {
+        if let Err(error) = layer(folder, &format!("/dev/{number}")) {
+            let of_system =
+                !folder.path.starts_with("/tmp") && !folder.path.starts_with("/var/tmp");
+            notes.push(match of_system {
+                true => format!("{} is read-only: {error}", folder.path.display()),
+                false => {
+                    tmpfs(&folder.path, &size).map_err(at("a temporary folder"))?;
+                    format!("{} begins empty: {error}", folder.path.display())
+                }
+            });
+        }
+    }
+    if !order.network
+        && !order.folder.starts_with("/run")
+        && !Path::new("/run/current-system").exists()
+    {
+        // Sockets of the system's services: files, which no network namespace closes.
+        tmpfs("/run", &size).map_err(at("/run"))?;
+    }
+    fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
+    match order.files {
+        Files::Layered => layer(&copy, "/dev/copy").map_err(at("a layer over the copy"))?,
+        _ => {
+            bind(&copy.reach(), &order.folder, MsFlags::empty()).map_err(at("the copy"))?;
+            let kept = nearest(mounts, &order.folder).map_or(MsFlags::empty(), |m| m.kept);
+            let again = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID;
+            let flags = again | MsFlags::MS_NODEV | kept;
+            mount(NONE, &order.folder, NONE, flags, NONE).map_err(at("the copy, writable"))?;
+        }
+    }
+    bind(stage, Path::new("/dev"), MsFlags::MS_REC).map_err(at("/dev"))?;
+    Ok(notes)
+}
+
+fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(size))
+}
+
+/// Mounts a folder over itself so that what is changed in it goes below `place`.
+fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
+    for part in ["changes", "work"] {
+        fs::create_dir_all(format!("{place}/{part}")).map_err(at(place))?;
+    }
+    let mode = fs::metadata(folder.reach())
+        .map_err(at("mode"))?
+        .permissions();
+    fs::set_permissions(format!("{place}/changes"), mode).map_err(at("mode"))?;
+    let lower = folder.reach();
+    let options = format!(
+        "lowerdir={},upperdir={place}/changes,workdir={place}/work",
+        lower.display()
+    );
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    let overlay = |options: &str| {
+        let kind = Some("overlay");
+        mount(kind, folder.path.as_path(), kind, flags, Some(options))
+    };
+    // Attributes of users let folders be replaced as well; older systems have none in memory.
+    overlay(&format!("{options},userxattr"))
+        .or_else(|_| overlay(&options))
+        .map_err(at("overlay"))
+}
+
+/// What programs expect in `/dev` and can do no harm with.
+fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
+    let failed = at("/dev");
+    let make = || -> io::Result<()> {
+        fs::create_dir_all(stage.join("pts"))?;
+        fs::create_dir_all(stage.join("shm"))?;
+        for device in devices {
+            let place = stage.join(device.path.file_name().unwrap_or_default());
+            File::create(&place)?;
+            bind(&device.reach(), &place, MsFlags::empty())?;
+        }
+        for (name, to) in [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+            ("ptmx", "pts/ptmx"),
+        ] {
+            symlink(to, stage.join(name))?;
+        }
+        Ok(())
+    };
+    make().map_err(failed)?;
+    // Terminals are a convenience.
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    let options = Some("newinstance,ptmxmode=0666,mode=0620");
+    let _ = mount(
+        Some("devpts"),
+        &stage.join("pts"),
+        Some("devpts"),
+        flags,
+        options,
+    );
+    Ok(())
+}
+
+/// Asks the kernel (rtnetlink(7)) to set the first device of the network up: `127.0.0.1`.
+fn loopback_up() -> nix::Result<()> {
+    const NEW_LINK: u16 = 16;
+    const REQUEST: u16 = 1;
+    const UP: u32 = 1;
+    const LOOPBACK: i32 = 1;
+    let mut message = Vec::with_capacity(32);
+    message.extend_from_slice(&32_u32.to_ne_bytes()); // its length
+    message.extend_from_slice(&NEW_LINK.to_ne_bytes());
+    message.extend_from_slice(&REQUEST.to_ne_bytes());
+    message.extend_from_slice(&[0; 8]); // number, port
+    message.extend_from_slice(&[0; 4]); // family, padding, type
+    message.extend_from_slice(&LOOPBACK.to_ne_bytes());
+    message.extend_from_slice(&UP.to_ne_bytes()); // flags
+    message.extend_from_slice(&UP.to_ne_bytes()); // those that change
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkRoute,
+    )?;
+    let kernel = NetlinkAddr::new(0, 0);
+    sendto(socket.as_raw_fd(), &message, &kernel, MsgFlags::empty()).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read_as_the_kernel_writes_them() {
+        // The example of proc_pid_mountinfo(5), and one with a blank in its name.
+        let line = r"36 35 98:0 /mnt1 /mnt/par\040ent rw,noatime,nosuid master:1 - ext3 /dev/root rw,errors=continue";
+        let mount = parse_mount(line).unwrap();
+        assert_eq!(mount.path, Path::new("/mnt/par ent"));
+        assert_eq!(mount.kept, MsFlags::MS_NOATIME);
+        let strict = parse_mount("1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
+        assert_eq!(strict.kept, MsFlags::MS_NOEXEC | MsFlags::MS_STRICTATIME);
+        let mounts = [strict, mount];
+        let of = |path: &str| nearest(&mounts, Path::new(path)).unwrap().path.clone();
+        assert_eq!(of("/mnt/par ent/x"), Path::new("/mnt/par ent"));
+        assert_eq!(of("/mnt/other"), Path::new("/"));
+        assert_eq!(unescape(r"a\134b\9"), r"a\b\9");
+    }
+}

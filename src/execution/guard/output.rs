@@ -1,0 +1,85 @@
+//! What a command prints, however much: its head and its tail.
+
+use std::io::{self, Read};
+
+/// Bytes kept of the beginning, and as many of the end.
+const KEPT: usize = 32 << 10;
+
+/// Head and tail of a stream.
+#[derive(Debug, Default)]
+pub(super) struct HeadAndTail {
+    head: Vec<u8>,
+    /// The last bytes behind the head; up to twice as many as are kept, so that they are moved rarely.
+    tail: Vec<u8>,
+    bytes: u64,
+}
+
+impl HeadAndTail {
+    /// Reads a stream to its end.
+    pub(super) fn read(mut stream: impl Read) -> Self {
+        let mut kept = Self::default();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match stream.read(&mut buffer) {
+                Ok(0) => return kept,
+                Ok(read) => kept.push(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return kept,
+            }
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        let (head, rest) = bytes.split_at(bytes.len().min(KEPT - self.head.len()));
+        self.head.extend_from_slice(head);
+        self.tail
+            .extend_from_slice(&rest[rest.len().saturating_sub(KEPT)..]);
+        if self.tail.len() > 2 * KEPT {
+            self.tail.drain(..self.tail.len() - KEPT);
+        }
+    }
+
+    /// How many bytes there were.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The text, with a line in place of what is left out.
+    pub(super) fn text(&self) -> String {
+        let tail = &self.tail[self.tail.len().saturating_sub(KEPT)..];
+        let left_out = self.bytes - (self.head.len() + tail.len()) as u64;
+        let (head, tail) = (
+            String::from_utf8_lossy(&self.head),
+            String::from_utf8_lossy(tail),
+        );
+        match left_out {
+            0 if tail.is_empty() => head.into_owned(),
+            0 => [head, tail].concat(),
+            n => format!("{head}\n[… {n} bytes left out …]\n{tail}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_short_is_whole_and_of_what_is_long_both_ends_stay() {
+        for length in [0, 1, KEPT, KEPT + 1, 2 * KEPT] {
+            let text: String = (0..length)
+                .map(|n| char::from(b'a' + (n % 26) as u8))
+                .collect();
+            let kept = HeadAndTail::read(text.as_bytes());
+            assert_eq!((kept.bytes(), kept.text()), (length as u64, text));
+        }
+        // By hand: 32 KiB at each end of 10 MiB.
+        let text = format!("begin{}end", "x".repeat(10 << 20));
+        let kept = HeadAndTail::read(text.as_bytes());
+        let shown = kept.text();
+        assert!(shown.starts_with("beginxxx") && shown.ends_with("xxxend"));
+        assert!(shown.contains(&format!("[… {} bytes left out …]", text.len() - 2 * KEPT)));
+        assert!(shown.len() < 2 * KEPT + 100 && kept.tail.capacity() <= 8 * KEPT);
+    }
+}

@@ -1,0 +1,161 @@
+//! The processes below this one, as `/proc` shows them.
+
+use std::fs;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+use rustc_hash::FxHashMap;
+
+/// What one process is and has used.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    parent: i32,
+    is_zombie: bool,
+    /// Its own and that of its children that ended, in ticks of the system.
+    cpu_ticks: u64,
+}
+
+/// What all of them have used together.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Usage {
+    pub(super) processes: usize,
+    pub(super) cpu_seconds: f64,
+    /// Bytes that are theirs alone, or may be: parent and child count what they share twice.
+    pub(super) memory: u64,
+}
+
+/// The processes below this one, however deep, those that only wait to be collected included, as each process tells of
+/// its children. One that forks meanwhile may be missed: enough for watching.
+pub(super) fn below() -> Vec<Process> {
+    let children = |pid: i32| -> Option<Vec<i32>> {
+        let mut found = Vec::new();
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+            let path = thread.ok()?.path().join("children");
+            let text = fs::read_to_string(path).ok()?;
+            found.extend(
+                text.split_ascii_whitespace()
+                    .filter_map(|pid| pid.parse::<i32>().ok()),
+            );
+        }
+        Some(found)
+    };
+    let Some(mut pids) = children(Pid::this().as_raw()) else {
+        return all_below(); // a kernel without these lists
+    };
+    let mut next = 0;
+    while let Some(&pid) = pids.get(next) {
+        pids.extend(children(pid).unwrap_or_default());
+        next += 1;
+    }
+    pids.into_iter().filter_map(read).collect()
+}
+
+/// The same from a list of all processes of the system.
+pub(super) fn all_below() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let mut children: FxHashMap<i32, Vec<Process>> = FxHashMap::default();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if let Some(process) = read(pid) {
+            children.entry(process.parent).or_default().push(process);
+        }
+    }
+    let mut found = children.remove(&Pid::this().as_raw()).unwrap_or_default();
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        let of_it = children.remove(&process.pid);
+        found.extend(of_it.into_iter().flatten());
+        next += 1;
+    }
+    found
+}
+
+/// `None` where it is gone already.
+fn read(pid: i32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything.
+    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
+    let number = |field: usize| fields.get(field).and_then(|text| text.parse::<u64>().ok());
+    let cpu_ticks = (11..15).filter_map(number).sum(); // utime, stime, cutime, cstime
+    Some(Process {
+        pid,
+        parent: fields.get(1)?.parse().ok()?,
+        is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        cpu_ticks,
+    })
+}
+
+impl Process {
+    pub(super) fn is_alive(&self) -> bool {
+        !self.is_zombie
+    }
+
+    pub(super) fn send(&self, signal: Signal) {
+        // It may have gone; then all is well.
+        let _ = kill(Pid::from_raw(self.pid), signal);
+    }
+
+    /// Resident memory that no file holds.
+    fn memory(&self, page: u64) -> u64 {
+        let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
+        let mut pages = statm
+            .split(' ')
+            .skip(1)
+            .map(|text| text.parse().unwrap_or(0_u64));
+        let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+        resident.saturating_sub(shared) * page
+    }
+}
+
+/// What processes use.
+pub(super) fn usage(processes: &[Process]) -> Usage {
+    let system = |variable, or| match sysconf(variable) {
+        Ok(Some(value)) => value as u64,
+        _ => or,
+    };
+    let (ticks, page) = (
+        system(SysconfVar::CLK_TCK, 100),
+        system(SysconfVar::PAGE_SIZE, 4096),
+    );
+    Usage {
+        processes: processes
+            .iter()
+            .filter(|process| process.is_alive())
+            .count(),
+        cpu_seconds: processes
+            .iter()
+            .map(|process| process.cpu_ticks)
+            .sum::<u64>() as f64
+            / ticks as f64,
+        memory: processes.iter().map(|process| process.memory(page)).sum(),
+    }
+}
+
+/// Bytes of memory with what is shared counted once, which takes the system longer to tell; `None` where it does not.
+pub(super) fn exact_memory(processes: &[Process]) -> Option<u64> {
+    let mut total = 0;
+    for process in processes.iter().filter(|process| process.is_alive()) {
+        let Ok(text) = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)) else {
+            // Gone meanwhile, or not to be looked into.
+            match fs::exists(format!("/proc/{}", process.pid)) {
+                Ok(false) => continue,
+                _ => return None,
+            }
+        };
+        let kilobytes = |name: &str| -> u64 {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
+            number
+                .and_then(|text| text.trim().parse().ok())
+                .unwrap_or(0)
+        };
+        total += (kilobytes("Pss_Anon:") + kilobytes("Pss_Shmem:")) << 10;
+    }
+    Some(total)
+}

@@ -1,0 +1,628 @@
+//! `eval --exec`: tests run in copies, whatever they do; oracle, resumption, pass@k, mining.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Place, jsonl, parse_jsonl, task};
+
+const CALC: &str =
+    "def add(a, b):\n    return a + b\n\n\n# done\ndef twice(x):\n    return x + x\n";
+
+/// What the repository's "tests" do with each word that a prediction may hold: every kind of misbehaviour, without Python.
+/// `NAP` is a number of seconds that no other test sleeps.
+const SCRIPT: &str = r#"
+text=$(cat calc.py)
+case "$text" in
+*"planted failure"*) exit 1 ;;
+*WRONG*) exit 1 ;;
+*DAEMON*) setsid sleep $NAP >/dev/null 2>&1 & (setsid nohup sleep $NAP &) ; exit 0 ;;
+*STDIN*) cat; exit 0 ;;
+*NOISE*) head -c 200000000 /dev/zero | tr '\0' x; exit 0 ;;
+*FOREVER*) trap '' TERM INT HUP; while :; do sleep $NAP; done ;;
+*MEMORY*) tail /dev/zero; exit 0 ;;
+*DISK*) for i in 1 2 3 4 5 6 7 8; do head -c 6000000 /dev/zero > big$i; done; sleep 2; exit 1 ;;
+*FORKS*) i=0; while [ $i -lt 200 ]; do sleep $NAP & i=$((i+1)); done; wait; exit 0 ;;
+*CPU*) while :; do :; done ;;
+*SIGNAL*) kill -9 $$ ;;
+*NOTHING*) echo 'no tests ran in 0.01s'; exit 5 ;;
+*SKIPPED*) echo '=== 2 skipped in 0.01s ==='; exit 0 ;;
+*MISSING*) no-such-command; exit $? ;;
+*DIRTY*) rm -r run.sh pkg; echo broken > calc.py; mkdir new; ln -s / new/root; chmod 0 new; exit 0 ;;
+*SLOW*) sleep 0.$NAP; exit 0 ;;
+*ESCAPE*) for at in .. "$USERS" /tmp /var/tmp /etc /dev/shm; do touch "$at/escape-$NAP"; done; rm -r "$USERS"/*; exit 0 ;;
+esac
+[ -f pkg/data ] && [ ! -e new ] || exit 3
+"#;
+
+/// The words with the status that each must have.
+const MISBEHAVIOUR: [(&str, &str); 15] = [
+    ("DIRTY", "pass"),
+    ("DAEMON", "pass"),
+    ("STDIN", "pass"),
+    ("NOISE", "pass"),
+    ("FOREVER", "timeout"),
+    ("MEMORY", "out-of-memory"),
+    ("DISK", "error"),
+    ("FORKS", "error"),
+    ("CPU", "timeout"),
+    ("SIGNAL", "error"),
+    ("NOTHING", "no-tests"),
+    ("SKIPPED", "no-tests"),
+    ("MISSING", "error"),
+    ("WRONG", "fail"),
+    ("FINE", "pass"),
+];
+
+/// A repository with two tasks, and its script.
+fn place() -> Place {
+    let place = Place::empty();
+    place.write("repos/demo/calc.py", CALC);
+    place.write("repos/demo/run.sh", SCRIPT);
+    place.write("repos/demo/pkg/data", "data");
+    place.write(
+        "tasks.jsonl",
+        jsonl(&[
+            task("demo/0", "demo/calc.py", CALC, 0, 1),
+            task("demo/1", "demo/calc.py", CALC, 0, 6),
+        ]),
+    );
+    place
+}
+
+/// Predictions of the first task: one a word.
+fn predict(place: &Place, words: &[&str]) {
+    let samples: Vec<String> = words
+        .iter()
+        .map(|word| format!("    return '{word}'"))
+        .collect();
+    place.write(
+        "p.jsonl",
+        jsonl(&[json!({"task_id": "demo/0", "pred": samples})]),
+    );
+}
+
+fn command(place: &Place, nap: &str) -> String {
+    format!(
+        "NAP={nap} USERS={} sh run.sh",
+        place.path("repos/demo").display()
+    )
+}
+
+fn exec<'a>(test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [
+        &[
+            "eval",
+            "--exec",
+            "--test-cmd",
+            test,
+            "--predictions",
+            "p.jsonl",
+            "--missing",
+            "skip",
+        ],
+        more,
+    ]
+    .concat()
+}
+
+/// Processes with this argument, the program's own left out.
+fn with_argument(argument: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let holds = |path: &Path| {
+        let bytes = fs::read(path.join("cmdline")).unwrap_or_default();
+        bytes
+            .split(|byte| *byte == 0)
+            .any(|word| word == argument.as_bytes())
+    };
+    processes.filter(|entry| holds(&entry.path())).count()
+}
+
+fn statuses(output: &str, task: usize) -> Value {
+    let record: Value = serde_json::from_str(output).unwrap();
+    record["tasks"][task]["statuses"].clone()
+}
+
+fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value) {
+    let place = place();
+    let words: Vec<(&str, &str)> = MISBEHAVIOUR.iter().chain(more).copied().collect();
+    predict(
+        &place,
+        &words.iter().map(|(word, _)| *word).collect::<Vec<_>>(),
+    );
+    let (before, times) = (place.files("repos"), place.times("repos"));
+    let test = command(&place, nap);
+    let limits = [
+        "--timeout",
+        "6",
+        "--cpu-limit",
+        "2",
+        "--memory-limit",
+        "150",
+        "--disk-limit",
+        "16",
+        "--process-limit",
+        "40",
+    ];
+    let flags = [
+        "--per-task",
+        "--format",
+        "json",
+        "--isolation",
+        isolation,
+        "--threads",
+        "2",
+    ];
+    let ran = place
+        .stage(&exec(&test, &[&limits[..], &flags].concat()))
+        .done();
+    let wanted: Vec<&str> = words.iter().map(|(_, status)| *status).collect();
+    assert_eq!(statuses(&ran.stdout, 0), json!(wanted), "{}", ran.stderr);
+    support::assert_same(&before, &place.files("repos"));
+    assert_eq!(times, place.times("repos"));
+    assert_eq!(with_argument(nap), 0, "a process is left behind");
+    let results = place.records("cache/exec/tasks/results.jsonl");
+    let of = |word: usize| {
+        results
+            .iter()
+            .find(|r| r["kind"] == "prediction" && r["row"] == 0 && r["sample"] == word)
+    };
+    let (daemon, noise) = (of(1).unwrap(), of(3).unwrap());
+    assert_eq!(daemon["left_behind"], 2);
+    assert_eq!(noise["output_bytes"], 200_000_000);
+    assert!(noise["output_tail"].as_str().unwrap().len() < 10_000);
+    let record = serde_json::from_str(&ran.stdout).unwrap();
+    (place, record)
+}
+
+#[test]
+fn whatever_tests_do_harms_nothing_and_leaves_nothing_behind() {
+    let (place, record) = misbehave("auto", "4242.1", &[("ESCAPE", "pass")]);
+    let isolation = &record["manifest"]["isolation"];
+    if isolation["enclosed"] == true {
+        for folder in ["/tmp", "/var/tmp", "/etc", "/dev/shm"] {
+            assert!(
+                !Path::new(folder).join("escape-4242.1").exists(),
+                "{folder}"
+            );
+        }
+        let left = |folder: &str| {
+            place
+                .files(folder)
+                .keys()
+                .any(|path| path.contains("escape"))
+        };
+        assert!(!left("cache") && !left("repos"));
+    } else {
+        assert_ne!(isolation["open"], json!([]), "what is open must be said");
+    }
+}
+
+#[test]
+fn without_namespaces_copies_are_restored_and_processes_ended_all_the_same() {
+    let (place, record) = misbehave("off", "4242.2", &[]);
+    let open = record["manifest"]["isolation"]["open"].to_string();
+    assert!(
+        open.contains("can write wherever you can") && open.contains("network"),
+        "{open}"
+    );
+    assert!(
+        place
+            .path("cache/exec/tasks/copies/demo/0/demo/run.sh")
+            .exists()
+    );
+    assert!(
+        !place
+            .path("cache/exec/tasks/copies/demo/0/demo/new")
+            .exists()
+    );
+    place
+        .stage(&exec("true", &["--isolation", "off"]))
+        .says(&["tests can use the network", "--isolation off"]);
+}
+
+#[test]
+fn summaries_are_the_same_for_any_number_of_threads() {
+    let outputs: Vec<String> = ["1", "3"]
+        .iter()
+        .map(|threads| {
+            let place = place();
+            predict(&place, &["FINE", "WRONG", "SKIPPED", "FINE"]);
+            let test = "sh run.sh # {task_id} {path} {repository}";
+            place
+                .stage(&exec(
+                    test,
+                    &["--threads", threads, "--per-task", "--format", "json"],
+                ))
+                .done()
+                .stdout
+        })
+        .collect();
+    assert_eq!(outputs[0], outputs[1]);
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
+    let place = place();
+    let naps = "74242";
+    let words: Vec<String> = (0..8).map(|n| format!("SLOW{n}")).collect();
+    predict(
+        &place,
+        &words.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+    let test = command(&place, naps);
+    let args = exec(&test, &["--threads", "1", "--per-task", "--format", "json"]);
+    let mut child = place
+        .command(&place.args(&args))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let results = place.path("cache/exec/tasks/results.jsonl");
+    let lines = || {
+        fs::read_to_string(&results)
+            .unwrap_or_default()
+            .matches('\n')
+            .count()
+    };
+    let begin = Instant::now();
+    // Two tasks' truths and planted failures, and some of the eight.
+    while lines() < 6 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no results come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap(); // SIGKILL: it can clean up nothing itself
+    child.wait().unwrap();
+    let begin = Instant::now();
+    let argument = format!("0.{naps}");
+    while with_argument(&argument) > 0
+        || with_argument(repoformer::execution::guard::SUBCOMMAND) > 0
+    {
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "a process is left behind"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (known, text) = (lines(), fs::read_to_string(&results).unwrap());
+    assert!(known < 12);
+    fs::write(&results, format!("{text}{{\"task_id\": \"cut o")).unwrap();
+    let ran = place
+        .stage(&args)
+        .done()
+        .says(&[&format!("{} runs", 12 - known)]);
+    assert_eq!(statuses(&ran.stdout, 0), json!(vec!["pass"; 8]));
+    assert_eq!(lines(), 12);
+    let again = place.stage(&args).done().says(&["0 runs"]);
+    assert_eq!(again.stdout, ran.stdout);
+}
+
+#[test]
+fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
+    let place = place();
+    let other = CALC.replace("x + x", "2 * x");
+    place.add_tasks(&[
+        task("comment", "demo/calc.py", CALC, 0, 4),
+        task("other", "demo/calc.py", &other, 0, 6),
+        task("nowhere", "demo/gone.py", CALC, 0, 1),
+    ]);
+    // By hand: `add` is looked at, `twice` is not.
+    let test = "sed -n 1,3p calc.py | grep -q planted && exit 1; grep -q 'a + b' calc.py";
+    let ran = place
+        .stage(&[
+            "eval",
+            "--exec",
+            "--test-cmd",
+            test,
+            "--check-references",
+            "--format",
+            "json",
+        ])
+        .done()
+        .says(&[
+            "4 of 5 tasks are excluded",
+            "its tests pass with a failure planted before the hole: demo/1 (line 2)",
+            "holds nothing that is executed: comments, blanks or a docstring: comment (line 3)",
+            "is this the version that the task was made from?: other (line 4)",
+            "gone.py",
+        ]);
+    let record: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (&record["all"]["n"], &record["all"]["tasks"]),
+        (&json!(1), &json!(5))
+    );
+    assert_eq!(record["all"]["exec"]["pass_1"], 1.0);
+    let excluded = record["excluded"].as_array().unwrap();
+    assert_eq!(excluded.len(), 4);
+    assert_eq!(excluded[0]["excluded"]["status"], "pass");
+    // A truth that fails, tests that are all skipped, and truths that disagree.
+    place
+        .stage(&[
+            "eval",
+            "--exec",
+            "--test-cmd",
+            "exit 1",
+            "--check-references",
+        ])
+        .partly()
+        .says(&["its truth does not pass: fail", "no task can be judged"]);
+    place
+        .stage(&[
+            "eval",
+            "--exec",
+            "--test-cmd",
+            "echo 'Ran 0 tests in 0.000s'; echo; echo OK",
+            "--check-references",
+        ])
+        .partly()
+        .says(&["its truth does not pass: no-tests"]);
+    let flag = place.path("flag").display().to_string();
+    let flaky = format!("if [ -e {flag} ]; then rm {flag}; exit 1; else touch {flag}; fi");
+    let flags = [
+        "--check-references",
+        "--isolation",
+        "off",
+        "--oracle-runs",
+        "2",
+        "--threads",
+        "1",
+    ];
+    place
+        .stage(&[&["eval", "--exec", "--test-cmd", &flaky][..], &flags].concat())
+        .partly()
+        .says(&["when run again"]);
+}
+
+#[test]
+fn rates_have_one_denominator() {
+    let place = place();
+    predict(&place, &["FINE", "WRONG", "WRONG2", "WRONG3"]);
+    let base = [
+        "eval",
+        "--exec",
+        "--test-cmd",
+        "sh run.sh",
+        "--predictions",
+        "p.jsonl",
+        "--format",
+        "tsv",
+        "--pass-k",
+        "1,2,5",
+    ];
+    let run = |missing: &str| place.stage(&[&base[..], &["--missing", missing]].concat());
+    run("error")
+        .failed()
+        .says(&["demo/1", "1 of 2 tasks have none", "--missing zero"]);
+    // By hand: 1 of 4 passes; of the 6 pairs 3 hold it.
+    let skip = run("skip")
+        .done()
+        .says(&["there is no pass@5: a task has 4 sample(s)"])
+        .stdout;
+    assert!(
+        skip.contains("\np\tall\t2\t0\t1\t4\t25.00\t50.00\t-\t1\t3\t0\t0\t0\t0\t0\n"),
+        "{skip}"
+    );
+    let zero = run("zero")
+        .done()
+        .says(&["1 tasks have no prediction; they count as failed"])
+        .stdout;
+    assert!(
+        zero.contains("\np\tall\t2\t0\t2\t4\t12.50\t25.00\t-\t1\t3\t0\t0\t0\t0\t0\n"),
+        "{zero}"
+    );
+    let lines = place
+        .stage(&exec(
+            "sh run.sh",
+            &["--per-task", "--format", "jsonl", "--pass-k", "2"],
+        ))
+        .done()
+        .stdout;
+    assert_eq!(parse_jsonl(&lines)[0]["exec"], json!({"pass_2": 0.5}));
+}
+
+#[test]
+fn a_copy_is_set_up_once_and_anew_when_its_repository_changes() {
+    let place = place();
+    predict(&place, &["FINE"]);
+    let count = place.path("count").display().to_string();
+    let setup = format!(
+        "echo {{repository}} >> {count}; echo set > ready; touch {}/x; true",
+        place.path("repos/demo").display()
+    );
+    let args = exec(
+        "[ -e ready ] && sh run.sh",
+        &["--setup-cmd", &setup, "--format", "tsv", "--threads", "1"],
+    );
+    for _ in 0..2 {
+        let ran = place.stage(&args).done();
+        assert!(ran.stdout.contains("\t100.00\t"), "{}", ran.stdout);
+    }
+    assert_eq!(place.read("count"), "demo\n");
+    assert!(!place.path("repos/demo/ready").exists());
+    if !place.path("repos/demo/x").exists() {
+        place.write("repos/demo/pkg/data", "changed");
+        place.stage(&args).done();
+        assert_eq!(place.read("count"), "demo\ndemo\n");
+    }
+    let args = exec(
+        "sh run.sh",
+        &["--setup-cmd", "echo a b c; echo the cause; exit 7"],
+    );
+    place.stage(&args).partly().says(&[
+        "--setup-cmd ended with exit code 7",
+        "the cause",
+        "demo: its tests cannot be run",
+    ]);
+    let args = exec(
+        "sh run.sh",
+        &["--setup-cmd", "sleep 60", "--setup-timeout", "0.2"],
+    );
+    place
+        .stage(&args)
+        .partly()
+        .says(&["did not end within 0.2 seconds"]);
+    place
+        .stage(&exec("no-such-runner {tests}", &[]))
+        .partly()
+        .says(&["no-such-runner", "not found"]);
+}
+
+#[test]
+fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
+    let place = place();
+    // Two "tests", each of which looks at one function.
+    place.write("repos/demo/t.sh", "for t; do case $t in add) sed -n 1,3p calc.py;; 'tw ice') sed -n 5,9p calc.py;; esac | grep -q planted && exit 1; done; exit 0\n");
+    let args = [
+        "eval",
+        "--exec",
+        "--test-cmd",
+        "sh t.sh {tests}",
+        "--mine-tests",
+        "--list-tests-cmd",
+        "echo add; echo 'tw ice'; echo other",
+        "-o",
+        "map.jsonl",
+    ];
+    place.stage(&args).done().says(&["2 tests of 2 tasks"]);
+    let wanted = [
+        json!({"task_id": "demo/0", "row": 0, "tests": ["add"]}),
+        json!({"task_id": "demo/1", "row": 1, "tests": ["tw ice"]}),
+    ];
+    assert_eq!(place.records("map.jsonl"), wanted);
+    let args = [
+        "eval",
+        "--exec",
+        "--test-cmd",
+        "sh t.sh {tests}",
+        "--check-references",
+        "--format",
+        "tsv",
+        "--tests",
+    ];
+    let ran = place.stage(&[&args[..], &["map.jsonl"]].concat()).done();
+    assert!(
+        ran.stdout.contains("all\t2\t0\t2\t1\t100.00"),
+        "{}",
+        ran.stdout
+    );
+    place.write("half.json", "{\"demo/1\": [\"tw ice\"]}");
+    place
+        .stage(&[&args[..], &["half.json"]].concat())
+        .done()
+        .says(&[
+            "1 of 2 tasks are excluded",
+            "it has no tests in half.json: demo/0",
+        ]);
+    place.write("wrong.json", "{\"demo/1\": 3}");
+    place
+        .stage(&[&args[..], &["wrong.json"]].concat())
+        .failed()
+        .says(&["field 'tests' must be a list"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_way_out() {
+    let place = place();
+    predict(&place, &["FINE"]);
+    place.stage(&exec("pytest {test}", &[])).failed().says(&[
+        "{test} cannot be filled in",
+        "{tests}, {repository}, {task_id}, {path}",
+    ]);
+    place
+        .stage(&exec("true", &["--setup-cmd", "x {tests}"]))
+        .failed()
+        .says(&["once a repository"]);
+    place
+        .stage(&exec("true", &["--pass-k", "0"]))
+        .failed()
+        .says(&["--pass-k"]);
+    place
+        .stage(&exec("true", &["--timeout", "0"]))
+        .failed()
+        .says(&["--timeout"]);
+    place
+        .stage(&exec("true", &["--runner", "tox"]))
+        .failed()
+        .says(&["'tox' is not one of auto, pytest"]);
+    place
+        .stage(&["eval", "--test-cmd", "true"])
+        .failed()
+        .says(&["--exec"]);
+    place
+        .stage(&["eval", "--exec", "--test-cmd", "true"])
+        .failed()
+        .says(&["no predictions in the cache", "--check-references"]);
+    place
+        .stage(&["eval", "--exec", "--mine-tests", "--test-cmd", "true"])
+        .failed()
+        .says(&["{tests}"]);
+    fs::remove_file(place.path("repos/demo/calc.py")).unwrap();
+    place
+        .stage(&["eval", "--exec", "--check-references"])
+        .partly()
+        .says(&["say so with --test-cmd"]);
+    place
+        .stage(&["eval", "--exec", "--check-references", "--test-cmd", "true"])
+        .partly()
+        .says(&["calc.py: No such file"]);
+}
+
+/// Python's own runner on the sample repositories: the truth passes, nonsense does not, and mining finds what the whole
+/// suite finds.
+#[test]
+#[ignore = "needs python3"]
+fn the_sample_repositories_by_their_unit_tests() {
+    let place = Place::empty();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    let (repos, tasks) = (data.join("repos"), data.join("tasks/function.jsonl"));
+    let (repos, tasks) = (repos.to_str().unwrap(), tasks.to_str().unwrap());
+    let base = [
+        "eval",
+        "--exec",
+        "--repos-dir",
+        repos,
+        "--tasks",
+        tasks,
+        "--cache-dir",
+        "cache",
+        "--repo",
+        "tidewatch",
+        "--format",
+        "json",
+    ];
+    let run = |more: &[&str]| -> Value {
+        let ran = place.run(&[&base[..], more].concat()).done();
+        serde_json::from_str(&ran.stdout).unwrap_or_default()
+    };
+    let truth = run(&["--check-references"]);
+    assert_eq!(truth["all"]["exec"]["pass_1"], 1.0);
+    let sound = truth["all"]["n"].as_u64().unwrap();
+    assert!(sound >= 50, "{truth}");
+    let nonsense = parse_jsonl(&fs::read_to_string(tasks).unwrap()).into_iter().map(|task| {
+        json!({"task_id": task["metadata"]["task_id"], "pred": "        raise RuntimeError('nonsense')"})
+    });
+    place.write("p.jsonl", jsonl(&nonsense.collect::<Vec<_>>()));
+    assert_eq!(
+        run(&["--predictions", "p.jsonl"])["all"]["exec"]["pass_1"],
+        0.0
+    );
+    place
+        .run(
+            &[
+                &base[..],
+                &["--mine-tests", "--max-tests", "2", "-o", "map.jsonl"],
+            ]
+            .concat(),
+        )
+        .done();
+    assert!(place.records("map.jsonl").len() as u64 >= sound);
+    let mined = run(&["--check-references", "--tests", "map.jsonl"]);
+    assert_eq!(mined["all"]["exec"]["pass_1"], 1.0);
+    assert!(mined["all"]["n"].as_u64().unwrap() >= sound);
+}
