@@ -17,6 +17,8 @@
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
 //!    [`quality`] says how near what was retrieved comes to what stood in the hole, without any model.
 //!
+//! 10. `execution` (on Linux): the repository's own tests with each prediction in its place → the unit-test pass rate.
+//!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
 //! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`] as the
@@ -89,6 +91,7 @@ pub mod endpoint;
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod exchange;
+#[cfg(target_os = "linux")]
 #[forbid(unsafe_code)]
 pub mod execution;
 #[forbid(unsafe_code)]

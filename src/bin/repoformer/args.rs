@@ -77,6 +77,7 @@ pub(crate) enum Command {
     /// Look files of records through and list every problem with its line
     Validate(ValidateArgs),
     /// Run one test command so that it harms nothing and leaves nothing behind (`eval --exec` starts it)
+    #[cfg(target_os = "linux")]
     #[command(name = repoformer::execution::guard::SUBCOMMAND, hide = true)]
     Guard(GuardArgs),
 }
@@ -361,7 +362,7 @@ pub(crate) struct EvalArgs {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
-    pub(crate) exec: ExecArgs,
+    pub(crate) exec: Box<ExecArgs>,
 }
 
 /// How scores are written.
@@ -493,6 +494,7 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
+#[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
     /// enclosed, enclosed-with-network, inside or open

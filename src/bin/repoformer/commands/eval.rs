@@ -11,8 +11,8 @@ use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::{Missing, Scores, Summary, score_pairs, score_tasks};
 use serde_json::Value;
 
+use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
-use super::{eval_exec, eval_retrieval};
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{Printer, check_output, write_data};
 use crate::table::Table;
@@ -36,7 +36,10 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         return eval_retrieval::run(args, &settings, printer);
     }
     if args.exec.exec {
-        return eval_exec::run(args, &settings, printer);
+        #[cfg(target_os = "linux")]
+        return super::eval_exec::run(args, &settings, printer);
+        #[cfg(not(target_os = "linux"))]
+        bail!("tests are run on Linux alone");
     }
     if let Some(path) = &args.pairs {
         let reading = pairs::read(path)?;

@@ -43,7 +43,11 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     bench.tell(&commands, &experiment, printer);
     let setup = bench.setup(exec, &experiment)?;
     let copies = Copies::new(
-        (&experiment.repos_dir, &bench.work_dir),
+        (
+            &experiment.repos_dir,
+            &bench.work_dir,
+            &experiment.layout.cache,
+        ),
         &experiment.repositories,
         &bench.guard,
         setup,
