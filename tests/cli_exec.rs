@@ -520,6 +520,13 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
             "1 of 2 tasks are excluded",
             "it has no tests in half.json: demo/0",
         ]);
+    let text = "def test_add():\n    assert True\n";
+    place.write("repos/demo/tests/test_calc.py", text);
+    place.add_tasks(&[task("demo/2", "demo/tests/test_calc.py", text, 0, 1)]);
+    place
+        .stage(&[&args[..], &["half.json"]].concat())
+        .done()
+        .says(&["1 tasks have their hole in test code"]);
     place.write("wrong.json", "{\"demo/1\": 3}");
     place
         .stage(&[&args[..], &["wrong.json"]].concat())
