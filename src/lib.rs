@@ -18,6 +18,8 @@
 //!    [`quality`] says how near what was retrieved comes to what stood in the hole, without any model.
 //! 10. [`statistics`] and [`comparison`]: how far a mean can be trusted, and whether one system gains over another.
 //!
+//! 10. `execution` (on Linux): the repository's own tests with each prediction in its place → the unit-test pass rate.
+//!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
 //! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`] as the
@@ -92,6 +94,7 @@ pub mod endpoint;
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod exchange;
+#[cfg(target_os = "linux")]
 #[forbid(unsafe_code)]
 pub mod execution;
 #[forbid(unsafe_code)]

@@ -31,6 +31,7 @@ case "$text" in
 *FORKS*) i=0; while [ $i -lt 200 ]; do sleep $NAP & i=$((i+1)); done; wait; exit 0 ;;
 *CPU*) while :; do :; done ;;
 *SIGNAL*) kill -9 $$ ;;
+*KILLER*) setsid sleep $NAP & kill -9 $PPID; sleep $NAP ;;
 *NOTHING*) echo 'no tests ran in 0.01s'; exit 5 ;;
 *SKIPPED*) echo '=== 2 skipped in 0.01s ==='; exit 0 ;;
 *MISSING*) no-such-command; exit $? ;;
@@ -206,7 +207,7 @@ fn whatever_tests_do_harms_nothing_and_leaves_nothing_behind() {
 
 #[test]
 fn without_namespaces_copies_are_restored_and_processes_ended_all_the_same() {
-    let (place, record) = misbehave("off", "4242.2", &[]);
+    let (place, record) = misbehave("off", "4242.2", &[("KILLER", "error")]);
     let open = record["manifest"]["isolation"]["open"].to_string();
     assert!(
         open.contains("can write wherever you can") && open.contains("network"),
@@ -519,6 +520,13 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
             "1 of 2 tasks are excluded",
             "it has no tests in half.json: demo/0",
         ]);
+    let text = "def test_add():\n    assert True\n";
+    place.write("repos/demo/tests/test_calc.py", text);
+    place.add_tasks(&[task("demo/2", "demo/tests/test_calc.py", text, 0, 1)]);
+    place
+        .stage(&[&args[..], &["half.json"]].concat())
+        .done()
+        .says(&["1 tasks have their hole in test code"]);
     place.write("wrong.json", "{\"demo/1\": 3}");
     place
         .stage(&[&args[..], &["wrong.json"]].concat())

@@ -148,7 +148,7 @@ pub fn default_test_command(repository: &Path) -> Option<&'static str> {
         "test/conftest.py",
     ]
     .iter()
-    .any(|file| is_there(&file))
+    .any(is_there)
         || says("pyproject.toml", &["[tool.pytest"])
         || says("setup.cfg", &["[tool:pytest]"])
         || says("tox.ini", &["[pytest]"]);

@@ -24,6 +24,8 @@ use crate::error::{Error, Result};
 pub struct Copies<'a> {
     repos_dir: PathBuf,
     work_dir: PathBuf,
+    /// Folders that are no part of a repository though they may lie in one: this program's own.
+    apart: Vec<PathBuf>,
     guard: &'a Guard,
     /// The command that sets one up, by repository, and the seconds that it may take.
     setup: Setup,
@@ -87,9 +89,12 @@ impl Copy {
 }
 
 impl<'a> Copies<'a> {
-    /// Of these repositories; nothing is done yet.
+    /// Of these repositories; nothing is done yet. `cache` is this program's own folder, which is copied nowhere.
+    ///
+    /// # Errors
+    /// A folder is not there or cannot be made.
     pub fn new(
-        (repos_dir, work_dir): (&Path, &Path),
+        (repos_dir, work_dir, cache): (&Path, &Path, &Path),
         repositories: &[String],
         guard: &'a Guard,
         setup: Setup,
@@ -110,9 +115,13 @@ impl<'a> Copies<'a> {
             digest: OnceLock::new(),
             copies: (0..slots).map(|_| OnceLock::new()).collect(),
         };
+        let work_dir = real(work_dir)?;
+        let mut apart = vec![work_dir.clone()];
+        apart.extend(fs::canonicalize(cache));
         Ok(Self {
             repos_dir: real(repos_dir)?,
-            work_dir: real(work_dir)?,
+            work_dir,
+            apart,
             guard,
             setup,
             workers,
@@ -148,7 +157,7 @@ impl<'a> Copies<'a> {
         let source = &self.repositories[repository];
         let digest = source.digest.get_or_init(|| {
             let root = self.repos_dir.join(&source.name);
-            digest(&root, &self.work_dir).map_err(|e| format!("{}: {e}", root.display()))
+            digest(&root, &self.apart).map_err(|e| format!("{}: {e}", root.display()))
         });
         digest.clone()
     }
@@ -229,15 +238,14 @@ impl<'a> Copies<'a> {
                 remove(&place).map_err(|e| at(&place, e))?;
                 fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
                 let from = self.repos_dir.join(name);
-                copy_folder(&from, &folder, &self.work_dir).map_err(|e| at(&folder, e))?;
+                copy_folder(&from, &folder, &self.apart).map_err(|e| at(&folder, e))?;
                 if let Some(command) = command {
                     self.set_up(&folder, &scratch, command)?;
                 }
                 let mut snapshot = Snapshot::default();
                 if !self.is_shared() {
                     fs::create_dir_all(&pristine).map_err(|e| at(&pristine, e))?;
-                    copy_folder(&folder, &pristine, &self.work_dir.join("nothing"))
-                        .map_err(|e| at(&pristine, e))?;
+                    copy_folder(&folder, &pristine, &[]).map_err(|e| at(&pristine, e))?;
                     snapshot = Snapshot::of(&folder).map_err(|e| at(&folder, e))?;
                 }
                 let stamp = Stamp { snapshot, ..stamp };
@@ -464,15 +472,15 @@ fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-/// Copies a folder's content into another, but for what lies in `without`. Times, modes and links are kept; a link that
+/// Copies a folder's content into another, but for the folders `without`. Times, modes and links are kept; a link that
 /// names a place in the folder by its full path leads to the same place of the copy.
-fn copy_folder(from: &Path, to: &Path, without: &Path) -> io::Result<()> {
+fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
     let from = &fs::canonicalize(from)?;
     let walk = WalkDir::new(from)
         .min_depth(1)
         .sort_by_file_name()
         .into_iter();
-    for entry in walk.filter_entry(|entry| entry.path() != without) {
+    for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
         copy_entry(entry.path(), &to.join(path), (from, to))?;
@@ -512,14 +520,14 @@ fn copy_file(from: &Path, to: &Path, metadata: &fs::Metadata) -> io::Result<()> 
     file.set_modified(metadata.modified()?)
 }
 
-fn digest(root: &Path, without: &Path) -> io::Result<String> {
+fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
     let root = &fs::canonicalize(root)?;
     let mut hasher = blake3::Hasher::new();
     let walk = WalkDir::new(root)
         .min_depth(1)
         .sort_by_file_name()
         .into_iter();
-    for entry in walk.filter_entry(|entry| entry.path() != without) {
+    for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
         let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
@@ -568,8 +576,8 @@ mod tests {
         for to in [&copy, &pristine] {
             fs::create_dir(to).unwrap();
         }
-        copy_folder(&from, &copy, Path::new("none")).unwrap();
-        copy_folder(&copy, &pristine, Path::new("none")).unwrap();
+        copy_folder(&from, &copy, &[]).unwrap();
+        copy_folder(&copy, &pristine, &[]).unwrap();
         assert_eq!(
             fs::read_link(copy.join("absolute")).unwrap(),
             copy.join("x.py")
@@ -582,7 +590,7 @@ mod tests {
         assert_eq!(modified(&copy.join("x.py")), modified(&from.join("x.py")));
 
         let mut snapshot = Snapshot::of(&copy).unwrap();
-        let before = digest(&copy, Path::new("none")).unwrap();
+        let before = digest(&copy, &[]).unwrap();
         for _ in 0..2 {
             let old = modified(&copy.join("x.py"));
             fs::write(copy.join("x.py"), "X").unwrap(); // the same size, and its time set back
@@ -594,11 +602,11 @@ mod tests {
             fs::write(copy.join("a"), "a file now").unwrap();
             fs::create_dir_all(copy.join("new/deep")).unwrap();
             fs::write(copy.join("new/deep/f"), "").unwrap();
-            fs::set_permissions(copy.join("new/deep"), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(copy.join("new/deep"), fs::Permissions::from_mode(0o000)).unwrap();
             fs::remove_file(copy.join("inside")).unwrap();
             fs::set_permissions(copy.join("out.py"), fs::Permissions::from_mode(0o700)).unwrap();
             restore(&copy, &pristine, &mut snapshot).unwrap();
-            assert_eq!(digest(&copy, Path::new("none")).unwrap(), before);
+            assert_eq!(digest(&copy, &[]).unwrap(), before);
             assert_eq!(fs::read_to_string(copy.join("x.py")).unwrap(), "x");
             let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
             assert_eq!(mode(&copy.join("out.py")), mode(&pristine.join("out.py")));
@@ -609,7 +617,7 @@ mod tests {
     #[test]
     fn a_digest_tells_content_names_and_kinds() {
         let dir = tempfile::tempdir().unwrap();
-        let of = || digest(dir.path(), &dir.path().join("work")).unwrap();
+        let of = || digest(dir.path(), &[dir.path().join("work")]).unwrap();
         let mut seen = vec![of()];
         let mut changed = |path: &str, text: &str| {
             fs::write(dir.path().join(path), text).unwrap();

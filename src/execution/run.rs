@@ -110,8 +110,8 @@ pub fn run(
     board.queues.resize_with(count, VecDeque::new);
     board.making = vec![Making::New; count];
     board.broken = vec![None; count];
-    for task in 0..subjects.len() {
-        match &subjects[task] {
+    for (task, subject) in subjects.iter().enumerate() {
+        match subject {
             Ok(_) => board.request(task, Step::Truth(0)),
             Err(reason) => board.exclude(task, None, reason.clone()),
         }

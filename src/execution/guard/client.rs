@@ -4,11 +4,22 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Files, Limits, Order, Outcome, SUBCOMMAND};
+use super::{Ended, Files, Limits, Order, Outcome, SUBCOMMAND, processes};
 use crate::error::{Error, Result};
+
+/// The variable that all processes of one run have, by which they are found when their guard is gone.
+const MARK: &str = "REPOFORMER_RUN";
+
+/// A value of it that no other run has.
+fn new_mark() -> String {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{number}", std::process::id())
+}
 
 /// How far commands are kept to themselves: what the system allowed when it was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +159,8 @@ impl Guard {
     /// The guard cannot be started or spoken to.
     pub fn run(&self, order: &Order) -> Result<Outcome> {
         let mut order = order.clone();
+        let mark = new_mark();
+        order.environment.push((MARK.into(), mark.clone()));
         let set_up = matches!(order.files, Files::Open { .. });
         if !set_up {
             order.files = self.files();
@@ -158,7 +171,14 @@ impl Guard {
             (true, false) => "enclosed",
             (true, true) => "enclosed-with-network",
         };
-        self.serve(stage, &order).map_err(|error| Error::Execution {
+        let outcome = self.serve(stage, &order);
+        let is_told = outcome
+            .as_ref()
+            .is_ok_and(|outcome| outcome.ended != Ended::Lost);
+        if stage == "open" && !is_told {
+            processes::end_marked(MARK, &mark);
+        }
+        outcome.map_err(|error| Error::Execution {
             reason: format!("cannot run a guard ({}): {error}", self.program.display()),
             hint: "is the program still there, and can the system start more processes?".into(),
         })

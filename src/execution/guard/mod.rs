@@ -14,18 +14,13 @@
 //! Without namespaces the last two still hold: orphans fall to the guard, which finds them through `/proc`.
 
 mod client;
-#[cfg(target_os = "linux")]
 mod enclose;
 mod output;
-#[cfg(target_os = "linux")]
 mod processes;
-#[cfg(target_os = "linux")]
 mod serve;
-#[cfg(target_os = "linux")]
 mod supervise;
 
 pub use client::{Enclosure, Guard};
-#[cfg(target_os = "linux")]
 pub use serve::serve;
 
 use std::path::PathBuf;

@@ -65,7 +65,7 @@ pub(crate) struct EvalArgs {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
-    pub(crate) exec: ExecArgs,
+    pub(crate) exec: Box<ExecArgs>,
 }
 
 #[derive(Debug, Args)]
@@ -160,6 +160,7 @@ pub(crate) struct ReportArgs {
     pub(crate) output: PathBuf,
 }
 
+#[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
     /// enclosed, enclosed-with-network, inside or open

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+#[cfg(target_os = "linux")]
+pub(crate) use evaluation::GuardArgs;
 use evaluation::parse_resamples;
 pub(crate) use evaluation::{
-    CompareArgs, EvalArgs, ExecArgs, GuardArgs, Isolation, ReportArgs, ResampledUnit, Switch,
+    CompareArgs, EvalArgs, ExecArgs, Isolation, ReportArgs, ResampledUnit, Switch,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -88,6 +90,7 @@ pub(crate) enum Command {
     /// Look files of records through and list every problem with its line
     Validate(ValidateArgs),
     /// Run one test command so that it harms nothing and leaves nothing behind (`eval --exec` starts it)
+    #[cfg(target_os = "linux")]
     #[command(name = repoformer::execution::guard::SUBCOMMAND, hide = true)]
     Guard(GuardArgs),
 }

@@ -17,8 +17,8 @@ use repoformer::score::{Missing, Scores, score_pairs, score_tasks};
 use repoformer::task::TaskSet;
 
 use super::eval_output::{Named, write, write_results};
+use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
-use super::{eval_exec, eval_retrieval};
 use crate::args::EvalArgs;
 use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted};
@@ -46,7 +46,10 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         return eval_retrieval::run(args, &settings, printer);
     }
     if args.exec.exec {
-        return eval_exec::run(args, &settings, printer);
+        #[cfg(target_os = "linux")]
+        return super::eval_exec::run(args, &settings, printer);
+        #[cfg(not(target_os = "linux"))]
+        bail!("tests are run on Linux alone");
     }
     if let Some(path) = &args.pairs {
         return of_pairs(args, path, &metrics, &settings, printer);

@@ -41,9 +41,20 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         &commands,
     );
     bench.tell(&commands, &experiment, printer);
+    let in_tests = tasks
+        .tasks
+        .iter()
+        .filter(|task| execution::is_test_file(task.file_in_repository()));
+    if let count @ 1.. = in_tests.count() {
+        printer.warning(format!("exec: {count} tasks have their hole in test code, where a test that asserts nothing passes"));
+    }
     let setup = bench.setup(exec, &experiment)?;
     let copies = Copies::new(
-        (&experiment.repos_dir, &bench.work_dir),
+        (
+            &experiment.repos_dir,
+            &bench.work_dir,
+            &experiment.layout.cache,
+        ),
         &experiment.repositories,
         &bench.guard,
         setup,

@@ -6,9 +6,11 @@ mod comparison_text;
 pub(crate) mod complete;
 pub(crate) mod convert;
 pub(crate) mod eval;
+#[cfg(target_os = "linux")]
 mod eval_exec;
 mod eval_output;
 mod eval_retrieval;
+#[cfg(target_os = "linux")]
 pub(crate) mod guard;
 pub(crate) mod inspect;
 pub(crate) mod prompt;
