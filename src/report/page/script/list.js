@@ -103,6 +103,11 @@ const list = {
     this.draw();
   },
 
+  /** The place of the row at this height of the window. Rows may be drawn anew while one is pressed, and are no target then. */
+  placeAt(y) {
+    return Math.floor((y - document.getElementById("list-ground").getBoundingClientRect().top) / ROW_HEIGHT);
+  },
+
   /** The frame was scrolled, or has another height. */
   measure() {
     const frame = document.getElementById("list");
