@@ -135,7 +135,7 @@ function onClick(event) {
   else if ((found = hit("[data-unpick]"))) update({ [found.dataset.unpick]: "" });
   else if (hit("[data-clear]")) clearFilters();
   else if ((found = hit("[data-sort]"))) update({ sort: nextSort(found.dataset.sort) });
-  else if (hit("#list")) openAt(list.placeAt(event.clientY), false);
+  else if ((found = hit(".row"))) openAt(Number(found.dataset.place), false);
   else if ((found = hit("[data-step]"))) step(Number(found.dataset.step));
   else if (hit("[data-close]")) close();
   else if ((found = hit("[data-view]"))) update({ view: found.dataset.view });
