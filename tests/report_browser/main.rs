@@ -222,7 +222,8 @@ fn an_open_task_shows_what_differs_and_what_was_retrieved() {
     );
     let first = &report.systems[1].outcomes[0].as_ref().unwrap().fragments[0];
     let place = format!("{}:{}", first.path, first.first_line.unwrap() + 1);
-    assert_eq!(browser.text(".fragment summary code"), place);
+    let shown = browser.eval("document.querySelector('.fragment summary code').textContent");
+    assert_eq!(shown, place.as_str());
     let code = "[...document.querySelectorAll('.fragment:first-of-type .code code')].map((code) => code.textContent).join('\\n') + '\\n'";
     assert_eq!(browser.eval(code), &*first.text);
     let hole = browser.eval("document.querySelector('.context .hole code').textContent.trim()");
