@@ -92,7 +92,7 @@ fn plates(report: &Report, lengths: &Lengths) -> String {
     plates.add(
         figures::by_length(report, lengths, Medium::Page),
         &format!(
-            "{measure} by the length of the target in {}. Bands are 95 % intervals of the mean.",
+            "{measure} by the length of the target in {}. Bands are 95 % intervals of the mean.",
             lengths.unit.name()
         ),
     );
@@ -102,7 +102,7 @@ fn plates(report: &Report, lengths: &Lengths) -> String {
     );
     plates.add(
         figures::means(report, Medium::Page),
-        "Means of every measure, with 95 % intervals.",
+        "Means of every measure, with 95 % intervals.",
     );
     match plates.count {
         0 => "<p class=\"empty\">There is nothing to draw.</p>".into(),

@@ -54,18 +54,27 @@ const list = {
     this.draw();
   },
 
-  /** Draws the rows in sight. */
+  /** Draws the rows in sight anew. */
   draw() {
+    document.getElementById("list-ground").replaceChildren();
+    this.fill();
     const frame = document.getElementById("list");
+    if (this.tasks.length) frame.setAttribute("aria-activedescendant", `row-${this.at}`);
+    else frame.removeAttribute("aria-activedescendant");
+  },
+
+  /** Draws the rows that came into sight and drops those that left it. The others stay: one of them may be pressed. */
+  fill() {
     const ground = document.getElementById("list-ground");
     const first = Math.max(0, Math.floor(this.top / ROW_HEIGHT) - ROWS_BEYOND);
     const last = Math.min(this.tasks.length, Math.ceil((this.top + this.height) / ROW_HEIGHT) + ROWS_BEYOND);
-    const rows = [];
-    for (let place = first; place < last; place += 1) rows.push(this.row(place));
-    if (this.tasks.length === 0) rows.push(this.empty());
-    ground.replaceChildren(...rows);
-    if (this.tasks.length) frame.setAttribute("aria-activedescendant", `row-${this.at}`);
-    else frame.removeAttribute("aria-activedescendant");
+    for (const row of [...ground.children]) if (row.dataset.place < first || row.dataset.place >= last) row.remove();
+    let next = ground.firstElementChild;
+    for (let place = first; place < last; place += 1) {
+      if (Number(next?.dataset.place) === place) next = next.nextElementSibling;
+      else ground.insertBefore(this.row(place), next);
+    }
+    if (this.tasks.length === 0) ground.replaceChildren(this.empty());
   },
 
   empty() {
@@ -108,7 +117,7 @@ const list = {
     const frame = document.getElementById("list");
     const before = [this.top, this.height];
     [this.top, this.height] = [frame.scrollTop, frame.clientHeight];
-    if (before[0] !== this.top || before[1] !== this.height) this.draw();
+    if (before[0] !== this.top || before[1] !== this.height) this.fill();
   },
 
   /** Scrolls as little as is needed to see the current row. */
