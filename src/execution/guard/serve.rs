@@ -10,6 +10,7 @@ use std::thread;
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 
 use super::{Order, Outcome, SUBCOMMAND, enclose, supervise};
 
@@ -55,6 +56,10 @@ fn outside(network: bool) -> Option<Outcome> {
 
 /// The first process of the namespaces: when it ends, so does every other.
 fn inside() -> io::Result<Outcome> {
+    if Pid::this() != Pid::from_raw(1) {
+        let reason = "only the first process of a namespace may end all others of it";
+        return Ok(Outcome::refused(reason));
+    }
     // The outer guard is waited for; when it is ended, this one must be.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     carry_out(false)
