@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::jsonl::{self, At, Fields};
+use crate::jsonl::{self, At, Fields, Object, Reader};
 use crate::language::Language;
 use crate::predictions::{id, samples};
 
@@ -40,29 +42,73 @@ pub struct Reading {
 /// # Errors
 /// The file cannot be read.
 pub fn read(path: &Path) -> Result<Reading> {
-    let mut pairs = Vec::new();
-    let problems = jsonl::for_each(path, |At { line, row }, object| {
-        let fields = Fields::new(path, line, "", &object);
-        let optional = |name: &str| match object.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(_) => fields.string(name).map(|text| Some(text.to_owned())),
+    let mut reader = Reader::open(path)?;
+    let (mut pairs, mut problems) = (Vec::new(), Vec::new());
+    while let Some((at, bytes)) = reader.next_record()? {
+        let pair = match Plain::read(at, bytes) {
+            Some(pair) => Ok(pair),
+            None => jsonl::parse(path, at.line, bytes).and_then(|object| of(path, at, &object)),
         };
-        pairs.push(Pair {
-            row,
-            task_id: id(path, line, "", &object)?,
-            target: fields.string("target")?.to_owned(),
-            samples: samples(path, line, &object)?,
-            prompt: optional("prompt")?,
-            language: optional("language")?
-                .map(|name| {
-                    let language = name.parse::<Language>();
-                    language.map_err(|reason| fields.error(format!("field 'language': {reason}")))
-                })
-                .transpose()?,
-        });
-        Ok(())
-    })?;
+        match pair {
+            Ok(pair) => pairs.push(pair),
+            Err(problem) => problems.push(problem),
+        }
+    }
     Ok(Reading { pairs, problems })
+}
+
+/// The pair of any record, or what is wrong with it.
+fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
+    let fields = Fields::new(path, line, "", object);
+    let optional = |name: &str| match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => fields.string(name).map(|text| Some(text.to_owned())),
+    };
+    Ok(Pair {
+        row,
+        task_id: id(path, line, "", object)?,
+        target: fields.string("target")?.to_owned(),
+        samples: samples(path, line, object)?,
+        prompt: optional("prompt")?,
+        language: optional("language")?
+            .map(|name| {
+                let language = name.parse::<Language>();
+                language.map_err(|reason| fields.error(format!("field 'language': {reason}")))
+            })
+            .transpose()?,
+    })
+}
+
+/// The fields of nearly every record, read without a map: reading is half of the work of scoring lines.
+#[derive(Deserialize)]
+struct Plain {
+    task_id: String,
+    target: String,
+    pred: String,
+    prompt: Option<String>,
+    language: Option<String>,
+    /// Where they are, they count, and not `pred`.
+    choices: Option<IgnoredAny>,
+}
+
+impl Plain {
+    /// `None` for a record that is any different, right or wrong.
+    fn read(At { row, .. }: At, bytes: &[u8]) -> Option<Pair> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let plain: Self = serde_json::from_str(text.trim_ascii_end()).ok()?;
+        let language = match plain.language {
+            Some(name) => Some(name.parse().ok()?),
+            None => None,
+        };
+        plain.choices.is_none().then_some(Pair {
+            row,
+            task_id: plain.task_id,
+            target: plain.target,
+            samples: vec![plain.pred],
+            prompt: plain.prompt,
+            language,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -179,11 +179,18 @@ impl Cuts {
         samples: &[String],
     ) -> (Vec<MetricScore>, Vec<Vec<String>>) {
         let cut = |recipe: &Recipe| -> Vec<_> {
+            if recipe.is_empty() && !self.are_shown {
+                return Vec::new();
+            }
             let samples = samples.iter().map(|sample| recipe.apply(hole, sample));
             samples.collect()
         };
         let cut: Vec<Vec<_>> = self.recipes.iter().map(cut).collect();
         let score = |(&metric, &recipe): (&Metric, &usize)| {
+            if self.recipes[recipe].is_empty() {
+                let values = metric.score(hole.target, samples, hole.language);
+                return MetricScore { metric, values };
+            }
             // A recipe can keep a part of the target, the same for every sample but where one could not be cut.
             let targets = cut[recipe].iter().map(|one| &*one.target);
             let same = targets

@@ -286,7 +286,17 @@ fn prompts_predictions_and_scores() {
     );
     let scores = records(&place, &[SCORES]);
     assert_eq!(scores.len(), 3);
-    assert_eq!(keys(&scores[2]), ["task_id", "repocoder"]);
+    assert_eq!(
+        keys(&scores[2]),
+        [
+            "task_id",
+            "row",
+            "repository",
+            "repocoder",
+            "pred_raw",
+            "pred"
+        ]
+    );
 }
 
 #[test]

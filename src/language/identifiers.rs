@@ -19,6 +19,9 @@ use crate::tokenize::is_word;
 /// assert_eq!(found, ["self", "names", "True"]);
 /// ```
 pub fn identifiers(text: &str, language: Language) -> Vec<&str> {
+    if text.is_ascii() {
+        return ascii_identifiers(text, language);
+    }
     let mut found = Vec::new();
     let mut strings = Strings::default();
     let mut at = 0;
@@ -36,6 +39,28 @@ pub fn identifiers(text: &str, language: Language) -> Vec<&str> {
         at += word.len();
         let begins = first == '_' || first.is_ascii_alphabetic();
         if begins && !language.is_keyword(word) {
+            found.push(word);
+        }
+    }
+    found
+}
+
+/// The same of a text of ASCII alone, byte by byte.
+fn ascii_identifiers(text: &str, language: Language) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let mut found = Vec::new();
+    let mut strings = Strings::default();
+    let mut at = 0;
+    while let Some(first) = bytes.get(at) {
+        if !is_part(first) {
+            at = strings.end(text, at).unwrap_or(at + 1);
+            continue;
+        }
+        let length = bytes[at..].iter().position(|byte| !is_part(byte));
+        let word = &text[at..at + length.unwrap_or(bytes.len() - at)];
+        at += word.len();
+        if !first.is_ascii_digit() && !language.is_keyword(word) {
             found.push(word);
         }
     }
@@ -74,6 +99,9 @@ pub fn without_strings(text: &str) -> Cow<'_, str> {
 /// assert_eq!(without_comment_signs("a = b // c # d\ne = '#'\n"), "a = b \ne = '\n");
 /// ```
 pub fn without_comment_signs(text: &str) -> Cow<'_, str> {
+    if memchr::memchr2(b'#', b'/', text.as_bytes()).is_none() {
+        return text.into();
+    }
     let mut cut = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -12,6 +12,39 @@ pub(super) fn of(language: Language) -> &'static [&'static str] {
     }
 }
 
+/// Whether a word is one of the language's keywords. Nearly no word has the first letter and the length of one, which
+/// is looked at first.
+pub(super) fn has(language: Language, word: &str) -> bool {
+    let lengths = match language {
+        Language::Python => &LENGTHS[0],
+        Language::Java => &LENGTHS[1],
+        Language::CSharp => &LENGTHS[2],
+        Language::TypeScript => &LENGTHS[3],
+    };
+    let first = word.as_bytes().first().copied().unwrap_or_default();
+    let possible = lengths.get(usize::from(first)).copied().unwrap_or_default();
+    word.len() < 32 && possible >> word.len() & 1 == 1 && of(language).binary_search(&word).is_ok()
+}
+
+/// For each language and first letter a bit a length.
+static LENGTHS: [[u32; 128]; 4] = [
+    lengths(&PYTHON),
+    lengths(&JAVA),
+    lengths(&CSHARP),
+    lengths(&TYPESCRIPT),
+];
+
+const fn lengths(words: &[&str]) -> [u32; 128] {
+    let mut lengths = [0; 128];
+    let mut at = 0;
+    while at < words.len() {
+        let word = words[at].as_bytes();
+        lengths[word[0] as usize] |= 1 << word.len();
+        at += 1;
+    }
+    lengths
+}
+
 /// `keyword.kwlist` of Python 3.7 to 3.13 without `True` and `False`.
 #[rustfmt::skip]
 const PYTHON: [&str; 33] = [
@@ -59,6 +92,20 @@ mod tests {
     fn lists_can_be_searched() {
         for language in Language::ALL {
             assert!(of(language).is_sorted(), "{language}");
+        }
+    }
+
+    #[test]
+    fn what_is_looked_at_first_leaves_no_keyword_out() {
+        let words = Language::ALL.into_iter().flat_map(of);
+        let words = words
+            .copied()
+            .chain(["", "é", "print", "i", "classes", "as_"]);
+        for word in words {
+            for language in Language::ALL {
+                let listed = of(language).contains(&word);
+                assert_eq!(has(language, word), listed, "{language} {word:?}");
+            }
         }
     }
 }

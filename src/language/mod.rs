@@ -83,7 +83,7 @@ impl Language {
     /// assert!(Language::CSharp.is_keyword("null") && !Language::Java.is_keyword("null"));
     /// ```
     pub fn is_keyword(self, word: &str) -> bool {
-        keywords::of(self).binary_search(&word).is_ok()
+        keywords::has(self, word)
     }
 
     /// The language of a file, by its ending.

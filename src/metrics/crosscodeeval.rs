@@ -91,8 +91,13 @@ fn compare(target: &str, prediction: &str, target_ids: &[&str], prediction_ids: 
             .filter(|line| !line.is_empty())
     };
     let (wanted, found) = (unique(target_ids), unique(prediction_ids));
-    let is_wanted = |id: &&&str| wanted.binary_search(id).is_ok();
-    let common = found.iter().filter(is_wanted).count() as f64;
+    let common = match prediction_ids == target_ids {
+        true => wanted.len(),
+        false => {
+            let is_wanted = |id: &&&str| wanted.binary_search(id).is_ok();
+            found.iter().filter(is_wanted).count()
+        }
+    } as f64;
     let share = |of: usize| if of == 0 { 0.0 } else { common / of as f64 };
     let both = wanted.len() + found.len();
     Score {

@@ -194,6 +194,11 @@ impl Recipe {
         now
     }
 
+    /// Whether a step is among them.
+    pub fn has(&self, step: Step) -> bool {
+        self.0.contains(&step)
+    }
+
     /// Whether predictions stay as they are.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -3,10 +3,10 @@
 //! Every run has a guard: the program starts itself anew ([`serve`], a subcommand that no help shows), hands it an [`Order`]
 //! on standard input and gets an [`Outcome`] from its standard output. The guard
 //!
-//! - **encloses** the command where the system allows it ([`enclose`]): its own processes, network (none), messages, and
+//! - **encloses** the command where the system allows it (`enclose`): its own processes, network (none), messages, and
 //!   a view of the file system that is read-only but for the copy, the home folder and the temporary folders, whose
 //!   changes go to memory of bounded size and vanish with the run. No privilege is needed for it, only user namespaces;
-//! - **watches** it ([`supervise`]): wall and processor time, memory, disk, number of processes, and output of which only
+//! - **watches** it (`supervise`): wall and processor time, memory, disk, number of processes, and output of which only
 //!   head and tail are kept;
 //! - **ends** everything that is left, however it was daemonised, when the command ends or the program that gave the
 //!   order does, even by `kill -9`: then the guard's standard input closes.

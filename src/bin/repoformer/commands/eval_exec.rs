@@ -10,6 +10,7 @@ use repoformer::execution::{
     Template, TestMap, Values,
 };
 use repoformer::pipeline::{Experiment, cached_predictions};
+use repoformer::postprocess::{Hole, Recipe, Step};
 use repoformer::predictions;
 use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::Missing;
@@ -323,6 +324,21 @@ impl Bench {
     }
 }
 
+/// What is done to predictions before they are put into their files; nothing unless it is asked for.
+fn recipe(args: &EvalArgs) -> Result<Recipe> {
+    let names = args.postprocess.as_deref().unwrap_or("none");
+    let recipe = match names {
+        "own" => None,
+        names => Some(names.parse::<Recipe>()?).filter(|recipe| !recipe.has(Step::FunctionBody)),
+    };
+    recipe.ok_or_else(|| {
+        hinted(
+            anyhow!("--postprocess {names} makes texts to compare, not to put into a file"),
+            "name steps that only cut, such as chat or lines",
+        )
+    })
+}
+
 /// What is to be executed, by name: a file, the truth, the modes of the cache.
 fn samples(
     args: &EvalArgs,
@@ -338,6 +354,7 @@ fn samples(
             .map(|task| vec![task.ground_truth.clone()]);
         return Ok(vec![("references".into(), truth.collect())]);
     }
+    let recipe = recipe(args)?;
     let mut read = |path: &Path| -> Result<Vec<Vec<String>>> {
         // Joined with all tasks of the file: ids are told apart by their places there.
         let all = experiment.tasks.as_ref().unwrap_or(tasks);
@@ -351,7 +368,11 @@ fn samples(
                     .binary_search(&task.repository)
                     .is_ok()
             })
-            .map(|(_, samples)| samples)
+            .map(|(task, samples)| {
+                let cut =
+                    |sample: &String| recipe.apply(Hole::of(task), sample).prediction.into_owned();
+                samples.iter().map(cut).collect()
+            })
             .collect())
     };
     if let Some(path) = &args.predictions {
