@@ -8,8 +8,9 @@ use crate::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
 use crate::language::{Grammar, Language};
 use crate::lines::{is_space, strip, unfinished_line};
 
-/// Characters of a prediction that are looked at: each may be where it is cut, and function bodies have a tenth of it.
-const MOST_CHARACTERS: usize = 20_000;
+/// Characters of a prediction that are looked at. Each may be where it is cut, so that the work is their square; a body of
+/// 30 lines has a third of them, and what comes behind a body is not taken anyway.
+const MOST_CHARACTERS: usize = 4_000;
 
 /// Target and prediction as bodies.
 ///
