@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Comparison, Difference, Mean, PairedTask, Side};
 use crate::jsonl::Object;
-use crate::statistics::{Buckets, PermutationTest};
+use crate::statistics::{Bucket, Buckets, PermutationTest};
 
 impl Comparison {
     /// All of it as one object; `per_task` adds each task's values.
@@ -100,7 +100,8 @@ impl Difference {
     fn to_record(&self) -> Value {
         let test = |PermutationTest { p, exact, units }: PermutationTest| json!({"p": p, "exact": exact, "units": units});
         let buckets = |buckets: Buckets| -> Object {
-            let named = |(label, count): (i32, usize)| (label.to_string(), count.into());
+            let named =
+                |(bucket, count): (Bucket, usize)| (bucket.label().to_string(), count.into());
             buckets.iter().map(named).collect()
         };
         json!({

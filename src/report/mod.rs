@@ -9,7 +9,7 @@
 //! can be attached, archived and opened decades later.
 //!
 //! - [`model`](Report): the input.
-//! - [`Verdict`], [`Bucket`]: gains over the baseline; `group`: tasks by length and by what was retrieved.
+//! - [`Report::gain`]: gains over the baseline; `group`: tasks by length and by what was retrieved.
 //! - `figures`: one file a figure, over a small writer of SVG that serves page and file.
 //! - `data`: tasks and texts as compressed blocks; texts repeat, so lines are kept once.
 //! - `page`: the tables, and the page's skeleton, style and scripts as files of their own.
@@ -32,7 +32,7 @@
 //!     baseline: Some(0),
 //!     ..Report::default()
 //! };
-//! assert_eq!(report.verdicts(1).better, 1);
+//! assert_eq!(report.changes(1).better, 1);
 //! assert!(report.page().contains("<h1>A demonstration</h1>"));
 //! let names: Vec<String> = report.figures().into_iter().map(|(name, _)| name).collect();
 //! assert_eq!(names, ["means.svg", "gain-rg1.svg", "outcomes.svg", "es-by-length.svg"]);
@@ -46,7 +46,6 @@ mod model;
 mod page;
 mod text;
 
-pub use gain::{Bucket, Verdict, Verdicts};
 pub use model::{Comparison, Fragment, Mean, Measure, Outcome, Report, System, Task};
 
 /// The compared system whose mean of the main measure is highest, the first of equals; without a baseline the best of all.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::statistics::Changes;
 
 /// Four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of rg1.
 pub(super) fn report() -> Report {
@@ -89,14 +90,16 @@ pub(super) fn alone() -> Report {
 #[test]
 fn verdicts_and_histogram_are_counted_by_task() {
     let report = report();
-    let Verdicts {
+    let Changes {
         better,
         same,
         worse,
-        missing,
-    } = report.verdicts(1);
-    assert_eq!([better, same, worse, missing], [1, 1, 1, 1]);
-    assert_eq!(report.histogram(1), [0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0]);
+    } = report.changes(1);
+    assert_eq!([better, same, worse], [1, 1, 1]);
+    assert_eq!(
+        report.histogram(1).counts,
+        [0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0]
+    );
     assert_eq!(report.gain(1, 3), None);
     assert_eq!(alone().gain(0, 0), None);
 }

@@ -1,4 +1,4 @@
-//! What a system gains over a baseline, task by task: better, same, worse, and the paper's buckets.
+//! What a system gains over a baseline, task by task: better, same, worse, and the buckets of Repoformer's figures 3, 6 and 10.
 
 use std::iter::Sum;
 use std::ops::AddAssign;
@@ -19,13 +19,19 @@ pub enum Change {
 
 impl Change {
     /// Of a gain, the system's value less the baseline's.
+    ///
+    /// ```
+    /// use repoformer::statistics::Change;
+    /// assert_eq!(Change::of(0.25), Change::Better);
+    /// assert_eq!(Change::of(0.1 + 0.2 - 0.3), Change::Same); // 5.6e-17
+    /// ```
     pub fn of(gain: f64) -> Self {
-        if gain.abs() < SAME {
-            Self::Same
-        } else if gain < 0.0 {
+        if gain >= SAME {
+            Self::Better
+        } else if gain <= -SAME {
             Self::Worse
         } else {
-            Self::Better
+            Self::Same
         }
     }
 }
@@ -36,6 +42,7 @@ impl Change {
 /// use repoformer::statistics::Changes;
 /// let changes = Changes::of([0.5, 0.3 - (0.1 + 0.2), -0.01]);
 /// assert_eq!(changes, Changes { better: 1, same: 1, worse: 1 });
+/// assert_eq!(changes.total(), 3);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes {
@@ -51,6 +58,11 @@ impl Changes {
     /// Counts gains.
     pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
         gains.into_iter().map(Change::of).sum()
+    }
+
+    /// How many gains were counted.
+    pub fn total(&self) -> usize {
+        self.better + self.same + self.worse
     }
 }
 
@@ -72,53 +84,119 @@ impl AddAssign<Change> for Changes {
     }
 }
 
-/// How many gains fall into each bucket of Repoformer's figures 3, 6 and 10.
-///
-/// In hundredths, bucket 10 holds the gains above 0 and up to 20, bucket 30 those above 20 and up to 40, and so on to 90;
-/// buckets below 0 are their mirror image. Bucket 0 is exactly 0.
+/// One column of the histogram. The paper: "Each bucket contains values ranging from label-10 to label+10 except for the
+/// central bucket, which corresponds to exactly 0." On a border a gain belongs to the bucket nearer to 0, so that the one
+/// labelled 10 is (0, 20] and the one labelled -90 is [-100, -80).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bucket(i8);
+
+impl Bucket {
+    /// How many there are.
+    pub const COUNT: usize = 11;
+
+    /// All of them, from the greatest loss to the greatest gain.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (-5..=5).map(Self)
+    }
+
+    /// Of a gain between −1 and 1.
+    ///
+    /// ```
+    /// use repoformer::statistics::Bucket;
+    /// let label = |gain| Bucket::of(gain).label();
+    /// assert_eq!([label(-0.9), label(-0.05), label(0.0), label(0.2), label(0.21)], [-90, -10, 0, 10, 30]);
+    /// ```
+    pub fn of(gain: f64) -> Self {
+        // 0.9 − 0.7 is a little more than 0.2, and meant to be 0.2.
+        let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as i8;
+        match Change::of(gain) {
+            Change::Worse => Self(-steps),
+            Change::Same => Self(0),
+            Change::Better => Self(steps),
+        }
+    }
+
+    /// The middle of its range × 100: -90, -70, …, -10, 0, 10, …, 90.
+    pub fn label(self) -> i32 {
+        let place = i32::from(self.0);
+        20 * place - 10 * place.signum()
+    }
+
+    /// 0 for the greatest loss, 10 for the greatest gain.
+    pub fn index(self) -> usize {
+        (self.0 + 5) as usize
+    }
+}
+
+/// How many gains fall into each [`Bucket`].
 ///
 /// ```
 /// use repoformer::statistics::Buckets;
 /// let buckets = Buckets::of([0.0, 0.2, 0.21, -0.0001, 1.0]);
 /// let filled: Vec<_> = buckets.iter().filter(|(_, count)| *count > 0).collect();
-/// assert_eq!(filled, [(-10, 1), (0, 1), (10, 1), (30, 1), (90, 1)]);
+/// let labelled: Vec<_> = filled.iter().map(|(bucket, count)| (bucket.label(), *count)).collect();
+/// assert_eq!(labelled, [(-10, 1), (0, 1), (10, 1), (30, 1), (90, 1)]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Buckets {
-    /// In the order of [`LABELS`](Self::LABELS).
-    pub counts: [usize; 11],
+    /// From the greatest loss to the greatest gain.
+    pub counts: [usize; Bucket::COUNT],
 }
 
 impl Buckets {
-    /// The middle of each bucket, in hundredths.
-    pub const LABELS: [i32; 11] = [-90, -70, -50, -30, -10, 0, 10, 30, 50, 70, 90];
-
     /// Counts gains between −1 and 1.
     pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
         let mut buckets = Self::default();
         for gain in gains {
-            buckets.counts[Self::place(gain)] += 1;
+            buckets.counts[Bucket::of(gain).index()] += 1;
         }
         buckets
     }
 
-    /// Labels and counts, from the greatest loss to the greatest gain.
-    pub fn iter(&self) -> impl Iterator<Item = (i32, usize)> {
-        Self::LABELS.into_iter().zip(self.counts)
+    /// Buckets and counts, from the greatest loss to the greatest gain.
+    pub fn iter(&self) -> impl Iterator<Item = (Bucket, usize)> {
+        Bucket::all().zip(self.counts)
     }
 
     /// How many gains were counted.
     pub fn total(&self) -> usize {
         self.counts.iter().sum()
     }
+}
 
-    fn place(gain: f64) -> usize {
-        // 0.8 − 0.6 is a little more than 0.2.
-        let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as usize;
-        match Change::of(gain) {
-            Change::Worse => 5 - steps,
-            Change::Same => 5,
-            Change::Better => 5 + steps,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, from the sentence of the paper: borders belong to the bucket nearer to 0.
+    #[test]
+    fn borders_belong_to_the_bucket_nearer_to_zero() {
+        let cases = [
+            (0.0, 0),
+            (1e-10, 0),
+            (-1e-10, 0),
+            (1e-8, 10),
+            (0.2, 10),
+            (0.9 - 0.7, 10),
+            (0.7 - 0.5, 10),
+            (0.2001, 30),
+            (0.4, 30),
+            (0.6, 50),
+            (0.8, 70),
+            (0.8001, 90),
+            (1.0, 90),
+        ];
+        for (gain, label) in cases {
+            assert_eq!(Bucket::of(gain).label(), label, "{gain}");
+            assert_eq!(Bucket::of(-gain).label(), -label, "-{gain}");
         }
+        assert_eq!(Bucket::of(f64::NAN).label(), 0);
+    }
+
+    #[test]
+    fn labels_run_from_loss_to_gain() {
+        let labels: Vec<i32> = Bucket::all().map(Bucket::label).collect();
+        assert_eq!(labels, [-90, -70, -50, -30, -10, 0, 10, 30, 50, 70, 90]);
+        assert!(Bucket::all().enumerate().all(|(at, b)| b.index() == at));
     }
 }

@@ -29,7 +29,7 @@ pub mod permutation;
 mod stream;
 
 pub use bootstrap::{Interval, Resampling};
-pub use gain::{Buckets, Change, Changes, SAME};
+pub use gain::{Bucket, Buckets, Change, Changes, SAME};
 pub use groups::{Groups, Unit};
 pub use permutation::{PermutationTest, SignFlips};
 

@@ -54,6 +54,8 @@ impl Browser {
                 dir.path().join("profile").display()
             ))
             .env("TO", &to)
+            // What the browser leaves in its folder for temporary files goes with ours.
+            .env("TMPDIR", dir.path())
             .env("FROM", &from)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -15,7 +15,8 @@ mod sample;
 mod speed;
 
 use browser::Browser;
-use repoformer::report::{Outcome, Report, System, Verdicts};
+use repoformer::report::{Outcome, Report, System};
+use repoformer::statistics::Changes;
 
 /// A window with the page of a report, read by daylight.
 fn opened(report: &Report, place: &str) -> Browser {
@@ -42,7 +43,7 @@ fn tables_figures_and_counts_are_the_reports() {
     let report = sample::report(540, 4);
     let mut browser = opened(&report, "");
     assert_eq!(browser.text("h1"), report.title);
-    let Verdicts { better, worse, .. } = report.verdicts(2);
+    let Changes { better, worse, .. } = report.changes(2);
     let finding = browser.text(".finding");
     let wanted =
         format!("gt is better than none on {better} of 540 tasks and worse on {worse}: ES +");
@@ -74,7 +75,7 @@ fn filters_leave_the_tasks_that_they_name() {
     let report = sample::report(540, 4);
     let mut browser = opened(&report, "");
     browser.click("#outcomes .worse");
-    let Verdicts { worse, .. } = report.verdicts(2);
+    let Changes { worse, .. } = report.changes(2);
     assert_eq!(shown(&mut browser), format!("{worse} of 540 tasks"));
     let signs =
         "[...document.querySelectorAll('.row .sign')].every((sign) => sign.matches('.worse'))";
@@ -295,7 +296,7 @@ fn the_address_leads_to_a_task_and_its_filters() {
     assert_eq!(browser.text(".tabs [aria-selected=true] .tab-name"), "rg1");
     assert_eq!(
         shown(&mut browser),
-        format!("{} of 540 tasks", report.verdicts(1).worse)
+        format!("{} of 540 tasks", report.changes(1).worse)
     );
     assert_eq!(browser.eval("location.hash"), place.as_str());
     // Back and forth: opened from the list, closed by going back.

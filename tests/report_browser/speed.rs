@@ -59,7 +59,7 @@ fn five_thousand_tasks_of_four_systems() {
     let elements = browser.number("document.querySelectorAll('.row').length");
     assert!(elements < 60.0, "{elements} rows are elements");
 
-    let better = report.verdicts(2).better;
+    let better = report.changes(2).better;
     browser.eval("location.hash = '#outcome=better'");
     browser.until(
         "document.querySelector('#outcomes .better').getAttribute('aria-pressed') === 'true'",

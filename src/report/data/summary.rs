@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::super::gain::{Bucket, Verdict};
+use super::super::gain::range;
 use super::super::group::{Found, Lengths};
 use super::super::text::shorten;
 use super::super::{Report, System, best};
 use super::pool::Pool;
 use super::records::Records;
+use crate::statistics::{Bucket, Change};
 
 /// As many characters of a target as the list searches.
 const SEARCHED: usize = 2000;
@@ -92,7 +93,7 @@ pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: 
         tasks: task_columns(report, lengths, records),
         length_unit: lengths.unit.name(),
         length_groups: (0..lengths.groups()).map(|at| lengths.label(at)).collect(),
-        buckets: Bucket::all().map(Bucket::range).collect(),
+        buckets: Bucket::all().map(range).collect(),
         found: Found::SHOWN
             .map(|found| (found.letter(), found.title()))
             .to_vec(),
@@ -172,15 +173,15 @@ fn verdict_letter(report: &Report, system: usize, task: usize) -> char {
     let alone = report
         .baseline()
         .is_none_or(|(baseline, _)| baseline == system);
-    match Verdict::of(report.gain(system, task)) {
+    match report.gain(system, task).map(Change::of) {
         _ if alone => match report.value(system, task, report.main) {
             Some(_) => '-',
             None => 'm',
         },
-        Verdict::Better => 'b',
-        Verdict::Same => 's',
-        Verdict::Worse => 'w',
-        Verdict::Missing => 'm',
+        Some(Change::Better) => 'b',
+        Some(Change::Same) => 's',
+        Some(Change::Worse) => 'w',
+        None => 'm',
     }
 }
 

@@ -1,10 +1,11 @@
 //! The histogram of gains, as in Repoformer's figures 3, 6 and 10: how many tasks retrieval makes better, and by how much.
 
-use super::super::gain::Bucket;
+use super::super::Report;
+use super::super::gain::range;
 use super::super::text::{grouped, tasks};
-use super::super::{Report, Verdicts};
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Medium, Paint, Svg, Type, ticks};
+use crate::statistics::{Bucket, Buckets, Changes};
 
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 44.0;
@@ -16,28 +17,27 @@ const APART: f64 = 8.0;
 
 /// Draws a system's histogram.
 pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -> String {
-    let counts = report.histogram(system);
-    let verdicts = report.verdicts(system);
+    let Buckets { counts } = report.histogram(system);
+    let changes = report.changes(system);
     let (who, than) = names(report, system);
     let measure = report.main_label();
     let columns = Columns::of(&counts);
     let mut svg = Svg::new(medium, HEIGHT);
-    heads(&mut svg, verdicts);
+    heads(&mut svg, changes);
     columns.grid(&mut svg);
     for bucket in Bucket::all() {
-        columns.column(&mut svg, bucket, verdicts.compared(), system);
+        columns.column(&mut svg, bucket, changes.total(), system);
     }
     svg.line((LEFT, BOTTOM), (Svg::WIDTH - 4.0, BOTTOM), 1.0, Paint::Ink);
     let axis = format!("gain of {who} over {than} in {measure} × 100");
     let middle = columns.x(5) + SLOT / 2.0;
     let axis = super::svg::fit(&axis, 380.0, Type::Small);
     svg.text((middle, BOTTOM + 36.0), Middle, FAINT, &axis);
-    let Verdicts {
+    let Changes {
         better,
         same,
         worse,
-        ..
-    } = verdicts;
+    } = changes;
     let what = format!(
         "Better on {}, the same on {same}, worse on {worse}.",
         tasks(better)
@@ -59,17 +59,13 @@ fn names(report: &Report, system: usize) -> (&str, &str) {
     (name(system), report.baseline.map_or("", name))
 }
 
-fn heads(svg: &mut Svg, verdicts: Verdicts) {
-    let of = |count: usize| match verdicts.compared() {
+fn heads(svg: &mut Svg, changes: Changes) {
+    let of = |count: usize| match changes.total() {
         0 => String::new(),
         all => format!(" · {:.1} %", 100.0 * count as f64 / all as f64),
     };
-    let worse = format!("▼ worse {}{}", grouped(verdicts.worse), of(verdicts.worse));
-    let better = format!(
-        "{}{} better ▲",
-        grouped(verdicts.better),
-        of(verdicts.better)
-    );
+    let worse = format!("▼ worse {}{}", grouped(changes.worse), of(changes.worse));
+    let better = format!("{}{} better ▲", grouped(changes.better), of(changes.better));
     svg.text((LEFT, 14.0), Start, (Type::Strong, Paint::Worse), &worse);
     svg.text(
         (Svg::WIDTH - 4.0, 14.0),
@@ -144,7 +140,7 @@ impl<'a> Columns<'a> {
             _ => (Paint::Worse, "\u{2212}"),
         };
         let share = 100.0 * count as f64 / all.max(1) as f64;
-        let title = format!("gain {}: {}, {share:.1} %", bucket.range(), tasks(count));
+        let title = format!("gain {}: {}, {share:.1} %", range(bucket), tasks(count));
         let pick = format!("system={system}&bucket={}", char::from(b'a' + index as u8));
         let pick = (count > 0).then_some(pick.as_str());
         svg.group(&title, pick, |svg| {

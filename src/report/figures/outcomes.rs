@@ -1,9 +1,10 @@
 //! How often each system is better and worse than the baseline: bars to both sides of one line.
 
+use super::super::Report;
 use super::super::text::{grouped, tasks};
-use super::super::{Report, Verdicts};
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Medium, PLAIN, Paint, STRONG, Svg, Type, fit};
+use crate::statistics::Changes;
 
 const LEFT: f64 = 120.0;
 const RIGHT: f64 = 64.0;
@@ -14,13 +15,13 @@ const COUNT: f64 = 40.0;
 
 /// Draws the bars; nothing without a system to compare.
 pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
-    let rows: Vec<(usize, &str, Verdicts)> = report
+    let rows: Vec<(usize, &str, Changes)> = report
         .compared()
-        .map(|(at, system)| (at, system.name.as_str(), report.verdicts(at)))
+        .map(|(at, system)| (at, system.name.as_str(), report.changes(at)))
         .collect();
     let (_, baseline) = report.baseline().filter(|_| !rows.is_empty())?;
     let most =
-        |count: fn(&Verdicts) -> usize| rows.iter().map(|row| count(&row.2)).max().unwrap_or(0);
+        |count: fn(&Changes) -> usize| rows.iter().map(|row| count(&row.2)).max().unwrap_or(0);
     let (worse, better) = (most(|row| row.worse) as f64, most(|row| row.better) as f64);
     let room = Svg::WIDTH - LEFT - RIGHT - 2.0 * COUNT;
     let scale = room / (worse + better).max(1.0);
@@ -28,9 +29,9 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
     let bottom = TOP + ROW * rows.len() as f64;
     let mut svg = Svg::new(medium, bottom + 26.0);
     heads(&mut svg, middle);
-    for (at, (system, name, verdicts)) in rows.iter().enumerate() {
+    for (at, (system, name, changes)) in rows.iter().enumerate() {
         let y = TOP + ROW * at as f64;
-        row(&mut svg, (*system, name), *verdicts, (y, middle, scale));
+        row(&mut svg, (*system, name), *changes, (y, middle, scale));
     }
     svg.line((middle, TOP - 4.0), (middle, bottom + 4.0), 1.0, Paint::Ink);
     let foot = format!(
@@ -73,51 +74,46 @@ fn heads(svg: &mut Svg, middle: f64) {
 fn row(
     svg: &mut Svg,
     (system, name): (usize, &str),
-    verdicts: Verdicts,
+    changes: Changes,
     (y, middle, scale): (f64, f64, f64),
 ) {
-    let all = verdicts.compared().max(1) as f64;
+    let all = changes.total().max(1) as f64;
     let share = |count: usize| format!("{}, {:.1} %", tasks(count), 100.0 * count as f64 / all);
     let (base, height) = (y + ROW / 2.0 + 4.0, ROW - 10.0);
     let shown = fit(name, LEFT - 10.0, Type::Strong);
     svg.text((0.0, base), Start, STRONG, &shown);
-    let width = verdicts.worse as f64 * scale;
+    let width = changes.worse as f64 * scale;
     let pick = format!("system={system}&outcome=worse");
     svg.group(
-        &format!("{name} worse: {}", share(verdicts.worse)),
+        &format!("{name} worse: {}", share(changes.worse)),
         Some(&pick),
         |svg| {
             svg.area(middle - width - COUNT, y, width + COUNT, ROW);
             svg.rect(middle - width, y + 5.0, width, height, Paint::Worse);
             let at = (middle - width - 6.0, base);
-            svg.text(at, End, PLAIN, &grouped(verdicts.worse));
+            svg.text(at, End, PLAIN, &grouped(changes.worse));
         },
     );
-    let width = verdicts.better as f64 * scale;
+    let width = changes.better as f64 * scale;
     let pick = format!("system={system}&outcome=better");
     svg.group(
-        &format!("{name} better: {}", share(verdicts.better)),
+        &format!("{name} better: {}", share(changes.better)),
         Some(&pick),
         |svg| {
             svg.area(middle, y, width + COUNT, ROW);
             svg.rect(middle, y + 5.0, width, height, Paint::Better);
             let at = (middle + width + 6.0, base);
-            svg.text(at, Start, PLAIN, &grouped(verdicts.better));
+            svg.text(at, Start, PLAIN, &grouped(changes.better));
         },
     );
     let pick = format!("system={system}&outcome=same");
     svg.group(
-        &format!("{name} the same: {}", share(verdicts.same)),
+        &format!("{name} the same: {}", share(changes.same)),
         Some(&pick),
         |svg| {
             svg.area(Svg::WIDTH - RIGHT, y, RIGHT, ROW);
             let at = (Svg::WIDTH - 4.0, base);
-            svg.text(
-                at,
-                End,
-                (Type::Plain, Paint::Muted),
-                &grouped(verdicts.same),
-            );
+            svg.text(at, End, (Type::Plain, Paint::Muted), &grouped(changes.same));
         },
     );
 }

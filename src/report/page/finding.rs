@@ -23,8 +23,8 @@ pub(super) fn html(report: &Report) -> String {
         );
     };
     debug_assert_ne!(baseline, chosen);
-    let verdicts = report.verdicts(chosen);
-    if verdicts.compared() == 0 {
+    let changes = report.changes(chosen);
+    if changes.total() == 0 {
         return format!(
             "No task was completed by both {name} and <b>{}</b>.",
             escape(&other.name)
@@ -33,9 +33,9 @@ pub(super) fn html(report: &Report) -> String {
     let counts = format!(
         "{name} is better than <b>{}</b> on {} of {} and worse on {}",
         escape(&other.name),
-        grouped(verdicts.better),
-        tasks(verdicts.compared()),
-        grouped(verdicts.worse),
+        grouped(changes.better),
+        tasks(changes.total()),
+        grouped(changes.worse),
     );
     match system.comparison {
         Some(comparison) => format!("{counts}: {measure} {}.", difference(comparison)),

@@ -71,7 +71,7 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[(f64, f64)], html:
         }
         Some(_) => {
             comparison_cell(system.comparison, html);
-            verdicts_cell(report, at, html);
+            changes_cell(report, at, html);
         }
     }
     *html += "</tr>";
@@ -148,14 +148,14 @@ fn chance(p: f64) -> String {
 }
 
 /// Three counts, each a button that shows its tasks, over bars as wide as their shares.
-fn verdicts_cell(report: &Report, at: usize, html: &mut String) {
-    let verdicts = report.verdicts(at);
-    let all = verdicts.compared().max(1) as f64;
+fn changes_cell(report: &Report, at: usize, html: &mut String) {
+    let changes = report.changes(at);
+    let all = changes.total().max(1) as f64;
     let system = escape(&report.systems[at].name);
     let parts = [
-        ("worse", verdicts.worse, "▼&#xFE0E; "),
-        ("same", verdicts.same, ""),
-        ("better", verdicts.better, "▲&#xFE0E; "),
+        ("worse", changes.worse, "▼&#xFE0E; "),
+        ("same", changes.same, ""),
+        ("better", changes.better, "▲&#xFE0E; "),
     ];
     let (mut counts, mut bars) = (String::new(), String::new());
     for (name, count, sign) in parts {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use repoformer::comparison::{Comparison, Difference, Mean};
-use repoformer::statistics::{Buckets, Resampling, SignFlips, Unit};
+use repoformer::statistics::{Bucket, Buckets, Resampling, SignFlips, Unit};
 
 use crate::output::group;
 use crate::table::Table;
@@ -87,7 +87,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
     }
     let counts = ["p_tasks", "p_repositories", "better", "same", "worse"];
     head.extend(counts.map(Into::into));
-    head.extend(Buckets::LABELS.map(|label| format!("gain {}", bucket(label))));
+    head.extend(Bucket::all().map(|bucket| format!("gain {}", label(bucket))));
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     for (repository, d) in rows(comparison) {
         let mut cells = vec![d.measure.clone(), repository.to_owned(), d.n.to_string()];
@@ -102,7 +102,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
         cells.extend(changes.map(|count| count.to_string()));
         match &d.buckets {
             Some(buckets) => cells.extend(buckets.counts.map(|count| count.to_string())),
-            None => cells.extend(Buckets::LABELS.map(|_| String::new())),
+            None => cells.extend(Bucket::all().map(|_| String::new())),
         }
         table.row(cells);
     }
@@ -137,8 +137,7 @@ fn histogram(buckets: &Buckets) -> String {
     let (total, most) = (buckets.total(), buckets.counts.iter().copied().max());
     let (total, most) = (total.max(1) as f64, most.unwrap_or(0).max(1) as f64);
     let mut text = String::new();
-    for (label, count) in buckets.iter() {
-        let label = bucket(label);
+    for (bucket, count) in buckets.iter() {
         let length = (BAR as f64 * count as f64 / most).round() as usize;
         // One task of thousands is still seen.
         let bar = match (count, length) {
@@ -147,7 +146,7 @@ fn histogram(buckets: &Buckets) -> String {
             (_, length) => "█".repeat(length),
         };
         let share = 100.0 * count as f64 / total;
-        let line = format!("{label:>5} {count:>7} {share:>6.1} %  {bar}");
+        let line = format!("{:>5} {count:>7} {share:>6.1} %  {bar}", label(bucket));
         text += line.trim_end();
         text.push('\n');
     }
@@ -155,8 +154,8 @@ fn histogram(buckets: &Buckets) -> String {
 }
 
 /// A bucket's label: 0 has no sign.
-fn bucket(label: i32) -> String {
-    match label {
+fn label(bucket: Bucket) -> String {
+    match bucket.label() {
         0 => "0".to_owned(),
         label => format!("{label:+}"),
     }

@@ -1,0 +1,185 @@
+//! Where and how runs are made: folders, limits, isolation, setup.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use repoformer::execution::guard::{Guard, Limits};
+use repoformer::execution::{self, Commands, Setup, Template, Values};
+use repoformer::pipeline::Experiment;
+use repoformer::task::TaskSet;
+use serde_json::{Value, json};
+
+use super::Named;
+use crate::args::{ExecArgs, Isolation, Switch};
+use crate::output::{Printer, hinted};
+
+/// What the guard is started from: the program that runs, even where its file was replaced meanwhile.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// Where and how runs are made.
+pub(super) struct Bench {
+    pub(super) guard: Guard,
+    pub(super) settings: execution::Settings,
+    pub(super) work_dir: PathBuf,
+    pub(super) setup_seconds: f64,
+    setup_command: Option<String>,
+}
+
+impl Bench {
+    pub(super) fn new(exec: &ExecArgs, experiment: &Experiment, printer: &Printer) -> Result<Self> {
+        let folder = experiment
+            .layout
+            .cache
+            .join("exec")
+            .join(&experiment.layout.benchmark);
+        let work_dir = exec
+            .work_dir
+            .clone()
+            .unwrap_or_else(|| folder.join("copies"));
+        let results = exec
+            .exec_results
+            .clone()
+            .unwrap_or_else(|| folder.join("results.jsonl"));
+        std::fs::create_dir_all(&work_dir).map_err(|e| {
+            anyhow!(
+                "{}: cannot create this folder for copies: {e}",
+                work_dir.display()
+            )
+        })?;
+        let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
+        {
+            value if value > 0.0 && value.is_finite() => Ok(value),
+            _ => Err(hinted(
+                anyhow!("--{name} must be more than 0 seconds"),
+                "choose another",
+            )),
+        };
+        let wall_seconds = seconds("timeout", exec.timeout, 60.0)?;
+        let limits = Limits {
+            wall_seconds,
+            cpu_seconds: seconds("cpu-limit", exec.cpu_limit, 4.0 * wall_seconds)?,
+            memory_mb: exec.memory_limit.unwrap_or(4096).max(1),
+            disk_mb: exec.disk_limit.unwrap_or(1024).max(1),
+            processes: exec.process_limit.unwrap_or(256).max(1),
+        };
+        let isolation = exec.isolation.unwrap_or(Isolation::Auto);
+        let network = exec.network == Some(Switch::On);
+        let trial = work_dir.canonicalize()?;
+        let guard = Guard::try_out(PROGRAM.into(), &trial, isolation != Isolation::Off, network)?;
+        let open = &guard.enclosure().open;
+        if isolation == Isolation::Required && !open.is_empty() {
+            return Err(hinted(
+                anyhow!("runs cannot be closed off here: {}", open.join("; ")),
+                "leave out --isolation required to run them all the same",
+            ));
+        }
+        for part in open {
+            printer.warning(format!("exec: {part}"));
+        }
+        Ok(Self {
+            guard,
+            settings: execution::Settings {
+                limits,
+                oracle_runs: exec.oracle_runs.unwrap_or(1).max(1),
+                results,
+            },
+            work_dir,
+            setup_seconds: seconds("setup-timeout", exec.setup_timeout, 1800.0)?,
+            setup_command: exec.setup_cmd.clone(),
+        })
+    }
+
+    pub(super) fn setup(&self, exec: &ExecArgs, experiment: &Experiment) -> Result<Setup> {
+        let template = exec
+            .setup_cmd
+            .as_deref()
+            .map(|text| Template::parse("setup-cmd", text))
+            .transpose()?;
+        if let Some(template) = &template
+            && ["tests", "task_id", "path"]
+                .iter()
+                .any(|place| template.names(place))
+        {
+            return Err(hinted(
+                anyhow!("--setup-cmd is run once a repository, not once a task"),
+                "of {tests}, {task_id}, {path} and {repository} it can name the last",
+            ));
+        }
+        let command = |name: &String| {
+            let values = Values {
+                repository: name,
+                ..Values::default()
+            };
+            template.as_ref().map(|template| template.fill(values))
+        };
+        Ok(Setup {
+            commands: experiment.repositories.iter().map(command).collect(),
+            seconds: self.setup_seconds,
+        })
+    }
+
+    /// Says what is run where nobody said so.
+    pub(super) fn tell(&self, commands: &Commands, experiment: &Experiment, printer: &Printer) {
+        printer.detail(format!("exec: {}", self.guard.enclosure().describe()));
+        if commands.test.is_none() {
+            for name in &experiment.repositories {
+                let folder = experiment.repos_dir.join(name);
+                if let Some(command) = execution::default_test_command(&folder) {
+                    printer.note(format!(
+                        "exec: {name}: tests are run with `{command}` (--test-cmd)"
+                    ));
+                }
+            }
+        }
+        if commands.map.is_none() {
+            printer.note("exec: each task runs all tests of its repository (--tests says which, --mine-tests finds them)");
+        }
+    }
+
+    /// What the results were made with; nothing in it depends on the time or the number of workers.
+    pub(super) fn manifest(
+        &self,
+        experiment: &Experiment,
+        commands: &Commands,
+        tasks: &TaskSet,
+    ) -> Value {
+        let folder = |name: &String| experiment.repos_dir.join(name);
+        let shown = |name: &String| match (
+            &commands.test,
+            execution::default_test_command(&folder(name)),
+        ) {
+            (Some(template), _) => template.to_string(),
+            (None, default) => default.unwrap_or_default().to_owned(),
+        };
+        let test: serde_json::Map<String, Value> = experiment
+            .repositories
+            .iter()
+            .map(|name| (name.clone(), shown(name).into()))
+            .collect();
+        json!({
+            "tool": format!("repoformer {}", env!("CARGO_PKG_VERSION")),
+            "tasks": {"file": tasks.path.display().to_string(), "digest": tasks.digest()},
+            "test_cmd": test,
+            "setup_cmd": self.setup_command,
+            "tests": commands.map.as_ref().map(|map| map.path.display().to_string()),
+            "runner": commands.runner,
+            "limits": self.settings.limits,
+            "oracle_runs": self.settings.oracle_runs,
+            "isolation": self.guard.enclosure(),
+        })
+    }
+
+    /// Beside the results, with what was done this time.
+    pub(super) fn write_manifest(&self, manifest: &Value, named: &[Named]) -> Result<()> {
+        let mut record = manifest.clone();
+        let counts = named.iter().map(|(name, execution)| {
+            let count = json!({"runs": execution.runs, "reused": execution.reused});
+            (name.clone(), count)
+        });
+        record["runs"] = Value::Object(counts.collect());
+        let path = self.settings.results.with_extension("manifest.json");
+        let mut text = serde_json::to_vec_pretty(&record)?;
+        text.push(b'\n');
+        Ok(repoformer::artifact::write_file(&path, &text)?)
+    }
+}

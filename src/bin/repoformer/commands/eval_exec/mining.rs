@@ -1,0 +1,118 @@
+//! `--mine-tests`: which tests notice a failure in each hole.
+
+use anyhow::{Result, anyhow};
+use repoformer::execution::mine::{Mining, mine};
+use repoformer::execution::{Commands, Copies, Subject, Template, Values};
+use repoformer::pipeline::Experiment;
+use repoformer::task::TaskSet;
+
+use super::bench::Bench;
+use super::tell::list_tasks;
+use crate::args::EvalArgs;
+use crate::output::{Printer, hinted, write_data};
+
+/// Writes a map of the tests that notice a failure in each hole.
+pub(super) fn mine_tests(
+    args: &EvalArgs,
+    (experiment, tasks): (&Experiment, &TaskSet),
+    (bench, commands, subjects, copies): (
+        &Bench,
+        &Commands,
+        &[Result<Subject, String>],
+        &Copies<'_>,
+    ),
+    printer: &mut Printer,
+) -> Result<()> {
+    let exec = &args.exec;
+    let templates: Result<Vec<Template>, String> = experiment
+        .repositories
+        .iter()
+        .map(|name| commands.template(&experiment.repos_dir.join(name)))
+        .collect();
+    let templates = templates.map_err(|reason| anyhow!(reason))?;
+    if let Some(fixed) = templates.iter().find(|template| !template.names("tests")) {
+        return Err(hinted(
+            anyhow!("--test-cmd runs the same tests for every task: `{fixed}`"),
+            "put {tests} where single tests are named",
+        ));
+    }
+    let suite = |(name, template): (&String, &Template)| {
+        let values = Values {
+            repository: name,
+            ..Values::default()
+        };
+        // The default stops at the first failure; the whole suite is to be seen here.
+        let command = template.fill(values);
+        if commands.test.is_none() {
+            command.replace(" -x ", " ")
+        } else {
+            command
+        }
+    };
+    let mining = Mining {
+        max_tests: exec.max_tests.unwrap_or(10).max(1),
+        suites: experiment
+            .repositories
+            .iter()
+            .zip(&templates)
+            .map(suite)
+            .collect(),
+        templates,
+        list: exec
+            .list_tests_cmd
+            .as_deref()
+            .map(|text| Template::parse("list-tests-cmd", text))
+            .transpose()?,
+        suite_seconds: bench.setup_seconds,
+    };
+    let bar = printer.bar("mine tests", tasks.tasks.len());
+    let progress = |done: usize, known: usize| {
+        bar.set_length(known as u64);
+        bar.set_position(done as u64);
+    };
+    let mined = mine(
+        tasks,
+        subjects,
+        &mining,
+        (&bench.settings, copies),
+        &progress,
+    )?;
+    bar.finish_and_clear();
+    for (place, reason) in &mined.broken {
+        printer.failed(&format!(
+            "{}: its tests cannot be looked at: {reason}",
+            experiment.repositories[*place]
+        ));
+    }
+    let found: Vec<_> = mined
+        .tasks
+        .iter()
+        .filter(|mined| !mined.tests.is_empty())
+        .collect();
+    let lost = mined
+        .tasks
+        .iter()
+        .filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_deref()?)));
+    let lost: Vec<_> = lost.collect();
+    if !lost.is_empty() {
+        let count = lost.len();
+        printer.warning(format!(
+            "{count} of {} tasks have no test that notices a failure in their hole",
+            mined.tasks.len()
+        ));
+        list_tasks(tasks, lost, printer);
+    }
+    let tests: usize = found.iter().map(|mined| mined.tests.len()).sum();
+    printer.note(format!(
+        "mine tests: {tests} tests of {} tasks",
+        found.len()
+    ));
+    if found.is_empty() {
+        printer.failed("no test was found for any task");
+    }
+    let lines: String = found
+        .iter()
+        .map(|mined| mined.to_record().to_string() + "\n")
+        .collect();
+    write_data(&args.output, lines.as_bytes())
+}

@@ -1,0 +1,172 @@
+//! `eval --exec`: predictions judged by the repository's own tests.
+
+mod bench;
+mod mining;
+mod output;
+mod samples;
+mod tell;
+
+use anyhow::{Result, anyhow, bail};
+use repoformer::execution::{
+    self, Commands, Copies, Execution, Runner, Summaries, Template, TestMap,
+};
+use repoformer::pipeline::Experiment;
+use repoformer::score::Missing;
+use repoformer::task::TaskSet;
+
+use self::bench::Bench;
+use self::mining::mine_tests;
+use self::output::{json, jsonl, table};
+use self::samples::samples;
+use self::tell::{tell_execution, tell_summaries};
+use super::session::single;
+use crate::args::{EvalArgs, ExecArgs, ScoreFormat};
+use crate::config::Settings;
+use crate::output::{Printer, hinted, write_data};
+
+pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
+    let exec = &args.exec;
+    let experiment = single(settings, printer)?;
+    let tasks = taking_part(&experiment)?;
+    let bench = Bench::new(exec, &experiment, printer)?;
+    let commands = commands(exec, &tasks, printer)?;
+    let subjects = execution::subjects(
+        &tasks,
+        &experiment.repositories,
+        &experiment.repos_dir,
+        &commands,
+    );
+    bench.tell(&commands, &experiment, printer);
+    let in_tests = tasks
+        .tasks
+        .iter()
+        .filter(|task| execution::is_test_file(task.file_in_repository()));
+    if let count @ 1.. = in_tests.count() {
+        printer.warning(format!("exec: {count} tasks have their hole in test code, where a test that asserts nothing passes"));
+    }
+    let setup = bench.setup(exec, &experiment)?;
+    let copies = Copies::new(
+        (
+            &experiment.repos_dir,
+            &bench.work_dir,
+            &experiment.layout.cache,
+        ),
+        &experiment.repositories,
+        &bench.guard,
+        setup,
+        rayon::current_num_threads(),
+    )?;
+    if exec.mine_tests {
+        return mine_tests(
+            args,
+            (&experiment, &tasks),
+            (&bench, &commands, &subjects, &copies),
+            printer,
+        );
+    }
+    let missing: Missing = args.missing.parse()?;
+    let mut named = Vec::new();
+    for (name, samples) in samples(args, settings, &experiment, &tasks, printer)? {
+        check_missing(&tasks, &samples, missing)?;
+        let bar = printer.bar(&format!("exec {name}"), tasks.tasks.len());
+        let progress = |done: usize, known: usize| {
+            bar.set_length(known as u64);
+            bar.set_position(done as u64);
+        };
+        let execution = execution::run(
+            &tasks,
+            &subjects,
+            &samples,
+            (&bench.settings, &copies),
+            &progress,
+        )?;
+        bar.finish_and_clear();
+        tell_execution(&name, &execution, &tasks, printer);
+        named.push((name, execution));
+    }
+    let ks = pass_ks(exec)?;
+    let manifest = bench.manifest(&experiment, &commands, &tasks);
+    bench.write_manifest(&manifest, &named)?;
+    let summaries: Vec<Summaries> = named
+        .iter()
+        .map(|(_, execution)| Summaries::of(execution, &ks, missing))
+        .collect();
+    tell_summaries(&named, &summaries, missing, printer);
+    let text = match args.format {
+        ScoreFormat::Text => table(&named, &summaries, &ks, args.per_task).text(),
+        ScoreFormat::Tsv => table(&named, &summaries, &ks, args.per_task).tsv(),
+        ScoreFormat::Json => json(&named, &summaries, &ks, args.per_task, &manifest),
+        ScoreFormat::Jsonl => jsonl(&named, &summaries, &ks, args.per_task, &manifest),
+    };
+    write_data(&args.output, text.as_bytes())
+}
+
+/// Executions by the name of what was executed.
+type Named = (String, Execution);
+
+/// The tasks of the repositories that take part.
+fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
+    let Some(tasks) = &experiment.tasks else {
+        bail!("--tasks is not set, so there is nothing to run")
+    };
+    let mut tasks = tasks.clone();
+    tasks.tasks.retain(|task| {
+        experiment
+            .repositories
+            .binary_search(&task.repository)
+            .is_ok()
+    });
+    Ok(tasks)
+}
+
+fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<Commands> {
+    let test = exec
+        .test_cmd
+        .as_deref()
+        .map(|text| Template::parse("test-cmd", text));
+    let mut map = None;
+    if let Some(path) = &exec.tests {
+        let reading = TestMap::read(path, tasks)?;
+        printer.problems(&reading.problems);
+        map = Some(reading.map);
+    }
+    Ok(Commands {
+        test: test.transpose()?,
+        map,
+        runner: exec
+            .runner
+            .as_deref()
+            .map_or(Ok(Runner::Auto), str::parse)?,
+    })
+}
+
+fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
+    let mut ks = exec.pass_k.clone();
+    if ks.contains(&0) {
+        return Err(hinted(
+            anyhow!("--pass-k cannot be 0"),
+            "choose numbers from 1",
+        ));
+    }
+    if ks.is_empty() {
+        ks.push(1);
+    }
+    ks.sort_unstable();
+    ks.dedup();
+    Ok(ks)
+}
+
+fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> Result<()> {
+    let pairs = tasks.tasks.iter().zip(samples);
+    let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();
+    match (missing, without.first()) {
+        (Missing::Error, Some((task, _))) => {
+            let (count, all) = (without.len(), tasks.tasks.len());
+            let reason = format!(
+                "it has no prediction ({count} of {all} tasks have none); --missing zero counts them as failed, --missing skip leaves them out"
+            );
+            Err(tasks.error(task, reason).into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,102 @@
+//! What is executed: a file's predictions, the truth, or those of the cache.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use repoformer::pipeline::{Experiment, cached_predictions};
+use repoformer::postprocess::{Hole, Recipe, Step};
+use repoformer::predictions;
+use repoformer::query::{Mode, REPOCODER_MODES};
+use repoformer::task::TaskSet;
+
+use crate::args::EvalArgs;
+use crate::commands::session::{completion, modes};
+use crate::config::Settings;
+use crate::output::{Printer, hinted};
+
+/// What is done to predictions before they are put into their files; nothing unless it is asked for.
+fn recipe(args: &EvalArgs) -> Result<Recipe> {
+    let names = args.postprocess.as_deref().unwrap_or("none");
+    let recipe = match names {
+        "own" => None,
+        names => Some(names.parse::<Recipe>()?).filter(|recipe| !recipe.has(Step::FunctionBody)),
+    };
+    recipe.ok_or_else(|| {
+        hinted(
+            anyhow!("--postprocess {names} makes texts to compare, not to put into a file"),
+            "name steps that only cut, such as chat or lines",
+        )
+    })
+}
+
+/// What is to be executed, by name: a file, the truth, the modes of the cache.
+pub(super) fn samples(
+    args: &EvalArgs,
+    settings: &Settings,
+    experiment: &Experiment,
+    tasks: &TaskSet,
+    printer: &mut Printer,
+) -> Result<Vec<(String, Vec<Vec<String>>)>> {
+    if args.check_references {
+        let truth = tasks
+            .tasks
+            .iter()
+            .map(|task| vec![task.ground_truth.clone()]);
+        return Ok(vec![("references".into(), truth.collect())]);
+    }
+    let recipe = recipe(args)?;
+    let mut read = |path: &Path| -> Result<Vec<Vec<String>>> {
+        // Joined with all tasks of the file: ids are told apart by their places there.
+        let all = experiment.tasks.as_ref().unwrap_or(tasks);
+        let joined = predictions::read(path, all)?;
+        printer.problems(&joined.problems);
+        let of = all.tasks.iter().zip(joined.predictions);
+        Ok(of
+            .filter(|(task, _)| {
+                experiment
+                    .repositories
+                    .binary_search(&task.repository)
+                    .is_ok()
+            })
+            .map(|(task, samples)| {
+                let cut =
+                    |sample: &String| recipe.apply(Hole::of(task), sample).prediction.into_owned();
+                samples.iter().map(cut).collect()
+            })
+            .collect())
+    };
+    if let Some(path) = &args.predictions {
+        let stem = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        return Ok(vec![(
+            stem.unwrap_or_else(|| "predictions".into()),
+            read(path)?,
+        )]);
+    }
+    let completion = completion(settings, None)?;
+    let asked = !settings.list("mode").is_empty();
+    let all: &[Mode] = match experiment.chunks {
+        Some(_) => &Mode::ALL,
+        None => &REPOCODER_MODES,
+    };
+    let mut named = Vec::new();
+    for mode in modes(settings, all)? {
+        if asked
+            || experiment
+                .layout
+                .predictions(mode, &completion.model)
+                .exists()
+        {
+            let path = cached_predictions(experiment, mode, &completion)?;
+            named.push((mode.to_string(), read(&path)?));
+        }
+    }
+    if named.is_empty() {
+        return Err(hinted(
+            anyhow!("there are no predictions in the cache to run tests with"),
+            "make them with `repoformer complete`, name a file with --predictions, or look at the oracle alone with --check-references",
+        ));
+    }
+    Ok(named)
+}

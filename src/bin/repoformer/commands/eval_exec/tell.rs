@@ -1,0 +1,106 @@
+//! What is said of an execution beside its results: who takes no part, and why.
+
+use repoformer::execution::{Execution, Summaries};
+use repoformer::score::Missing;
+use repoformer::task::TaskSet;
+
+use super::Named;
+use crate::output::Printer;
+
+/// Reasons of exclusions that are told without `-v`, and tasks that are named for each.
+const EXCLUDED_SHOWN: usize = 20;
+const TASKS_NAMED: usize = 8;
+
+/// Names tasks below a warning, those of one reason together.
+pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>, printer: &Printer) {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (line, id, reason) in of {
+        let name = format!("{id} (line {line})");
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let path = tasks.path.display();
+    let lines = reasons.into_iter().map(|(reason, mut names)| {
+        let more = names.len().saturating_sub(TASKS_NAMED);
+        if more > 0 && !printer.is_verbose() {
+            names.truncate(TASKS_NAMED);
+            names.push(format!("… and {more} more (-v)"));
+        }
+        format!("  {path}: {reason}: {}", names.join(", "))
+    });
+    printer.list(lines.collect(), EXCLUDED_SHOWN);
+}
+
+/// Says which tasks take no part, and which repositories cannot be run.
+pub(super) fn tell_execution(
+    name: &str,
+    execution: &Execution,
+    tasks: &TaskSet,
+    printer: &mut Printer,
+) {
+    for (repository, broken) in &execution.broken {
+        let output = match broken.output.trim() {
+            "" => String::new(),
+            output => format!("\n{output}"),
+        };
+        printer.failed(&format!(
+            "{repository}: its tests cannot be run: {}{output}",
+            broken.reason
+        ));
+    }
+    let excluded: Vec<_> = execution
+        .tasks
+        .iter()
+        .filter(|task| task.excluded.is_some())
+        .collect();
+    if !excluded.is_empty() {
+        printer.warning(format!(
+            "{name}: {} of {} tasks are excluded, since their tests cannot tell",
+            excluded.len(),
+            execution.tasks.len()
+        ));
+        let of = excluded
+            .iter()
+            .filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
+        list_tasks(tasks, of.collect(), printer);
+    }
+    printer.note(format!(
+        "exec {name}: {} runs, {} results known or shared",
+        execution.runs, execution.reused
+    ));
+}
+
+pub(super) fn tell_summaries(
+    named: &[Named],
+    summaries: &[Summaries],
+    missing: Missing,
+    printer: &mut Printer,
+) {
+    for ((name, _), summary) in named.iter().zip(summaries) {
+        let all = &summary.all;
+        if all.missing > 0 {
+            let count = if missing == Missing::Skip {
+                "are left out"
+            } else {
+                "count as failed"
+            };
+            printer.warning(format!(
+                "{name}: {} tasks have no prediction; they {count}",
+                all.missing
+            ));
+        }
+        for (k, rate) in &all.rates {
+            if rate.is_none() && all.n > 0 {
+                printer.warning(format!(
+                    "{name}: there is no pass@{k}: a task has {} sample(s)",
+                    all.samples.0
+                ));
+            }
+        }
+        if all.n == 0 {
+            printer.failed(&format!("{name}: no task can be judged by its tests"));
+        }
+    }
+}

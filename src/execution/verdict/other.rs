@@ -1,0 +1,125 @@
+//! What the runners of other languages say: Maven, Gradle, jest, vitest, mocha, node, dotnet.
+
+use super::{Counts, Status, Verdict, by_code, pytest, unittest, verdict};
+
+/// Any summary that is known, the last one printed; without one the exit code alone.
+pub(super) fn judge(code: i32, output: &str) -> Verdict {
+    let nothing = [
+        "No tests found",
+        "No test files found",
+        "No tests to run",
+        "No test is available",
+        "No test matches",
+        "> Task :test NO-SOURCE",
+    ];
+    if let Some(counts) = counts(output) {
+        return match (code, counts) {
+            (0, Counts { passed: 0, .. }) => {
+                verdict(Status::NoTests, "no test ran, or all were skipped")
+            }
+            (0, _) => verdict(Status::Pass, ""),
+            (code, _) if code > 128 => by_code(code),
+            (
+                _,
+                Counts {
+                    passed: 0,
+                    failed: 0,
+                    errors: 0,
+                },
+            ) => verdict(Status::Error, format!("exit code {code}")),
+            _ => verdict(Status::Fail, ""),
+        };
+    }
+    if let Some(counts) = unittest::counts(output) {
+        return unittest::judge(code, Some(counts), output);
+    }
+    if let Some(counts) = pytest::counts(output) {
+        return pytest::judge(code, Some(counts), output);
+    }
+    match nothing.iter().find(|text| output.contains(**text)) {
+        Some(text) => verdict(Status::NoTests, *text),
+        None => by_code(code),
+    }
+}
+
+/// The summaries of Java's, JavaScript's and .NET's runners; those of several modules are added up.
+fn counts(output: &str) -> Option<Counts> {
+    let mut found: Option<Counts> = None;
+    for line in output.lines().map(str::trim) {
+        let number = |name: &str, separator: char| -> Option<u64> {
+            let after = &line[line.find(name)? + name.len()..];
+            let digits = after.trim_start_matches([separator, ' ']);
+            let end = digits
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(digits.len());
+            digits[..end].parse().ok()
+        };
+        let before = |name: &str| -> u64 {
+            let words: Vec<&str> = line
+                .split([' ', ',', '|'])
+                .filter(|word| !word.is_empty())
+                .collect();
+            let at = words.iter().position(|word| *word == name);
+            at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok())
+                .unwrap_or(0)
+        };
+        let counts = if let Some(ran) = number("Tests run:", ':') {
+            // Maven prints one a class (with the time) and one for all: the last word stands.
+            let of = |name| number(name, ':').unwrap_or(0);
+            let (failed, errors) = (of("Failures:"), of("Errors:"));
+            let passed = ran.saturating_sub(failed + errors + of("Skipped:"));
+            if line.contains("Time elapsed") {
+                continue;
+            }
+            Counts {
+                passed,
+                failed,
+                errors,
+            }
+        } else if line.starts_with("Tests:") || (line.starts_with("Tests ") && line.ends_with(')'))
+        {
+            Counts {
+                passed: before("passed"),
+                failed: before("failed"),
+                errors: 0,
+            }
+        } else if let Some(passed) = number("# pass ", ' ').filter(|_| line.starts_with("# pass "))
+        {
+            Counts {
+                passed,
+                ..Counts::default()
+            }
+        } else if let Some(failed) = number("# fail ", ' ').filter(|_| line.starts_with("# fail "))
+        {
+            Counts {
+                failed,
+                ..Counts::default()
+            }
+        } else if line.ends_with(" passing") || line.contains(" passing (") {
+            Counts {
+                passed: before("passing"),
+                ..Counts::default()
+            }
+        } else if line.ends_with(" failing") {
+            Counts {
+                failed: before("failing"),
+                ..Counts::default()
+            }
+        } else if let (Some(failed), Some(passed)) =
+            (number("Failed:", ':'), number("Passed:", ':'))
+        {
+            Counts {
+                passed,
+                failed,
+                errors: 0,
+            }
+        } else {
+            continue;
+        };
+        let all = found.get_or_insert_with(Counts::default);
+        all.passed += counts.passed;
+        all.failed += counts.failed;
+        all.errors += counts.errors;
+    }
+    found
+}

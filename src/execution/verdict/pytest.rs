@@ -1,0 +1,68 @@
+//! What pytest says: exit codes 0 passed, 1 failed, 2 to 4 error, 5 no tests, and a summary in the last line.
+
+use super::{Counts, Status, Verdict, by_code, verdict};
+
+/// Judges a run by its exit code and what it counted.
+pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict {
+    match (code, counts) {
+        (0, Some(Counts { passed: 0, .. })) => verdict(Status::NoTests, "every test was skipped"),
+        (0, Some(_)) => verdict(Status::Pass, ""),
+        (0, None) if dots(output) => verdict(Status::Pass, ""),
+        (0, None) => verdict(Status::Error, "exit code 0 without pytest's summary"),
+        (
+            1,
+            Some(Counts {
+                failed: 0,
+                errors: 1..,
+                ..
+            }),
+        ) => verdict(Status::Error, "a test could not be set up"),
+        (1, Some(_)) => verdict(Status::Fail, ""),
+        // pytest is not the only one that exits with 1: so does an interpreter that cannot start it.
+        (1, None) if output.contains("FAILED ") || dots(output) => verdict(Status::Fail, ""),
+        (5, _) => verdict(Status::NoTests, "pytest collected no test"),
+        (2, _) => verdict(Status::Error, "the tests could not be collected"),
+        (4, _) => verdict(Status::Error, "pytest does not know such tests or options"),
+        (code, _) if code > 128 => by_code(code),
+        (code, _) => verdict(Status::Error, format!("exit code {code}")),
+    }
+}
+
+/// pytest's line of progress with a test that passed; all that `-qq` leaves of a summary.
+fn dots(output: &str) -> bool {
+    output.lines().any(|line| {
+        let progress = line
+            .split_once('[')
+            .filter(|(_, rest)| rest.trim_end().ends_with("%]"));
+        let (marks, _) = progress.unwrap_or(("", ""));
+        let marks = marks.split_whitespace().last().unwrap_or("");
+        marks.contains('.') && marks.chars().all(|c| ".sxXFE".contains(c))
+    })
+}
+
+/// `=== 1 failed, 2 passed, 1 warning in 0.12s (0:00:00) ===`, or without the signs.
+pub(super) fn counts(output: &str) -> Option<Counts> {
+    output.lines().rev().find_map(|line| {
+        let line = line.trim().trim_matches('=').trim();
+        let (counted, time) = line.rsplit_once(" in ")?;
+        let seconds = time.split_whitespace().next()?.strip_suffix('s')?;
+        seconds.parse::<f64>().ok()?;
+        let mut counts = Counts::default();
+        if counted == "no tests ran" {
+            return Some(counts);
+        }
+        for part in counted.split(", ") {
+            let (number, what) = part.split_once(' ')?;
+            let number: u64 = number.parse().ok()?;
+            match what {
+                "passed" | "xpassed" => counts.passed += number,
+                "failed" => counts.failed += number,
+                "error" | "errors" => counts.errors += number,
+                "skipped" | "xfailed" | "deselected" | "warning" | "warnings" | "rerun" => {}
+                _ if what.starts_with("subtests ") => {}
+                _ => return None,
+            }
+        }
+        Some(counts)
+    })
+}
