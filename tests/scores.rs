@@ -1,7 +1,8 @@
 //! Every metric beside what the reference programs gave, pair by pair.
 //!
 //! `tests/fixtures/scores/pairs.jsonl` holds some rows of each small kind; all rows are compared where the environment
-//! variable `REPOFORMER_FIXTURES` names a folder with `scores/pairs.jsonl.gz`.
+//! variable `REPOFORMER_FIXTURES` names a folder with `scores/pairs.jsonl.gz`. `tests/fixtures/scores/languages.jsonl` holds what
+//! CrossCodeEval's formulas give for edited statements of four languages; `languages.py` beside it made it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -166,6 +167,46 @@ fn rows_of_the_reference() {
         kinds,
     } = compare(&path);
     assert_eq!((equal, fixed, kinds.len()), (139, 8, 35));
+}
+
+#[test]
+fn crosscodeeval_in_four_languages() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scores/languages.jsonl");
+    let statement: Recipe = "statement".parse().unwrap();
+    let (mut rows, mut matches) = (0, 0);
+    for line in jsonl::open(&path).unwrap().lines() {
+        let record: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let text = |name: &str| record[name].as_str().unwrap();
+        let language: Language = text("language").parse().unwrap();
+        let hole = Hole {
+            left_context: text("left"),
+            target: text("target"),
+            language,
+        };
+        let cut = statement.apply(hole, text("pred")).prediction;
+        let found = crosscodeeval::detail(text("target"), &cut, language);
+        let score = found.score;
+        let ours = json!({
+            "cut": found.prediction, "pred_ids": found.prediction_ids, "em": u8::from(score.em), "id_em": u8::from(score.id_em),
+        });
+        for (name, value) in ours.as_object().unwrap() {
+            assert_eq!(value, &record[name], "{name}: {record}");
+        }
+        let values = [
+            ("id_precision", score.id_precision),
+            ("id_recall", score.id_recall),
+            ("id_f1", score.id_f1),
+            ("es", score.es * 100.0),
+        ];
+        for (name, value) in values {
+            let wanted = record[name].as_f64().unwrap();
+            assert!((value - wanted).abs() < 1e-12, "{name} {value}: {record}");
+        }
+        rows += 1;
+        matches += usize::from(score.em);
+    }
+    assert_eq!(rows, 240);
+    assert!((40..200).contains(&matches), "{matches}");
 }
 
 #[test]
