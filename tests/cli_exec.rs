@@ -185,7 +185,7 @@ fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value
 #[test]
 fn whatever_tests_do_harms_nothing_and_leaves_nothing_behind() {
     let (place, record) = misbehave("auto", "4242.1", &[("ESCAPE", "pass")]);
-    let isolation = &record["manifest"]["isolation"];
+    let isolation = &record["manifest"]["settings"]["isolation"];
     if isolation["enclosed"] == true {
         for folder in ["/tmp", "/var/tmp", "/etc", "/dev/shm"] {
             assert!(
@@ -208,7 +208,7 @@ fn whatever_tests_do_harms_nothing_and_leaves_nothing_behind() {
 #[test]
 fn without_namespaces_copies_are_restored_and_processes_ended_all_the_same() {
     let (place, record) = misbehave("off", "4242.2", &[("KILLER", "error")]);
-    let open = record["manifest"]["isolation"]["open"].to_string();
+    let open = record["manifest"]["settings"]["isolation"]["open"].to_string();
     assert!(
         open.contains("can write wherever you can") && open.contains("network"),
         "{open}"
@@ -325,7 +325,7 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
             "--format",
             "json",
         ])
-        .done()
+        .partly()
         .says(&[
             "4 of 5 tasks are excluded",
             "its tests pass with a failure planted before the hole: demo/1 (line 2)",
@@ -402,7 +402,7 @@ fn rates_have_one_denominator() {
         .says(&["demo/1", "1 of 2 tasks have none", "--missing zero"]);
     // By hand: 1 of 4 passes; of the 6 pairs 3 hold it.
     let skip = run("skip")
-        .done()
+        .partly()
         .says(&["there is no pass@5: a task has 4 sample(s)"])
         .stdout;
     assert!(
@@ -410,7 +410,7 @@ fn rates_have_one_denominator() {
         "{skip}"
     );
     let zero = run("zero")
-        .done()
+        .partly()
         .says(&["1 tasks have no prediction; they count as failed"])
         .stdout;
     assert!(
@@ -515,7 +515,7 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
     place.write("half.json", "{\"demo/1\": [\"tw ice\"]}");
     place
         .stage(&[&args[..], &["half.json"]].concat())
-        .done()
+        .partly()
         .says(&[
             "1 of 2 tasks are excluded",
             "it has no tests in half.json: demo/0",
@@ -525,7 +525,7 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
     place.add_tasks(&[task("demo/2", "demo/tests/test_calc.py", text, 0, 1)]);
     place
         .stage(&[&args[..], &["half.json"]].concat())
-        .done()
+        .partly()
         .says(&["1 tasks have their hole in test code"]);
     place.write("wrong.json", "{\"demo/1\": 3}");
     place
@@ -579,6 +579,166 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         .stage(&["eval", "--exec", "--check-references", "--test-cmd", "true"])
         .partly()
         .says(&["calc.py: No such file"]);
+}
+
+/// Where this user may have namespaces, whoever it is, runs are closed off.
+#[test]
+fn an_ordinary_user_is_enclosed_too() {
+    let place = place();
+    predict(&place, &["ESCAPE", "FINE"]);
+    place.write("cache/x", "");
+    let (nobody, test) = (
+        "setpriv --reuid=65534 --regid=65534 --clear-groups",
+        command(&place, "4242.3"),
+    );
+    let prepare = format!(
+        "cp \"$BIN\" own && chmod 755 . own && chmod -R a+rwX repos cache && {nobody} unshare -Ur true"
+    );
+    if place.shell(&prepare).code != Some(0) {
+        return; // not run by root, or no namespaces for ordinary users
+    }
+    let run = format!(
+        "HOME=\"$PWD/cache\" {nobody} ./own eval --exec --test-cmd '{test}' --predictions p.jsonl \
+         --missing skip --repos-dir repos --tasks tasks.jsonl --cache-dir cache --isolation required --per-task --format json"
+    );
+    let ran = place.shell(&run).done();
+    assert_eq!(
+        statuses(&ran.stdout, 0),
+        json!(["pass", "pass"]),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("exec: "), "{}", ran.stderr);
+    let escaped = |folder: &str| Path::new(folder).join("escape-4242.3").exists();
+    assert!(!["/tmp", "/var/tmp", "/dev/shm"].into_iter().any(escaped));
+    assert!(place.path("repos/demo/pkg/data").exists());
+    assert_eq!(with_argument("4242.3"), 0);
+    // A test finds itself the user that it always is.
+    let id = "eval --exec --test-cmd '[ $(id -u) = 65534 ] && sh run.sh' --check-references --repos-dir repos --tasks tasks.jsonl --cache-dir cache";
+    place
+        .shell(&format!("HOME=\"$PWD/cache\" {nobody} ./own {id}"))
+        .done();
+}
+
+/// Exit code 0 alone does not make a pass.
+#[test]
+fn what_only_looks_like_a_pass_is_none() {
+    let place = place();
+    let script = r#"
+text=$(cat calc.py)
+case "$text" in
+*"planted failure"*) echo '1 failed, 2 passed in 0.1s'; exit 1 ;;
+*HIDDEN*) echo '1 failed, 2 passed in 0.1s'; exit 0 ;;
+*SKIPS*) echo '1 passed, 2 skipped in 0.1s'; exit 0 ;;
+*LEFT*) printf 'test_a.py .. [ 66%%]\ntest_b.py '; exit 0 ;;
+*MORE*) echo '4 passed in 0.1s'; exit 0 ;;
+esac
+echo '3 passed in 0.1s'
+"#;
+    place.write("repos/demo/run.sh", script);
+    predict(&place, &["HIDDEN", "SKIPS", "LEFT", "MORE", "FINE"]);
+    let flags = ["--runner", "pytest", "--per-task", "--format", "json"];
+    let ran = place.stage(&exec("sh run.sh", &flags)).done();
+    let wanted = json!(["fail", "fail", "error", "pass", "pass"]);
+    assert_eq!(statuses(&ran.stdout, 0), wanted, "{}", ran.stderr);
+    let record: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let reasons = &record["tasks"][0]["reasons"];
+    assert_eq!(reasons[1], "1 tests passed, 3 with the truth");
+}
+
+#[test]
+fn results_are_made_again_where_that_is_asked_for() {
+    let place = place();
+    predict(&place, &["FINE"]);
+    let ready = place.path("ready");
+    let test = format!("[ -e {} ] && sh run.sh", ready.display());
+    let run = |more: &[&str]| place.stage(&exec(&test, more));
+    run(&[])
+        .partly()
+        .says(&["2 of 2 tasks are excluded", "results.jsonl"]);
+    fs::write(&ready, "").unwrap();
+    run(&[]).partly().says(&["0 runs", "--rerun"]);
+    run(&["--rerun", "error,fail"]).done().says(&["4 runs"]);
+    run(&[]).done().says(&["0 runs"]);
+    run(&["--rerun", "all"]).done().says(&["4 runs"]);
+    run(&["--rerun", "passed"])
+        .failed()
+        .says(&["'passed' is not one of pass, fail"]);
+    // Other surroundings may have other programs.
+    let path = std::env::var("PATH").unwrap();
+    let mut command = place.command(&place.args(&exec(&test, &[])));
+    command.env("PATH", format!("{path}:/nowhere"));
+    support::Ran::of(command.output().unwrap())
+        .done()
+        .says(&["4 runs"]);
+}
+
+#[test]
+fn copies_lie_apart_from_what_is_the_users() {
+    let place = place();
+    predict(&place, &["FINE"]);
+    place.write("repos/demo/0/data.txt", "mine");
+    place.write("mine/demo/0/data.txt", "mine");
+    let before = place.files("repos");
+    for folder in ["repos", "repos/demo", "repos/demo/pkg/copies"] {
+        let folder = place.path(folder);
+        place
+            .stage(&exec(
+                "sh run.sh",
+                &["--work-dir", folder.to_str().unwrap()],
+            ))
+            .failed()
+            .says(&["among what they are made from", "--work-dir"]);
+    }
+    support::assert_same(&before, &place.files("repos"));
+    place
+        .stage(&exec("sh run.sh", &["--work-dir", "mine"]))
+        .partly()
+        .says(&["holds something else than a copy"]);
+    assert_eq!(place.read("mine/demo/0/data.txt"), "mine");
+    // A file of something else is not taken for results, nor cut.
+    place.write("notes", "no result");
+    place
+        .stage(&exec("sh run.sh", &["--exec-results", "notes"]))
+        .failed()
+        .says(&["notes:1: not a result", "--exec-results"]);
+    assert_eq!(place.read("notes"), "no result");
+    // A cache within a repository is no part of it, and setting up may write to the copy in it.
+    let setup = [
+        "--setup-cmd",
+        "touch built",
+        "--cache-dir",
+        "repos/demo/cache",
+    ];
+    place
+        .stage(&exec("[ -e built ] && [ ! -e cache ] && sh run.sh", &setup))
+        .done();
+    assert!(!place.path("repos/demo/built").exists());
+}
+
+#[test]
+fn two_evaluations_do_not_share_copies() {
+    let place = place();
+    predict(&place, &["SLOW"]);
+    let test = command(&place, "9");
+    let mut first = place
+        .command(&place.args(&exec(&test, &[])))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let results = place.path("cache/exec/tasks/results.jsonl");
+    let begin = Instant::now();
+    while !results.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no results come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    place
+        .stage(&exec(&test, &[]))
+        .failed()
+        .says(&["another evaluation", "--work-dir"]);
+    assert!(first.wait().unwrap().success());
+    place.stage(&exec(&test, &[])).done().says(&["0 runs"]);
 }
 
 /// Python's own runner on the sample repositories: the truth passes, nonsense does not, and mining finds what the whole

@@ -1,7 +1,8 @@
 //! Results as they come: a file that lines are appended to, from which an interrupted evaluation goes on.
 
-use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,6 +40,12 @@ pub struct Record {
     pub status: Status,
     /// Why, where the status does not say it all.
     pub reason: String,
+    /// How many tests passed, where the runner tells.
+    #[serde(default)]
+    pub passed: Option<u64>,
+    /// Whether it stands for good; else the run is made again the next time.
+    #[serde(default = "is_lasting")]
+    pub is_lasting: bool,
     /// Seconds on the clock.
     pub seconds: f64,
     /// Seconds on the processors.
@@ -59,6 +66,10 @@ pub struct Record {
     pub key: String,
 }
 
+fn is_lasting() -> bool {
+    true
+}
+
 impl Record {
     /// The same for this text in this task's hole.
     pub(super) fn of(self, task: &crate::task::Task, kind: Kind, sample: usize) -> Self {
@@ -73,22 +84,24 @@ impl Record {
     }
 }
 
-/// The results, open for more.
+/// The results, open for more; nobody else may write to them meanwhile.
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
     file: File,
-    runs: FxHashMap<String, Record>,
+    /// Where the line of a run begins, and its length.
+    runs: FxHashMap<String, (u64, usize)>,
     written: FxHashSet<(usize, Kind, usize, String)>,
+    end: u64,
 }
 
 impl Log {
     /// Opens the results of earlier evaluations, or begins them. A line that was cut off is dropped; one that is no result
-    /// is passed over and kept.
+    /// is passed over and kept. Results whose status is among `forgotten` are made again.
     ///
     /// # Errors
-    /// The file cannot be read or written.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// The file cannot be read or written, holds something else, or another evaluation is writing to it.
+    pub fn open(path: &Path, forgotten: &[Status]) -> Result<Self> {
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -96,70 +109,132 @@ impl Log {
             fs::create_dir_all(folder)
                 .map_err(|e| Error::writing(folder, "create this folder for results", e))?;
         }
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(Error::reading(path, "read these results", error)),
-        };
-        let whole = bytes
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
         let writing = |e| Error::writing(path, "append to these results", e);
-        let mut file = File::options()
+        let file = File::options()
             .create(true)
             .truncate(false)
+            .read(true)
             .write(true)
             .open(path)
             .map_err(writing)?;
-        file.set_len(whole as u64).map_err(writing)?;
-        file.seek(SeekFrom::End(0)).map_err(writing)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(Error::Execution {
+                reason: format!("{}: another evaluation is writing to it", path.display()),
+                hint: "wait for its end, or name other places with --exec-results and --work-dir"
+                    .into(),
+            });
+        }
         let mut log = Self {
             path: path.to_owned(),
             file,
             runs: FxHashMap::default(),
             written: FxHashSet::default(),
+            end: 0,
         };
-        for line in bytes[..whole].split(|byte| *byte == b'\n') {
-            if let Ok(record) = serde_json::from_slice::<Record>(line) {
-                log.remember(record);
-            }
-        }
+        log.read(forgotten)?;
+        log.file.set_len(log.end).map_err(writing)?;
+        log.file.seek(SeekFrom::End(0)).map_err(writing)?;
         Ok(log)
     }
 
-    fn remember(&mut self, record: Record) {
-        let Record {
-            row, kind, sample, ..
-        } = record;
-        self.written.insert((row, kind, sample, record.key.clone()));
+    /// Takes in every whole line.
+    fn read(&mut self, forgotten: &[Status]) -> Result<()> {
+        let path = self.path.clone();
+        let reading = |e| Error::reading(&path, "read these results", e);
+        let mut lines = BufReader::new(self.file.try_clone().map_err(reading)?);
+        let (mut line, mut results, mut first_other) = (Vec::new(), 0, None);
+        for number in 1.. {
+            line.clear();
+            let length = lines.read_until(b'\n', &mut line).map_err(reading)?;
+            if length == 0 {
+                break;
+            }
+            let record = serde_json::from_slice::<Record>(&line).ok();
+            if line.last() != Some(&b'\n') {
+                // Only what an interruption cut off is dropped.
+                let begin = &b"{\"task_id\":"[..];
+                let is_cut_off = line.starts_with(begin) || begin.starts_with(&line);
+                if !is_cut_off || (results == 0 && first_other.is_some()) {
+                    first_other.get_or_insert(number);
+                    results = 0;
+                }
+                break;
+            }
+            let place = (self.end, length);
+            self.end += length as u64;
+            match record {
+                Some(record) => {
+                    results += 1;
+                    self.remember(&record, place, forgotten);
+                }
+                None if line.iter().all(u8::is_ascii_whitespace) => {}
+                None => {
+                    first_other.get_or_insert(number);
+                }
+            }
+        }
+        match first_other {
+            Some(number) if results == 0 => Err(Error::Execution {
+                reason: format!(
+                    "{}:{number}: not a result of `eval --exec`; nothing was changed in this file",
+                    self.path.display()
+                ),
+                hint: "name another file with --exec-results".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn remember(&mut self, record: &Record, place: (u64, usize), forgotten: &[Status]) {
+        let written = (record.row, record.kind, record.sample, record.key.clone());
         // What is missing may have been put there since.
-        if record.status != Status::EnvironmentBroken {
-            self.runs.insert(record.key.clone(), record);
+        let is_kept = record.is_lasting
+            && record.status != Status::EnvironmentBroken
+            && !forgotten.contains(&record.status);
+        match is_kept {
+            true => {
+                self.written.insert(written);
+                self.runs.insert(record.key.clone(), place);
+            }
+            false => {
+                self.written.remove(&written);
+                self.runs.remove(&record.key);
+            }
         }
     }
 
     /// What is known of a run.
-    pub fn of_key(&self, key: &str) -> Option<&Record> {
-        self.runs.get(key)
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn of_key(&self, key: &str) -> Result<Option<Record>> {
+        let Some(&(begin, length)) = self.runs.get(key) else {
+            return Ok(None);
+        };
+        let mut line = vec![0; length];
+        self.file
+            .read_exact_at(&mut line, begin)
+            .map_err(|e| Error::reading(&self.path, "read these results again", e))?;
+        Ok(serde_json::from_slice(&line).ok())
     }
 
     /// Appends a result, unless it stands there.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn append(&mut self, record: Record) -> Result<()> {
+    pub fn append(&mut self, record: &Record) -> Result<()> {
         let place = (record.row, record.kind, record.sample, record.key.clone());
-        if self.written.contains(&place) && record.status != Status::EnvironmentBroken {
+        if self.written.contains(&place) {
             return Ok(());
         }
-        let mut line = serde_json::to_vec(&record).unwrap_or_default();
+        let mut line = serde_json::to_vec(record).unwrap_or_default();
         line.push(b'\n');
         // One write a line: an interruption cuts off the last one at most.
         self.file
             .write_all(&line)
             .map_err(|e| Error::writing(&self.path, "append to these results", e))?;
-        self.remember(record);
+        self.remember(record, (self.end, line.len()), &[]);
+        self.end += line.len() as u64;
         Ok(())
     }
 }
@@ -177,6 +252,8 @@ mod tests {
             sample: 0,
             status,
             reason: String::new(),
+            passed: None,
+            is_lasting: true,
             seconds: 0.1,
             cpu_seconds: 0.1,
             peak_memory_mb: 1.0,
@@ -189,14 +266,18 @@ mod tests {
         }
     }
 
+    fn known(log: &Log, key: &str) -> Option<Status> {
+        log.of_key(key).unwrap().map(|record| record.status)
+    }
+
     #[test]
     fn what_was_cut_off_is_dropped_and_the_rest_goes_on() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sub/results.jsonl");
-        let mut log = Log::open(&path).unwrap();
-        log.append(record(0, Status::Pass, "a")).unwrap();
-        log.append(record(0, Status::Pass, "a")).unwrap();
-        log.append(record(1, Status::EnvironmentBroken, "b"))
+        let mut log = Log::open(&path, &[]).unwrap();
+        log.append(&record(0, Status::Pass, "a")).unwrap();
+        log.append(&record(0, Status::Pass, "a")).unwrap();
+        log.append(&record(1, Status::EnvironmentBroken, "b"))
             .unwrap();
         drop(log);
         let whole = fs::read_to_string(&path).unwrap();
@@ -206,11 +287,11 @@ mod tests {
                 continue;
             }
             fs::write(&path, &whole[..cut]).unwrap();
-            let log = Log::open(&path).unwrap();
+            let log = Log::open(&path, &[]).unwrap();
             let lines = whole[..cut].matches('\n').count();
-            assert_eq!(log.of_key("a").is_some(), lines >= 1, "{cut}");
+            assert_eq!(known(&log, "a").is_some(), lines >= 1, "{cut}");
             assert!(
-                log.of_key("b").is_none(),
+                known(&log, "b").is_none(),
                 "a broken environment is tried again"
             );
             drop(log);
@@ -219,13 +300,67 @@ mod tests {
                 lines
             );
         }
-        fs::write(&path, "no result\n").unwrap();
-        let mut log = Log::open(&path).unwrap();
-        log.append(record(0, Status::Fail, "a")).unwrap();
+    }
+
+    #[test]
+    fn results_are_made_again_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.jsonl");
+        let mut log = Log::open(&path, &[]).unwrap();
+        log.append(&record(0, Status::Fail, "a")).unwrap();
+        log.append(&record(1, Status::Pass, "b")).unwrap();
         drop(log);
+        let mut log = Log::open(&path, &[Status::Fail, Status::Timeout]).unwrap();
         assert_eq!(
-            Log::open(&path).unwrap().of_key("a").unwrap().status,
-            Status::Fail
+            (known(&log, "a"), known(&log, "b")),
+            (None, Some(Status::Pass))
         );
+        log.append(&record(0, Status::Pass, "a")).unwrap();
+        assert_eq!(known(&log, "a"), Some(Status::Pass));
+        drop(log);
+        // The last word stands.
+        assert_eq!(
+            known(&Log::open(&path, &[]).unwrap(), "a"),
+            Some(Status::Pass)
+        );
+    }
+
+    #[test]
+    fn a_file_of_something_else_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        for text in [
+            "no result\n",
+            "one line without an end",
+            "{\n  \"a\": 1\n}",
+            "{\"id\": 1}\n{\"task_id\":",
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = Log::open(&path, &[]).unwrap_err().to_string();
+            assert!(error.contains("x.json:1: not a result"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        // Among results it is passed over.
+        fs::write(&path, "").unwrap();
+        let mut log = Log::open(&path, &[]).unwrap();
+        log.append(&record(0, Status::Fail, "a")).unwrap();
+        drop(log);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("no result\n\n{text}")).unwrap();
+        assert_eq!(
+            known(&Log::open(&path, &[]).unwrap(), "a"),
+            Some(Status::Fail)
+        );
+    }
+
+    #[test]
+    fn one_evaluation_writes_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.jsonl");
+        let log = Log::open(&path, &[]).unwrap();
+        let error = Log::open(&path, &[]).unwrap_err().to_string();
+        assert!(error.contains("another evaluation"), "{error}");
+        drop(log);
+        Log::open(&path, &[]).unwrap();
     }
 }

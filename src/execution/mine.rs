@@ -86,7 +86,7 @@ pub fn mine(
     (settings, copies): (&Settings, &Copies<'_>),
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Findings> {
-    let log = Mutex::new(Log::open(&settings.results)?);
+    let log = Mutex::new(Log::open(&settings.results, &settings.forgotten)?);
     let work = Work {
         tasks,
         subjects,
@@ -385,7 +385,7 @@ impl Work<'_> {
         ) else {
             return Ok(Status::EnvironmentBroken);
         };
-        if let Some(known) = log().of_key(&key) {
+        if let Some(known) = log().of_key(&key)? {
             return Ok(known.status);
         }
         let errand = Errand {
@@ -399,7 +399,7 @@ impl Work<'_> {
         let outcome = self.copies.run(copy, &errand, self.settings.limits)?;
         let verdict = judge(subject.runner, &outcome);
         let status = verdict.status;
-        log().append(logged(verdict, &outcome, key).of(of, kind, turn))?;
+        log().append(&logged(verdict, &outcome, key).of(of, kind, turn))?;
         Ok(status)
     }
 }

@@ -31,6 +31,8 @@ pub struct Settings {
     pub oracle_runs: usize,
     /// Where results are appended.
     pub results: PathBuf,
+    /// Results with one of these statuses are made again.
+    pub forgotten: Vec<Status>,
 }
 
 /// Why a task takes no part.
@@ -57,6 +59,8 @@ pub struct TaskResult {
     pub excluded: Option<Exclusion>,
     /// Of each sample, in their order; none where it takes no part.
     pub samples: Vec<Status>,
+    /// Why, of each sample, where its status does not say it all.
+    pub reasons: Vec<String>,
 }
 
 /// What came of all.
@@ -90,7 +94,7 @@ pub fn run(
         tasks,
         settings,
         copies,
-        log: Log::open(&settings.results)?,
+        log: Log::open(&settings.results, &settings.forgotten)?,
         states: vec![State::default(); subjects.len()],
         runs: Vec::new(),
         by_key: FxHashMap::default(),
@@ -142,7 +146,9 @@ enum Step {
 #[derive(Debug, Clone, Default)]
 struct State {
     excluded: Option<Exclusion>,
-    samples: Vec<Option<Status>>,
+    /// The fewest tests that passed with the truth.
+    passed: Option<u64>,
+    samples: Vec<Option<(Status, String)>>,
 }
 
 /// A run, and who waits for it.
@@ -195,6 +201,7 @@ fn work(
     copies: &Copies<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) {
+    let _leaving = Leaving { board, changed };
     let mut last = 0;
     loop {
         let mut guard = lock(board);
@@ -226,6 +233,25 @@ fn work(
         guard.finish(number, outcome);
         progress(guard.steps.0, guard.steps.1);
         changed.notify_all();
+    }
+}
+
+/// A worker that leaves in a panic ends the others, which would wait for its run for ever.
+struct Leaving<'w, 'b> {
+    board: &'w Mutex<Board<'b>>,
+    changed: &'w Condvar,
+}
+
+impl Drop for Leaving<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let reason = "a worker was ended by an error of this program".to_owned();
+            let hint = "please report it".to_owned();
+            lock(self.board)
+                .failed
+                .get_or_insert(Error::Execution { reason, hint });
+            self.changed.notify_all();
+        }
     }
 }
 
@@ -276,9 +302,13 @@ impl Board<'_> {
                 return self.break_off(task, step, &Broken { reason, output });
             }
         };
-        if let Some(known) = self.log.of_key(&key) {
-            let known = known.clone();
-            return self.deliver(task, step, known);
+        match self.log.of_key(&key) {
+            Ok(Some(known)) => return self.deliver(task, step, known),
+            Ok(None) => {}
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                return;
+            }
         }
         if let Some(&number) = self.by_key.get(&key) {
             return self.runs[number].waiting.push((task, step));
@@ -343,19 +373,38 @@ impl Board<'_> {
     /// A step has its result: it is logged, and the next step asked for.
     fn deliver(&mut self, task: usize, step: Step, result: Record) {
         self.steps.0 += 1;
-        let status = match (step, result.status) {
+        let truth = self.states[task].passed;
+        let (mut status, mut reason) = (result.status, result.reason.clone());
+        let (is_lasting, passed) = (result.is_lasting, result.passed);
+        match (step, status) {
+            _ if !is_lasting => {}
             // The truth's tests could be run: what keeps these from running is their text.
-            (Step::Planted | Step::Sample(_), Status::EnvironmentBroken) => Status::Error,
-            (_, status) => status,
-        };
-        let reason = result.reason.clone();
+            (Step::Planted | Step::Sample(_), Status::EnvironmentBroken) => {
+                status = Status::Error;
+            }
+            // A text that ends the run, or has tests skipped, passes those that are left.
+            (Step::Sample(_), Status::Pass) => {
+                if let (Some(passed), Some(truth)) = (passed, truth)
+                    && passed < truth
+                {
+                    status = Status::Fail;
+                    reason = format!("{passed} tests passed, {truth} with the truth");
+                }
+            }
+            _ => {}
+        }
         let (kind, sample) = match step {
             Step::Truth(turn) => (Kind::Truth, turn),
             Step::Planted => (Kind::Planted, 0),
             Step::Sample(sample) => (Kind::Prediction, sample),
         };
-        let record = Record { status, ..result }.of(&self.tasks.tasks[task], kind, sample);
-        if let Err(error) = self.log.append(record) {
+        let record = Record {
+            status,
+            reason: reason.clone(),
+            ..result
+        };
+        let record = record.of(&self.tasks.tasks[task], kind, sample);
+        if let Err(error) = self.log.append(&record) {
             self.failed.get_or_insert(error);
             return;
         }
@@ -368,11 +417,16 @@ impl Board<'_> {
                     in_words(&format!("its truth does not pass{again}"), status, &reason),
                 );
             }
-            Step::Truth(turn) if turn + 1 < self.settings.oracle_runs => {
-                self.request(task, Step::Truth(turn + 1))
+            Step::Truth(turn) => {
+                let fewest = [truth, passed].into_iter().flatten().min();
+                self.states[task].passed = fewest;
+                let next = match turn + 1 < self.settings.oracle_runs {
+                    true => Step::Truth(turn + 1),
+                    false => Step::Planted,
+                };
+                self.request(task, next);
             }
-            Step::Truth(_) => self.request(task, Step::Planted),
-            Step::Planted if !matches!(status, Status::Fail | Status::Error) => {
+            Step::Planted if !is_lasting || !matches!(status, Status::Fail | Status::Error) => {
                 let what = match status {
                     Status::Pass => {
                         "its tests pass with a failure planted before the hole".to_owned()
@@ -390,7 +444,7 @@ impl Board<'_> {
                 self.states[task].samples = vec![None; count];
                 (0..count).for_each(|sample| self.request(task, Step::Sample(sample)));
             }
-            Step::Sample(sample) => self.states[task].samples[sample] = Some(status),
+            Step::Sample(sample) => self.states[task].samples[sample] = Some((status, reason)),
         }
     }
 
@@ -417,7 +471,8 @@ impl Board<'_> {
         match step {
             // Its oracle was sound; the environment broke later.
             Step::Sample(sample) => {
-                self.states[task].samples[sample] = Some(Status::EnvironmentBroken)
+                let status = (Status::EnvironmentBroken, broken.reason.clone());
+                self.states[task].samples[sample] = Some(status);
             }
             _ => {
                 let reason = format!("its tests cannot be run: {}", broken.reason);
@@ -427,16 +482,18 @@ impl Board<'_> {
     }
 
     fn into_execution(self) -> Execution {
-        let result = |(of, state): (&crate::task::Task, State)| TaskResult {
-            row: of.row,
-            line: of.line,
-            task_id: of.id.clone(),
-            repository: of.repository.clone(),
-            samples: match &state.excluded {
-                Some(_) => Vec::new(),
-                None => state.samples.into_iter().flatten().collect(),
-            },
-            excluded: state.excluded,
+        let result = |(of, state): (&crate::task::Task, State)| {
+            let known = state.samples.into_iter().flatten();
+            let (samples, reasons) = known.filter(|_| state.excluded.is_none()).unzip();
+            TaskResult {
+                row: of.row,
+                line: of.line,
+                task_id: of.id.clone(),
+                repository: of.repository.clone(),
+                samples,
+                reasons,
+                excluded: state.excluded,
+            }
         };
         let mut broken: Vec<(String, Broken)> = Vec::new();
         for subject in self.subjects.iter().flatten() {
@@ -472,7 +529,12 @@ fn in_words(what: &str, status: Status, reason: &str) -> String {
 
 /// The result of a run, for every step that waited for it.
 pub(super) fn logged(
-    Verdict { status, reason }: Verdict,
+    Verdict {
+        status,
+        reason,
+        passed,
+        is_lasting,
+    }: Verdict,
     outcome: &Outcome,
     key: String,
 ) -> Record {
@@ -485,6 +547,8 @@ pub(super) fn logged(
         sample: 0,
         status,
         reason,
+        passed,
+        is_lasting,
         seconds: round(outcome.seconds),
         cpu_seconds: round(outcome.cpu_seconds),
         peak_memory_mb: round(outcome.peak_memory_mb),

@@ -175,17 +175,17 @@ impl Subject {
         let limits = serde_json::to_string(limits).unwrap_or_default();
         let setup = copies.setup_command(self.repository).unwrap_or_default();
         let runner = serde_json::to_string(&self.runner).unwrap_or_default();
-        let network = if copies.has_network() { "network" } else { "" };
+        let surroundings = copies.surroundings();
         let turn = turn.to_string();
         let path = text.map_or("", |_| self.site.path.as_str());
         for part in [
-            "execution 1",
+            "execution 2",
             &digest,
             setup,
             command,
             &runner,
             &limits,
-            network,
+            surroundings,
             path,
             text.unwrap_or_default(),
             &turn,

@@ -11,6 +11,7 @@ use super::pass_at_k::pass_at_k;
 use super::run::{Execution, TaskResult};
 use super::verdict::Status;
 use crate::score::Missing;
+use crate::statistics::{Groups, Interval, Resampling, Unit};
 
 /// Pass rates over some tasks.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,11 +39,20 @@ pub struct Summaries {
     pub repositories: Vec<(String, Summary)>,
     /// Over all.
     pub all: Summary,
+    /// The interval of each rate over all, where there is one.
+    pub intervals: Vec<Option<Interval>>,
+    /// What was drawn anew, and how many of them there are.
+    pub drawn: (Unit, usize),
 }
 
 impl Summaries {
-    /// Of an execution, for each k of pass@k.
-    pub fn of(execution: &Execution, ks: &[usize], missing: Missing) -> Self {
+    /// Of an execution, for each k of pass@k; whole repositories are drawn anew where there are two or more.
+    pub fn of(
+        execution: &Execution,
+        ks: &[usize],
+        missing: Missing,
+        resampling: &Resampling,
+    ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&TaskResult>> = BTreeMap::new();
         for task in &execution.tasks {
             by_name.entry(&task.repository).or_default().push(task);
@@ -50,11 +60,45 @@ impl Summaries {
         let of = |(name, tasks): (&str, Vec<&TaskResult>)| {
             (name.to_owned(), Summary::of(tasks.into_iter(), ks, missing))
         };
+        let counted: Vec<&TaskResult> = counted(execution.tasks.iter(), missing).collect();
+        let groups = Groups::of(counted.iter().map(|task| Some(&*task.repository)));
+        let all = Summary::of(execution.tasks.iter(), ks, missing);
+        let interval = |(k, mean): &(usize, Option<f64>)| {
+            mean.as_ref()?; // some task has no such rate
+            let rates: Option<Vec<f64>> = counted.iter().map(|task| task.rate(*k)).collect();
+            resampling.interval(&groups, &rates?)
+        };
         Self {
-            all: Summary::of(execution.tasks.iter(), ks, missing),
+            intervals: all.rates.iter().map(interval).collect(),
+            drawn: (groups.unit(), groups.len()),
+            all,
             repositories: by_name.into_iter().map(of).collect(),
         }
     }
+
+    /// `{"unit", "units", "level", "resamples", "seed", "exec": {"pass_1": [low, high], …}}`.
+    pub fn intervals_to_record(&self, resampling: &Resampling) -> Value {
+        let named = self.all.rates.iter().zip(&self.intervals);
+        let named = named.map(|((k, _), interval)| {
+            let ends = interval.map_or(Value::Null, |i| json!([i.low, i.high]));
+            (format!("pass_{k}"), ends)
+        });
+        let (unit, units) = self.drawn;
+        json!({
+            "unit": unit.name(), "units": units, "level": resampling.level, "resamples": resampling.resamples,
+            "seed": resampling.seed, "exec": named.collect::<Map<String, Value>>(),
+        })
+    }
+}
+
+/// The tasks that rates are over.
+fn counted<'t>(
+    tasks: impl Iterator<Item = &'t TaskResult>,
+    missing: Missing,
+) -> impl Iterator<Item = &'t TaskResult> {
+    tasks.filter(move |task| {
+        task.excluded.is_none() && (missing != Missing::Skip || !task.samples.is_empty())
+    })
 }
 
 impl Summary {
@@ -62,11 +106,7 @@ impl Summary {
         let all: Vec<&TaskResult> = tasks.collect();
         let sound: Vec<&&TaskResult> = all.iter().filter(|task| task.excluded.is_none()).collect();
         let without = sound.iter().filter(|task| task.samples.is_empty()).count();
-        let counted: Vec<&&TaskResult> = sound
-            .iter()
-            .copied()
-            .filter(|task| missing != Missing::Skip || !task.samples.is_empty())
-            .collect();
+        let counted: Vec<&TaskResult> = counted(all.iter().copied(), missing).collect();
         let numbers = || {
             counted
                 .iter()
@@ -74,11 +114,7 @@ impl Summary {
                 .filter(|n| *n > 0)
         };
         let rate = |&k: &usize| {
-            let of = |task: &TaskResult| match task.samples.is_empty() {
-                true => Some(0.0),
-                false => task.pass_at(k),
-            };
-            let sum: Option<f64> = counted.iter().map(|task| of(task)).sum();
+            let sum: Option<f64> = counted.iter().map(|task| task.rate(k)).sum();
             (
                 k,
                 sum.filter(|_| !counted.is_empty())
@@ -131,7 +167,15 @@ impl TaskResult {
         pass_at_k(self.samples.len(), passed, k)
     }
 
-    /// `{"task_id": …, "row": …, "repository": …, "exec": {"pass_1": …}, "statuses": […]}`; of an excluded task `"excluded"`
+    /// The same, and 0 of a task without prediction.
+    fn rate(&self, k: usize) -> Option<f64> {
+        match self.samples.is_empty() && self.excluded.is_none() {
+            true => Some(0.0),
+            false => self.pass_at(k),
+        }
+    }
+
+    /// `{"task_id": …, "row": …, "repository": …, "exec": {"pass_1": …}, "statuses": […]}`, with `"reasons": […]` where there are any; of an excluded task `"excluded"`
     /// with the reason instead of `"exec"`. A task without prediction has pass rate 0.
     pub fn to_record(&self, ks: &[usize]) -> Value {
         let mut record =
@@ -142,15 +186,13 @@ impl TaskResult {
         }
         let mut rates = Map::new();
         for &k in ks {
-            let rate = if self.samples.is_empty() {
-                Some(0.0)
-            } else {
-                self.pass_at(k)
-            };
-            rates.extend(rate.map(|rate| (format!("pass_{k}"), rate.into())));
+            rates.extend(self.rate(k).map(|rate| (format!("pass_{k}"), rate.into())));
         }
         record["exec"] = rates.into();
         record["statuses"] = json!(self.samples);
+        if self.reasons.iter().any(|reason| !reason.is_empty()) {
+            record["reasons"] = json!(self.reasons);
+        }
         record
     }
 }
@@ -168,6 +210,7 @@ mod tests {
             repository: repository.into(),
             excluded: None,
             samples: samples.to_vec(),
+            reasons: vec![String::new(); samples.len()],
         }
     }
 
@@ -192,7 +235,17 @@ mod tests {
             runs: 0,
             reused: 0,
         };
-        let zero = Summaries::of(&execution, &[1, 2, 3], Missing::Zero);
+        let resampling = Resampling::default();
+        let zero = Summaries::of(&execution, &[1, 2, 3], Missing::Zero, &resampling);
+        // Repositories a and b, drawn twice: pass@1 is 1/2, (1/2 + 0 + 1/2) / 3 or (0 + 1/2) / 2, of both alike.
+        assert_eq!(zero.drawn, (Unit::Repositories, 2));
+        let ends = zero.intervals[0].map(|interval| (interval.low, interval.high));
+        assert_eq!((ends, zero.intervals[2]), (Some((0.25, 0.5)), None));
+        let record = zero.intervals_to_record(&resampling);
+        assert_eq!(
+            record["exec"],
+            json!({"pass_1": [0.25, 0.5], "pass_2": record["exec"]["pass_2"], "pass_3": null})
+        );
         let (all, close) = (&zero.all, |a: Option<f64>, b: f64| {
             (a.unwrap() - b).abs() < 1e-12
         });
@@ -206,7 +259,7 @@ mod tests {
         assert_eq!(all.counts, [3, 2, 0, 1, 0, 0, 0]);
         assert_eq!(zero.repositories[0].0, "a");
         assert!(close(zero.repositories[0].1.rates[0].1, 0.25));
-        let skip = Summaries::of(&execution, &[1], Missing::Skip);
+        let skip = Summaries::of(&execution, &[1], Missing::Skip, &resampling);
         assert_eq!((skip.all.n, skip.all.missing), (2, 1));
         assert!(close(skip.all.rates[0].1, 0.5));
         let record = execution.tasks[2].to_record(&[1, 5]);

@@ -274,6 +274,20 @@ pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
     written.context("standard output: cannot write")
 }
 
+/// Writes a manifest beside a file that has no place for it, as `FILE.manifest.json`; beside standard output there is none.
+pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -> Result<()> {
+    if path == Path::new("-") || path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".manifest.json");
+    let text = serde_json::to_string_pretty(manifest)? + "\n";
+    Ok(repoformer::artifact::write_file(
+        Path::new(&name),
+        text.as_bytes(),
+    )?)
+}
+
 /// Whether an error only says that nobody reads on.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

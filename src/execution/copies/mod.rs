@@ -33,6 +33,9 @@ pub struct Copies<'a> {
     setup: Setup,
     workers: usize,
     repositories: Vec<Source>,
+    surroundings: String,
+    /// Held as long as copies are used.
+    _lock: fs::File,
 }
 
 /// How a copy is set up.
@@ -94,7 +97,7 @@ impl<'a> Copies<'a> {
     /// Of these repositories; nothing is done yet. `cache` is this program's own folder, which is copied nowhere.
     ///
     /// # Errors
-    /// A folder is not there or cannot be made.
+    /// A folder is not there or cannot be made, copies would lie in a repository, or another evaluation uses them.
     pub fn new(
         (repos_dir, work_dir, cache): (&Path, &Path, &Path),
         repositories: &[String],
@@ -117,17 +120,36 @@ impl<'a> Copies<'a> {
             digest: OnceLock::new(),
             copies: (0..slots).map(|_| OnceLock::new()).collect(),
         };
-        let work_dir = real(work_dir)?;
+        let (repos_dir, work_dir) = (real(repos_dir)?, real(work_dir)?);
+        let cache = fs::canonicalize(cache).ok();
+        let is_in_cache = cache
+            .as_ref()
+            .is_some_and(|cache| work_dir.starts_with(cache));
+        let inside = repositories
+            .iter()
+            .find(|name| work_dir.starts_with(repos_dir.join(name)));
+        if work_dir == repos_dir || (inside.is_some() && !is_in_cache) {
+            return Err(Error::Execution {
+                reason: format!(
+                    "{}: copies would lie among what they are made from",
+                    work_dir.display()
+                ),
+                hint: "name a folder apart from the repositories with --work-dir".into(),
+            });
+        }
+        let lock = lock(&work_dir)?;
         let mut apart = vec![work_dir.clone()];
-        apart.extend(fs::canonicalize(cache));
+        apart.extend(cache);
         Ok(Self {
-            repos_dir: real(repos_dir)?,
+            repos_dir,
             work_dir,
             apart,
             guard,
             setup,
             workers,
             repositories: repositories.iter().map(source).collect(),
+            surroundings: surroundings(guard),
+            _lock: lock,
         })
     }
 
@@ -141,9 +163,9 @@ impl<'a> Copies<'a> {
         self.setup.commands.get(repository)?.as_deref()
     }
 
-    /// Whether tests are meant to use the network.
-    pub(super) fn has_network(&self) -> bool {
-        self.guard.has_network()
+    /// What all runs depend on beside their own command, text and repository.
+    pub(super) fn surroundings(&self) -> &str {
+        &self.surroundings
     }
 
     /// Whether all workers run in one copy.
@@ -237,7 +259,7 @@ impl<'a> Copies<'a> {
         let mut snapshot = match known {
             Some(known) => known.snapshot,
             None => {
-                remove(&place).map_err(|e| at(&place, e))?;
+                make_room(&place).map_err(|e| at(&place, e))?;
                 fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
                 let from = self.repos_dir.join(name);
                 copy_folder(&from, &folder, &self.apart).map_err(|e| at(&folder, e))?;
@@ -316,6 +338,60 @@ impl<'a> Copies<'a> {
             }
         }
     }
+}
+
+/// Marks a folder as one that copies are made in, and removed from.
+const MARK: &str = "copy-of-repoformer";
+
+/// An empty place for a copy. What was there is removed where it was a copy, and only there.
+fn make_room(place: &Path) -> io::Result<()> {
+    let mark = place.join(MARK);
+    let is_empty =
+        |place: &Path| fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
+    if fs::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty(place) {
+        let reason = "holds something else than a copy, which is left as it is; name another folder with --work-dir";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
+    }
+    remove(place)?;
+    fs::create_dir_all(place)?;
+    fs::write(mark, "")
+}
+
+/// Keeps other evaluations away from the copies of a folder.
+fn lock(work_dir: &Path) -> Result<fs::File> {
+    let path = work_dir.join(".lock");
+    let file = fs::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(Error::Execution {
+            reason: format!(
+                "{}: another evaluation uses these copies",
+                work_dir.display()
+            ),
+            hint: "wait for its end, or name other places with --work-dir and --exec-results"
+                .into(),
+        }),
+        // Where a file system knows no locks there are none.
+        _ => Ok(file),
+    }
+}
+
+/// What commands are enclosed by, and the variables that choose programs and libraries.
+fn surroundings(guard: &Guard) -> String {
+    let enclosure = guard.enclosure();
+    let names = [
+        "PATH",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "NODE_PATH",
+        "JAVA_HOME",
+        "LD_LIBRARY_PATH",
+    ];
+    let values =
+        names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
+    let network = guard.has_network() || !enclosure.network_off;
+    serde_json::json!([enclosure.enclosed, network, values]).to_string()
 }
 
 /// The last bytes of a text, from a character on.

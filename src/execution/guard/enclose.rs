@@ -37,17 +37,29 @@ pub(super) fn leave(network: bool) -> Result<(), Refusal> {
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC;
     flags.set(CloneFlags::CLONE_NEWNET, !network);
-    as_same_user(flags)
+    // As root of the namespace, who alone keeps his rights when he starts the guard inside.
+    into_namespaces(flags, (0, 0))
 }
 
-/// Into a new user namespace (and others) as the same user and group.
-fn as_same_user(flags: CloneFlags) -> Result<(), Refusal> {
-    let (user, group) = (geteuid(), getegid());
+/// Into new namespaces, that of users among them, as this user and group there.
+fn into_namespaces(flags: CloneFlags, (user, group): (u32, u32)) -> Result<(), Refusal> {
+    let (own_user, own_group) = (geteuid(), getegid());
     unshare(flags).map_err(at("namespaces"))?;
     let write = |file: &str, text: String| fs::write(file, text).map_err(at(file));
     write("/proc/self/setgroups", "deny".into())?;
-    write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    write("/proc/self/gid_map", format!("{group} {group} 1"))
+    write("/proc/self/uid_map", format!("{user} {own_user} 1"))?;
+    write("/proc/self/gid_map", format!("{group} {own_group} 1"))
+}
+
+/// The user and group that the root of this namespace is outside of it.
+fn outer_user() -> Result<(u32, u32), Refusal> {
+    let of = |file: &str| {
+        let text = fs::read_to_string(file).map_err(at(file))?;
+        let mut numbers = text.split_whitespace().skip(1);
+        let number = numbers.next().and_then(|number| number.parse().ok());
+        number.ok_or_else(|| format!("{file}: {text:?}"))
+    };
+    Ok((of("/proc/self/uid_map")?, of("/proc/self/gid_map")?))
 }
 
 /// Makes the view of an order, in the first process of a new process namespace. What could not be had without harm is
@@ -61,10 +73,15 @@ pub(super) fn furnish(order: &Order) -> Result<Vec<String>, Refusal> {
     bound_processes(supervise::tasks(order.limits.processes));
     match &order.files {
         Files::Open { protected } => {
+            // The copy may lie below them, as a cache beside repositories does.
+            let copy = Held::new(&order.folder)?;
             bind(protected, protected, MsFlags::MS_REC).map_err(at("the repositories"))?;
             let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
             flags |= nearest(&mounts, protected).map_or(MsFlags::empty(), |mount| mount.kept);
             read_only(protected, flags).map_err(at("the repositories, read-only"))?;
+            if order.folder.starts_with(protected) {
+                bind(&copy.reach(), &order.folder, MsFlags::MS_REC).map_err(at("the copy"))?;
+            }
         }
         Files::Layered | Files::InPlace => {
             notes.extend(layers(order, &mounts)?);
@@ -82,7 +99,9 @@ pub(super) fn furnish(order: &Order) -> Result<Vec<String>, Refusal> {
     {
         notes.push(format!("no loopback device: {error}"));
     }
-    as_same_user(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
+    // As the user of before: tests are to find themselves the user they always are.
+    let user = outer_user()?;
+    into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user)?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
     Ok(notes)
 }

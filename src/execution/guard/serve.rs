@@ -46,6 +46,10 @@ fn outside(network: bool) -> Option<Outcome> {
     if let Err(refusal) = enclose::leave(network) {
         return Some(Outcome::refused(refusal));
     }
+    // What runs in the namespaces as the same user is not to reach it.
+    if let Err(error) = prctl::set_dumpable(false) {
+        return Some(Outcome::refused(format!("the guard: {error}")));
+    }
     let program = OsString::from("/proc/self/exe");
     match Command::new(program).args([SUBCOMMAND, "inside"]).status() {
         Ok(status) if status.success() => None,

@@ -67,9 +67,16 @@ fn start(order: &Order, alone: bool) -> Result<Started, String> {
     }
     limit(order, alone).map_err(|e| format!("cannot limit the command: {e}"))?;
     let (reader, writer): (PipeReader, _) = io::pipe().map_err(failed("make a pipe"))?;
+    // What a command can look into, it can write its own outcome to.
+    prctl::set_dumpable(false).map_err(|e| format!("cannot close off the guard: {e}"))?;
     let mut command = Command::new("/bin/sh");
     command
-        .args(["-c", &order.command])
+        // When memory runs out in all, the system is to choose the command, not who watches it.
+        .args([
+            "-c",
+            "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; exec /bin/sh -c \"$0\"",
+        ])
+        .arg(&order.command)
         .current_dir(&order.folder)
         .stdin(Stdio::null())
         .stderr(writer.try_clone().map_err(failed("make a pipe"))?)
@@ -82,12 +89,8 @@ fn start(order: &Order, alone: bool) -> Result<Started, String> {
         }
     }
     let kernel_kills = kernel_kills();
-    // When memory runs out in all, the system is to choose the command, not who watches it.
-    let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
-    let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let begin = Instant::now();
     let spawned = command.spawn();
-    let _ = fs::write("/proc/self/oom_score_adj", own.trim());
     drop(command); // and with it this side's ends of the pipe
     let child = spawned.map_err(failed("start /bin/sh"))?;
     Ok(Started {
@@ -136,7 +139,7 @@ fn limit(order: &Order, alone: bool) -> Result<(), Errno> {
     let cpu = order.limits.cpu_seconds.ceil() as u64 + 2;
     setrlimit(Resource::RLIMIT_CPU, cpu, cpu + 2)?;
     if !matches!(order.files, Files::Open { .. }) {
-        let bytes = order.limits.disk_mb << 20;
+        let bytes = mega(order.limits.disk_mb);
         setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
     }
     if alone {
@@ -145,6 +148,11 @@ fn limit(order: &Order, alone: bool) -> Result<(), Errno> {
         setrlimit(Resource::RLIMIT_NPROC, most, most)?;
     }
     Ok(())
+}
+
+/// Bytes of so many megabytes.
+fn mega(megabytes: u64) -> u64 {
+    megabytes.saturating_mul(1 << 20)
 }
 
 /// Processes and threads that the system itself lets be: of the latter a process may have many.
@@ -178,7 +186,7 @@ impl Started {
             if matches!(order.files, Files::InPlace) && added_up.elapsed() >= ADD_UP {
                 let bytes = bytes_below(&order.folder) + bytes_below(&order.scratch);
                 added_up = Instant::now();
-                if bytes.saturating_sub(self.disk_before) > order.limits.disk_mb << 20 {
+                if bytes.saturating_sub(self.disk_before) > mega(order.limits.disk_mb) {
                     break Ended::Disk;
                 }
             }
@@ -216,6 +224,11 @@ impl Started {
         }
         if ended == Ended::Exited && signal == Some(Signal::SIGXFSZ as i32) {
             ended = Ended::Disk;
+        }
+        if ended == Ended::Exited && matches!(order.files, Files::InPlace) {
+            // Of a file at its limit the command itself may have made nothing.
+            let bytes = bytes_below(&order.folder) + bytes_below(&order.scratch);
+            self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
         }
         let kept = self.output.join().unwrap_or_default();
         let collected = order.collect.as_ref().and_then(|name| {
@@ -275,7 +288,7 @@ impl Started {
         if cpu_seconds + reaped > limits.cpu_seconds {
             return Some(Ended::Cpu);
         }
-        let most = limits.memory_mb << 20;
+        let most = mega(limits.memory_mb);
         if memory > most {
             // Forked processes share what they have not changed: only this counts it once.
             let exact = processes::exact_memory(&processes).unwrap_or(memory);

@@ -1,7 +1,7 @@
 //! From the end of a run of tests to its status.
 //!
-//! A pass needs both: exit code 0 and, where the runner tells, at least one test that passed. What a runner tells is read
-//! from the last summary in its output:
+//! A pass needs exit code 0 and, where the runner tells, a test that passed and none that failed: a shell's `… | tail` or a
+//! test's `os._exit(0)` can hide the code of a failure. What a runner tells is read from the last summary in its output:
 //!
 //! | runner | summary | exit codes |
 //! |---|---|---|
@@ -11,7 +11,8 @@
 //! | jest, vitest, mocha, node | `Tests: 3 passed, 3 total`, `Tests 3 passed (3)`, `3 passing`, `# pass 3` | 0, else |
 //! | dotnet | `Failed: 0, Passed: 3, Skipped: 0`; `No test is available` | 0, 1 |
 //!
-//! A command of another kind passes by exit code 0 alone.
+//! A command of another kind passes by exit code 0 alone. A text that forges the whole summary and leaves with 0 passes:
+//! nothing that shares a process with the runner can be kept from that.
 
 mod other;
 mod pytest;
@@ -77,11 +78,27 @@ pub struct Verdict {
     pub status: Status,
     /// In a few words.
     pub reason: String,
+    /// How many tests passed, where the runner tells.
+    pub passed: Option<u64>,
+    /// Whether it says something of the tests; what the system refused or ended another time may not.
+    pub is_lasting: bool,
 }
 
 fn verdict(status: Status, reason: impl Into<String>) -> Verdict {
-    let reason = reason.into();
-    Verdict { status, reason }
+    Verdict {
+        status,
+        reason: reason.into(),
+        passed: None,
+        is_lasting: true,
+    }
+}
+
+/// Of a run of which nothing can be said, for a reason that is not its own.
+fn lost(status: Status, reason: &str) -> Verdict {
+    Verdict {
+        is_lasting: false,
+        ..verdict(status, reason)
+    }
 }
 
 /// What a runner counted.
@@ -95,7 +112,7 @@ struct Counts {
 /// Judges the outcome of a run.
 pub fn judge(runner: Runner, outcome: &Outcome) -> Verdict {
     if let Some(reason) = &outcome.refused {
-        return verdict(Status::EnvironmentBroken, reason.as_str());
+        return lost(Status::EnvironmentBroken, reason);
     }
     match outcome.ended {
         Ended::Exited => by_end(runner, outcome),
@@ -104,7 +121,7 @@ pub fn judge(runner: Runner, outcome: &Outcome) -> Verdict {
         Ended::Memory => verdict(Status::OutOfMemory, "limit of memory (--memory-limit)"),
         Ended::Disk => verdict(Status::Error, "limit of what it may write (--disk-limit)"),
         Ended::Processes => verdict(Status::Error, "limit of processes (--process-limit)"),
-        Ended::Abandoned | Ended::Lost => verdict(Status::Error, "its guard was ended"),
+        Ended::Abandoned | Ended::Lost => lost(Status::Error, "its guard was ended"),
     }
 }
 
@@ -117,13 +134,34 @@ fn by_end(runner: Runner, outcome: &Outcome) -> Verdict {
     if let Some(reason) = broken(code, output) {
         return verdict(Status::EnvironmentBroken, reason);
     }
-    let found = match runner {
-        Runner::Pytest => pytest::judge(code, pytest::counts(output), output),
-        Runner::Unittest => unittest::judge(code, unittest::counts(output), output),
+    let (counts, found) = match runner {
+        Runner::Pytest => {
+            let counts = pytest::counts(output);
+            (counts, pytest::judge(code, counts, output))
+        }
+        Runner::Unittest => {
+            let counts = unittest::counts(output);
+            (counts, unittest::judge(code, counts, output))
+        }
         Runner::Auto => other::judge(code, output),
-        Runner::ExitCode => by_code(code),
+        Runner::ExitCode => (None, by_code(code)),
     };
-    if outcome.disk_full && found.status != Status::Pass {
+    let passed = counts.map(|counts| counts.passed);
+    let found = Verdict { passed, ..found };
+    if let (0, Status::Pass, Some(Counts { failed, errors, .. })) = (code, found.status, counts)
+        && failed + errors > 0
+    {
+        let reason = format!(
+            "{} tests failed, though the exit code is 0",
+            failed + errors
+        );
+        return Verdict {
+            status: Status::Fail,
+            reason,
+            ..found
+        };
+    }
+    if outcome.disk_full {
         return verdict(Status::Error, "no room left to write (--disk-limit)");
     }
     found

@@ -3,7 +3,7 @@
 use super::{Counts, Status, Verdict, by_code, pytest, unittest, verdict};
 
 /// Any summary that is known, the last one printed; without one the exit code alone.
-pub(super) fn judge(code: i32, output: &str) -> Verdict {
+pub(super) fn judge(code: i32, output: &str) -> (Option<Counts>, Verdict) {
     let nothing = [
         "No tests found",
         "No test files found",
@@ -13,32 +13,37 @@ pub(super) fn judge(code: i32, output: &str) -> Verdict {
         "> Task :test NO-SOURCE",
     ];
     if let Some(counts) = counts(output) {
-        return match (code, counts) {
-            (0, Counts { passed: 0, .. }) => {
-                verdict(Status::NoTests, "no test ran, or all were skipped")
-            }
-            (0, _) => verdict(Status::Pass, ""),
-            (code, _) if code > 128 => by_code(code),
-            (
-                _,
-                Counts {
-                    passed: 0,
-                    failed: 0,
-                    errors: 0,
-                },
-            ) => verdict(Status::Error, format!("exit code {code}")),
-            _ => verdict(Status::Fail, ""),
-        };
+        return (Some(counts), by_counts(code, counts));
     }
     if let Some(counts) = unittest::counts(output) {
-        return unittest::judge(code, Some(counts), output);
+        return (Some(counts), unittest::judge(code, Some(counts), output));
     }
     if let Some(counts) = pytest::counts(output) {
-        return pytest::judge(code, Some(counts), output);
+        return (Some(counts), pytest::judge(code, Some(counts), output));
     }
-    match nothing.iter().find(|text| output.contains(**text)) {
+    let found = match nothing.iter().find(|text| output.contains(**text)) {
         Some(text) => verdict(Status::NoTests, *text),
         None => by_code(code),
+    };
+    (None, found)
+}
+
+fn by_counts(code: i32, counts: Counts) -> Verdict {
+    match (code, counts) {
+        (0, Counts { passed: 0, .. }) => {
+            verdict(Status::NoTests, "no test ran, or all were skipped")
+        }
+        (0, _) => verdict(Status::Pass, ""),
+        (code, _) if code > 128 => by_code(code),
+        (
+            _,
+            Counts {
+                passed: 0,
+                failed: 0,
+                errors: 0,
+            },
+        ) => verdict(Status::Error, format!("exit code {code}")),
+        _ => verdict(Status::Fail, ""),
     }
 }
 

@@ -7,7 +7,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
     match (code, counts) {
         (0, Some(Counts { passed: 0, .. })) => verdict(Status::NoTests, "every test was skipped"),
         (0, Some(_)) => verdict(Status::Pass, ""),
-        (0, None) if dots(output) => verdict(Status::Pass, ""),
+        (0, None) if all_passed(output) => verdict(Status::Pass, ""),
         (0, None) => verdict(Status::Error, "exit code 0 without pytest's summary"),
         (
             1,
@@ -19,7 +19,9 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
         ) => verdict(Status::Error, "a test could not be set up"),
         (1, Some(_)) => verdict(Status::Fail, ""),
         // pytest is not the only one that exits with 1: so does an interpreter that cannot start it.
-        (1, None) if output.contains("FAILED ") || dots(output) => verdict(Status::Fail, ""),
+        (1, None) if output.contains("FAILED ") || !progress(output).0.is_empty() => {
+            verdict(Status::Fail, "")
+        }
         (5, _) => verdict(Status::NoTests, "pytest collected no test"),
         (2, _) => verdict(Status::Error, "the tests could not be collected"),
         (4, _) => verdict(Status::Error, "pytest does not know such tests or options"),
@@ -28,16 +30,30 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
     }
 }
 
-/// pytest's line of progress with a test that passed; all that `-qq` leaves of a summary.
-fn dots(output: &str) -> bool {
-    output.lines().any(|line| {
-        let progress = line
-            .split_once('[')
-            .filter(|(_, rest)| rest.trim_end().ends_with("%]"));
-        let (marks, _) = progress.unwrap_or(("", ""));
-        let marks = marks.split_whitespace().last().unwrap_or("");
-        marks.contains('.') && marks.chars().all(|c| ".sxXFE".contains(c))
-    })
+/// The marks of pytest's lines of progress, and whether the last of them says 100 %; all that `-qq` leaves of a summary.
+fn progress(output: &str) -> (String, bool) {
+    let (mut all, mut is_whole) = (String::new(), false);
+    for line in output.lines() {
+        let Some((before, percent)) = line
+            .trim_end()
+            .strip_suffix("%]")
+            .and_then(|line| line.rsplit_once('['))
+        else {
+            continue;
+        };
+        let marks = before.split_whitespace().last().unwrap_or("");
+        if !marks.is_empty() && marks.chars().all(|c| ".sxXFE".contains(c)) {
+            all += marks;
+            is_whole = percent.trim() == "100";
+        }
+    }
+    (all, is_whole)
+}
+
+/// Whether the progress came to its end with a test that passed and none that did not.
+fn all_passed(output: &str) -> bool {
+    let (marks, is_whole) = progress(output);
+    is_whole && marks.contains('.') && !marks.contains(['F', 'E'])
 }
 
 /// `=== 1 failed, 2 passed, 1 warning in 0.12s (0:00:00) ===`, or without the signs.

@@ -1,8 +1,11 @@
 //! The statuses that a run of tests can have.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
 
 /// What a run of tests says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,6 +50,21 @@ impl Status {
             Self::NoTests => "no-tests",
             Self::EnvironmentBroken => "environment-broken",
         }
+    }
+}
+
+impl FromStr for Status {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|status| status.name() == name);
+        found.ok_or_else(|| Error::Parameter {
+            name: "status",
+            reason: format!(
+                "'{name}' is not one of {}",
+                Self::ALL.map(Self::name).join(", ")
+            ),
+        })
     }
 }
 

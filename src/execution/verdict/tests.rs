@@ -26,6 +26,16 @@ fn pytest_as_its_documentation_has_it() {
     assert_eq!(of(0, "."), Status::Error); // os._exit(0) in the middle
     assert_eq!(of(0, "5 passed soon\n"), Status::Error);
     assert_eq!(of(0, "..s   [100%]\n"), Status::Pass); // -qq
+    // os._exit(0) after a whole line of progress, or in the last.
+    assert_eq!(of(0, "........ [ 88%]\n...."), Status::Error);
+    assert_eq!(of(0, "test_a.py .. [ 50%]\ntest_b.py "), Status::Error);
+    assert_eq!(
+        of(0, "test_a.py .F [ 50%]\ntest_b.py .. [100%]"),
+        Status::Error
+    );
+    // atexit.register(os._exit, 0), or `pytest | tail`.
+    assert_eq!(of(0, "2 failed, 1 passed in 0.1s"), Status::Fail);
+    assert_eq!(of(0, "1 passed, 1 error in 0.1s"), Status::Fail);
     assert_eq!(of(1, "1 failed, 2 passed in 0.12s"), Status::Fail);
     assert_eq!(of(1, "1 passed, 1 error in 0.12s"), Status::Error);
     assert_eq!(of(2, "1 error in 0.12s"), Status::Error);
@@ -80,6 +90,16 @@ fn unittest_as_python_prints_it() {
         "ERROR: m (unittest.loader._FailedTest.m)\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n";
     assert_eq!(of(1, unloaded), Status::Error);
     assert_eq!(of(0, ""), Status::Error);
+    assert_eq!(
+        of(0, "Ran 3 tests in 0.001s\n\nFAILED (failures=2)\n"),
+        Status::Fail
+    );
+    let expected = "Ran 2 tests in 0.1s\n\nOK (expected failures=1)\n";
+    assert_eq!(of(0, expected), Status::Pass);
+    let one_more = "ERROR: m (unittest.loader._FailedTest.m)\nRan 2 tests in 0.1s\n\nFAILED (errors=1, expected failures=1)\n";
+    assert_eq!(of(1, one_more), Status::Error);
+    let surprise = "Ran 2 tests in 0.1s\n\nFAILED (unexpected successes=1)\n";
+    assert_eq!(of(1, surprise), Status::Fail);
     assert_eq!(of(1, "Traceback"), Status::Error);
 }
 
@@ -87,6 +107,10 @@ fn unittest_as_python_prints_it() {
 fn other_runners_are_known_by_their_summaries() {
     let of = |code, output: &str| status(Runner::Auto, code, output);
     assert_eq!(of(0, "anything"), Status::Pass);
+    assert_eq!(
+        of(0, "Tests:       1 failed, 2 passed, 3 total"),
+        Status::Fail
+    );
     assert_eq!(of(3, "anything"), Status::Fail);
     assert_eq!(of(0, "2 passed in 0.01s"), Status::Pass);
     assert_eq!(of(0, "Ran 0 tests in 0.000s\n\nOK"), Status::NoTests);

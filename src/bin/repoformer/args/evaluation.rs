@@ -28,7 +28,7 @@ pub(crate) struct EvalArgs {
     )]
     pub(crate) queries: Vec<String>,
     /// Score pairs `{"task_id", "target", "pred"}` instead, without any task file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references", "tasks"])]
     pub(crate) pairs: Option<PathBuf>,
     /// Metric (repeatable): repocoder, repoformer, repoformer-difflib, crosscodeeval, repobench, chars, or all
     /// [default: repocoder]
@@ -47,7 +47,7 @@ pub(crate) struct EvalArgs {
     pub(crate) seed: u64,
     /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
     /// exact_match_idx.jsonl to this folder, with a manifest; below a folder a mode where several are scored
-    #[arg(long, value_name = "DIR", conflicts_with = "check_references")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check_references", "exec", "pairs"])]
     pub(crate) results: Option<PathBuf>,
     /// Also give each task's scores
     #[arg(long)]
@@ -226,6 +226,10 @@ pub(crate) struct ExecArgs {
     /// The k of pass@k (repeatable, or separated by commas) [default: 1]
     #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
     pub(crate) pass_k: Vec<usize>,
+    /// Make results again that have this status: pass, fail, error, timeout, out-of-memory, no-tests, or all (repeatable, or
+    /// separated by commas)
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec")]
+    pub(crate) rerun: Vec<String>,
     /// Where results are appended, and what was run is looked up [default: exec/BENCHMARK/results.jsonl in the cache]
     #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) exec_results: Option<PathBuf>,

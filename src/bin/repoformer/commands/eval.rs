@@ -125,9 +125,6 @@ fn of_pairs(
         },
         missing: Missing::Error,
     };
-    if args.results.is_some() {
-        bail!("--results writes files by task, which --pairs has none of");
-    }
     let mut manifest = scoring.manifest();
     manifest.input("pairs", path)?;
     let reading = pairs::read(path)?;

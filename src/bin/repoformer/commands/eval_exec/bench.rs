@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use repoformer::execution::guard::{Guard, Limits};
-use repoformer::execution::{self, Commands, Setup, Template, Values};
+use repoformer::execution::{self, Commands, Copies, Setup, Status, Template, Values};
+use repoformer::manifest::Manifest;
 use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Named;
 use crate::args::{ExecArgs, Isolation, Switch};
@@ -82,6 +83,7 @@ impl Bench {
                 limits,
                 oracle_runs: exec.oracle_runs.unwrap_or(1).max(1),
                 results,
+                forgotten: forgotten(exec)?,
             },
             work_dir,
             setup_seconds: seconds("setup-timeout", exec.setup_timeout, 1800.0)?,
@@ -119,7 +121,13 @@ impl Bench {
     }
 
     /// Says what is run where nobody said so.
-    pub(super) fn tell(&self, commands: &Commands, experiment: &Experiment, printer: &Printer) {
+    pub(super) fn tell(
+        &self,
+        commands: &Commands,
+        experiment: &Experiment,
+        mining: bool,
+        printer: &Printer,
+    ) {
         printer.detail(format!("exec: {}", self.guard.enclosure().describe()));
         if commands.test.is_none() {
             for name in &experiment.repositories {
@@ -131,18 +139,22 @@ impl Bench {
                 }
             }
         }
-        if commands.map.is_none() {
+        if commands.map.is_none() && !mining {
             printer.note("exec: each task runs all tests of its repository (--tests says which, --mine-tests finds them)");
         }
+        printer.note(format!(
+            "exec: each result goes to {} as it comes; what stands there is not run again (--rerun)",
+            self.settings.results.display()
+        ));
     }
 
-    /// What the results were made with; nothing in it depends on the time or the number of workers.
+    /// What all results are made with; nothing in it depends on the time or the number of workers.
     pub(super) fn manifest(
         &self,
         experiment: &Experiment,
         commands: &Commands,
-        tasks: &TaskSet,
-    ) -> Value {
+        (tasks, copies): (&TaskSet, &Copies<'_>),
+    ) -> Result<Manifest> {
         let folder = |name: &String| experiment.repos_dir.join(name);
         let shown = |name: &String| match (
             &commands.test,
@@ -156,30 +168,47 @@ impl Bench {
             .iter()
             .map(|name| (name.clone(), shown(name).into()))
             .collect();
-        json!({
-            "tool": format!("repoformer {}", env!("CARGO_PKG_VERSION")),
-            "tasks": {"file": tasks.path.display().to_string(), "digest": tasks.digest()},
-            "test_cmd": test,
-            "setup_cmd": self.setup_command,
-            "tests": commands.map.as_ref().map(|map| map.path.display().to_string()),
-            "runner": commands.runner,
-            "limits": self.settings.limits,
-            "oracle_runs": self.settings.oracle_runs,
-            "isolation": self.guard.enclosure(),
-        })
+        let mut manifest = Manifest::new("execution");
+        manifest.setting("test_cmd", test);
+        manifest.setting("setup_cmd", self.setup_command.clone());
+        manifest.setting("runner", serde_json::to_value(commands.runner)?);
+        manifest.setting("limits", serde_json::to_value(self.settings.limits)?);
+        manifest.setting("oracle_runs", self.settings.oracle_runs);
+        manifest.setting("isolation", serde_json::to_value(self.guard.enclosure())?);
+        manifest.input("tasks", &tasks.path)?;
+        if let Some(map) = &commands.map {
+            manifest.input("tests", &map.path)?;
+        }
+        for (place, name) in experiment.repositories.iter().enumerate() {
+            // One that cannot be read is told of where its tests are to be run.
+            if let Ok(digest) = copies.digest(place) {
+                manifest.digest(&format!("repository.{name}"), &digest);
+            }
+        }
+        Ok(manifest)
     }
 
-    /// Beside the results, with what was done this time.
+    /// Beside the results: what each set of predictions was executed with, and how much of it this time.
     pub(super) fn write_manifest(&self, manifest: &Value, named: &[Named]) -> Result<()> {
-        let mut record = manifest.clone();
-        let counts = named.iter().map(|(name, execution)| {
-            let count = json!({"runs": execution.runs, "reused": execution.reused});
-            (name.clone(), count)
-        });
-        record["runs"] = Value::Object(counts.collect());
         let path = self.settings.results.with_extension("manifest.json");
-        let mut text = serde_json::to_vec_pretty(&record)?;
+        let known = std::fs::read(&path).unwrap_or_default();
+        let mut all: Map<String, Value> = serde_json::from_slice(&known).unwrap_or_default();
+        for (name, execution) in named {
+            let mut record = manifest.clone();
+            record["runs"] = json!({"made": execution.runs, "reused": execution.reused});
+            all.insert(name.clone(), record);
+        }
+        let mut text = serde_json::to_vec_pretty(&all)?;
         text.push(b'\n');
         Ok(repoformer::artifact::write_file(&path, &text)?)
     }
+}
+
+/// The statuses whose results are to be made again.
+fn forgotten(exec: &ExecArgs) -> Result<Vec<Status>> {
+    if exec.rerun.iter().any(|name| name == "all") {
+        return Ok(Status::ALL.into());
+    }
+    let statuses: Result<Vec<Status>, _> = exec.rerun.iter().map(|name| name.parse()).collect();
+    Ok(statuses?)
 }

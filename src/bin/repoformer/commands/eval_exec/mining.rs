@@ -96,6 +96,7 @@ pub(super) fn mine_tests(
     let lost: Vec<_> = lost.collect();
     if !lost.is_empty() {
         let count = lost.len();
+        printer.failures(count);
         printer.warning(format!(
             "{count} of {} tasks have no test that notices a failure in their hole",
             mined.tasks.len()

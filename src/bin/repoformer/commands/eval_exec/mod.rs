@@ -12,23 +12,25 @@ use repoformer::execution::{
 };
 use repoformer::pipeline::Experiment;
 use repoformer::score::Missing;
+use repoformer::statistics::Resampling;
 use repoformer::task::TaskSet;
 
 use self::bench::Bench;
 use self::mining::mine_tests;
-use self::output::{json, jsonl, table};
+use self::output::Results;
 use self::samples::samples;
 use self::tell::{tell_execution, tell_summaries};
 use super::session::single;
-use crate::args::{EvalArgs, ExecArgs, ScoreFormat};
+use crate::args::{EvalArgs, ExecArgs};
 use crate::config::Settings;
-use crate::output::{Printer, hinted, write_data};
+use crate::output::{Printer, hinted, write_data, write_manifest_beside};
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
     let exec = &args.exec;
     let experiment = single(settings, printer)?;
     let tasks = taking_part(&experiment)?;
     let bench = Bench::new(exec, &experiment, printer)?;
+    let ks = pass_ks(exec)?;
     let commands = commands(exec, &tasks, printer)?;
     let subjects = execution::subjects(
         &tasks,
@@ -36,7 +38,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         &experiment.repos_dir,
         &commands,
     );
-    bench.tell(&commands, &experiment, printer);
+    bench.tell(&commands, &experiment, exec.mine_tests, printer);
     let in_tests = tasks
         .tasks
         .iter()
@@ -65,8 +67,17 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         );
     }
     let missing: Missing = args.missing.parse()?;
+    let mut manifest = bench.manifest(&experiment, &commands, (&tasks, &copies))?;
+    manifest.setting("missing", missing.to_string());
+    manifest.setting("pass_k", ks.clone());
     let mut named = Vec::new();
-    for (name, samples) in samples(args, settings, &experiment, &tasks, printer)? {
+    for (name, samples) in samples(
+        args,
+        settings,
+        &experiment,
+        (&tasks, &mut manifest),
+        printer,
+    )? {
         check_missing(&tasks, &samples, missing)?;
         let bar = printer.bar(&format!("exec {name}"), tasks.tasks.len());
         let progress = |done: usize, known: usize| {
@@ -81,24 +92,40 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
             &progress,
         )?;
         bar.finish_and_clear();
-        tell_execution(&name, &execution, &tasks, printer);
+        tell_execution(
+            &name,
+            &execution,
+            (&tasks, &bench.settings.results),
+            printer,
+        );
         named.push((name, execution));
     }
-    let ks = pass_ks(exec)?;
-    let manifest = bench.manifest(&experiment, &commands, &tasks);
+    let manifest = manifest.to_record();
     bench.write_manifest(&manifest, &named)?;
+    let resampling = Resampling {
+        resamples: args.resamples,
+        seed: args.seed,
+        ..Resampling::default()
+    };
     let summaries: Vec<Summaries> = named
         .iter()
-        .map(|(_, execution)| Summaries::of(execution, &ks, missing))
+        .map(|(_, execution)| Summaries::of(execution, &ks, missing, &resampling))
         .collect();
     tell_summaries(&named, &summaries, missing, printer);
-    let text = match args.format {
-        ScoreFormat::Text => table(&named, &summaries, &ks, args.per_task).text(),
-        ScoreFormat::Tsv => table(&named, &summaries, &ks, args.per_task).tsv(),
-        ScoreFormat::Json => json(&named, &summaries, &ks, args.per_task, &manifest),
-        ScoreFormat::Jsonl => jsonl(&named, &summaries, &ks, args.per_task, &manifest),
+    let results = Results {
+        named: &named,
+        summaries: &summaries,
+        ks: &ks,
+        per_task: args.per_task,
+        resampling: &resampling,
+        manifest: &manifest,
     };
-    write_data(&args.output, text.as_bytes())
+    let (text, has_manifest) = results.text(args.format);
+    write_data(&args.output, text.as_bytes())?;
+    match has_manifest {
+        true => Ok(()),
+        false => write_manifest_beside(&args.output, &manifest),
+    }
 }
 
 /// Executions by the name of what was executed.
@@ -128,6 +155,14 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<C
     if let Some(path) = &exec.tests {
         let reading = TestMap::read(path, tasks)?;
         printer.problems(&reading.problems);
+        if let (Some(test), false) = (&exec.test_cmd, test_names_tests(exec)?) {
+            return Err(hinted(
+                anyhow!(
+                    "--tests says what is run for each task, but --test-cmd does not take it: `{test}`"
+                ),
+                "put {tests} where tests are named, or leave out --tests",
+            ));
+        }
         map = Some(reading.map);
     }
     Ok(Commands {
@@ -138,6 +173,11 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<C
             .as_deref()
             .map_or(Ok(Runner::Auto), str::parse)?,
     })
+}
+
+fn test_names_tests(exec: &ExecArgs) -> Result<bool> {
+    let template = exec.test_cmd.as_deref().unwrap_or_default();
+    Ok(Template::parse("test-cmd", template)?.names("tests"))
 }
 
 fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {

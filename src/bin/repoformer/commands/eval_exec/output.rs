@@ -1,157 +1,171 @@
 //! Results as text, TSV, JSON and JSONL.
 
 use repoformer::execution::{Status, Summaries, Summary};
-use serde_json::{Value, json};
+use repoformer::statistics::Resampling;
+use serde_json::{Map, Value, json};
 
 use super::Named;
+use crate::args::ScoreFormat;
+use crate::commands::eval_output::interval;
 use crate::table::Table;
+
+/// What is written.
+pub(super) struct Results<'a> {
+    pub(super) named: &'a [Named],
+    /// One for each of those.
+    pub(super) summaries: &'a [Summaries],
+    /// The k of pass@k.
+    pub(super) ks: &'a [usize],
+    pub(super) per_task: bool,
+    pub(super) resampling: &'a Resampling,
+    pub(super) manifest: &'a Value,
+}
 
 fn rate_cell(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.2}", 100.0 * rate))
 }
 
-/// A row a task where asked for, a repository, and one for all; rates × 100, statuses in samples.
-pub(super) fn table(
-    named: &[Named],
-    summaries: &[Summaries],
-    ks: &[usize],
-    per_task: bool,
-) -> Table {
-    let rates: Vec<String> = ks.iter().map(|k| format!("pass@{k}")).collect();
-    let mut head = vec![
-        "predictions",
-        "repository",
-        "tasks",
-        "excluded",
-        "n",
-        "samples",
-    ];
-    if per_task {
-        head.extend(["row", "task_id"]);
-    }
-    head.extend(rates.iter().map(String::as_str));
-    head.extend(Status::ALL.map(Status::name));
-    let mut table = Table::new(&head);
-    for ((name, execution), summary) in named.iter().zip(summaries) {
-        for task in execution.tasks.iter().filter(|_| per_task) {
-            let sound = usize::from(task.excluded.is_none());
-            let mut cells = vec![
-                name.clone(),
-                task.repository.clone(),
-                "1".into(),
-                (1 - sound).to_string(),
-            ];
-            cells.extend([sound.to_string(), task.samples.len().to_string()]);
-            cells.extend([task.row.to_string(), task.task_id.clone()]);
-            cells.extend(ks.iter().map(|&k| rate_cell(task.pass_at(k))));
-            cells.extend(Status::ALL.map(|status| {
-                task.samples
-                    .iter()
-                    .filter(|of| **of == status)
-                    .count()
-                    .to_string()
-            }));
-            table.row(cells);
+impl Results<'_> {
+    /// The text, and whether the manifest is part of it.
+    pub(super) fn text(&self, format: ScoreFormat) -> (String, bool) {
+        match format {
+            ScoreFormat::Text => (self.table(true).text() + &self.footnote(), false),
+            ScoreFormat::Tsv => (self.table(false).tsv(), false),
+            ScoreFormat::Json => (self.json(), true),
+            ScoreFormat::Jsonl => (self.jsonl(), !self.per_task),
         }
-        for (repository, summary) in &summary.repositories {
-            table.row(summary_row(name, repository, summary, per_task));
+    }
+
+    /// A row a task where asked for, a repository, and one for all; rates × 100, statuses in samples.
+    fn table(&self, with_intervals: bool) -> Table {
+        let rates: Vec<String> = self.ks.iter().map(|k| format!("pass@{k}")).collect();
+        let mut head = vec![
+            "predictions",
+            "repository",
+            "tasks",
+            "excluded",
+            "n",
+            "samples",
+        ];
+        if self.per_task {
+            head.extend(["row", "task_id"]);
         }
-        table.row(summary_row(name, "all", &summary.all, per_task));
-    }
-    table
-}
-
-fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) -> Vec<String> {
-    let (least, most) = summary.samples;
-    let samples = if least == most {
-        least.to_string()
-    } else {
-        format!("{least}-{most}")
-    };
-    let mut cells = vec![
-        name.to_owned(),
-        repository.to_owned(),
-        summary.tasks.to_string(),
-    ];
-    cells.extend([summary.excluded.to_string(), summary.n.to_string(), samples]);
-    if per_task {
-        cells.extend([String::new(), String::new()]);
-    }
-    cells.extend(summary.rates.iter().map(|(_, rate)| rate_cell(*rate)));
-    cells.extend(summary.counts.iter().map(ToString::to_string));
-    cells
-}
-
-fn record(
-    (name, execution): &Named,
-    summary: &Summaries,
-    (ks, per_task): (&[usize], bool),
-    manifest: &Value,
-) -> Value {
-    let repositories: serde_json::Map<String, Value> = summary
-        .repositories
-        .iter()
-        .map(|(name, summary)| (name.clone(), summary.to_record()))
-        .collect();
-    let excluded = execution
-        .tasks
-        .iter()
-        .filter(|task| task.excluded.is_some());
-    let excluded: Vec<Value> = excluded.map(|task| task.to_record(ks)).collect();
-    let mut record = json!({
-        "predictions": name, "all": summary.all.to_record(), "repositories": repositories,
-        "missing": summary.all.missing, "excluded": excluded,
-    });
-    if per_task {
-        record["tasks"] = execution
-            .tasks
-            .iter()
-            .map(|task| task.to_record(ks))
-            .collect();
-    }
-    record["manifest"] = manifest.clone();
-    record
-}
-
-pub(super) fn json(
-    named: &[Named],
-    summaries: &[Summaries],
-    ks: &[usize],
-    per_task: bool,
-    manifest: &Value,
-) -> String {
-    let both = named.iter().zip(summaries);
-    let mut records: Vec<Value> = both
-        .map(|(named, summary)| record(named, summary, (ks, per_task), manifest))
-        .collect();
-    let value = match records.len() {
-        1 => records.remove(0),
-        _ => records.into(),
-    };
-    serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
-}
-
-/// Task records where asked for, else a line for each set of predictions.
-pub(super) fn jsonl(
-    named: &[Named],
-    summaries: &[Summaries],
-    ks: &[usize],
-    per_task: bool,
-    manifest: &Value,
-) -> String {
-    let mut lines = String::new();
-    for (of, summary) in named.iter().zip(summaries) {
-        if !per_task {
-            lines += &(record(of, summary, (ks, false), manifest).to_string() + "\n");
-            continue;
-        }
-        for task in &of.1.tasks {
-            let mut record = task.to_record(ks);
-            if named.len() > 1 {
-                record["predictions"] = of.0.as_str().into();
+        head.extend(rates.iter().map(String::as_str));
+        head.extend(Status::ALL.map(Status::name));
+        let mut table = Table::new(&head);
+        for ((name, execution), summary) in self.named.iter().zip(self.summaries) {
+            for task in execution.tasks.iter().filter(|_| self.per_task) {
+                let sound = usize::from(task.excluded.is_none());
+                let mut cells = vec![
+                    name.clone(),
+                    task.repository.clone(),
+                    "1".into(),
+                    (1 - sound).to_string(),
+                ];
+                cells.extend([sound.to_string(), task.samples.len().to_string()]);
+                cells.extend([task.row.to_string(), task.task_id.clone()]);
+                cells.extend(self.ks.iter().map(|&k| rate_cell(task.pass_at(k))));
+                let count = |status| task.samples.iter().filter(|of| **of == status).count();
+                cells.extend(Status::ALL.map(|status| count(status).to_string()));
+                table.row(cells);
             }
-            lines += &(record.to_string() + "\n");
+            for (repository, summary) in &summary.repositories {
+                table.row(self.summary_row(name, repository, summary));
+            }
+            table.row(self.summary_row(name, "all", &summary.all));
+            if with_intervals && summary.intervals.iter().any(Option::is_some) {
+                let before = if self.per_task { 6 } else { 4 };
+                let mut cells = vec![String::new(), "95 %".into()];
+                cells.extend(vec![String::new(); before]);
+                cells.extend(summary.intervals.iter().map(interval));
+                cells.extend(Status::ALL.map(|_| String::new()));
+                table.row(cells);
+            }
+        }
+        table
+    }
+
+    fn summary_row(&self, name: &str, repository: &str, summary: &Summary) -> Vec<String> {
+        let samples = match summary.samples {
+            (least, most) if least == most => least.to_string(),
+            (least, most) => format!("{least}-{most}"),
+        };
+        let mut cells = vec![
+            name.to_owned(),
+            repository.to_owned(),
+            summary.tasks.to_string(),
+        ];
+        cells.extend([summary.excluded.to_string(), summary.n.to_string(), samples]);
+        if self.per_task {
+            cells.extend([String::new(), String::new()]);
+        }
+        cells.extend(summary.rates.iter().map(|(_, rate)| rate_cell(*rate)));
+        cells.extend(summary.counts.iter().map(ToString::to_string));
+        cells
+    }
+
+    fn footnote(&self) -> String {
+        let with = |summary: &&Summaries| summary.intervals.iter().any(Option::is_some);
+        match self.summaries.iter().find(with) {
+            Some(Summaries {
+                drawn: (unit, units),
+                ..
+            }) => format!(
+                "\n95 %: {} resamples of the {units} {unit}, seed {}\n",
+                self.resampling.resamples, self.resampling.seed
+            ),
+            None => String::new(),
         }
     }
-    lines
+
+    fn record(&self, (name, execution): &Named, summary: &Summaries, with_tasks: bool) -> Value {
+        let repositories = summary.repositories.iter();
+        let repositories: Map<String, Value> = repositories
+            .map(|(name, summary)| (name.clone(), summary.to_record()))
+            .collect();
+        let tasks = || execution.tasks.iter();
+        let excluded = tasks().filter(|task| task.excluded.is_some());
+        let excluded: Vec<Value> = excluded.map(|task| task.to_record(self.ks)).collect();
+        let mut record = json!({
+            "predictions": name, "all": summary.all.to_record(), "repositories": repositories,
+            "missing": summary.all.missing, "excluded": excluded,
+            "intervals": summary.intervals_to_record(self.resampling),
+        });
+        if with_tasks {
+            record["tasks"] = tasks().map(|task| task.to_record(self.ks)).collect();
+        }
+        record["manifest"] = self.manifest.clone();
+        record
+    }
+
+    fn json(&self) -> String {
+        let both = self.named.iter().zip(self.summaries);
+        let mut records: Vec<Value> = both
+            .map(|(named, summary)| self.record(named, summary, self.per_task))
+            .collect();
+        let value = match records.len() {
+            1 => records.remove(0),
+            _ => records.into(),
+        };
+        serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
+    }
+
+    /// Task records where asked for, else a line for each set of predictions.
+    fn jsonl(&self) -> String {
+        let mut lines = String::new();
+        for (of, summary) in self.named.iter().zip(self.summaries) {
+            if !self.per_task {
+                lines += &(self.record(of, summary, false).to_string() + "\n");
+                continue;
+            }
+            for task in &of.1.tasks {
+                let mut record = task.to_record(self.ks);
+                if self.named.len() > 1 {
+                    record["predictions"] = of.0.as_str().into();
+                }
+                lines += &(record.to_string() + "\n");
+            }
+        }
+        lines
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use repoformer::manifest::Manifest;
 use repoformer::pipeline::{Experiment, cached_predictions};
 use repoformer::postprocess::{Hole, Recipe, Step};
 use repoformer::predictions;
@@ -34,7 +35,7 @@ pub(super) fn samples(
     args: &EvalArgs,
     settings: &Settings,
     experiment: &Experiment,
-    tasks: &TaskSet,
+    (tasks, manifest): (&TaskSet, &mut Manifest),
     printer: &mut Printer,
 ) -> Result<Vec<(String, Vec<Vec<String>>)>> {
     if args.check_references {
@@ -45,7 +46,9 @@ pub(super) fn samples(
         return Ok(vec![("references".into(), truth.collect())]);
     }
     let recipe = recipe(args)?;
-    let mut read = |path: &Path| -> Result<Vec<Vec<String>>> {
+    manifest.setting("postprocess", recipe.to_string());
+    let mut read = |name: &str, path: &Path| -> Result<Vec<Vec<String>>> {
+        manifest.input(&format!("predictions.{name}"), path)?;
         // Joined with all tasks of the file: ids are told apart by their places there.
         let all = experiment.tasks.as_ref().unwrap_or(tasks);
         let joined = predictions::read(path, all)?;
@@ -69,10 +72,9 @@ pub(super) fn samples(
         let stem = path
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
-        return Ok(vec![(
-            stem.unwrap_or_else(|| "predictions".into()),
-            read(path)?,
-        )]);
+        let name = stem.unwrap_or_else(|| "predictions".into());
+        let samples = read(&name, path)?;
+        return Ok(vec![(name, samples)]);
     }
     let completion = completion(settings, None)?;
     let asked = !settings.list("mode").is_empty();
@@ -89,7 +91,7 @@ pub(super) fn samples(
                 .exists()
         {
             let path = cached_predictions(experiment, mode, &completion)?;
-            named.push((mode.to_string(), read(&path)?));
+            named.push((mode.to_string(), read(mode.name(), &path)?));
         }
     }
     if named.is_empty() {

@@ -1,5 +1,7 @@
 //! What is said of an execution beside its results: who takes no part, and why.
 
+use std::path::Path;
+
 use repoformer::execution::{Execution, Summaries};
 use repoformer::score::Missing;
 use repoformer::task::TaskSet;
@@ -37,7 +39,7 @@ pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>, printer:
 pub(super) fn tell_execution(
     name: &str,
     execution: &Execution,
-    tasks: &TaskSet,
+    (tasks, results): (&TaskSet, &Path),
     printer: &mut Printer,
 ) {
     for (repository, broken) in &execution.broken {
@@ -56,10 +58,12 @@ pub(super) fn tell_execution(
         .filter(|task| task.excluded.is_some())
         .collect();
     if !excluded.is_empty() {
+        printer.failures(excluded.len());
         printer.warning(format!(
-            "{name}: {} of {} tasks are excluded, since their tests cannot tell",
+            "{name}: {} of {} tasks are excluded, since their tests cannot tell; what they printed is in {}",
             excluded.len(),
-            execution.tasks.len()
+            execution.tasks.len(),
+            results.display()
         ));
         let of = excluded
             .iter()
@@ -93,7 +97,7 @@ pub(super) fn tell_summaries(
         }
         for (k, rate) in &all.rates {
             if rate.is_none() && all.n > 0 {
-                printer.warning(format!(
+                printer.failed(&format!(
                     "{name}: there is no pass@{k}: a task has {} sample(s)",
                     all.samples.0
                 ));
