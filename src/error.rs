@@ -209,7 +209,7 @@ impl Error {
                 Some("mend or remove it and run this again; all other files are used".into())
             }
             Self::Record { .. } => {
-                Some("correct the line or remove it; all other lines are used".into())
+                Some("correct the line or remove it; the other lines are read".into())
             }
             _ => None,
         }

@@ -142,6 +142,36 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
         .map(|((bytes, line), row)| (At { line, row }, bytes))
 }
 
+/// JSON with U+FFFD for each escaped half of a pair that stands alone, which Python writes for what is no text, and which
+/// no string of Unicode can hold; `None` where there is none.
+fn without_lone_surrogates(text: &str) -> Option<String> {
+    let code = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let (mut plain, mut from, mut at) = (String::new(), 0, 0);
+    while let Some(found) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
+        let escape = at + found;
+        at = match code(escape) {
+            Some(0xd800..=0xdbff) if matches!(code(escape + 6), Some(0xdc00..=0xdfff)) => {
+                escape + 12
+            }
+            Some(0xd800..=0xdfff) => {
+                plain += &text[from..escape];
+                plain += "\\ufffd";
+                from = escape + 6;
+                from
+            }
+            _ => (escape + 2).min(text.len()),
+        };
+        // The character behind a backslash may be of several bytes.
+        while !text.is_char_boundary(at) {
+            at += 1;
+        }
+    }
+    (from > 0).then(|| plain + &text[from..])
+}
+
 /// The object of a record that stands at this line of a file.
 ///
 /// # Errors
@@ -156,7 +186,12 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     let bytes = bytes.trim_ascii_end();
     // Text that is known to be UTF-8 need not be looked at string by string.
     let value = match std::str::from_utf8(bytes) {
-        Ok(text) => serde_json::from_str(text),
+        Ok(text) => {
+            serde_json::from_str(text).or_else(|error| match without_lone_surrogates(text) {
+                Some(text) => serde_json::from_str(&text),
+                None => Err(error),
+            })
+        }
         Err(_) => serde_json::from_slice(bytes),
     };
     match value {
@@ -316,6 +351,29 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    /// Python's json.dumps writes them for bytes that are no UTF-8.
+    #[test]
+    fn half_pairs_are_replaced() {
+        let of = |text: &str| {
+            let object = parse(Path::new("x"), 1, text.as_bytes());
+            object.map(|object| object["a"].as_str().unwrap().to_owned())
+        };
+        for (text, wanted) in [
+            (r#"{"a": "\ud800"}"#, "\u{fffd}"),
+            (
+                r#"{"a": "é\\\udfff é\ud83d\ude00\ud83dx"}"#,
+                "é\\\u{fffd} é😀\u{fffd}x",
+            ),
+            (r#"{"a": "\ud83d\ud83d\ude00"}"#, "\u{fffd}😀"),
+            (r#"{"a": "\\ud800"}"#, "\\ud800"),
+        ] {
+            assert_eq!(of(text).unwrap(), wanted, "{text}");
+        }
+        assert!(of(r#"{"a": "\ud80"}"#).is_err());
+        assert!(of(r#"{"a": "\"#).is_err());
+        assert!(of(r#"{"a": "\é"}"#).is_err());
+    }
 
     #[test]
     fn one_bad_line_loses_no_other_and_is_named() {

@@ -56,7 +56,7 @@ fn a_task_line_that_is_not_utf8_or_no_json() {
         "error: tasks.jsonl:4: not JSON: invalid unicode code point (column ",
         "error: tasks.jsonl:6: not JSON: EOF while parsing a value (column ",
         "error: tasks.jsonl:7: a JSON object is expected, not a list",
-        "hint: correct the line or remove it; all other lines are used",
+        "hint: correct the line or remove it; the other lines are read",
     ]);
     assert_served(&place, &[0, 1, 2]);
 }

@@ -353,7 +353,7 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
     refused(
         &["a.json", "other.jsonl"],
         &[
-            "a.json and other.jsonl have no task in common; they begin with \"alpha/0\" at row 0 and \"z\" at row 0",
+            "a.json and other.jsonl have no task in common; the first begins with \"alpha/0\" at row 0, the second with \"z\" at row 0",
             "hint: score both with the same task file",
         ],
     );
@@ -440,4 +440,20 @@ fn the_same_bytes_with_any_threads_and_order_and_others_with_another_seed() {
     assert_eq!(by_task["bootstrap"]["units"], 200);
     assert_eq!(by_task["measures"][0]["p"]["tasks"]["exact"], false);
     assert_eq!(by_task["measures"][0]["p"]["repositories"]["exact"], true);
+}
+
+/// Tasks whose unit tests cannot tell are no damaged lines.
+#[test]
+fn excluded_tasks_take_no_part() {
+    let place = Place::empty();
+    let of = |row: usize, rate: f64| json!({"task_id": row.to_string(), "row": row, "exec": {"pass_1": rate}, "statuses": ["pass"]});
+    let out = json!({"task_id": "9", "row": 9, "excluded": {"status": null, "reason": "x"}});
+    place.write("a.jsonl", jsonl(&[of(0, 0.0), of(1, 0.5), out.clone()]));
+    place.write("b.jsonl", jsonl(&[of(0, 1.0), of(1, 0.5), out]));
+    let ran = place
+        .run(&["compare", "a.jsonl", "b.jsonl", "--format", "json"])
+        .done();
+    let record: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(record["n"], 2, "{}", ran.stdout);
+    ran.says(&["a.jsonl: 1 tasks take no part"]);
 }

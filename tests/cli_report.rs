@@ -174,3 +174,57 @@ fn predictions_are_compared_as_they_are() {
         .failed()
         .says(&["complete --mode none"]);
 }
+
+/// Files of executions beside predictions: statuses, the pass rate as a column, and what is none of it.
+#[test]
+fn unit_tests_are_shown() {
+    let place = with_predictions();
+    let of = |row: usize, rate: f64, status: &str| json!({"task_id": TARGETS[row].0, "row": row, "repository": "alpha", "exec": {"pass_1": rate}, "statuses": [status]});
+    let out = json!({"task_id": TARGETS[2].0, "row": 2, "repository": "beta",
+        "excluded": {"status": "fail", "reason": "its truth does not pass"}});
+    place.write(
+        "base-exec.jsonl",
+        jsonl(&[of(0, 0.0, "fail"), of(1, 1.0, "pass"), out.clone()]),
+    );
+    let tasks = json!([of(0, 1.0, "pass"), of(1, 1.0, "pass"), out]);
+    place.write(
+        "new-exec.json",
+        json!({"predictions": "better", "tasks": tasks}).to_string(),
+    );
+    let with = |exec: &'static str| {
+        report(&[
+            "--predictions",
+            "base=base.jsonl",
+            "--predictions",
+            "new=better.jsonl",
+            "--exec",
+            exec,
+        ])
+        .into_iter()
+        .collect::<Vec<_>>()
+    };
+    let mut both = with("base=base-exec.jsonl");
+    both.extend(["--exec", "new=new-exec.json"]);
+    place.run(&both).partly();
+    let page = place.read("report/index.html");
+    // By hand: 0 and 1 of two tasks, and both.
+    assert!(page.contains("pass@1") && page.contains("<span class=\"value\">50.00</span>"));
+    assert!(
+        place
+            .read("report/figures/means.svg")
+            .contains("unit-test pass rate")
+    );
+    place
+        .run(&with("other=base-exec.jsonl"))
+        .failed()
+        .says(&["'other' is not one of base, new"]);
+    place
+        .run(&with("base=tasks.jsonl"))
+        .failed()
+        .says(&["tasks.jsonl:1:", "eval --exec --per-task"]);
+    // Figures of fewer systems leave none of the others behind.
+    place
+        .run(&report(&["--predictions", "base=base.jsonl"]))
+        .done();
+    assert!(!place.path("report/figures/gain-new.svg").exists());
+}

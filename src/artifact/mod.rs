@@ -15,8 +15,8 @@ pub use notes::{read_note, write_note};
 pub use output::OutputFile;
 pub use replace::write_file;
 pub use store::{
-    LineSink, State, digest, header_path, jsonl_header, open, read, read_header, read_jsonl,
-    read_jsonl_header, state, state_jsonl, write, write_columns, write_lines,
+    LineSink, State, digest, header_path, jsonl_header, open, parameters, read, read_header,
+    read_jsonl, read_jsonl_header, state, state_jsonl, write, write_columns, write_lines,
 };
 
 use crate::error::Result;

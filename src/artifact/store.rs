@@ -153,6 +153,13 @@ pub fn header_path(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{stem}.header.json"))
 }
 
+/// What a JSONL artifact was made with, as names and values; nothing of a file that has no header.
+pub fn parameters(path: &Path) -> std::collections::BTreeMap<String, String> {
+    let text = fs::read(header_path(path)).unwrap_or_default();
+    let header = serde_json::from_slice::<Header>(&text).ok();
+    header.map_or_else(Default::default, |header| header.identity.parameters)
+}
+
 pub(super) fn damaged(path: &Path, reason: impl Into<String>) -> Error {
     let hint = "run the command that makes it again; it is rebuilt".into();
     Error::Artifact {

@@ -208,7 +208,7 @@ fn no_task(a: &PerTask, b: &PerTask, joined: &join::Joined) -> Error {
     let (one, other) = (example(a, &joined.only_a), example(b, &joined.only_b));
     Error::Comparison {
         reason: format!(
-            "{} and {} have no task in common; they begin with {one} and {other}",
+            "{} and {} have no task in common; the first begins with {one}, the second with {other}",
             a.name, b.name
         ),
         hint: match joined.moved {

@@ -19,6 +19,8 @@ pub struct Reading {
     pub scores: PerTask,
     /// The records that cannot.
     pub problems: Vec<Error>,
+    /// How many tasks take no part, since their unit tests cannot tell.
+    pub excluded: usize,
 }
 
 /// Reads the scores of one system: `FILE`, or `FILE#NAME` where a file holds those of several predictions (`-`: standard
@@ -50,9 +52,12 @@ pub fn read(given: &str) -> Result<Reading> {
     let mut reading = Reading {
         scores: PerTask::new(given),
         problems,
+        excluded: 0,
     };
     for (place, record) in &chosen {
-        if let Err(reason) = reading.scores.add(record) {
+        if record.contains_key("excluded") {
+            reading.excluded += 1;
+        } else if let Err(reason) = reading.scores.add(record) {
             reading.problems.push(place.error(path, reason));
         }
     }

@@ -126,8 +126,7 @@ mod joining {
             [es("x", 1, "r", 0.5)],
         );
         let error = compare(&a, &b).unwrap_err();
-        let wanted =
-            "A and B have no task in common; they begin with \"x\" at row 0 and \"x\" at row 1";
+        let wanted = "A and B have no task in common; the first begins with \"x\" at row 0, the second with \"x\" at row 1";
         assert_eq!(error.to_string(), wanted);
         assert!(
             error

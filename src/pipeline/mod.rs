@@ -6,6 +6,7 @@
 mod chunks;
 mod complete;
 mod eval;
+mod executed;
 mod kept;
 mod prompt;
 pub mod report;
@@ -22,6 +23,7 @@ pub use complete::{
     Completion, Predictions, artifact_text, cached_predictions, complete, complete_file,
 };
 pub use eval::{Evaluation, evaluate, own_postprocess, scores};
+pub use executed::{Executed, read_executed};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
 pub use vectorize::{vectorize_queries, vectorize_repositories};

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::eval::Evaluation;
+use super::executed::Executed;
 use crate::comparison::{Comparison, PerTask, Settings};
 use crate::error::Result;
 use crate::jsonl::{self, Object};
@@ -16,7 +17,7 @@ use crate::language::{Language, identifiers, without_strings};
 use crate::metrics::Metric;
 use crate::report::{self, Fragment, Measure, Outcome, Report, System};
 use crate::score::{Scores, TaskScore};
-use crate::statistics::{Resampling, SignFlips};
+use crate::statistics::{Groups, Resampling, SignFlips};
 use crate::task::{Task, TaskSet};
 
 /// One system as a report takes it.
@@ -30,8 +31,8 @@ pub struct Contender {
     pub evaluation: Evaluation,
     /// The prompts that it completed, if they are at hand: they tell what was retrieved.
     pub prompts: Option<PathBuf>,
-    /// A word a row of the task file on how the unit tests went, where they were run.
-    pub statuses: BTreeMap<usize, String>,
+    /// By row of the task file how the unit tests went, where they were run.
+    pub executed: BTreeMap<usize, Executed>,
 }
 
 /// Whose report it is, and how it is compared.
@@ -63,12 +64,22 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
         .scores
         .as_ref()
         .map_or(Vec::new(), Scores::metrics);
-    let measures = measures(&metrics);
+    let mut measures = measures(&metrics);
+    let is_executed = contenders
+        .iter()
+        .any(|contender| !contender.executed.is_empty());
     let main = measures
         .iter()
         .position(|measure| measure.value == "es")
         .unwrap_or(0);
     let exact = measures.iter().position(|measure| measure.value == "em");
+    if is_executed {
+        measures.push(Measure {
+            metric: "unit tests".into(),
+            value: "pass@1".into(),
+            title: "unit-test pass rate of the tasks whose tests can tell".into(),
+        });
+    }
     let baseline = match &about.baseline {
         None => (contenders.len() > 1).then_some(0),
         Some(name) => contenders
@@ -79,7 +90,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
     let mut sides = Vec::new();
     for contender in contenders {
         let name = contender.name.clone();
-        let (system, scores) = system(&tasks, contender, &about.resampling)?;
+        let (system, scores) = system(&tasks, contender, is_executed, &about.resampling)?;
         let mut side = PerTask::new(name);
         for task in &scores.tasks {
             if let Value::Object(record) = task.to_record(&scores.cuts) {
@@ -170,6 +181,7 @@ fn compare(baseline: &PerTask, side: &PerTask, settings: &Settings) -> Option<re
 fn system(
     tasks: &TaskSet,
     contender: Contender,
+    is_executed: bool,
     resampling: &Resampling,
 ) -> Result<(System, Scores)> {
     let scores = contender.evaluation.scores?;
@@ -184,8 +196,14 @@ fn system(
             .get(&task.row)
             .filter(|score| !score.raw.is_empty())?;
         let shown = fragments.get(&task.row).cloned().unwrap_or_default();
-        let status = contender.statuses.get(&task.row).cloned();
-        Some(outcome(task, score, &scores, shown, status))
+        let executed = contender.executed.get(&task.row);
+        let mut outcome = outcome(task, score, &scores, shown);
+        outcome.status = executed.map(|executed| executed.status.clone());
+        if is_executed {
+            let rate = executed.and_then(|executed| executed.pass_rate);
+            outcome.values.push(rate.unwrap_or(f64::NAN));
+        }
+        Some(outcome)
     };
     let intervals = scores.intervals(resampling);
     let means = scores.all.means.iter().flat_map(|mean| &mean.values);
@@ -195,10 +213,18 @@ fn system(
             mean,
             interval: interval.map(|interval| (interval.low, interval.high)),
         });
+    let mut means: Vec<report::Mean> = means.collect();
+    if is_executed {
+        means.extend(pass_rate(tasks, &contender.executed, resampling));
+    }
     let system = System {
         name: contender.name,
+        is_oracle: contender
+            .settings
+            .iter()
+            .any(|(name, value)| name == "mode" && value == "gt"),
         settings: contender.settings,
-        means: means.collect(),
+        means,
         n: scores.all.n,
         comparison: None,
         outcomes: tasks.tasks.par_iter().map(outcome).collect(),
@@ -206,13 +232,25 @@ fn system(
     Ok((system, scores))
 }
 
-fn outcome(
-    task: &Task,
-    score: &TaskScore,
-    scores: &Scores,
-    fragments: Vec<Fragment>,
-    status: Option<String>,
-) -> Outcome {
+/// The mean of pass@1 over the tasks that have one, where any has.
+fn pass_rate(
+    tasks: &TaskSet,
+    executed: &BTreeMap<usize, Executed>,
+    resampling: &Resampling,
+) -> Option<report::Mean> {
+    let rates = tasks.tasks.iter().filter_map(|task| {
+        let rate = executed.get(&task.row)?.pass_rate?;
+        Some((Some(&*task.repository), rate))
+    });
+    let (repositories, rates): (Vec<Option<&str>>, Vec<f64>) = rates.unzip();
+    let interval = resampling.interval(&Groups::of(repositories), &rates);
+    (!rates.is_empty()).then(|| report::Mean {
+        mean: rates.iter().sum::<f64>() / rates.len() as f64,
+        interval: interval.map(|interval| (interval.low, interval.high)),
+    })
+}
+
+fn outcome(task: &Task, score: &TaskScore, scores: &Scores, fragments: Vec<Fragment>) -> Outcome {
     let cut = scores
         .cuts
         .of_metric
@@ -238,7 +276,7 @@ fn outcome(
         ),
         prediction,
         fragments,
-        status,
+        status: None,
     }
 }
 
@@ -275,32 +313,6 @@ fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
         Ok(())
     })?;
     Ok(found)
-}
-
-/// How the unit tests of each row went, from what `eval --exec --per-task --format jsonl` writes; of a file on several
-/// predictions, those called `name`. The first sample's status is taken.
-///
-/// # Errors
-/// The file cannot be read, or a record is not JSON.
-pub fn read_statuses(path: &Path, name: &str) -> Result<BTreeMap<usize, String>> {
-    let mut found = BTreeMap::new();
-    let problems = jsonl::for_each(path, |at, object| {
-        let fields = jsonl::Fields::new(path, at.line, "", &object);
-        let of_other = object
-            .get("predictions")
-            .is_some_and(|of| of.as_str() != Some(name));
-        let status = object
-            .get("exec")
-            .and_then(|exec| exec["statuses"][0].as_str());
-        if let (false, Some(status)) = (of_other, status) {
-            found.insert(fields.count(&["row"])?, status.to_owned());
-        }
-        Ok(())
-    })?;
-    match problems.into_iter().next() {
-        Some(problem) => Err(problem),
-        None => Ok(found),
-    }
 }
 
 /// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it.

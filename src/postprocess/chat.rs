@@ -128,7 +128,7 @@ pub(super) fn without_chatter(text: &str) -> &str {
     for line in line_ranges(text) {
         let content = text[line.clone()].trim_end();
         if above_is_blank && is_sentence(content, &EXPLANATIONS) {
-            return &text[..line.start];
+            return text[..line.start].trim_end_matches(['\n', '\r']);
         }
         above_is_blank = content.is_empty();
     }

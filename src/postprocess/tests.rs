@@ -213,10 +213,7 @@ fn chatter() {
         of("Sure! Here is the completed function:\n\n    return x<|im_end|>\nmore"),
         "    return x"
     );
-    assert_eq!(
-        of("return x\n\nThis returns the value of x."),
-        "return x\n\n"
-    );
+    assert_eq!(of("return x\n\nThis returns the value of x."), "return x");
     assert_eq!(of("<think>what now</think>return x"), "return x");
     // Code that begins with such a word stays.
     assert_eq!(

@@ -48,7 +48,8 @@ mod text;
 
 pub use model::{Comparison, Fragment, Mean, Measure, Outcome, Report, System, Task};
 
-/// The compared system whose mean of the main measure is highest, the first of equals; without a baseline the best of all.
+/// The compared system whose mean of the main measure is highest, the first of equals; an oracle only where there is nothing
+/// else, and without a baseline the best of all.
 fn best(report: &Report) -> Option<usize> {
     let mean = |system: &System| {
         system
@@ -56,10 +57,13 @@ fn best(report: &Report) -> Option<usize> {
             .get(report.main)
             .map_or(f64::NEG_INFINITY, |m| m.mean)
     };
-    let all: Vec<(usize, &System)> = match report.compared().next() {
+    let mut all: Vec<(usize, &System)> = match report.compared().next() {
         Some(_) => report.compared().collect(),
         None => report.systems.iter().enumerate().collect(),
     };
+    if all.iter().any(|(_, system)| !system.is_oracle) {
+        all.retain(|(_, system)| !system.is_oracle);
+    }
     let best = all
         .into_iter()
         .reduce(|best, next| match mean(next.1) > mean(best.1) {

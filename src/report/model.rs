@@ -71,6 +71,8 @@ pub struct System {
     pub name: String,
     /// Its settings, as names and values.
     pub settings: Vec<(String, String)>,
+    /// Whether it was shown what it had to find, as retrieval with the truth is: a bound, and no competitor.
+    pub is_oracle: bool,
     /// Its mean of each measure.
     pub means: Vec<Mean>,
     /// Over how many tasks the means were taken.

@@ -4,6 +4,8 @@
 //! one resample's mean, and the interval holds the middle 95 % of the resamples' means (Efron and Tibshirani, *An
 //! Introduction to the Bootstrap*, 1993, §13.3; drawing clusters: Field and Welsh, *Bootstrapping clustered data*, 2007).
 //!
+//! With thousands of single tasks, resampling is replaced by what it comes to (`normal`): more exact, and linear.
+//!
 //! Percentiles are kept plain, without a correction of bias or of skew: the interval of B − A is then that of A − B with
 //! its signs turned, it never leaves the range of the measure, and one sentence says what it is. Its weakness is that of
 //! every such interval: with few repositories it is too short. Where half of the variance is between repositories, 95 %
@@ -14,7 +16,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
 
-use super::groups::{Groups, Totals};
+use super::groups::{Groups, Totals, Unit};
+use super::normal;
 use super::stream::{Purpose, Streams};
 
 /// Resamples that a thread takes at a time, at least: one of few repositories takes less than handing it over.
@@ -79,11 +82,36 @@ impl Resampling {
     }
 
     fn of_totals(&self, groups: &Groups, measures: &[Totals]) -> Vec<Option<Interval>> {
+        let known: Vec<Option<Interval>> = measures
+            .iter()
+            .map(|measure| self.without_resamples(groups, measure))
+            .collect();
+        let open: Vec<&Totals> = measures
+            .iter()
+            .zip(&known)
+            .filter_map(|(measure, known)| known.is_none().then_some(measure))
+            .collect();
+        let mut resampled = self.resampled(groups, &open).into_iter();
+        let interval = |known: Option<Interval>| known.or_else(|| resampled.next().flatten());
+        known.into_iter().map(interval).collect()
+    }
+
+    /// The interval that resamples come to, where it is known: of one value for each of many tasks.
+    fn without_resamples(&self, groups: &Groups, measure: &Totals) -> Option<Interval> {
+        let is_whole = measure.counts.iter().all(|count| *count == 1.0);
+        (groups.unit() == Unit::Tasks && is_whole)
+            .then(|| normal::interval(&measure.sums, self.level))?
+    }
+
+    fn resampled(&self, groups: &Groups, measures: &[&Totals]) -> Vec<Option<Interval>> {
         if measures.is_empty() {
             return Vec::new();
         }
         let streams = Streams::new(Purpose::Resamples, self.seed);
-        let measures: Vec<Weighable<'_>> = measures.iter().map(Weighable::new).collect();
+        let measures: Vec<Weighable<'_>> = measures
+            .iter()
+            .map(|totals| Weighable::new(totals))
+            .collect();
         let mut means = vec![f64::NAN; self.resamples * measures.len()];
         means
             .par_chunks_mut(measures.len())

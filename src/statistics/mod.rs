@@ -25,6 +25,7 @@
 pub mod bootstrap;
 pub mod gain;
 mod groups;
+mod normal;
 pub mod permutation;
 mod stream;
 

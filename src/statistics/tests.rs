@@ -70,6 +70,32 @@ mod bootstrap {
         }
     }
 
+    /// Of many tasks no resample is drawn: half the tasks twice give what the whole gives when it is resampled.
+    #[test]
+    fn many_tasks_have_the_interval_of_endless_resamples() {
+        let value = |task: usize| [0.0, 0.1, 0.35, 0.5, 1.0, 1.0][task * 7 % 6];
+        let values: Vec<f64> = (0..6_000).map(value).collect();
+        let resampling = Resampling::default();
+        let many = resampling.interval(&Groups::tasks(6_000), &values).unwrap();
+        // Of repositories with a task each resamples are drawn, however many there are.
+        let names: Vec<String> = (0..6_000).map(|task| task.to_string()).collect();
+        let groups = Groups::of(names.iter().map(|name| Some(&**name)));
+        let drawn = resampling.interval(&groups, &values).unwrap();
+        let width = drawn.high - drawn.low;
+        for (known, drawn) in [(many.low, drawn.low), (many.high, drawn.high)] {
+            // Three standard errors of a percentile of 10,000 resamples are 4 % of half the width.
+            assert!(
+                (known - drawn).abs() < 0.02 * width,
+                "{known} {drawn} {width}"
+            );
+        }
+        let other = Resampling {
+            seed: 1,
+            ..resampling
+        };
+        assert_eq!(other.interval(&Groups::tasks(6_000), &values), Some(many));
+    }
+
     /// Of the means 0, 1, …, 99 of 99 resamples at 90 %, by hand: k = ⌊100 × 0.05⌋ = 5, so the 5th smallest and largest.
     #[test]
     fn the_middle_leaves_out_as_many_below_as_above() {

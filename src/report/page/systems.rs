@@ -50,9 +50,14 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[(f64, f64)], html:
     let is_best = best(report) == Some(at) && report.systems.len() > 1;
     let _ = write!(
         html,
-        "<tr{}><th scope=\"row\">{}</th><td class=\"number\">{}</td>",
+        "<tr{}><th scope=\"row\">{}{}</th><td class=\"number\">{}</td>",
         if is_best { " class=\"best\"" } else { "" },
         escape(&system.name),
+        match system.is_oracle {
+            true =>
+                " <small title=\"retrieved with the truth: a bound, no competitor\">oracle</small>",
+            false => "",
+        },
         grouped(system.n),
     );
     for (measure, range) in ranges.iter().enumerate() {
@@ -95,7 +100,7 @@ fn range(report: &Report, measure: usize) -> (f64, f64) {
     if high > low {
         (low, high)
     } else {
-        (low - 5.0, high + 5.0)
+        ((low - 5.0).max(0.0), (high + 5.0).min(100.0))
     }
 }
 

@@ -60,17 +60,14 @@ impl<'a> Scorer<'a> {
     /// Each task's scores of a file of scores, and with tasks of a file of predictions, or of a mode in the cache.
     fn load(&mut self, given: &str, printer: &mut Printer) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
-            let reading = comparison::read(given)?;
-            printer.problems(&reading.problems);
-            return Ok(reading.scores);
+            return Ok(told(comparison::read(given)?, printer));
         }
         let is_file = Path::new(given).exists();
         let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
         if mode.is_none()
             && let Ok(reading) = comparison::read(given)
         {
-            printer.problems(&reading.problems);
-            return Ok(reading.scores);
+            return Ok(told(reading, printer));
         }
         if self.experiment.is_none() {
             self.experiment = Some(without_repositories(&self.settings, printer)?);
@@ -100,6 +97,18 @@ impl<'a> Scorer<'a> {
         }
         Ok(side)
     }
+}
+
+/// The scores of a file, and a word on what of it takes no part.
+fn told(reading: comparison::Reading, printer: &mut Printer) -> PerTask {
+    printer.problems(&reading.problems);
+    if reading.excluded > 0 {
+        printer.warning(format!(
+            "{}: {} tasks take no part, since their unit tests cannot tell",
+            reading.scores.name, reading.excluded
+        ));
+    }
+    reading.scores
 }
 
 fn settings(args: &CompareArgs) -> Comparing {

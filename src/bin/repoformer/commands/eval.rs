@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use repoformer::artifact::header_path;
+use repoformer::artifact::{header_path, parameters};
 use repoformer::language::Language;
 use repoformer::manifest::Manifest;
 use repoformer::metrics::Metric;
@@ -11,10 +11,11 @@ use repoformer::pairs;
 use repoformer::pipeline::{
     self, Evaluation, Experiment, cached_predictions, evaluate, own_postprocess,
 };
-use repoformer::postprocess::{Postprocess, Recipe};
+use repoformer::postprocess::{Postprocess, Recipe, Step};
 use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::{Missing, Scores, score_pairs, score_tasks};
 use repoformer::task::TaskSet;
+use serde_json::json;
 
 use super::eval_output::{Named, write, write_results};
 use super::eval_retrieval;
@@ -77,6 +78,9 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
             printer,
         )?
     };
+    if !args.check_references {
+        tell_ceilings(tasks, &scoring, printer)?;
+    }
     manifest.count("tasks", tasks.tasks.len());
     write(args, &named, &manifest)
 }
@@ -139,25 +143,67 @@ fn of_pairs(
     write(args, &[("pairs".into(), scores)], &manifest)
 }
 
+/// Says of metrics that cut predictions to less than their targets what the truth itself would score.
+fn tell_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Result<()> {
+    let Scoring {
+        metrics,
+        postprocess,
+        ..
+    } = scoring;
+    let cuts = |metric: &&Metric| {
+        let recipe = postprocess.recipe(**metric);
+        [Step::Statement, Step::FirstLine, Step::Bracket]
+            .iter()
+            .any(|step| recipe.has(*step))
+    };
+    let cutting: Vec<Metric> = metrics.iter().filter(cuts).copied().collect();
+    if cutting.is_empty() {
+        return Ok(());
+    }
+    let truth = tasks
+        .tasks
+        .iter()
+        .map(|task| vec![task.ground_truth.clone()]);
+    let truth: Vec<Vec<String>> = truth.collect();
+    let scores = score_tasks(tasks, &truth, &cutting, postprocess, Missing::Error)?;
+    for mean in scores
+        .all
+        .means
+        .iter()
+        .filter(|mean| mean.get("em") < Some(1.0))
+    {
+        let values = mean.metric.values().iter().zip(&mean.values);
+        let values: Vec<String> = values
+            .map(|(name, value)| format!("{name} {:.2}", 100.0 * value))
+            .collect();
+        printer.warning(format!(
+            "{} compares less than these targets hold: the truth itself would have {}",
+            mean.metric,
+            values.join(", ")
+        ));
+    }
+    Ok(())
+}
+
 /// The references as predictions.
 fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Result<Named> {
     let truth = |task: &repoformer::task::Task| vec![task.ground_truth.clone()];
     let perfect: Vec<Vec<String>> = tasks.tasks.iter().map(truth).collect();
     let (metrics, postprocess) = (&scoring.metrics, &scoring.postprocess);
     let scores = score_tasks(tasks, &perfect, metrics, postprocess, Missing::Error)?;
+    let mut imperfect = Vec::new();
     for (score, task) in scores.tasks.iter().zip(&tasks.tasks) {
         for one in &score.scores {
             let cut = postprocess.recipe(one.metric);
             let hole = repoformer::postprocess::Hole::of(task);
             let target = cut.apply(hole, &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
-                let (row, id, metric) = (score.row, &score.task_id, one.metric);
-                printer.failed(&format!(
-                    "row {row} ({id}): its reference does not score as perfect by {metric}"
-                ));
+                let reason = format!("its reference does not score as perfect by {}", one.metric);
+                imperfect.push(tasks.error(task, reason));
             }
         }
     }
+    printer.problems(&imperfect);
     Ok(("references".into(), scores))
 }
 
@@ -173,6 +219,10 @@ fn of_predictions(
     let mut of_file =
         |name: String, path: &Path, folder: Option<PathBuf>, printer: &mut Printer| {
             manifest.input(&format!("predictions.{name}"), path)?;
+            let made_with = parameters(path);
+            if !made_with.is_empty() {
+                manifest.setting(&format!("predictions.{name}"), json!(made_with));
+            }
             let evaluation = score(experiment, path, scoring, printer)?;
             if let Some(folder) = folder {
                 let mut own = scoring.manifest();
@@ -252,6 +302,26 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
     }
 }
 
+/// A file that was appended to itself has each task's samples twice.
+fn warn_of_doubled(evaluation: &Evaluation, path: &Path, printer: &Printer) {
+    let given = || {
+        evaluation
+            .samples
+            .iter()
+            .filter(|samples| !samples.is_empty())
+    };
+    let is_doubled = |samples: &Vec<String>| {
+        let (first, second) = samples.split_at(samples.len() / 2);
+        first == second
+    };
+    if given().count() > 1 && given().all(is_doubled) {
+        printer.warning(format!(
+            "{}: every task has the same samples twice; was the file appended to itself?",
+            path.display()
+        ));
+    }
+}
+
 fn asked_modes(experiment: &Experiment, settings: &Settings) -> Result<Vec<Mode>> {
     let all: &[Mode] = match experiment.chunks {
         Some(_) => &Mode::ALL,
@@ -303,6 +373,7 @@ fn score(
         ));
     }
     warn_of_uneven(&evaluation, path, printer);
+    warn_of_doubled(&evaluation, path, printer);
     if evaluation.empty > 0 {
         printer.warning(format!(
             "{}: {} empty predictions; they score as such",

@@ -9,12 +9,12 @@ use repoformer::manifest::Manifest;
 use repoformer::metrics::Metric;
 use repoformer::pipeline::Evaluation;
 use repoformer::postprocess::Postprocess;
-use repoformer::score::{Missing, Scores, Summary};
+use repoformer::score::{Intervals, MetricScore, Missing, Scores, Summary};
 use repoformer::statistics::{Interval, Resampling};
 use serde_json::Value;
 
 use crate::args::{EvalArgs, ScoreFormat};
-use crate::output::write_data;
+use crate::output::{write_data, write_manifest_beside};
 use crate::table::Table;
 
 /// What was scored, by name: a mode, a file, the references.
@@ -38,7 +38,7 @@ pub(super) fn write_results(
     Ok(())
 }
 
-/// Writes the scores as they were asked for; JSON objects carry the manifest.
+/// Writes the scores as they were asked for; JSON objects carry the manifest, other files have it beside.
 pub(super) fn write(args: &EvalArgs, named: &[Named], manifest: &Manifest) -> Result<()> {
     let resampling = Resampling {
         resamples: args.resamples,
@@ -46,41 +46,54 @@ pub(super) fn write(args: &EvalArgs, named: &[Named], manifest: &Manifest) -> Re
         ..Resampling::default()
     };
     let how = (manifest, &resampling);
-    let text = match args.format {
-        ScoreFormat::Text => text(named, args.per_task, &resampling),
-        ScoreFormat::Tsv => table(named, args.per_task, None).tsv(),
-        ScoreFormat::Json => json(named, args.per_task, how) + "\n",
-        ScoreFormat::Jsonl => jsonl(named, args.per_task, how),
+    let (text, has_manifest) = match args.format {
+        ScoreFormat::Text => (text(named, args.per_task, &resampling), false),
+        ScoreFormat::Tsv => (
+            table(named, args.per_task, None, &named[0].1.metrics()).tsv(),
+            false,
+        ),
+        ScoreFormat::Json => (json(named, args.per_task, how) + "\n", true),
+        ScoreFormat::Jsonl => (jsonl(named, args.per_task, how), !args.per_task),
     };
-    write_data(&args.output, text.as_bytes())
+    write_data(&args.output, text.as_bytes())?;
+    match has_manifest {
+        true => Ok(()),
+        false => write_manifest_beside(&args.output, &manifest.to_record()),
+    }
 }
 
-/// The table with the intervals of the means, and what these were drawn from.
+/// A table for each metric with the intervals of the means, then what these were drawn from and what was compared.
 fn text(named: &[Named], per_task: bool, resampling: &Resampling) -> String {
-    let mut text = table(named, per_task, Some(resampling)).text();
-    let intervals = named[0].1.intervals(resampling);
-    if intervals.of_values.iter().any(Option::is_some) {
-        let (units, unit) = (intervals.units, intervals.unit);
+    let scores = &named[0].1;
+    let intervals: Vec<Intervals> = named
+        .iter()
+        .map(|(_, scores)| scores.intervals(resampling))
+        .collect();
+    let mut text = String::new();
+    for metric in scores.metrics() {
+        text += &table(named, per_task, Some(&intervals), &[metric]).text();
+        text.push('\n');
+    }
+    let Intervals { units, unit, .. } = &intervals[0];
+    if intervals[0].of_values.iter().any(Option::is_some) {
         text += &format!(
-            "\n95 %: {} resamples of the {units} {unit}, seed {}\n",
+            "95 %: {} resamples of the {units} {unit}, seed {}\n",
             resampling.resamples, resampling.seed
         );
     }
-    for (metric, recipe) in named[0].1.cuts_by_metric() {
+    for (metric, recipe) in scores.cuts_by_metric() {
         text += &format!("{metric}: predictions cut by {recipe}\n");
     }
     text
 }
 
-/// A row a task where asked for, a repository, and one for all; values × 100.
-fn table(named: &[Named], per_task: bool, resampling: Option<&Resampling>) -> Table {
-    let metrics: Vec<Metric> = named[0]
-        .1
-        .all
-        .means
-        .iter()
-        .map(|mean| mean.metric)
-        .collect();
+/// A row a task where asked for, a repository, and one for all; values × 100, of these metrics.
+fn table(
+    named: &[Named],
+    per_task: bool,
+    intervals: Option<&[Intervals]>,
+    metrics: &[Metric],
+) -> Table {
     let columns: Vec<String> = metrics
         .iter()
         .flat_map(|metric| {
@@ -96,32 +109,33 @@ fn table(named: &[Named], per_task: bool, resampling: Option<&Resampling>) -> Ta
     }
     head.extend(columns.iter().map(String::as_str));
     let mut table = Table::new(&head);
-    for (name, scores) in named {
-        if per_task {
-            for task in &scores.tasks {
-                let repository = task.repository.clone().unwrap_or_default();
-                let (row, id) = (task.row.to_string(), task.task_id.clone());
-                let mut cells = vec![name.clone(), repository, "1".into(), row, id];
-                cells.extend(
-                    task.scores
-                        .iter()
-                        .flat_map(|score| score.values.iter().map(percent)),
-                );
-                table.row(cells);
-            }
+    for (place, (name, scores)) in named.iter().enumerate() {
+        for task in scores.tasks.iter().filter(|_| per_task) {
+            let repository = task.repository.clone().unwrap_or_default();
+            let (row, id) = (task.row.to_string(), task.task_id.clone());
+            let mut cells = vec![name.clone(), repository, "1".into(), row, id];
+            cells.extend(of_metrics(&task.scores, metrics).map(percent));
+            table.row(cells);
         }
         for (repository, summary) in &scores.repositories {
-            table.row(summary_row(name, repository, summary, per_task));
+            table.row(summary_row((name, repository), summary, per_task, metrics));
         }
-        table.row(summary_row(name, "all", &scores.all, per_task));
-        if let Some(resampling) = resampling {
-            let intervals = scores.intervals(resampling);
-            if intervals.of_values.iter().any(Option::is_some) {
+        table.row(summary_row((name, "all"), &scores.all, per_task, metrics));
+        if let Some(intervals) = intervals.map(|all| &all[place]) {
+            let shown: Vec<String> = scores
+                .metrics()
+                .iter()
+                .flat_map(|metric| metric.values().iter().map(move |_| metric))
+                .zip(&intervals.of_values)
+                .filter(|(metric, _)| metrics.contains(metric))
+                .map(|(_, of)| interval(of))
+                .collect();
+            if shown.iter().any(|cell| !cell.is_empty()) {
                 let mut cells = vec![String::new(), "95 %".into(), String::new()];
                 if per_task {
                     cells.extend([String::new(), String::new()]);
                 }
-                cells.extend(intervals.of_values.iter().map(interval));
+                cells.extend(shown);
                 table.row(cells);
             }
         }
@@ -129,7 +143,23 @@ fn table(named: &[Named], per_task: bool, resampling: Option<&Resampling>) -> Ta
     table
 }
 
-fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) -> Vec<String> {
+/// The values of these metrics, one after the other.
+fn of_metrics<'a>(
+    scores: &'a [MetricScore],
+    metrics: &'a [Metric],
+) -> impl Iterator<Item = &'a f64> {
+    let shown = scores
+        .iter()
+        .filter(|score| metrics.contains(&score.metric));
+    shown.flat_map(|score| &score.values)
+}
+
+fn summary_row(
+    (name, repository): (&str, &str),
+    summary: &Summary,
+    per_task: bool,
+    metrics: &[Metric],
+) -> Vec<String> {
     let mut cells = vec![
         name.to_owned(),
         repository.to_owned(),
@@ -138,12 +168,7 @@ fn summary_row(name: &str, repository: &str, summary: &Summary, per_task: bool) 
     if per_task {
         cells.extend([String::new(), String::new()]);
     }
-    cells.extend(
-        summary
-            .means
-            .iter()
-            .flat_map(|mean| mean.values.iter().map(percent)),
-    );
+    cells.extend(of_metrics(&summary.means, metrics).map(percent));
     cells
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::artifact::{digest, write_file};
+use repoformer::artifact::{digest, parameters, write_file};
 use repoformer::manifest::Manifest;
 use repoformer::metrics::Metric;
-use repoformer::pipeline::report::{About, Contender, gather, read_statuses};
+use repoformer::pipeline::report::{About, Contender, gather};
+use repoformer::pipeline::{Executed, read_executed};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
 use repoformer::query::{Mode, REPOCODER_MODES};
 use repoformer::score::Missing;
@@ -24,7 +25,7 @@ use crate::output::{Printer, hinted};
 pub(super) const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
 
 /// A word on each row's unit tests.
-type Statuses = BTreeMap<usize, String>;
+type ByRow = BTreeMap<usize, Executed>;
 
 /// Predictions to show: their name, their file, and the prompts that they are of.
 pub(super) struct Source {
@@ -167,9 +168,9 @@ pub(super) fn make(
             ));
         }
         contenders.push(Contender {
-            statuses: statuses(&making.exec, &source.name, &mut manifest)?,
+            executed: executed(&making.exec, &source.name, &mut manifest)?,
             name: source.name,
-            settings: Vec::new(),
+            settings: settings_of(&source.predictions, source.prompts.as_deref()),
             evaluation,
             prompts: source.prompts,
         });
@@ -189,9 +190,17 @@ pub(super) fn make(
     write(&gather(about, contenders)?, manifest, output)
 }
 
+/// What a system was made with, as its cached artifacts tell.
+fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Vec<(String, String)> {
+    let mut settings = prompts.map(parameters).unwrap_or_default();
+    settings.extend(parameters(predictions));
+    settings.remove("benchmark");
+    settings.into_iter().collect()
+}
+
 /// How the unit tests of a system went, by row, where a file tells.
-fn statuses(given: &[String], name: &str, manifest: &mut Manifest) -> Result<Statuses> {
-    let mut all = Statuses::default();
+fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByRow> {
+    let mut all = ByRow::default();
     for given in given {
         let path = match given.split_once('=') {
             Some((of, path)) if !Path::new(given).exists() => match of == name {
@@ -201,7 +210,14 @@ fn statuses(given: &[String], name: &str, manifest: &mut Manifest) -> Result<Sta
             _ => given,
         };
         manifest.input(&format!("exec.{name}"), Path::new(path))?;
-        all.extend(read_statuses(Path::new(path), name)?);
+        let found = read_executed(Path::new(path), name)?;
+        if found.is_empty() && given.contains('=') {
+            return Err(hinted(
+                anyhow!("{path}: holds no executions of '{name}'"),
+                "write them with `eval --exec --per-task --format jsonl`",
+            ));
+        }
+        all.extend(found);
     }
     Ok(all)
 }
@@ -216,6 +232,17 @@ fn check_names(sources: &[Source], making: &Making) -> Result<()> {
                 anyhow!("two predictions are called '{}'", source.name),
                 "name them: --predictions NAME=FILE",
             ));
+        }
+    }
+    for given in &making.exec {
+        if let Some((of, _)) = given.split_once('=').filter(|_| !Path::new(given).exists())
+            && sources.iter().all(|source| source.name != of)
+        {
+            let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+            bail!(
+                "--exec '{given}': '{of}' is not one of {}",
+                names.join(", ")
+            )
         }
     }
     let is_known = |name: &String| sources.iter().any(|source| source.name == *name);
@@ -262,6 +289,7 @@ fn write(
         true => (output.to_owned(), output.with_extension("figures")),
         false => (output.join("index.html"), output.join("figures")),
     };
+    remove_old_figures(&folder)?;
     let text = report.page();
     write_file(&page, text.as_bytes())?;
     manifest.digest("index.html", &digest(text.as_bytes()));
@@ -272,4 +300,24 @@ fn write(
     let text = serde_json::to_string_pretty(&manifest.to_record())? + "\n";
     write_file(&folder.join("manifest.json"), text.as_bytes())?;
     Ok(page)
+}
+
+/// A folder of figures holds those of one report; what an earlier one left would be taken for its own.
+fn remove_old_figures(folder: &Path) -> Result<()> {
+    let manifest = std::fs::read(folder.join("manifest.json")).unwrap_or_default();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+    let inputs = manifest["inputs"].as_array().into_iter().flatten();
+    let names = inputs.filter_map(|input| input["name"].as_str());
+    for name in names.filter(|name| name.ends_with(".svg") && !name.contains('/')) {
+        match std::fs::remove_file(folder.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(anyhow!(
+                    "{}: cannot remove this old figure: {error}",
+                    folder.join(name).display()
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,137 @@
+//! What became of each task's tests, from the files that `eval --exec --per-task` writes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::jsonl::{self, At, Fields, Object};
+
+/// How one task's tests went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Executed {
+    /// The first sample's status, or `excluded`.
+    pub status: String,
+    /// pass@1 of all samples; none where the task takes no part.
+    pub pass_rate: Option<f64>,
+}
+
+/// By row of the task file: of a file on several predictions those called `name`.
+///
+/// # Errors
+/// The file cannot be read, or a record in it is none of an execution's.
+pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed>> {
+    let text = jsonl::read(path)?;
+    let mut found = BTreeMap::new();
+    let mut add = |line: usize, object: &Object| -> Result<()> {
+        let of_other = object
+            .get("predictions")
+            .is_some_and(|of| of.as_str() != Some(name));
+        if !of_other {
+            let (row, executed) = executed(path, line, object)?;
+            found.insert(row, executed);
+        }
+        Ok(())
+    };
+    match serde_json::from_slice::<Value>(&text) {
+        // --format json: an object, or a list of one for each set of predictions.
+        Ok(whole) if whole.is_array() || whole.get("tasks").is_some() => {
+            let several = whole
+                .as_array()
+                .map_or(std::slice::from_ref(&whole), Vec::as_slice);
+            let is_named = |one: &&Value| several.len() == 1 || one["predictions"] == name;
+            for one in several.iter().filter(is_named) {
+                for task in one["tasks"].as_array().into_iter().flatten() {
+                    add(1, task.as_object().unwrap_or(&Object::new()))?;
+                }
+            }
+        }
+        _ => {
+            for (At { line, .. }, bytes) in jsonl::records(&text) {
+                add(line, &jsonl::parse(path, line, bytes)?)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Executed)> {
+    let fields = Fields::new(path, line, "", object);
+    let row = fields.count(&["row"])?;
+    let status = match object.get("excluded") {
+        Some(_) => Some("excluded"),
+        None => object
+            .get("statuses")
+            .and_then(|statuses| statuses.as_array())
+            .map(|statuses| {
+                statuses
+                    .first()
+                    .and_then(Value::as_str)
+                    .unwrap_or("missing")
+            }),
+    };
+    let Some(status) = status else {
+        return Err(Error::record(
+            path,
+            line,
+            "has neither 'statuses' nor 'excluded': is it what `eval --exec --per-task` wrote?",
+        ));
+    };
+    let pass_rate = object
+        .get("exec")
+        .and_then(|rates| rates["pass_1"].as_f64());
+    let status = status.to_owned();
+    Ok((row, Executed { status, pass_rate }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_objects_and_lists_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        let pass =
+            r#"{"task_id": "a", "row": 0, "exec": {"pass_1": 0.5}, "statuses": ["fail", "pass"]}"#;
+        let out = r#"{"task_id": "b", "row": 2, "excluded": {"status": null, "reason": "x"}}"#;
+        let wanted: BTreeMap<usize, Executed> = [
+            (
+                0,
+                Executed {
+                    status: "fail".into(),
+                    pass_rate: Some(0.5),
+                },
+            ),
+            (
+                2,
+                Executed {
+                    status: "excluded".into(),
+                    pass_rate: None,
+                },
+            ),
+        ]
+        .into();
+        for text in [
+            format!("{pass}\n{out}\n"),
+            format!("{{\"predictions\": \"other\", \"tasks\": [{pass}, {out}]}}"),
+            format!(
+                "[{{\"predictions\": \"none\", \"tasks\": []}}, {{\"predictions\": \"rg1\", \"tasks\": [{pass}, {out}]}}]"
+            ),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            assert_eq!(read_executed(&path, "rg1").unwrap(), wanted, "{text}");
+        }
+        let named = pass.replacen('{', "{\"predictions\": \"gt\", ", 1);
+        std::fs::write(&path, named + "\n" + out).unwrap();
+        assert_eq!(read_executed(&path, "rg1").unwrap().len(), 1);
+        std::fs::write(
+            &path,
+            "{\"task_id\": \"a\", \"row\": 0, \"repocoder\": {\"em\": 1}}\n",
+        )
+        .unwrap();
+        let error = read_executed(&path, "rg1").unwrap_err().to_string();
+        assert!(error.contains("x:1: has neither 'statuses'"), "{error}");
+    }
+}
