@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Scoring as a process: CPU seconds of `eval --pairs` by each metric on 100,000 pairs of lines, twice and four times as many, and
-# beside it the reference programs' formulas in Python (a venv with benches/peers/requirements.txt, named by PEERS_VENV).
+# Scoring as a process: CPU seconds of `eval --pairs` by each metric on 100,000 pairs of lines, all else as it is by default,
+# twice and four times as many, and beside it the reference programs' formulas in Python (a venv with
+# benches/peers/requirements.txt, named by PEERS_VENV).
 # usage: benches/scores.sh [COUNT]
 set -euo pipefail
 count=${1:-100000}
@@ -31,7 +32,7 @@ cat pairs.jsonl pairs.jsonl > twice.jsonl
 cat twice.jsonl twice.jsonl > four.jsonl
 
 seconds() { # file, metrics
-  /usr/bin/time -o time -f '%U %S' "$bin" eval --pairs "$1" --metrics "$2" --format tsv --resamples 100 > /dev/null
+  /usr/bin/time -o time -f '%U %S' "$bin" eval --pairs "$1" --metrics "$2" > /dev/null
   awk '{ printf "%.3f", $1 + $2 }' time
 }
 strings=repocoder,repoformer,crosscodeeval,repobench,chars
@@ -45,5 +46,5 @@ echo "| $strings | $((4 * count)) | $(seconds four.jsonl "$strings") |"
 if [ -n "${PEERS_VENV:-}" ]; then
   echo
   echo "Python, the formulas alone (metric, pairs, CPU s):"
-  "$PEERS_VENV/bin/python" "$peers" pairs.jsonl "$((count / 5))"
+  "$PEERS_VENV/bin/python" "$peers" pairs.jsonl
 fi

@@ -43,7 +43,12 @@ fn six_intervals_by_task(bencher: Bencher<'_, '_>) {
     let measures = vec![values; 6];
     bencher
         .counter(ItemsCount::new(resampling.resamples))
-        .bench(|| resampling.intervals(&groups, &measures));
+        .bench(|| {
+            resampling.intervals(
+                &groups,
+                measures.iter().map(|values| values.iter().copied()),
+            )
+        });
 }
 
 #[divan::bench]

@@ -353,19 +353,20 @@ impl Scores {
     pub fn intervals(&self, resampling: &Resampling) -> Intervals {
         let repositories = self.tasks.iter().map(|task| task.repository.as_deref());
         let groups = Groups::of(repositories);
-        let values = self.all.means.iter().enumerate();
-        let values = values
-            .flat_map(|(metric, mean)| (0..mean.values.len()).map(move |value| (metric, value)));
-        let columns: Vec<Vec<Option<f64>>> = values
-            .map(|(metric, value)| {
-                let tasks = self.tasks.iter();
-                tasks
-                    .map(|task| Some(task.scores[metric].values[value]))
-                    .collect()
-            })
-            .collect();
+        let count = self.all.means.iter().map(|mean| mean.values.len()).sum();
+        let mut columns = vec![Vec::with_capacity(self.tasks.len()); count];
+        // Task by task: each one's values lie elsewhere.
+        for task in &self.tasks {
+            let values = task.scores.iter().flat_map(|score| &score.values);
+            for (column, value) in columns.iter_mut().zip(values) {
+                column.push(*value);
+            }
+        }
+        let columns = columns
+            .iter()
+            .map(|column| column.iter().copied().map(Some));
         Intervals {
-            of_values: resampling.intervals(&groups, &columns),
+            of_values: resampling.intervals(&groups, columns),
             unit: groups.unit(),
             units: groups.len(),
         }

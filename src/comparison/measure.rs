@@ -112,7 +112,9 @@ pub(super) fn differences(
         .iter()
         .flat_map(|column| [each(column, of_a), each(column, of_b), each(column, gain)])
         .collect();
-    let intervals = settings.resampling.intervals(groups, &measures);
+    let intervals = settings
+        .resampling
+        .intervals(groups, measures.iter().map(|values| values.iter().copied()));
     let means = measures
         .iter()
         .zip(intervals)

@@ -3,6 +3,9 @@
 //! The distance is `|a| + |b| − 2·LCS(a, b)`; the longest common subsequence comes from Hyyrö's bit vectors (*Bit-parallel
 //! LCS-length computation revisited*, AWOCA 2004): a zero bit for each row where the column's value rises.
 
+use std::cell::RefCell;
+
+use super::recent::Recent;
 use super::symbols::{ASCII, Table, numbered, without_common_ends};
 
 /// Rows of the matrix in one word.
@@ -50,10 +53,12 @@ pub fn distance(a: &str, b: &str) -> usize {
 /// assert_eq!(similarity("", ""), 1.0);
 /// ```
 pub fn similarity(a: &str, b: &str) -> f64 {
-    match a.chars().count() + b.chars().count() {
+    thread_local!(static RECENT: RefCell<Recent> = RefCell::default());
+    let compare = |a: &str, b: &str| match a.chars().count() + b.chars().count() {
         0 => 1.0,
         total => 1.0 - distance(a, b) as f64 / total as f64,
-    }
+    };
+    RECENT.with(|recent| Recent::of(recent, a, b, compare))
 }
 
 /// `fuzz.ratio` as the reference programs print it where `python-Levenshtein` is installed: [`similarity`] in whole

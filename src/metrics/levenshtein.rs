@@ -6,8 +6,10 @@
 //! - G. Myers, *A fast bit-vector algorithm for approximate string matching based on dynamic programming*, J. ACM 46(3), 1999.
 //! - H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit distances*, Nordic J. Computing 10(1), 2003.
 
+use std::cell::RefCell;
 use std::cmp::max;
 
+use super::recent::Recent;
 use super::symbols::{ASCII, Table, numbered, without_common_ends};
 
 /// Rows of the matrix in one word.
@@ -58,10 +60,12 @@ pub fn distance(a: &str, b: &str) -> usize {
 /// assert_eq!(similarity("", ""), 1.0);
 /// ```
 pub fn similarity(a: &str, b: &str) -> f64 {
-    match max(a.chars().count(), b.chars().count()) {
+    thread_local!(static RECENT: RefCell<Recent> = RefCell::default());
+    let compare = |a: &str, b: &str| match max(a.chars().count(), b.chars().count()) {
         0 => 1.0,
         longest => 1.0 - distance(a, b) as f64 / longest as f64,
-    }
+    };
+    RECENT.with(|recent| Recent::of(recent, a, b, compare))
 }
 
 /// For each count of the text's characters, 0 to all, the distance of the pattern to the nearest of all runs of

@@ -28,6 +28,7 @@ pub mod difflib;
 pub mod indel;
 pub mod levenshtein;
 pub(crate) mod lines;
+mod recent;
 pub mod repobench;
 pub mod repocoder;
 pub mod repoformer;

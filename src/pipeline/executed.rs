@@ -58,7 +58,6 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
 
 fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Executed)> {
     let fields = Fields::new(path, line, "", object);
-    let row = fields.count(&["row"])?;
     let status = match object.get("excluded") {
         Some(_) => Some("excluded"),
         None => object
@@ -78,6 +77,7 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
             "has neither 'statuses' nor 'excluded': is it what `eval --exec --per-task` wrote?",
         ));
     };
+    let row = fields.count(&["row"])?;
     let pass_rate = object
         .get("exec")
         .and_then(|rates| rates["pass_1"].as_f64());

@@ -13,12 +13,11 @@
 //! with 20 and 94 % with 40 (`tests/fixtures/statistics/record.py coverage`).
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
 
 use super::groups::{Groups, Totals, Unit};
-use super::normal;
-use super::stream::{Purpose, Streams};
+use super::stream::{Purpose, Streams, below};
+use super::{normal, sparse};
 
 /// Resamples that a thread takes at a time, at least: one of few repositories takes less than handing it over.
 const RESAMPLES_AT_A_TIME: usize = 64;
@@ -67,51 +66,64 @@ impl Resampling {
     /// ```
     pub fn interval(&self, groups: &Groups, values: &[f64]) -> Option<Interval> {
         let totals = groups.totals(values.iter().copied().map(Some));
-        self.of_totals(groups, &[totals]).pop().flatten()
+        self.of_totals(groups, [totals]).pop().flatten()
     }
 
     /// The interval of each measure's mean, all from the same resamples; a task may lack a measure's value. `None` where
     /// fewer than two groups have one.
-    pub fn intervals<M: AsRef<[Option<f64>]>>(
+    pub fn intervals<M>(
         &self,
         groups: &Groups,
-        measures: &[M],
-    ) -> Vec<Option<Interval>> {
-        let totals = |values: &M| groups.totals(values.as_ref().iter().copied());
-        self.of_totals(groups, &measures.iter().map(totals).collect::<Vec<_>>())
+        measures: impl IntoIterator<Item = M>,
+    ) -> Vec<Option<Interval>>
+    where
+        M: IntoIterator<Item = Option<f64>>,
+    {
+        let measures = measures.into_iter();
+        self.of_totals(
+            groups,
+            measures.map(|values| groups.totals(values.into_iter())),
+        )
     }
 
-    fn of_totals(&self, groups: &Groups, measures: &[Totals]) -> Vec<Option<Interval>> {
+    fn of_totals(
+        &self,
+        groups: &Groups,
+        measures: impl IntoIterator<Item = Totals>,
+    ) -> Vec<Option<Interval>> {
+        let mut open = Vec::new();
+        // One measure's totals after the other: those that need no resamples are not kept.
         let known: Vec<Option<Interval>> = measures
-            .iter()
-            .map(|measure| self.without_resamples(groups, measure))
-            .collect();
-        let open: Vec<&Totals> = measures
-            .iter()
-            .zip(&known)
-            .filter_map(|(measure, known)| known.is_none().then_some(measure))
+            .into_iter()
+            .map(|totals| {
+                let known = self.without_resamples(groups, &totals);
+                if known.is_none() {
+                    open.push(totals);
+                }
+                known
+            })
             .collect();
         let mut resampled = self.resampled(groups, &open).into_iter();
         let interval = |known: Option<Interval>| known.or_else(|| resampled.next().flatten());
         known.into_iter().map(interval).collect()
     }
 
-    /// The interval that resamples come to, where it is known: of one value for each of many tasks.
+    /// The interval of one value for each of many tasks, where it is known or a few of them have to be drawn.
     fn without_resamples(&self, groups: &Groups, measure: &Totals) -> Option<Interval> {
         let is_whole = measure.counts.iter().all(|count| *count == 1.0);
-        (groups.unit() == Unit::Tasks && is_whole)
-            .then(|| normal::interval(&measure.sums, self.level))?
+        if groups.unit() != Unit::Tasks || !is_whole || groups.len() < normal::MANY {
+            return None;
+        }
+        normal::interval(&measure.sums, self.level)
+            .or_else(|| sparse::interval(&measure.sums, self))
     }
 
-    fn resampled(&self, groups: &Groups, measures: &[&Totals]) -> Vec<Option<Interval>> {
+    fn resampled(&self, groups: &Groups, measures: &[Totals]) -> Vec<Option<Interval>> {
         if measures.is_empty() {
             return Vec::new();
         }
         let streams = Streams::new(Purpose::Resamples, self.seed);
-        let measures: Vec<Weighable<'_>> = measures
-            .iter()
-            .map(|totals| Weighable::new(totals))
-            .collect();
+        let measures: Vec<Weighable<'_>> = measures.iter().map(Weighable::new).collect();
         let mut means = vec![f64::NAN; self.resamples * measures.len()];
         means
             .par_chunks_mut(measures.len())
@@ -169,16 +181,8 @@ impl<'a> Weighable<'a> {
 fn draw(mut stream: ChaCha8Rng, times: &mut [f64]) {
     times.fill(0.0);
     let n = times.len() as u64;
-    // Of each 2³² numbers, so many would favour some groups (Lemire, 2019).
-    let uneven = (1u64 << 32).checked_rem(n).unwrap_or(0);
     for _ in 0..n {
-        loop {
-            let product = u64::from(stream.next_u32()) * n;
-            if product & 0xffff_ffff >= uneven {
-                times[(product >> 32) as usize] += 1.0;
-                break;
-            }
-        }
+        times[below(&mut stream, n) as usize] += 1.0;
     }
 }
 

@@ -27,6 +27,7 @@ pub mod gain;
 mod groups;
 mod normal;
 pub mod permutation;
+mod sparse;
 mod stream;
 
 pub use bootstrap::{Interval, Resampling};

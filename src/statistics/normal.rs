@@ -3,9 +3,9 @@
 use super::bootstrap::Interval;
 
 /// From so many values on a mean's distribution may be known better than resamples show it.
-const MANY: usize = 2_000;
+pub(super) const MANY: usize = 2_000;
 /// Skewness of the mean above which it is not near enough to normal.
-const SKEWED: f64 = 0.05;
+const SKEWED: f64 = 0.1;
 
 /// The interval that the percentile bootstrap of a mean comes to with ever more resamples, where `values` are so many and so
 /// little skewed that it is known: the normal one, with the first term for skewness (Cornish and Fisher, 1938; Hall, *The

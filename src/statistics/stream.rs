@@ -1,7 +1,7 @@
 //! Random numbers: the same for a purpose, a seed and a number on every platform, whoever asks first.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// What numbers are drawn for; each has streams of its own.
 #[derive(Debug, Clone, Copy)]
@@ -30,5 +30,18 @@ impl Streams {
         let mut stream = self.0.clone();
         stream.set_stream(number as u64);
         stream
+    }
+}
+
+/// A number below `n`, each as likely as any other; `n` is at most 2³² (Lemire, *Fast random integer generation in an
+/// interval*, 2019).
+pub(super) fn below(stream: &mut ChaCha8Rng, n: u64) -> u64 {
+    loop {
+        let product = u64::from(stream.next_u32()) * n;
+        let low = product & 0xffff_ffff;
+        // Of each 2³² numbers, so many would favour some; the division is seldom needed.
+        if low >= n || low >= (1u64 << 32).checked_rem(n).unwrap_or(0) {
+            return product >> 32;
+        }
     }
 }

@@ -170,7 +170,7 @@ mod bootstrap {
                 let turned: Vec<Option<f64>> = values.iter().map(|value| Some(-value)).collect();
                 let alone = resampling.interval(&groups, &values).unwrap();
                 let values: Vec<Option<f64>> = values.into_iter().map(Some).collect();
-                let both = resampling.intervals(&groups, &[turned, values]);
+                let both = resampling.intervals(&groups, [turned, values]);
                 Some((alone, both))
             };
             let wanted = interval(&tasks);
@@ -191,7 +191,7 @@ mod bootstrap {
         let two = Groups::of([Some("a"), Some("b")]);
         let intervals = Resampling::default().intervals(
             &two,
-            &[[Some(0.5), None], [Some(0.5), Some(0.5)], [None, None]],
+            [[Some(0.5), None], [Some(0.5), Some(0.5)], [None, None]],
         );
         let point = Interval {
             low: 0.5,
@@ -209,7 +209,7 @@ mod bootstrap {
         };
         assert_eq!(never.interval(&two, &[0.0, 1.0]), None);
         let none: [Vec<Option<f64>>; 0] = [];
-        assert_eq!(Resampling::default().intervals(&two, &none), []);
+        assert_eq!(Resampling::default().intervals(&two, none), []);
     }
 
     /// A task without a value counts in no mean: by hand, {a: 1, b: (0)} is 1 or 0, b's second task unseen.
@@ -217,7 +217,7 @@ mod bootstrap {
     fn a_task_without_value_is_passed_over() {
         let groups = Groups::of(["a", "b", "b"].map(Some));
         let lacking = [Some(1.0), Some(0.0), None];
-        let intervals = Resampling::default().intervals(&groups, &[lacking]);
+        let intervals = Resampling::default().intervals(&groups, [lacking]);
         assert_eq!(
             intervals[0],
             Some(Interval {
@@ -231,7 +231,7 @@ mod bootstrap {
         };
         // Both repositories once, in half of the resamples: (1 + 0) / 2 and not (1 + 0 + 0) / 3.
         assert_eq!(
-            half.intervals(&groups, &[lacking])[0],
+            half.intervals(&groups, [lacking])[0],
             Some(Interval {
                 low: 0.5,
                 high: 0.5

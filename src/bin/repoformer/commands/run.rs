@@ -238,7 +238,7 @@ fn intervals(scores: &Value, resampling: &Resampling) -> [Option<Interval>; 2] {
             .map(|task| task["repocoder"][name].as_f64())
             .collect()
     };
-    let found = resampling.intervals(&groups, &[column("em"), column("es")]);
+    let found = resampling.intervals(&groups, [column("em"), column("es")]);
     [0, 1].map(|place| found.get(place).copied().flatten())
 }
 
