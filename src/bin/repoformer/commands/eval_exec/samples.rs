@@ -8,7 +8,7 @@ use repoformer::pipeline::{Experiment, cached_predictions};
 use repoformer::postprocess::{Hole, Recipe, Step};
 use repoformer::predictions;
 use repoformer::query::{Mode, REPOCODER_MODES};
-use repoformer::task::TaskSet;
+use repoformer::task::{Task, TaskSet};
 
 use crate::args::EvalArgs;
 use crate::commands::session::{completion, modes};
@@ -53,6 +53,9 @@ pub(super) fn samples(
         let all = experiment.tasks.as_ref().unwrap_or(tasks);
         let joined = predictions::read(path, all)?;
         printer.problems(&joined.problems);
+        if recipe.is_empty() {
+            warn_of_long(name, all, &joined.predictions, printer);
+        }
         let of = all.tasks.iter().zip(joined.predictions);
         Ok(of
             .filter(|(task, _)| {
@@ -101,4 +104,23 @@ pub(super) fn samples(
         ));
     }
     Ok(named)
+}
+
+/// Predictions of models that write on behind the hole pass no test as they are.
+fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>], printer: &Printer) {
+    let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    let is_long = |(task, samples): &(&Task, &Vec<String>)| {
+        let first = samples.first().map_or(0, |sample| lines(sample));
+        first > 2 * lines(&task.ground_truth)
+    };
+    let both = tasks.tasks.iter().zip(predictions);
+    let (long, given) = (
+        both.clone().filter(is_long).count(),
+        both.filter(|(_, s)| !s.is_empty()).count(),
+    );
+    if long * 4 > given {
+        printer.warning(format!(
+            "exec {name}: {long} of {given} predictions have more than twice the lines of their target; --postprocess lines cuts them"
+        ));
+    }
 }
