@@ -13,12 +13,13 @@
 //! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out; [`rank`]: the rankers of chunks.
 //! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt; [`prompt::style`]: left context,
 //!    right context and [`cross_file`] context in a model's own order.
-//! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt.
+//! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt; [`generate`]: by a
+//!    language model on a server.
 //! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
 //!    [`quality`] says how near what was retrieved comes to what stood in the hole, without any model.
 //! 10. [`statistics`] and [`comparison`]: how far a mean can be trusted, and whether one system gains over another.
 //!
-//! 10. `execution` (on Linux): the repository's own tests with each prediction in its place → the unit-test pass rate.
+//! 11. `execution` (on Linux): the repository's own tests with each prediction in its place → the unit-test pass rate.
 //!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
@@ -71,6 +72,7 @@
 #![deny(unsafe_code)]
 
 #[forbid(unsafe_code)]
+mod appended;
 pub mod artifact;
 #[forbid(unsafe_code)]
 pub mod batch;
@@ -98,6 +100,7 @@ pub mod exchange;
 #[forbid(unsafe_code)]
 pub mod execution;
 #[forbid(unsafe_code)]
+pub mod generate;
 pub mod jsonl;
 #[forbid(unsafe_code)]
 pub mod kind;

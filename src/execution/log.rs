@@ -1,15 +1,13 @@
 //! Results as they come: a file that lines are appended to, from which an interrupted evaluation goes on.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::verdict::Status;
-use crate::error::{Error, Result};
+use crate::appended::{Appended, Holds, Place};
+use crate::error::Result;
 
 /// What was put in the place of a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,108 +82,29 @@ impl Record {
     }
 }
 
+const HOLDS: Holds = Holds {
+    begin: "{\"task_id\":",
+    what: "a result of `eval --exec`",
+    flag: "--exec-results",
+    writer: "evaluation",
+};
+
 /// The results, open for more; nobody else may write to them meanwhile.
 #[derive(Debug)]
 pub struct Log {
-    path: PathBuf,
-    file: File,
-    /// Where the line of a run begins, and its length.
-    runs: FxHashMap<String, (u64, usize)>,
-    written: FxHashSet<(usize, Kind, usize, String)>,
-    end: u64,
+    lines: Appended,
+    known: Known,
 }
 
-impl Log {
-    /// Opens the results of earlier evaluations, or begins them. A line that was cut off is dropped; one that is no result
-    /// is passed over and kept. Results whose status is among `forgotten` are made again.
-    ///
-    /// # Errors
-    /// The file cannot be read or written, holds something else, or another evaluation is writing to it.
-    pub fn open(path: &Path, forgotten: &[Status]) -> Result<Self> {
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            fs::create_dir_all(folder)
-                .map_err(|e| Error::writing(folder, "create this folder for results", e))?;
-        }
-        let writing = |e| Error::writing(path, "append to these results", e);
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(writing)?;
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            return Err(Error::Execution {
-                reason: format!("{}: another evaluation is writing to it", path.display()),
-                hint: "wait for its end, or name other places with --exec-results and --work-dir"
-                    .into(),
-            });
-        }
-        let mut log = Self {
-            path: path.to_owned(),
-            file,
-            runs: FxHashMap::default(),
-            written: FxHashSet::default(),
-            end: 0,
-        };
-        log.read(forgotten)?;
-        log.file.set_len(log.end).map_err(writing)?;
-        log.file.seek(SeekFrom::End(0)).map_err(writing)?;
-        Ok(log)
-    }
+/// What stands in the results.
+#[derive(Debug, Default)]
+struct Known {
+    runs: FxHashMap<String, Place>,
+    written: FxHashSet<(usize, Kind, usize, String)>,
+}
 
-    /// Takes in every whole line.
-    fn read(&mut self, forgotten: &[Status]) -> Result<()> {
-        let path = self.path.clone();
-        let reading = |e| Error::reading(&path, "read these results", e);
-        let mut lines = BufReader::new(self.file.try_clone().map_err(reading)?);
-        let (mut line, mut results, mut first_other) = (Vec::new(), 0, None);
-        for number in 1.. {
-            line.clear();
-            let length = lines.read_until(b'\n', &mut line).map_err(reading)?;
-            if length == 0 {
-                break;
-            }
-            let record = serde_json::from_slice::<Record>(&line).ok();
-            if line.last() != Some(&b'\n') {
-                // Only what an interruption cut off is dropped.
-                let begin = &b"{\"task_id\":"[..];
-                let is_cut_off = line.starts_with(begin) || begin.starts_with(&line);
-                if !is_cut_off || (results == 0 && first_other.is_some()) {
-                    first_other.get_or_insert(number);
-                    results = 0;
-                }
-                break;
-            }
-            let place = (self.end, length);
-            self.end += length as u64;
-            match record {
-                Some(record) => {
-                    results += 1;
-                    self.remember(&record, place, forgotten);
-                }
-                None if line.iter().all(u8::is_ascii_whitespace) => {}
-                None => {
-                    first_other.get_or_insert(number);
-                }
-            }
-        }
-        match first_other {
-            Some(number) if results == 0 => Err(Error::Execution {
-                reason: format!(
-                    "{}:{number}: not a result of `eval --exec`; nothing was changed in this file",
-                    self.path.display()
-                ),
-                hint: "name another file with --exec-results".into(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn remember(&mut self, record: &Record, place: (u64, usize), forgotten: &[Status]) {
+impl Known {
+    fn remember(&mut self, record: &Record, place: Place, forgotten: &[Status]) {
         let written = (record.row, record.kind, record.sample, record.key.clone());
         // What is missing may have been put there since.
         let is_kept = record.is_lasting
@@ -202,20 +121,33 @@ impl Log {
             }
         }
     }
+}
+
+impl Log {
+    /// Opens the results of earlier evaluations, or begins them. A line that was cut off is dropped; one that is no result
+    /// is passed over and kept. Results whose status is among `forgotten` are made again.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, holds something else, or another evaluation is writing to it.
+    pub fn open(path: &Path, forgotten: &[Status]) -> Result<Self> {
+        let mut known = Known::default();
+        let lines = Appended::open(path, HOLDS, |line, place| {
+            let record = serde_json::from_slice::<Record>(line);
+            let record = record.map(|record| known.remember(&record, place, forgotten));
+            record.is_ok()
+        })?;
+        Ok(Self { lines, known })
+    }
 
     /// What is known of a run.
     ///
     /// # Errors
     /// The file cannot be read any more.
     pub fn of_key(&self, key: &str) -> Result<Option<Record>> {
-        let Some(&(begin, length)) = self.runs.get(key) else {
-            return Ok(None);
-        };
-        let mut line = vec![0; length];
-        self.file
-            .read_exact_at(&mut line, begin)
-            .map_err(|e| Error::reading(&self.path, "read these results again", e))?;
-        Ok(serde_json::from_slice(&line).ok())
+        match self.known.runs.get(key) {
+            None => Ok(None),
+            Some(&place) => Ok(serde_json::from_slice(&self.lines.line(place)?).ok()),
+        }
     }
 
     /// Appends a result, unless it stands there.
@@ -223,24 +155,22 @@ impl Log {
     /// # Errors
     /// It cannot be written.
     pub fn append(&mut self, record: &Record) -> Result<()> {
-        let place = (record.row, record.kind, record.sample, record.key.clone());
-        if self.written.contains(&place) {
+        let written = (record.row, record.kind, record.sample, record.key.clone());
+        if self.known.written.contains(&written) {
             return Ok(());
         }
-        let mut line = serde_json::to_vec(record).unwrap_or_default();
-        line.push(b'\n');
-        // One write a line: an interruption cuts off the last one at most.
-        self.file
-            .write_all(&line)
-            .map_err(|e| Error::writing(&self.path, "append to these results", e))?;
-        self.remember(record, (self.end, line.len()), &[]);
-        self.end += line.len() as u64;
+        let place = self
+            .lines
+            .append(serde_json::to_vec(record).unwrap_or_default())?;
+        self.known.remember(record, place, &[]);
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn record(row: usize, status: Status, key: &str) -> Record {

@@ -346,9 +346,8 @@ const MARK: &str = "copy-of-repoformer";
 /// An empty place for a copy. What was there is removed where it was a copy, and only there.
 fn make_room(place: &Path) -> io::Result<()> {
     let mark = place.join(MARK);
-    let is_empty =
-        |place: &Path| fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
-    if fs::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty(place) {
+    let is_empty = || fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
+    if fs::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty() {
         let reason = "holds something else than a copy, which is left as it is; name another folder with --work-dir";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
     }

@@ -58,7 +58,7 @@ pub(crate) struct EvalArgs {
     /// What a task without prediction means: error (score nothing), zero (it scores 0), skip (leave it out)
     #[arg(long, value_name = "POLICY", default_value = "error")]
     pub(crate) missing: String,
-    /// Score the references against themselves: anything but perfect is a failure
+    /// Score the references against themselves: less than the best that a metric has for them is a failure
     #[arg(long, conflicts_with = "predictions")]
     pub(crate) check_references: bool,
     /// Where the scores go (`-`: standard output)

@@ -1,0 +1,21 @@
+//! Completions by a language model on a server that speaks OpenAI's protocol (llama.cpp, vLLM, Ollama, TGI, hosted ones).
+//!
+//! - [`Asking`]: what a request holds; equal requests have equal keys.
+//! - [`Ending`]: where a prompt ends for models whose tokens span a newline and the indentation behind it.
+//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the two styles that servers use.
+//! - [`Journal`]: answers as they come, from which an interrupted run goes on.
+//! - [`run`]: requests on so many connections at a time; one that fails does not lose the others.
+
+mod answer;
+mod ending;
+mod journal;
+mod request;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Sample, TokenProbability, samples};
+pub use ending::Ending;
+pub use journal::{Entry, Journal};
+pub use request::{Api, Asking};
+pub use run::{Outcome, run};

@@ -1,0 +1,305 @@
+//! Against a server that behaves badly on purpose.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::endpoint::test_server::{Server, answer, ok, refusal};
+
+/// An answer with these texts.
+fn texts(texts: &[&str]) -> Vec<u8> {
+    let choice = |(index, text): (usize, &&str)| json!({"index": index, "text": text, "finish_reason": "length"});
+    ok(&json!({"choices": texts.iter().enumerate().map(choice).collect::<Vec<_>>()}))
+}
+
+fn place() -> (tempfile::TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/journal.jsonl");
+    (dir, path)
+}
+
+fn ask(
+    server: &Server,
+    asking: &Asking,
+    prompts: &[&str],
+    path: &std::path::Path,
+) -> crate::error::Result<Outcome> {
+    ask_again(server, asking, prompts, path, false)
+}
+
+fn ask_again(
+    server: &Server,
+    asking: &Asking,
+    prompts: &[&str],
+    path: &std::path::Path,
+    retry_failed: bool,
+) -> crate::error::Result<Outcome> {
+    let mut journal = Journal::open(path)?;
+    run(
+        &server.endpoint(),
+        asking,
+        prompts,
+        (3, retry_failed),
+        &mut journal,
+        &|_, _| {},
+    )
+}
+
+fn found(outcome: &Outcome) -> Vec<&str> {
+    outcome
+        .entries
+        .iter()
+        .map(|entry| entry.samples.first().map_or("-", |sample| &sample.text))
+        .collect()
+}
+
+#[test]
+fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
+    let server = Server::start(|_, request| {
+        let prompt = request.body["prompt"].as_str().unwrap().to_owned();
+        // The first come last.
+        let wait = 40 - 10 * prompt.len() as u64 % 40;
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        texts(&[&format!("{prompt}!")])
+    });
+    let (_dir, path) = place();
+    let asking = Asking::new("m", 7);
+    let prompts = ["a", "bb", "ccc", "bb"];
+    let first = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!(found(&first), ["a!", "bb!", "ccc!", "bb!"]);
+    assert_eq!((first.asked, server.requests().len()), (3, 3));
+    let again = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!((found(&again), again.asked), (found(&first), 0));
+    // Another number of tokens is another request.
+    let longer = Asking::new("m", 8);
+    assert_eq!(
+        ask(&server, &longer, &prompts[..1], &path).unwrap().asked,
+        1
+    );
+    let body = &server.requests()[0].body;
+    let wanted = json!({"model": "m", "prompt": body["prompt"], "logprobs": 1, "max_tokens": 7, "temperature": 0.0});
+    assert_eq!(body, &wanted);
+}
+
+#[test]
+fn what_fails_is_kept_as_such_and_loses_nothing_else() {
+    let server = Server::start(
+        |number, request| match request.body["prompt"].as_str().unwrap() {
+            "long" if number < 50 => refusal(
+                "400 Bad Request",
+                "",
+                "request (15000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+            ),
+            "odd" => ok(&json!({"choices": [{"index": 0}]})),
+            "none" => ok(&json!({"id": 1})),
+            "empty" => ok(&json!({"choices": []})),
+            _ => texts(&["fine"]),
+        },
+    );
+    let (_dir, path) = place();
+    let asking = Asking::new("m", 7);
+    let mut prompts = vec!["a", "long", "b", "odd", "c", "none", "d", "empty"];
+    let outcome = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!(
+        found(&outcome),
+        ["fine", "-", "fine", "-", "fine", "-", "fine", "-"]
+    );
+    let errors: Vec<&str> = outcome
+        .entries
+        .iter()
+        .filter_map(|entry| entry.error.as_deref())
+        .collect();
+    assert!(
+        errors[0].contains("exceeds the available context size"),
+        "{errors:?}"
+    );
+    assert!(errors[1].contains("choices[0] has no 'text'"), "{errors:?}");
+    assert!(
+        errors[2].contains("no 'choices'") && errors[3].contains("are empty"),
+        "{errors:?}"
+    );
+    assert_eq!(ask(&server, &asking, &prompts, &path).unwrap().asked, 0);
+    let retried = ask_again(&server, &asking, &prompts, &path, true).unwrap();
+    assert_eq!(retried.asked, 4);
+    // Any number of prompts may be too long.
+    prompts = vec!["long"; 1];
+    assert_eq!(
+        found(&ask(&server, &asking, &prompts, &path).unwrap()),
+        ["-"]
+    );
+}
+
+#[test]
+fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
+    for (status, said) in [
+        ("401 Unauthorized", "401 Unauthorized"),
+        ("404 Not Found", "no such model"),
+    ] {
+        let server = Server::start(move |_, request| match request.body["prompt"] == "good" {
+            true => texts(&["fine"]),
+            false => refusal(status, "", "no such model"),
+        });
+        let (_dir, path) = place();
+        let asking = Asking::new("m", 7);
+        let prompts: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
+        let mut prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+        prompts.insert(0, "good");
+        let error = ask(&server, &asking, &prompts, &path)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(said), "{error}");
+        assert!(server.requests().len() < 15, "{}", server.requests().len());
+        let journal = Journal::open(&path).unwrap();
+        let known = journal.get(&asking.key("good")).unwrap().unwrap();
+        assert_eq!(known.samples[0].text, "fine");
+    }
+    let server = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
+    let (_dir, path) = place();
+    let error = ask(
+        &server,
+        &Asking::new("m", 7),
+        &["a", "b", "c", "d", "e", "f"],
+        &path,
+    );
+    assert!(error.unwrap_err().to_string().contains("HTML came"));
+}
+
+#[test]
+fn servers_give_as_many_samples_as_they_like() {
+    let asked = |server: &Server| -> BTreeSet<(Option<u64>, Option<u64>)> {
+        let of = |body: &Value| (body["seed"].as_u64(), body["n"].as_u64());
+        server
+            .requests()
+            .iter()
+            .map(|request| of(&request.body))
+            .collect()
+    };
+    let asking = Asking {
+        samples: 3,
+        temperature: 0.8,
+        seed: Some(7),
+        ..Asking::new("m", 7)
+    };
+    // All at once; one, whatever is asked for; and a refusal of more than one.
+    let all = Server::start(|_, _| texts(&["x", "y", "z", "too many"]));
+    let one = Server::start(|_, request| texts(&[&request.body["seed"].to_string()]));
+    let none = Server::start(|_, request| match request.body.get("n") {
+        Some(_) => refusal(
+            "400 Bad Request",
+            "",
+            "Field 'n': Value must be between 1 <= value <= 1",
+        ),
+        None => texts(&[&request.body["seed"].to_string()]),
+    });
+    let of = |server: &Server| {
+        let (_dir, path) = place();
+        let outcome = ask(server, &asking, &["p"], &path).unwrap();
+        let samples = &outcome.entries[0].samples;
+        samples
+            .iter()
+            .map(|sample| sample.text.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&all), ["x", "y", "z"]);
+    assert_eq!(asked(&all), [(Some(7), Some(3))].into());
+    assert_eq!(of(&one), ["7", "8", "9"]);
+    assert_eq!(of(&none), ["7", "8", "9"]);
+    assert_eq!(
+        asked(&none),
+        [
+            (Some(7), Some(3)),
+            (Some(7), None),
+            (Some(8), None),
+            (Some(9), None)
+        ]
+        .into()
+    );
+}
+
+#[test]
+fn an_interrupted_run_goes_on() {
+    let count = Mutex::new(0);
+    let server = Server::start(move |_, request| {
+        *count.lock().unwrap() += 1;
+        texts(&[request.body["prompt"].as_str().unwrap()])
+    });
+    let (_dir, path) = place();
+    let asking = Asking::new("m", 7);
+    let prompts = ["a", "b", "c", "d"];
+    ask(&server, &asking, &prompts, &path).unwrap();
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let end_of_second = whole.match_indices('\n').nth(1).unwrap().0 + 1;
+    std::fs::write(&path, &whole[..end_of_second + 20]).unwrap();
+    let outcome = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!((outcome.asked, found(&outcome)), (2, prompts.to_vec()));
+    // Whatever is no journal stays as it is.
+    std::fs::write(&path, "my notes").unwrap();
+    let error = Journal::open(&path).unwrap_err().to_string();
+    assert!(error.contains("journal.jsonl:1: not an answer"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "my notes");
+}
+
+/// The answers of llama.cpp's server and of llama-cpp-python to the same request, shortened.
+#[test]
+fn both_styles_of_log_probabilities() {
+    let new = json!({"choices": [{"text": "read().", "index": 0, "finish_reason": "length", "logprobs": {"content": [
+        {"id": 1040, "token": "read", "bytes": [114, 101, 97, 100], "logprob": -0.025, "top_logprobs": []},
+        {"id": 2, "token": "", "bytes": [], "logprob": -23.5, "top_logprobs": []}]}}]});
+    let old = json!({"choices": [{"text": "read().", "index": 0, "finish_reason": "length", "logprobs": {
+        "text_offset": [75, 79], "token_logprobs": [-0.025, null], "tokens": ["read", "()."], "top_logprobs": null}}]});
+    let of = |answer: &Value| {
+        let tokens = &samples(answer, Api::Completions).unwrap()[0].tokens;
+        tokens
+            .iter()
+            .map(|token| (token.id, token.text.clone(), token.logprob))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of(&new),
+        [
+            (Some(1040), "read".into(), -0.025),
+            (Some(2), "".into(), -23.5)
+        ]
+    );
+    assert_eq!(of(&old), [(None, "read".into(), -0.025)]);
+    let chat = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "logprobs": null}]});
+    assert_eq!(samples(&chat, Api::Chat).unwrap()[0].text, "x");
+    assert!(
+        samples(&chat, Api::Completions)
+            .unwrap_err()
+            .contains("no 'text'")
+    );
+}
+
+#[test]
+fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
+    let asking = Asking {
+        ending: Ending::BeforeWhitespace,
+        stop: vec!["\n".into(), "\ndef ".into(), "<|end|>".into()],
+        ..Asking::new("m", 7)
+    };
+    let body = asking.body("def f():\n    ", 0, 1);
+    assert_eq!(
+        (&body["prompt"], &body["stop"]),
+        (&json!("def f():"), &json!(["\ndef ", "<|end|>"]))
+    );
+    assert_eq!(
+        asking.completion("def f():\n    ", "\n    return x\n    y"),
+        "return x"
+    );
+    let body = asking.body("x =", 0, 1);
+    assert_eq!(body["stop"], json!(["\n", "\ndef ", "<|end|>"]));
+    assert_ne!(asking.key("x =\n"), asking.key("x =\n\n"));
+    let chat = Asking {
+        api: Api::Chat,
+        ..asking
+    };
+    let body = chat.body("x = 1\n", 0, 2);
+    assert_eq!(
+        body["messages"][1],
+        json!({"role": "user", "content": "x = 1"})
+    );
+    assert_eq!((&body["n"], &body["logprobs"]), (&json!(2), &json!(true)));
+}
