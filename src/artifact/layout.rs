@@ -184,7 +184,7 @@ impl Layout {
         self.below(&[
             "predictions",
             &self.benchmark,
-            &format!("{}-{model}.jsonl", self.run_name(mode)),
+            &format!("{}-{}.jsonl", self.run_name(mode), file_name(model)),
         ])
     }
 
@@ -193,7 +193,7 @@ impl Layout {
         self.below(&[
             "scores",
             &self.benchmark,
-            &format!("{}-{model}.json", self.run_name(mode)),
+            &format!("{}-{}.json", self.run_name(mode), file_name(model)),
         ])
     }
 
@@ -217,8 +217,8 @@ impl Layout {
     }
 }
 
-/// A name without what is special in paths.
-fn file_name(name: &str) -> String {
+/// A name without what is special in paths: `org/model:tag` → `org-model-tag`.
+pub fn file_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let kept = name.chars().map(|c| if plain(c) { c } else { '-' });
     kept.collect()

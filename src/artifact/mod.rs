@@ -10,7 +10,7 @@ mod store;
 
 pub use columns::{Column, ColumnHeader, Columns, Number, Piece, PieceSource};
 pub use header::{Header, Identity, LineTotals};
-pub use layout::{ChunkNames, Layout};
+pub use layout::{ChunkNames, Layout, file_name};
 pub use notes::{read_note, write_note};
 pub use output::OutputFile;
 pub use replace::write_file;

@@ -20,7 +20,7 @@ pub struct Outcome {
     pub asked: usize,
 }
 
-/// Asks for the completions of all prompts that the journal does not know, `connections` at a time. A request that fails is
+/// Asks for the completions of all requests, each a prompt and how it is asked for, that the journal does not know, `connections` at a time. A request that fails is
 /// kept as such, and asked for again the next time where `retry_failed` says so. `progress` is told how many are done and
 /// how many of them failed.
 ///
@@ -28,13 +28,13 @@ pub struct Outcome {
 /// The journal cannot be written, or one request after the other fails: what came until then is kept.
 pub fn run(
     endpoint: &Endpoint,
-    asking: &Asking,
-    prompts: &[&str],
+    requests: &[(Asking, &str)],
     (connections, retry_failed): (usize, bool),
     journal: &mut Journal,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Outcome> {
-    let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
+    let keys = requests.iter().map(|(asking, prompt)| asking.key(prompt));
+    let keys: Vec<String> = keys.collect();
     let mut open = Vec::new();
     let mut seen = rustc_hash::FxHashSet::default();
     for (place, key) in keys.iter().enumerate() {
@@ -47,7 +47,6 @@ pub fn run(
     }
     let work = Work {
         endpoint,
-        asking,
         one_by_one: AtomicBool::new(false),
         next: AtomicUsize::new(0),
         state: Mutex::new(State {
@@ -61,7 +60,7 @@ pub fn run(
     let asked = open.len();
     std::thread::scope(|scope| {
         for _ in 0..connections.clamp(1, asked.max(1)) {
-            scope.spawn(|| work.ask_all(prompts, &keys, &open, progress));
+            scope.spawn(|| work.ask_all(requests, &keys, &open, progress));
         }
     });
     let state = work
@@ -72,7 +71,7 @@ pub fn run(
         return Err(error);
     }
     let mut outcome = Outcome {
-        entries: Vec::with_capacity(prompts.len()),
+        entries: Vec::with_capacity(requests.len()),
         asked,
     };
     for key in keys {
@@ -83,7 +82,6 @@ pub fn run(
 
 struct Work<'a> {
     endpoint: &'a Endpoint,
-    asking: &'a Asking,
     /// Whether the server gives one sample a request.
     one_by_one: AtomicBool,
     next: AtomicUsize,
@@ -107,7 +105,7 @@ impl<'a> Work<'a> {
 
     fn ask_all(
         &self,
-        prompts: &[&str],
+        requests: &[(Asking, &str)],
         keys: &[String],
         open: &[usize],
         progress: &(dyn Fn(usize, usize) + Sync),
@@ -117,7 +115,8 @@ impl<'a> Work<'a> {
                 return;
             }
             let begin = Instant::now();
-            let answer = self.ask(prompts[place]);
+            let (asking, prompt) = &requests[place];
+            let answer = self.ask(asking, prompt);
             let seconds = (begin.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
             let mut state = self.state();
             let (samples, error) = match answer {
@@ -131,11 +130,14 @@ impl<'a> Work<'a> {
                     if !is_too_long(&reason) {
                         state.in_a_row += 1;
                     }
+                    let hint = error
+                        .hint()
+                        .map_or_else(String::new, |hint| format!("; {hint}"));
                     if state.in_a_row >= HOPELESS {
                         state.end.get_or_insert(error);
                         return;
                     }
-                    (Vec::new(), Some(reason))
+                    (Vec::new(), Some(reason + &hint))
                 }
             };
             let entry = Entry {
@@ -154,8 +156,8 @@ impl<'a> Work<'a> {
     }
 
     /// All samples of a prompt, in one request where the server gives several.
-    fn ask(&self, prompt: &str) -> Result<Vec<super::Sample>> {
-        let wanted = self.asking.samples.max(1);
+    fn ask(&self, asking: &Asking, prompt: &str) -> Result<Vec<super::Sample>> {
+        let wanted = asking.samples.max(1);
         let mut found = Vec::with_capacity(wanted);
         while found.len() < wanted {
             let left = wanted - found.len();
@@ -163,8 +165,8 @@ impl<'a> Work<'a> {
                 true => 1,
                 false => left,
             };
-            let body = self.asking.body(prompt, found.len(), number);
-            let path = self.asking.api.path();
+            let body = asking.body(prompt, found.len(), number);
+            let path = asking.api.path();
             let answer = match self.endpoint.post_json(path, &body) {
                 Ok(answer) => answer,
                 // llama.cpp refuses more samples than it has slots.
@@ -174,7 +176,7 @@ impl<'a> Work<'a> {
                 }
                 Err(error) => return Err(error),
             };
-            let new = samples(&answer, self.asking.api).map_err(|reason| {
+            let new = samples(&answer, asking.api).map_err(|reason| {
                 let hint = "is this an OpenAI-compatible server? --api chat asks for messages";
                 self.endpoint.error(path, reason, hint)
             })?;

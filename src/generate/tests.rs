@@ -37,10 +37,14 @@ fn ask_again(
     retry_failed: bool,
 ) -> crate::error::Result<Outcome> {
     let mut journal = Journal::open(path)?;
+    let requests: Vec<(Asking, &str)> = prompts
+        .iter()
+        .map(|prompt| (asking.clone(), *prompt))
+        .collect();
+    let endpoint = server.endpoint();
     run(
-        &server.endpoint(),
-        asking,
-        prompts,
+        &endpoint,
+        &requests,
         (3, retry_failed),
         &mut journal,
         &|_, _| {},

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::kept::{Input, KeptLines, NotedLine};
 use super::prompt::{read_prompts, require_prompts};
+use super::serve::Server;
 use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
 use crate::artifact::{self, Identity, LineTotals, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
@@ -24,15 +25,23 @@ pub struct Completion {
     pub model: String,
     /// Tokens of a completion, at most.
     pub max_tokens: usize,
-    /// Lines of a completion, at most; by default as many as the task's target has non-blank lines.
+    /// Lines of a completion, at most; by default as many as the task's target has non-blank lines. A server's model knows
+    /// no such limit.
     pub max_lines: Option<usize>,
+    /// The server that has the model; the embedded one needs none.
+    pub server: Option<Server>,
 }
 
 impl Completion {
+    /// Whether the model is the embedded one.
+    pub fn is_embedded(&self) -> bool {
+        self.model == "in-context"
+    }
+
     /// # Errors
     /// There is no such model.
     pub fn check(&self) -> Result<()> {
-        if self.model == "in-context" && self.max_tokens > 0 {
+        if self.is_embedded() != self.server.is_some() && self.max_tokens > 0 {
             return Ok(());
         }
         if self.max_tokens == 0 {
@@ -41,10 +50,13 @@ impl Completion {
                 reason: "must be at least 1".into(),
             });
         }
-        let reason = format!(
-            "'{}' is not known; the embedded model is in-context",
-            self.model
-        );
+        let reason = match self.is_embedded() {
+            true => "is not set; say what the server calls it".into(),
+            false => format!(
+                "'{}' is not known; the embedded model is in-context, and a server's needs --endpoint",
+                self.model
+            ),
+        };
         Err(Error::Parameter {
             name: "model",
             reason,
@@ -71,9 +83,12 @@ pub fn complete(
             .parameter("benchmark", &experiment.layout.benchmark)
             .parameter("mode", mode)
             .parameter("model", &completion.model)
-            .parameter("model-revision", in_context::REVISION)
             .parameter("max-tokens", completion.max_tokens)
             .input("prompts", header.checksum);
+        identity = match &completion.server {
+            None => identity.parameter("model-revision", in_context::REVISION),
+            Some(server) => server.in_identity(identity),
+        };
         if let Some(lines) = completion.max_lines {
             identity = identity.parameter("max-lines", lines);
         }
@@ -83,10 +98,16 @@ pub fn complete(
         let mut settings = identity.clone();
         settings.inputs.clear();
         let mut noted = Vec::new();
+        if let Some(server) = &completion.server {
+            server.forget_incomplete(&path)?;
+        }
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
             let kept = KeptLines::read(&path, &note, &settings).load();
             let text = read_prompts(experiment, mode)?;
-            let predictions = complete_text(&prompts, &text, completion, &kept, tick);
+            let predictions = match &completion.server {
+                None => complete_text(&prompts, &text, completion, &kept, tick),
+                Some(server) => server.complete(&prompts, &text, completion, tick)?,
+            };
             sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);
             noted = predictions.lines;
@@ -119,7 +140,7 @@ pub struct Predictions {
     /// One record a line.
     pub text: Vec<u8>,
     /// What each line was made from.
-    lines: Vec<NotedLine<()>>,
+    pub(super) lines: Vec<NotedLine<()>>,
     /// The records that could not be used.
     pub problems: Vec<Error>,
 }
@@ -142,7 +163,10 @@ pub fn complete_file(
 ) -> Result<Predictions> {
     completion.check()?;
     let (text, none) = (jsonl::read(prompts)?, KeptLines::default());
-    Ok(complete_text(prompts, &text, completion, &none, tick))
+    match &completion.server {
+        None => Ok(complete_text(prompts, &text, completion, &none, tick)),
+        Some(server) => server.complete(prompts, &text, completion, tick),
+    }
 }
 
 /// Completes every prompt of a text; what was made of the same record before is taken from there.
@@ -202,13 +226,17 @@ fn complete_record(
     };
     let prompt = left_to_right(fields.string("prompt")?, &object);
     let generation = model.complete(&prompt, &limits);
-    // The retrieved windows stay with the prompt; they are most of a record.
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+    drop_retrieved(&mut object);
+    Ok(line(object, &generation))
+}
+
+/// The retrieved windows stay with the prompt; they are most of a record.
+pub(super) fn drop_retrieved(record: &mut Object) {
+    if let Some(Value::Object(metadata)) = record.get_mut("metadata") {
         metadata.remove("query_window");
         metadata.remove("top_k_context");
         metadata.remove("query");
     }
-    Ok(line(object, &generation))
 }
 
 /// A prompt for a model that knows no special tokens: of one that was made for infilling, the right context, the
@@ -238,8 +266,7 @@ fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
 }
 
 /// A prediction in RepoCoder's format.
-fn line(mut object: Object, generation: &Generation) -> Vec<u8> {
-    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+fn line(object: Object, generation: &Generation) -> Vec<u8> {
     let tokens: Vec<&str> = generation
         .tokens
         .iter()
@@ -260,6 +287,12 @@ fn line(mut object: Object, generation: &Generation) -> Vec<u8> {
         "finish_reason": finish,
         "logprobs": { "tokens": tokens, "token_logprobs": logprobs },
     }]);
+    record_line(object, choices)
+}
+
+/// A prompt's record with a model's answers.
+pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
+    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
     let mut record = Object::new();
     record.insert("prompt".into(), object.remove("prompt").unwrap_or_default());
     record.insert("metadata".into(), metadata);
@@ -300,12 +333,10 @@ pub fn cached_predictions(
     let header = require_jsonl(&path, "predictions", &command)?;
     let max_tokens = ("max-tokens", completion.max_tokens);
     check_parameter(&path, &header, max_tokens, &command)?;
-    check_parameter(
-        &path,
-        &header,
-        ("model-revision", in_context::REVISION),
-        &command,
-    )?;
+    if completion.is_embedded() {
+        let revision = ("model-revision", in_context::REVISION);
+        check_parameter(&path, &header, revision, &command)?;
+    }
     if experiment.layout.prompts(mode).exists() {
         check_input(
             &path,

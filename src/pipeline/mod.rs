@@ -11,6 +11,7 @@ mod kept;
 mod prompt;
 pub mod report;
 mod search;
+mod serve;
 mod vectorize;
 mod window;
 mod windows;
@@ -26,6 +27,7 @@ pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use executed::{Executed, read_executed};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
+pub use serve::Server;
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};
 

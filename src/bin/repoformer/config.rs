@@ -78,7 +78,7 @@ const CHUNK_KEYS: [(&str, Option<&str>); 24] = [
     ("vector-texts", None),
 ];
 /// Those of them that windows know as well.
-const FOR_WINDOWS_TOO: [&str; 3] = ["unit", "language", "walk"];
+const FOR_WINDOWS_TOO: [&str; 4] = ["unit", "language", "walk", "endpoint"];
 /// Keys that hold a number where they are set.
 const NUMBERS: [&str; 3] = ["max-files", "max-chunks", "max-left-tokens"];
 /// Keys that only the stage of completion reads.

@@ -233,7 +233,8 @@ pub(crate) struct ChunkFlags {
     /// Tokens of a prompt's cross-file context, at most [default: 512]
     #[arg(long, value_name = "N")]
     pub(crate) max_cross_file_tokens: Option<String>,
-    /// An OpenAI-compatible server that embeds texts (its key, if any, in REPOFORMER_API_KEY)
+    /// An OpenAI-compatible server that completes prompts (`complete`, with --model) or embeds texts (its key, if any, in
+    /// REPOFORMER_API_KEY)
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
     /// The model that it embeds them with
@@ -315,9 +316,54 @@ pub(crate) struct CompleteArgs {
     /// Where predictions go (`-`: standard output) [default: the cache; standard output with --prompts]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Lines of a completion, at most [default: as many as the task's target has]
+    /// Lines of a completion by the embedded model, at most [default: as many as the task's target has]
     #[arg(long, value_name = "N")]
     pub(crate) max_lines: Option<usize>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+/// How a server's model is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --endpoint")]
+pub(crate) struct ServerArgs {
+    /// completions (/v1/completions) or chat (/v1/chat/completions) [default: completions]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) api: Option<String>,
+    /// Requests at a time [default: 4]
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrency: Option<usize>,
+    /// Completions of each prompt [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) samples: Option<usize>,
+    /// 0: the likeliest token at each step [default: 0]
+    #[arg(long, value_name = "T")]
+    pub(crate) temperature: Option<f64>,
+    /// Share of probability that tokens are drawn from [default: the server's]
+    #[arg(long, value_name = "P")]
+    pub(crate) top_p: Option<f64>,
+    /// Seed of the first sample; each further one has the next
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// A text that ends a completion, beside those of the prompt's style (repeatable)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) stop: Vec<String>,
+    /// White space at the end of a prompt: before-whitespace (kept back, and dropped from what is written), as-is
+    /// [default: before-whitespace]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) prompt_end: Option<String>,
+    /// What a chat model is told first [default: to write what comes next, and nothing else]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instruction: Option<String>,
+    /// Seconds that one request may take [default: 600]
+    #[arg(long, value_name = "S")]
+    pub(crate) request_timeout: Option<f64>,
+    /// Ask again for what failed
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+    /// Where answers are kept as they come [default: journal/MODEL.jsonl in the cache]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

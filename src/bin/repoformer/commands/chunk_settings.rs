@@ -126,7 +126,13 @@ fn ranker(settings: &Settings) -> Result<Ranker> {
 }
 
 fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
-    let source = match (settings.text("vectors"), settings.text("endpoint")) {
+    // A server whose completions are asked for embeds nothing.
+    let completes = settings
+        .text("model")
+        .is_some_and(|model| model != "in-context");
+    let embeds = !completes || settings.text("embedding-model").is_some();
+    let endpoint = settings.text("endpoint").filter(|_| embeds);
+    let source = match (settings.text("vectors"), endpoint) {
         (Some(_), Some(_)) => {
             bail!("--vectors and --endpoint cannot both be where vectors come from")
         }

@@ -348,8 +348,8 @@ pub(super) fn completion(settings: &Settings, max_lines: Option<usize>) -> Resul
         model: settings.parsed("model")?,
         max_tokens: settings.parsed("max-tokens")?,
         max_lines,
+        server: None,
     };
-    completion.check()?;
     Ok(completion)
 }
 
