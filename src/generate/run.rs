@@ -75,7 +75,13 @@ pub fn run(
         asked,
     };
     for key in keys {
-        outcome.entries.extend(state.journal.get(&key)?);
+        let known = state.journal.get(&key)?;
+        outcome.entries.push(known.unwrap_or_else(|| Entry {
+            key,
+            samples: Vec::new(),
+            error: Some("its answer is not in the journal any more".into()),
+            seconds: 0.0,
+        }));
     }
     Ok(outcome)
 }

@@ -61,14 +61,23 @@ impl Server {
         identity
     }
 
-    /// Predictions that lack what failed are made again where that is to be asked for again.
+    /// Predictions that lack what failed are made again where that is to be asked for again; what was answered is in the
+    /// journal.
     pub(super) fn forget_incomplete(&self, path: &Path) -> Result<()> {
         let header = header_path(path);
-        match self.retry_failed && header.exists() {
-            true => std::fs::remove_file(&header)
-                .map_err(|e| Error::writing(&header, "remove this header", e)),
-            false => Ok(()),
+        if !self.retry_failed || !header.exists() {
+            return Ok(());
         }
+        // The header last: predictions without one would be taken for somebody's own.
+        for file in [path, &header] {
+            match std::fs::remove_file(file) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::writing(file, "remove this file", e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Completes every prompt of a text.
