@@ -43,6 +43,9 @@ pub fn request(custom_id: &str, prompt: &str, sampling: &Sampling) -> Value {
     json!({"custom_id": custom_id, "method": "POST", "url": "/v1/completions", "body": body})
 }
 
+/// What stands between the row and what else a `custom_id` says.
+pub(crate) const SEPARATOR: &str = "-of-";
+
 /// The `custom_id` of a task's prompt: `row-12`, and `row-12-sample-1` for its second where one task has several (those
 /// of mode rg-rg). A task's row names it, since ids of benchmarks repeat.
 pub fn custom_id(row: usize, sample: usize) -> String {
@@ -52,9 +55,9 @@ pub fn custom_id(row: usize, sample: usize) -> String {
     }
 }
 
-/// Row and sample of a `custom_id` as [`custom_id`] makes them.
+/// Row and sample of a `custom_id` as [`custom_id`] makes them, with or without ` of …` behind it.
 pub fn parse_custom_id(id: &str) -> Option<(usize, usize)> {
-    let rest = id.strip_prefix("row-")?;
+    let rest = id.split(SEPARATOR).next()?.strip_prefix("row-")?;
     let (row, sample) = match rest.split_once("-sample-") {
         Some((row, sample)) => (row, sample.parse().ok()?),
         None => (rest, 0),
@@ -78,24 +81,14 @@ impl Response {
     /// A field is missing or of another type, or the endpoint answered with an error: what it said.
     pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
         let fields = Fields::new(path, line, "", record);
-        let custom_id = fields.string("custom_id")?.to_owned();
-        let refused = |said: &Value| {
+        let (custom_id, answer) = answer(path, line, record)?;
+        let body = answer.map_err(|said| {
             fields.error(format!(
-                "the endpoint answered {custom_id:?} with an error: {}",
-                message(said)
+                "the endpoint answered {custom_id:?} with an error: {said}"
             ))
-        };
-        if let Some(error) = record.get("error").filter(|error| !error.is_null()) {
-            return Err(refused(error));
-        }
-        let response = fields.object("response")?;
-        let status = response.get("status_code").and_then(Value::as_u64);
-        if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
-            let said = response.get("body").map(message).unwrap_or_default();
-            return Err(refused(&format!("status {status}, {said}").into()));
-        }
-        let response = fields.below("response.", response);
-        let body = fields.below("response.body.", response.object("body")?);
+        })?;
+        let custom_id = custom_id.to_owned();
+        let body = fields.below("response.body.", body);
         let mut choices: Vec<(u64, String)> = Vec::new();
         for (number, choice) in body.list("choices")?.iter().enumerate() {
             let Some((index, text)) = choice_text(choice, number) else {
@@ -112,6 +105,30 @@ impl Response {
         let texts = choices.into_iter().map(|(_, text)| text).collect();
         Ok(Self { custom_id, texts })
     }
+}
+
+/// A record of answers: its `custom_id`, and the answer's body or what the endpoint said instead.
+///
+/// # Errors
+/// A field is missing or of another type.
+pub(crate) fn answer<'r>(
+    path: &'r Path,
+    line: usize,
+    record: &'r Object,
+) -> Result<(&'r str, Result<&'r Object, String>)> {
+    let fields = Fields::new(path, line, "", record);
+    let custom_id = fields.string("custom_id")?;
+    if let Some(error) = record.get("error").filter(|error| !error.is_null()) {
+        return Ok((custom_id, Err(message(error))));
+    }
+    let response = fields.object("response")?;
+    let status = response.get("status_code").and_then(Value::as_u64);
+    if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
+        let said = response.get("body").map(message).unwrap_or_default();
+        return Ok((custom_id, Err(format!("status {status}, {said}"))));
+    }
+    let response = fields.below("response.", response);
+    Ok((custom_id, Ok(response.object("body")?)))
 }
 
 fn choice_text(choice: &Value, number: usize) -> Option<(u64, String)> {
@@ -191,6 +208,7 @@ mod tests {
                 format!("b.jsonl:2: {wanted}")
             );
         }
+        assert_eq!(parse_custom_id("row-7-sample-2-of-rg1-0af3"), Some((7, 2)));
         for id in ["row-", "row-x", "task-1", "row-1-sample-", "r/0"] {
             assert_eq!(parse_custom_id(id), None, "{id}");
         }

@@ -11,24 +11,40 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use support::{Place, TARGETS, parse_jsonl};
 
-/// A server that answers each request's body with a status and a text; it keeps the bodies.
+/// A request: its path, and its body where it has one.
+#[derive(Debug, Clone)]
+struct Request {
+    path: String,
+    body: Value,
+}
+
+impl Request {
+    fn prompt(&self) -> &str {
+        self.body["prompt"].as_str().unwrap()
+    }
+}
+
+/// A server that answers each request with a status and a text, and lists no models; it keeps the requests.
 fn server(
-    answer: impl Fn(&Value) -> (&'static str, String) + Send + Sync + 'static,
-) -> (String, Arc<Mutex<Vec<Value>>>) {
+    answer: impl Fn(&Request) -> (&'static str, String) + Send + Sync + 'static,
+) -> (String, Arc<Mutex<Vec<Request>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (seen, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
-    let bodies = Arc::clone(&seen);
+    let requests = Arc::clone(&seen);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (seen, answer) = (Arc::clone(&bodies), Arc::clone(&answer));
+            let (seen, answer) = (Arc::clone(&requests), Arc::clone(&answer));
             std::thread::spawn(move || {
                 let mut reader = BufReader::new(stream.unwrap());
-                let (mut length, mut line) = (0, String::new());
+                let (mut length, mut line, mut path) = (0, String::new(), String::new());
                 while line != "\r\n" {
                     line.clear();
                     if reader.read_line(&mut line).unwrap_or(0) == 0 {
                         return;
+                    }
+                    if path.is_empty() {
+                        path = line.split(' ').nth(1).unwrap().to_owned();
                     }
                     if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
                         length = text.trim().parse().unwrap();
@@ -36,9 +52,15 @@ fn server(
                 }
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).unwrap();
-                let body: Value = serde_json::from_slice(&body).unwrap();
-                let (status, text) = answer(&body);
-                seen.lock().unwrap().push(body);
+                let body = serde_json::from_slice(&body).unwrap_or_default();
+                let request = Request { path, body };
+                let (status, text) = match request.body {
+                    Value::Null => refusal("404 Not Found", "no such page"),
+                    _ => {
+                        seen.lock().unwrap().push(request.clone());
+                        answer(&request)
+                    }
+                };
                 let length = text.len();
                 let head = format!(
                     "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
@@ -89,15 +111,13 @@ fn what_fails_is_listed_and_asked_for_again() {
     let place = prompted();
     let is_sound = Arc::new(Mutex::new(false));
     let sound = Arc::clone(&is_sound);
-    let (url, seen) = server(
-        move |body| match body["prompt"].as_str().unwrap().contains("view") {
-            true if !*sound.lock().unwrap() => refusal(
-                "400 Bad Request",
-                "request (15000 tokens) exceeds the available context size (4096 tokens)",
-            ),
-            _ => completion("\nstore_11 = store(1)"),
-        },
-    );
+    let (url, seen) = server(move |request| match request.prompt().contains("view") {
+        true if !*sound.lock().unwrap() => refusal(
+            "400 Bad Request",
+            "request (15000 tokens) exceeds the available context size (4096 tokens)",
+        ),
+        _ => completion("\nstore_11 = store(1)"),
+    });
     let args = complete(&url, &[]);
     place.stage(&args).partly().says(&[
         &format!("task {}", TARGETS[1].0),
@@ -108,12 +128,16 @@ fn what_fails_is_listed_and_asked_for_again() {
     assert_eq!(seen.lock().unwrap().len(), 3);
     let record = &place.records(PREDICTIONS)[0];
     let wanted = json!([{"text": "store_11 = store(1)", "index": 0, "finish_reason": "stop",
-        "logprobs": {"tokens": ["\nstore_11 = store(1)"], "token_logprobs": [-0.5]}, "written": "\nstore_11 = store(1)"}]);
+        "logprobs": {"tokens": ["\nstore_11 = store(1)"], "token_logprobs": [-0.5]}, "mean_logprob": -0.5, "min_logprob": -0.5,
+        "written": "\nstore_11 = store(1)"}]);
     assert_eq!(record["choices"], wanted);
     // The prompt is sent without the line end behind it.
     let sent = seen.lock().unwrap()[0].clone();
-    assert!(!sent["prompt"].as_str().unwrap().ends_with('\n'));
-    assert_eq!(sent["temperature"], 0.0);
+    assert!(!sent.prompt().ends_with('\n'));
+    assert_eq!(
+        (&*sent.path, &sent.body["temperature"]),
+        ("/v1/completions", &json!(0.0))
+    );
     // Nothing is asked for twice, until that is asked for.
     place.stage(&args).says(&["current"]);
     *is_sound.lock().unwrap() = true;
@@ -140,14 +164,16 @@ fn what_fails_is_listed_and_asked_for_again() {
 #[test]
 fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
     let place = prompted();
-    let (url, seen) = server(|body| match body["messages"][1]["content"].as_str() {
-        Some(prompt) if prompt.contains("store") => {
-            let message = json!({"role": "assistant", "content": "x = 1"});
-            let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
-            ("200 OK", json!({"choices": [choice]}).to_string())
-        }
-        _ => refusal("401 Unauthorized", "wrong key secret-key"),
-    });
+    let (url, seen) = server(
+        |request| match request.body["messages"][1]["content"].as_str() {
+            Some(prompt) if prompt.contains("store") => {
+                let message = json!({"role": "assistant", "content": "x = 1"});
+                let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+                ("200 OK", json!({"choices": [choice]}).to_string())
+            }
+            _ => refusal("401 Unauthorized", "wrong key secret-key"),
+        },
+    );
     let mut command = place.command(&place.args(&complete(&url, &["--api", "chat"])));
     command.env("REPOFORMER_API_KEY", "secret-key");
     let ran = support::Ran::of(command.output().unwrap());
@@ -194,4 +220,474 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
         .stage(&complete(nowhere, &["--request-timeout", "0"]))
         .failed()
         .says(&["--request-timeout"]);
+}
+
+#[test]
+fn options_for_a_server_are_not_ignored_without_one() {
+    let place = prompted();
+    for flags in [
+        ["--samples", "3"],
+        ["--temperature", "1"],
+        ["--stop", ";"],
+        ["--concurrency", "2"],
+        ["--seed", "7"],
+    ] {
+        let args = ["complete", "--mode", "none", flags[0], flags[1]];
+        place.stage(&args).failed().says(&[flags[0], "on a server"]);
+    }
+    place
+        .stage(&["complete", "--mode", "none", "--probability-of", "<cc>"])
+        .failed()
+        .says(&["name it with --endpoint"]);
+    place.stage(&["rg-rg", "--samples", "3"]).failed();
+}
+
+#[test]
+fn nobody_there_is_told_at_once() {
+    let place = prompted();
+    // A port that was free a moment ago.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    place
+        .stage_within(&complete(&url, &[]), 10)
+        .failed()
+        .says(&["/v1/models: ", "is the server running"])
+        .silent_on("kept in");
+}
+
+/// What a batch endpoint says to a request.
+fn batch_answer(request: &Value, text: &str) -> Value {
+    let body = json!({"choices": [{"index": 0, "text": text, "finish_reason": "length"}]});
+    json!({"id": "batch_1", "custom_id": request["custom_id"], "error": null,
+        "response": {"status_code": 200, "request_id": "r", "body": body}})
+}
+
+#[test]
+fn a_batch_goes_out_and_comes_back_in_any_order() {
+    let place = prompted();
+    let of = |more: &[&'static str]| {
+        let flags = [
+            "complete",
+            "--mode",
+            "none,rg1",
+            "--model",
+            "tiny",
+            "--max-tokens",
+            "8",
+        ];
+        [&flags[..], more].concat()
+    };
+    place
+        .stage(&of(&["--write-batch", "batch.jsonl"]))
+        .done()
+        .says(&["6 requests"]);
+    let requests = place.records("batch.jsonl");
+    let ids: Vec<&str> = requests
+        .iter()
+        .map(|request| request["custom_id"].as_str().unwrap())
+        .collect();
+    assert!(ids[0].starts_with("row-0-of-none-"), "{ids:?}");
+    assert!(ids[5].starts_with("row-2-of-rg1-"), "{ids:?}");
+    assert_eq!(
+        (&requests[0]["method"], &requests[0]["url"]),
+        (&json!("POST"), &json!("/v1/completions"))
+    );
+    assert_eq!(requests[0]["body"]["max_tokens"], 8);
+
+    let text = |number: usize| format!("\nanswer_{number}()");
+    let mut answers: Vec<Value> = requests
+        .iter()
+        .enumerate()
+        .map(|(number, request)| batch_answer(request, &text(number)))
+        .collect();
+    answers.reverse();
+    // One fails, one is of somebody else, one is missing, and one line is broken.
+    answers[0] = json!({"id": "b", "custom_id": ids[5], "response": null, "error": {"code": "batch_expired", "message": "too late"}});
+    answers[1]["custom_id"] = "row-4-of-rg1-0123456789abcdef".into();
+    answers.remove(2);
+    place.write(
+        "answers.jsonl",
+        support::jsonl(&answers) + "{\"custom_id\": \"row-0\n",
+    );
+    let read = place
+        .stage(&of(&["--read-batch", "answers.jsonl"]))
+        .partly();
+    read.says(&[
+        "answers.jsonl:2: the answer to \"row-4-of-rg1-0123456789abcdef\" belongs to none of these prompts",
+        "answers.jsonl:6: ",
+        "3 answers, 1 failures, 2 that belong",
+        "task beta/0: too late",
+        "task alpha/1: it has no answer yet",
+    ]);
+    let none = "cache/predictions/tasks/none-one-gram-ws-20-ss-2-tiny.jsonl";
+    let rg1 = "cache/predictions/tasks/rg1-one-gram-ws-20-ss-2-tiny.jsonl";
+    let texts = |path: &str| -> Vec<String> {
+        let records = place.records(path);
+        let text = |record: &Value| record["choices"][0]["text"].as_str().unwrap().to_owned();
+        records.iter().map(text).collect()
+    };
+    assert_eq!(texts(none), ["answer_0()", "answer_1()", "answer_2()"]);
+    assert_eq!(texts(rg1).len(), 0);
+
+    // What is open is written again, and nothing else.
+    place
+        .stage(&of(&["--write-batch", "rest.jsonl"]))
+        .done()
+        .says(&["3 requests (3 prompts have an answer"]);
+    let rest = place.records("rest.jsonl");
+    assert_eq!(rest, requests[3..]);
+    let answers: Vec<Value> = rest
+        .iter()
+        .map(|request| batch_answer(request, "x = 1"))
+        .collect();
+    place.write("more.jsonl", support::jsonl(&answers));
+    place
+        .stage(&of(&[
+            "--read-batch",
+            "answers.jsonl",
+            "--read-batch",
+            "more.jsonl",
+        ]))
+        .partly()
+        .silent_on("too late");
+    assert_eq!((texts(none).len(), texts(rg1).len()), (3, 3));
+    // With other settings they are other requests.
+    place
+        .stage(&[&of(&["--read-batch", "more.jsonl"])[..], &["--stop", ";"]].concat())
+        .partly()
+        .says(&["other settings", "it has no answer yet"]);
+}
+
+#[test]
+fn a_batch_of_a_file_of_prompts() {
+    let place = Place::empty();
+    place.write(
+        "prompts.jsonl",
+        "{\"prompt\": \"a = \"}\n{\"prompt\": \"b = \"}\n{\"prompt\": 3}\n",
+    );
+    let flags = [
+        "complete",
+        "--prompts",
+        "prompts.jsonl",
+        "--model",
+        "tiny",
+        "--max-tokens",
+        "8",
+        "--api",
+        "chat",
+    ];
+    let of = |more: &[&'static str]| [&flags[..], more].concat();
+    place
+        .run(&of(&["--write-batch", "-"]))
+        .partly()
+        .says(&["prompts.jsonl:3", "2 requests"]);
+    place.run(&of(&["--write-batch", "batch.jsonl"])).partly();
+    let requests = place.records("batch.jsonl");
+    assert_eq!(requests[1]["body"]["messages"][1]["content"], "b =");
+    assert_eq!(requests[1]["url"], "/v1/chat/completions");
+    let message = json!({"role": "assistant", "content": " 1"});
+    let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+    let answer = json!({"custom_id": requests[1]["custom_id"], "response": {"status_code": 200, "body": body}, "error": null});
+    place.write("answers.jsonl", support::jsonl(&[answer]));
+    let ran = place
+        .run(&of(&["--read-batch", "answers.jsonl", "-o", "out.jsonl"]))
+        .partly();
+    ran.says(&["prompts.jsonl:1: task without id: it has no answer yet"]);
+    let records = place.records("out.jsonl");
+    assert_eq!(records.len(), 1);
+    assert_eq!(
+        (&records[0]["prompt"], &records[0]["choices"][0]["text"]),
+        (&json!("b = "), &json!("1"))
+    );
+}
+
+#[test]
+fn the_probability_of_a_token_behind_each_prompt() {
+    let place = prompted();
+    let (url, seen) = server(|request| match request.path.as_str() {
+        "/tokenize" => ("200 OK", json!({"tokens": [49_153]}).to_string()),
+        _ => {
+            assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
+            let token = json!({"id": 49_153, "token": "", "logprob": -1.5});
+            let choice = json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": {"content": [token]}});
+            ("200 OK", json!({"choices": [choice]}).to_string())
+        }
+    });
+    let flags = [
+        "complete",
+        "--mode",
+        "none",
+        "--endpoint",
+        &url,
+        "--model",
+        "m",
+        "--probability-of",
+        "<cc>",
+    ];
+    let ran = place
+        .stage(&[&flags[..], &["--after", "<eof>"]].concat())
+        .done();
+    let records = parse_jsonl(&ran.stdout);
+    let wanted =
+        json!({"text": "<cc>", "id": 49_153, "logprob": -1.5, "probability": (-1.5_f64).exp()});
+    assert_eq!(records.len(), 3);
+    assert_eq!(
+        (
+            &records[2]["next_token"],
+            &records[2]["metadata"]["task_id"]
+        ),
+        (&wanted, &json!(TARGETS[2].0))
+    );
+    let asked: Vec<Request> = seen.lock().unwrap().drain(..).collect();
+    assert_eq!(asked.len(), 4);
+    assert!(
+        asked[1..]
+            .iter()
+            .all(|request| request.prompt().ends_with("\n<eof>")),
+        "{asked:?}"
+    );
+    // Each is asked for once.
+    place
+        .stage(&[&flags[..], &["--after", "<eof>", "-o", "cc.jsonl"]].concat())
+        .done();
+    assert_eq!(
+        (seen.lock().unwrap().len(), place.records("cc.jsonl")),
+        (1, records)
+    );
+    place
+        .stage(&[&flags[..], &["--samples", "3"]].concat())
+        .failed();
+    let (deaf, _) = server(|request| match request.path.as_str() {
+        "/tokenize" => refusal("404 Not Found", "no such page"),
+        _ => completion("x"),
+    });
+    let ask = [
+        "complete",
+        "--mode",
+        "none",
+        "--endpoint",
+        &deaf,
+        "--model",
+        "m",
+        "--probability-of",
+        "<cc>",
+    ];
+    place
+        .stage(&ask)
+        .failed()
+        .says(&["does not say which token", "--token-id"]);
+    place
+        .stage(&[&ask[..], &["--token-id", "7"]].concat())
+        .partly()
+        .says(&[
+            "does not tell the probability of token 7",
+            "wrote the token 3 \"x\" instead",
+        ]);
+}
+
+/// A server whose completion of a prompt is its last line with another number.
+fn imitator() -> (String, Arc<Mutex<Vec<Request>>>) {
+    server(|request| {
+        let last = request.prompt().lines().last().unwrap();
+        completion(&format!("\n{}", last.replace('1', "2")))
+    })
+}
+
+#[test]
+fn the_whole_experiment_with_a_server() {
+    let place = Place::new();
+    let (url, seen) = imitator();
+    let run = [
+        "run",
+        "--endpoint",
+        &url,
+        "--model",
+        "tiny",
+        "--max-tokens",
+        "8",
+    ];
+    let ran = place.stage(&run).done();
+    assert!(
+        ran.stdout.contains("generation ms/prompt"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(ran.stdout.lines().count(), 5);
+    // rg-rg and gt may have prompts that were asked before.
+    let asked = seen.lock().unwrap().len();
+    assert!((7..=12).contains(&asked), "{asked}");
+    let latency = |mode: &str| {
+        place.records(&format!(
+            "cache/latency/tasks/{mode}-one-gram-ws-20-ss-2-tiny.jsonl"
+        ))
+    };
+    for (mode, retrieves) in [
+        ("none", false),
+        ("rg1", true),
+        ("rg-rg", true),
+        ("gt", true),
+    ] {
+        let records = latency(mode);
+        assert_eq!(records.len(), 3, "{mode}");
+        for record in &records {
+            assert_eq!(record["retrieval_ms"].is_number(), retrieves, "{record}");
+            assert!(record["generation_ms"].as_f64().unwrap() >= 0.0, "{record}");
+        }
+    }
+    assert_eq!(latency("rg1")[1]["task_id"], TARGETS[1].0);
+    let again = place
+        .stage(&run)
+        .done()
+        .says(&["complete tasks: 3 records in 1 artifact (current)"]);
+    assert_eq!(
+        (again.stdout, seen.lock().unwrap().len()),
+        (ran.stdout, asked)
+    );
+    let json = place
+        .stage(&[&run[..], &["--format", "json"]].concat())
+        .done()
+        .stdout;
+    assert!(
+        serde_json::from_str::<Value>(&json).unwrap()[1]["generation_ms"].is_number(),
+        "{json}"
+    );
+}
+
+#[test]
+fn retrieval_and_completion_take_turns() {
+    let place = prompted();
+    let (url, _) = imitator();
+    let server = ["--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
+    place
+        .stage(&[&["complete", "--mode", "rg1"], &server[..]].concat())
+        .done();
+    let turns = [&["rg-rg", "--iterations", "3"], &server[..]].concat();
+    let ran = place
+        .stage(&[&turns[..], &["-o", "last.jsonl"]].concat())
+        .done();
+    let rows: Vec<Vec<&str>> = ran
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let names: Vec<&str> = rows[1..].iter().map(|row| row[1]).collect();
+    assert_eq!(names, ["rg1", "rg-rg", "rg-rg-2", "rg-rg-3"]);
+    assert!(
+        ran.stdout.lines().next().unwrap().ends_with("unchanged %"),
+        "{}",
+        ran.stdout
+    );
+    for (folder, file) in [
+        ("window", "alpha_ws20_slice2.bin"),
+        ("vector", "alpha_ws20_slice2.one-gram.bin"),
+        ("retrieval", "alpha_ws20_slice2.one-gram.top20.bin"),
+    ] {
+        let path = format!("cache/{folder}/tasks/rg-rg-3/{file}");
+        assert!(place.path(&path).exists(), "{path}");
+    }
+    let third = place.read("cache/prompts/tasks/rg-rg-3-one-gram-ws-20-ss-2.jsonl");
+    assert_eq!(place.read("last.jsonl"), third);
+    // The first is what `rg-rg` makes without being told how often.
+    let first = place.read("cache/prompts/tasks/rg-rg-one-gram-ws-20-ss-2.jsonl");
+    std::fs::remove_dir_all(place.path("cache/prompts/tasks")).unwrap();
+    place.stage(&["prompt", "--mode", "rg1"]).done();
+    place
+        .stage(&["rg-rg", "--model", "tiny", "--max-tokens", "8"])
+        .done();
+    assert_eq!(
+        place.read("cache/prompts/tasks/rg-rg-one-gram-ws-20-ss-2.jsonl"),
+        first
+    );
+    // Later artifacts can be looked at, and the embedded model takes turns as well.
+    let retrieval = "cache/retrieval/tasks/rg-rg-3/alpha_ws20_slice2.one-gram.top20.bin";
+    place
+        .run(&["inspect", retrieval, "--format", "jsonl"])
+        .done();
+    place.stage(&["complete", "--mode", "rg1"]).done();
+    let ran = place
+        .stage(&["rg-rg", "--iterations", "2", "--format", "jsonl"])
+        .done();
+    assert_eq!(parse_jsonl(&ran.stdout).len(), 3);
+    place
+        .stage(&[&turns[..], &["--samples", "2"]].concat())
+        .failed()
+        .says(&["one completion of each prompt"]);
+    place.stage(&["rg-rg", "--iterations", "0"]).failed();
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interruption_says_how_to_go_on() {
+    let place = prompted();
+    let is_awake = Arc::new(Mutex::new(false));
+    let awake = Arc::clone(&is_awake);
+    let (url, seen) = server(move |request| {
+        if request.prompt().contains("main") && !*awake.lock().unwrap() {
+            std::thread::sleep(std::time::Duration::from_secs(60));
+        }
+        completion("x = 1")
+    });
+    let args = complete(&url, &["--concurrency", "1"]);
+    let mut child = place
+        .command(&place.args(&args))
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let journal = place.path("cache/journal/org-tiny-1.jsonl");
+    let lines = || {
+        std::fs::read_to_string(&journal)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    while lines() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let id = child.id().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut said = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(
+        said.contains("interrupted; what was answered is kept in cache/journal/org-tiny-1.jsonl"),
+        "{said}"
+    );
+    *is_awake.lock().unwrap() = true;
+    let before = seen.lock().unwrap().len();
+    place.stage(&args).done();
+    assert_eq!(seen.lock().unwrap().len(), before + 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_the_run_and_loses_nothing() {
+    let place = prompted();
+    let (url, seen) = server(|_| completion(&"x = 1; ".repeat(30)));
+    let args = complete(&url, &["--concurrency", "1"]).join(" ");
+    let data = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache";
+    // No file may grow beyond a kilobyte: the second answer does not fit.
+    let ran = place.shell(&format!("trap '' XFSZ; ulimit -f 2; $BIN {args} {data}"));
+    ran.failed().says(&[
+        "cannot append to this file",
+        "journal",
+        "goes on from there",
+    ]);
+    assert!(!place.path(PREDICTIONS).exists());
+    let before = seen.lock().unwrap().len();
+    place.stage(&complete(&url, &[])).done();
+    let asked = seen.lock().unwrap().len() - before;
+    assert!((1..3).contains(&asked), "{asked} of 3 were asked again");
+    assert_eq!(place.records(PREDICTIONS).len(), 3);
 }

@@ -41,9 +41,19 @@ pub struct Layout {
     pub vectorizer: String,
     /// Windows kept a query.
     pub top_k: usize,
+    /// Which retrieval with a prediction mode rg-rg is: 1 searches with the first prediction, 2 with what came of that.
+    pub iteration: u32,
 }
 
 impl Layout {
+    /// A mode as it stands in paths: `rg-rg`, and `rg-rg-2` for its second iteration.
+    pub fn mode_name(&self, mode: Mode) -> String {
+        match mode {
+            Mode::Prediction if self.iteration > 1 => format!("{mode}-{}", self.iteration),
+            _ => mode.to_string(),
+        }
+    }
+
     fn below(&self, parts: &[&str]) -> PathBuf {
         parts
             .iter()
@@ -75,6 +85,7 @@ impl Layout {
     }
 
     fn run_name(&self, mode: Mode) -> String {
+        let name = self.mode_name(mode);
         let language = match self.language {
             Language::Python => String::new(),
             other => format!("-{other}"),
@@ -86,17 +97,17 @@ impl Layout {
                 ..
             } = self.shape;
             let vectorizer = &self.vectorizer;
-            return format!("{mode}-{vectorizer}{language}-ws-{window_size}-ss-{slice_size}");
+            return format!("{name}-{vectorizer}{language}-ws-{window_size}-ss-{slice_size}");
         };
         let (form, lines) = (names.form.of_mode(mode), names.query_lines);
         let style = &names.style;
         if !mode.retrieves() {
-            return format!("{mode}-{style}{language}");
+            return format!("{name}-{style}{language}");
         }
         let (ranker, align) = (file_name(&names.ranker), &names.align);
         let ChunkShape { size, stride } = names.shape;
         format!(
-            "{mode}-{form}{lines}-{ranker}-{align}-{style}{language}-chunk-{size}-stride-{stride}"
+            "{name}-{form}{lines}-{ranker}-{align}-{style}{language}-chunk-{size}-stride-{stride}"
         )
     }
 
@@ -131,7 +142,7 @@ impl Layout {
         self.below(&[
             "window",
             &self.benchmark,
-            mode.name(),
+            &self.mode_name(mode),
             &format!("{}.bin", self.query_stem(mode, repository)),
         ])
     }
@@ -149,7 +160,7 @@ impl Layout {
     pub fn query_vectors(&self, mode: Mode, repository: &str) -> PathBuf {
         let stem = self.query_stem(mode, repository);
         let name = format!("{stem}.{}.bin", self.vectorizer);
-        self.below(&["vector", &self.benchmark, mode.name(), &name])
+        self.below(&["vector", &self.benchmark, &self.mode_name(mode), &name])
     }
 
     /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
@@ -160,7 +171,7 @@ impl Layout {
         };
         let stem = self.query_stem(mode, repository);
         let name = format!("{stem}.{ranked_by}.top{}.bin", self.top_k);
-        self.below(&["retrieval", &self.benchmark, mode.name(), &name])
+        self.below(&["retrieval", &self.benchmark, &self.mode_name(mode), &name])
     }
 
     /// Beside a retrieval artifact, hidden: how long the search took, which depends on the clock.
@@ -197,6 +208,15 @@ impl Layout {
         ])
     }
 
+    /// `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what each task took, which depends on the clock.
+    pub fn latency(&self, mode: Mode, model: &str) -> PathBuf {
+        self.below(&[
+            "latency",
+            &self.benchmark,
+            &format!("{}-{}.jsonl", self.run_name(mode), file_name(model)),
+        ])
+    }
+
     /// `.notes/<where the artifact lies>.<name>`: what the artifact's stage notes for its next run (see
     /// [`read_note`](super::read_note)).
     pub fn note(&self, artifact: &Path, name: &str) -> PathBuf {
@@ -214,6 +234,18 @@ impl Layout {
             return None;
         }
         stage.parent().map(Path::to_owned)
+    }
+
+    /// The iteration that such an artifact is of, from its folder: `rg-rg-2` is the second.
+    pub fn iteration_of_retrieval(path: &Path) -> u32 {
+        let folder = path
+            .parent()
+            .and_then(|folder| folder.file_name()?.to_str());
+        let number = folder.and_then(|name| {
+            name.strip_prefix(Mode::Prediction.name())?
+                .strip_prefix('-')
+        });
+        number.and_then(|number| number.parse().ok()).unwrap_or(1)
     }
 }
 

@@ -54,6 +54,7 @@ pub(super) fn unanswered(error: &ureq::Error, context: Context<'_>) -> Failure {
         reason,
         hint: "is the server running there, and on this port? A proxy that stands between is set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY".into(),
         again: Again::Later,
+        is_silence: true,
     }
     };
     match error {
@@ -77,6 +78,7 @@ fn never(reason: String, hint: &str) -> Failure {
         reason,
         hint: hint.into(),
         again: Again::Never,
+        is_silence: false,
     }
 }
 
@@ -85,6 +87,7 @@ fn timed_out(timeout: Duration) -> Failure {
         reason: format!("no whole answer came within {timeout:?}"),
         hint: "ask for less at a time, or wait longer".into(),
         again: Again::Later,
+        is_silence: false,
     }
 }
 
@@ -102,6 +105,7 @@ fn broken_off(bytes: &[u8], why: &str) -> Failure {
         reason,
         hint: "see the server's log: it may have been stopped, or have run out of memory".into(),
         again: Again::Later,
+        is_silence: false,
     }
 }
 
@@ -190,6 +194,7 @@ fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Conte
         reason,
         hint,
         again,
+        is_silence: false,
     }
 }
 

@@ -30,6 +30,9 @@ use crate::error::{Error, Result};
 /// The environment variable that a key is taken from where no other is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
 
+/// What every such server answers, if only by refusing it.
+const GREETING: &str = "/v1/models";
+
 /// How a server is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -174,6 +177,20 @@ impl Endpoint {
     /// As [`post_json`](Self::post_json).
     pub fn get_json(&self, path: &str) -> Result<Value> {
         self.exchange(path, None)
+    }
+
+    /// That somebody answers there, whatever it is: a first word before many requests, so that a wrong address is not asked
+    /// again and again.
+    ///
+    /// # Errors
+    /// No connection comes about.
+    pub fn greet(&self) -> Result<()> {
+        match self.once(GREETING, None) {
+            Err(failure) if failure.is_silence => {
+                Err(self.error(GREETING, failure.reason, failure.hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An error that names a request to this server.

@@ -12,6 +12,8 @@ pub(super) struct Failure {
     /// What to do about it.
     pub(super) hint: String,
     pub(super) again: Again,
+    /// Whether nobody answered at all.
+    pub(super) is_silence: bool,
 }
 
 /// Whether the same request may be answered at another time.

@@ -27,8 +27,9 @@ pub struct Entry {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Seconds from the request to the last of its samples.
-    pub seconds: f64,
+    /// Seconds from the request to the last of its samples, where it was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// The answers of earlier runs, open for more.
@@ -78,6 +79,22 @@ impl Journal {
             None => Ok(None),
             Some(&place) => Ok(serde_json::from_slice(&self.lines.line(place)?).ok()),
         }
+    }
+
+    /// What is known of each of these requests, `missing` of those of which nothing is.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn entries(&self, keys: &[String], missing: &str) -> Result<Vec<Entry>> {
+        let entry = |key: &String| {
+            Ok(self.get(key)?.unwrap_or_else(|| Entry {
+                key: key.clone(),
+                samples: Vec::new(),
+                error: Some(missing.to_owned()),
+                seconds: None,
+            }))
+        };
+        keys.iter().map(entry).collect()
     }
 
     /// Appends what came of a request.

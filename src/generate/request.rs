@@ -99,7 +99,7 @@ impl Asking {
     }
 
     /// The request for `number` samples from the `first` on.
-    pub(super) fn body(&self, prompt: &str, first: usize, number: usize) -> Value {
+    pub(crate) fn body(&self, prompt: &str, first: usize, number: usize) -> Value {
         let (asked, removed) = self.ending.split(prompt);
         let mut body = json!({"model": self.model});
         match self.api {

@@ -1,53 +1,61 @@
 //! Many requests to one server.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Asking, Entry, Journal, samples};
-use crate::endpoint::Endpoint;
+use super::{Entry, Journal, Sample};
 use crate::error::{Error, Result};
 
 /// So many failures one after the other, without an answer between them, are the server's and not the prompts'.
 const HOPELESS: usize = 5;
 
-/// What came of each prompt.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// In the order of the prompts.
-    pub entries: Vec<Entry>,
-    /// How many were asked for now; the others were known.
-    pub asked: usize,
+/// How requests are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sending {
+    /// Requests at a time.
+    pub connections: usize,
+    /// Whether what failed before is asked for again.
+    pub retry_failed: bool,
 }
 
-/// Asks for the completions of all requests, each a prompt and how it is asked for, that the journal does not know, `connections` at a time. A request that fails is
-/// kept as such, and asked for again the next time where `retry_failed` says so. `progress` is told how many are done and
-/// how many of them failed.
+/// Places of the requests, given by their keys, that a journal has no answer to; equal ones are one request. What failed
+/// is among them where it is to be asked for again.
 ///
 /// # Errors
-/// The journal cannot be written, or one request after the other fails: what came until then is kept.
-pub fn run(
-    endpoint: &Endpoint,
-    requests: &[(Asking, &str)],
-    (connections, retry_failed): (usize, bool),
-    journal: &mut Journal,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Outcome> {
-    let keys = requests.iter().map(|(asking, prompt)| asking.key(prompt));
-    let keys: Vec<String> = keys.collect();
+/// The journal cannot be read any more.
+pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Result<Vec<usize>> {
     let mut open = Vec::new();
     let mut seen = rustc_hash::FxHashSet::default();
     for (place, key) in keys.iter().enumerate() {
         let known = journal.get(key)?;
         let is_open = known.is_none_or(|entry| retry_failed && entry.error.is_some());
-        // Equal prompts are one request.
         if is_open && seen.insert(key) {
             open.push(place);
         }
     }
+    Ok(open)
+}
+
+/// Answers these open requests on so many connections: `ask` is called with the place of each, from several threads. A
+/// request that fails is kept as such. `progress` is told how many are done and how many of them failed.
+///
+/// # Errors
+/// The journal cannot be written, or one request after the other fails: what came until then is kept.
+pub fn run(
+    keys: &[String],
+    open: Vec<usize>,
+    connections: usize,
+    journal: &mut Journal,
+    progress: &(dyn Fn(usize, usize) + Sync),
+    ask: &(dyn Fn(usize) -> Result<Vec<Sample>> + Sync),
+) -> Result<()> {
+    let asked = open.len();
     let work = Work {
-        endpoint,
-        one_by_one: AtomicBool::new(false),
+        keys,
+        open,
+        ask,
+        progress,
         next: AtomicUsize::new(0),
         state: Mutex::new(State {
             journal,
@@ -57,39 +65,24 @@ pub fn run(
             end: None,
         }),
     };
-    let asked = open.len();
     std::thread::scope(|scope| {
         for _ in 0..connections.clamp(1, asked.max(1)) {
-            scope.spawn(|| work.ask_all(requests, &keys, &open, progress));
+            scope.spawn(|| work.ask_all());
         }
     });
-    let state = work
-        .state
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    if let Some(error) = state.end {
-        return Err(error);
+    let state = work.state.into_inner();
+    match state.unwrap_or_else(PoisonError::into_inner).end {
+        Some(error) => Err(error),
+        None => Ok(()),
     }
-    let mut outcome = Outcome {
-        entries: Vec::with_capacity(requests.len()),
-        asked,
-    };
-    for key in keys {
-        let known = state.journal.get(&key)?;
-        outcome.entries.push(known.unwrap_or_else(|| Entry {
-            key,
-            samples: Vec::new(),
-            error: Some("its answer is not in the journal any more".into()),
-            seconds: 0.0,
-        }));
-    }
-    Ok(outcome)
 }
 
 struct Work<'a> {
-    endpoint: &'a Endpoint,
-    /// Whether the server gives one sample a request.
-    one_by_one: AtomicBool,
+    keys: &'a [String],
+    /// Places of the requests that are to be sent.
+    open: Vec<usize>,
+    ask: &'a (dyn Fn(usize) -> Result<Vec<Sample>> + Sync),
+    progress: &'a (dyn Fn(usize, usize) + Sync),
     next: AtomicUsize,
     state: Mutex<State<'a>>,
 }
@@ -109,20 +102,13 @@ impl<'a> Work<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask_all(
-        &self,
-        requests: &[(Asking, &str)],
-        keys: &[String],
-        open: &[usize],
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) {
-        while let Some(&place) = open.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+    fn ask_all(&self) {
+        while let Some(&place) = self.open.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if self.state().end.is_some() {
                 return;
             }
             let begin = Instant::now();
-            let (asking, prompt) = &requests[place];
-            let answer = self.ask(asking, prompt);
+            let answer = (self.ask)(place);
             let seconds = (begin.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
             let mut state = self.state();
             let (samples, error) = match answer {
@@ -147,56 +133,23 @@ impl<'a> Work<'a> {
                 }
             };
             let entry = Entry {
-                key: keys[place].clone(),
+                key: self.keys[place].clone(),
                 samples,
                 error,
-                seconds,
+                seconds: Some(seconds),
             };
             state.done += 1;
             if let Err(error) = state.journal.append(&entry) {
                 state.end.get_or_insert(error);
                 return;
             }
-            progress(state.done, state.failed);
+            (self.progress)(state.done, state.failed);
         }
-    }
-
-    /// All samples of a prompt, in one request where the server gives several.
-    fn ask(&self, asking: &Asking, prompt: &str) -> Result<Vec<super::Sample>> {
-        let wanted = asking.samples.max(1);
-        let mut found = Vec::with_capacity(wanted);
-        while found.len() < wanted {
-            let left = wanted - found.len();
-            let number = match self.one_by_one.load(Ordering::Relaxed) {
-                true => 1,
-                false => left,
-            };
-            let body = asking.body(prompt, found.len(), number);
-            let path = asking.api.path();
-            let answer = match self.endpoint.post_json(path, &body) {
-                Ok(answer) => answer,
-                // llama.cpp refuses more samples than it has slots.
-                Err(error) if number > 1 && !is_too_long(&reason(&error)) => {
-                    self.one_by_one.store(true, Ordering::Relaxed);
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let new = samples(&answer, asking.api).map_err(|reason| {
-                let hint = "is this an OpenAI-compatible server? --api chat asks for messages";
-                self.endpoint.error(path, reason, hint)
-            })?;
-            // Some servers take the number and give one all the same.
-            if new.len() < number {
-                self.one_by_one.store(true, Ordering::Relaxed);
-            }
-            found.extend(new.into_iter().take(left));
-        }
-        Ok(found)
     }
 }
 
-fn reason(error: &Error) -> String {
+/// What a server answered instead, in words.
+pub(super) fn reason(error: &Error) -> String {
     match error {
         Error::Endpoint { reason, .. } => reason.clone(),
         other => other.to_string(),
@@ -204,7 +157,7 @@ fn reason(error: &Error) -> String {
 }
 
 /// Whether a server refuses one prompt for its length, as llama.cpp, vLLM, OpenAI and TGI say it.
-fn is_too_long(reason: &str) -> bool {
+pub(super) fn is_too_long(reason: &str) -> bool {
     let reason = reason.to_lowercase();
     [
         "context size",

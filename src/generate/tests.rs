@@ -20,6 +20,13 @@ fn place() -> (tempfile::TempDir, std::path::PathBuf) {
     (dir, path)
 }
 
+/// What came of each prompt, and how many were asked for.
+#[derive(Debug)]
+struct Outcome {
+    entries: Vec<Entry>,
+    asked: usize,
+}
+
 fn ask(
     server: &Server,
     asking: &Asking,
@@ -37,18 +44,15 @@ fn ask_again(
     retry_failed: bool,
 ) -> crate::error::Result<Outcome> {
     let mut journal = Journal::open(path)?;
-    let requests: Vec<(Asking, &str)> = prompts
-        .iter()
-        .map(|prompt| (asking.clone(), *prompt))
-        .collect();
     let endpoint = server.endpoint();
-    run(
-        &endpoint,
-        &requests,
-        (3, retry_failed),
-        &mut journal,
-        &|_, _| {},
-    )
+    let completer = Completer::new(&endpoint);
+    let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
+    let ask = |place: usize| completer.ask(asking, prompts[place]);
+    let open = unanswered(&keys, &journal, retry_failed)?;
+    let asked = open.len();
+    run(&keys, open, 3, &mut journal, &|_, _| {}, &ask)?;
+    let entries = journal.entries(&keys, "lost")?;
+    Ok(Outcome { entries, asked })
 }
 
 fn found(outcome: &Outcome) -> Vec<&str> {

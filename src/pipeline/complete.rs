@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::kept::{Input, KeptLines, NotedLine};
 use super::prompt::{read_prompts, require_prompts};
-use super::serve::Server;
+use super::serve::{self, Latency, Server};
 use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
 use crate::artifact::{self, Identity, LineTotals, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
@@ -97,7 +97,7 @@ pub fn complete(
         let note = experiment.layout.note(&path, "inputs");
         let mut settings = identity.clone();
         settings.inputs.clear();
-        let mut noted = Vec::new();
+        let (mut noted, mut latencies) = (Vec::new(), Vec::new());
         if let Some(server) = &completion.server {
             server.forget_incomplete(&path)?;
         }
@@ -111,12 +111,20 @@ pub fn complete(
             sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);
             noted = predictions.lines;
+            latencies = predictions.latencies;
             Ok(LineTotals {
                 records: noted.len(),
                 ..LineTotals::default()
             })
         })?;
         NotedLine::write(noted, &note, settings, &header);
+        if latencies
+            .iter()
+            .any(|latency: &Latency| latency.generation_ms.is_some())
+        {
+            let path = experiment.layout.latency(mode, &completion.model);
+            serve::write_latencies(&path, &latencies)?;
+        }
     }
     Ok(report)
 }
@@ -143,26 +151,40 @@ pub struct Predictions {
     pub(super) lines: Vec<NotedLine<()>>,
     /// The records that could not be used.
     pub problems: Vec<Error>,
+    /// What each took, where a server wrote them.
+    pub latencies: Vec<Latency>,
 }
 
 impl Predictions {
+    /// Adds a line that was made from this.
+    pub(super) fn push(&mut self, input: Input, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        self.lines.push(NotedLine {
+            input,
+            bytes: line.len() as u64,
+            adds: (),
+        });
+    }
+
     /// Number of records.
     pub fn records(&self) -> usize {
         self.lines.len()
     }
 }
 
-/// Completes every prompt of a JSONL file.
+/// Completes every prompt of a JSONL file; `total` is told how many there are.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn complete_file(
     prompts: &Path,
     completion: &Completion,
+    total: &dyn Fn(usize),
     tick: &(dyn Fn() + Sync),
 ) -> Result<Predictions> {
     completion.check()?;
     let (text, none) = (jsonl::read(prompts)?, KeptLines::default());
+    total(jsonl::records(&text).count());
     match &completion.server {
         None => Ok(complete_text(prompts, &text, completion, &none, tick)),
         Some(server) => server.complete(prompts, &text, completion, tick),
@@ -194,14 +216,7 @@ fn complete_text(
     let mut predictions = Predictions::default();
     for made in made {
         match made {
-            Ok((input, line)) => {
-                predictions.text.extend_from_slice(&line);
-                predictions.lines.push(NotedLine {
-                    input,
-                    bytes: line.len() as u64,
-                    adds: (),
-                });
-            }
+            Ok((input, line)) => predictions.push(input, &line),
             Err(error) => predictions.problems.push(error),
         }
     }

@@ -27,7 +27,10 @@ pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use executed::{Executed, read_executed};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
-pub use serve::Server;
+pub use serve::{
+    Asked, BatchRead, BatchWritten, Latency, PromptText, Server, TokenQuestion, latencies,
+    probabilities, read_batch, write_batch,
+};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};
 
@@ -373,7 +376,10 @@ impl Experiment {
     }
 
     /// The tasks, which most stages cannot do without.
-    fn tasks(&self) -> Result<&TaskSet> {
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn tasks(&self) -> Result<&TaskSet> {
         self.tasks.as_ref().ok_or(Error::Parameter {
             name: "tasks",
             reason: "this stage needs a task file; name it with --tasks".into(),

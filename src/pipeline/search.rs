@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::vectorize::{change, fresh_vectors, query_windows};
@@ -12,6 +13,7 @@ use crate::artifact::{self, Identity, Payload, write_file};
 use crate::error::Result;
 use crate::query::{Mode, QueryWindows};
 use crate::retrieve::{Index, Retrieval};
+use crate::tokenize::P50k;
 use crate::vector::TokenSets;
 use crate::window::{Change, RepoWindows};
 
@@ -240,6 +242,35 @@ pub(super) fn keep_time(
     };
     let json = serde_json::to_vec(&time).unwrap_or_default();
     write_file(&experiment.layout.search_time(mode, repository), &json)
+}
+
+/// How long each query takes by itself, in an index that is there, from its text to what is found: what somebody waits for
+/// who asks for one completion. By row and sample.
+pub(super) fn time_each(
+    experiment: &Experiment,
+    mode: Mode,
+) -> Result<FxHashMap<(u64, u64), Duration>> {
+    if experiment.chunks.is_some() {
+        return chunks::time_each(experiment, mode);
+    }
+    let (tokenizer, mut times) = (P50k::new(), FxHashMap::default());
+    let parameters = (experiment.layout.top_k, experiment.guard);
+    for repository in &experiment.repositories {
+        let mut haystack = Haystack::open(experiment, mode, repository)?;
+        let mut needles = Needles::open(experiment, mode, &haystack)?;
+        let mut queries = needles.queries.read(None)?;
+        let (index, windows, _) = haystack.index()?;
+        for query in std::mem::take(&mut queries.windows) {
+            let key = (query.row.into(), query.sample.into());
+            queries.windows = vec![query];
+            let begin = Instant::now();
+            let vectors = TokenSets::of_queries(&queries, &tokenizer);
+            let found = Retrieval::search_with(index, windows, &queries, &vectors, parameters);
+            times.insert(key, begin.elapsed());
+            std::hint::black_box(found);
+        }
+    }
+    Ok(times)
 }
 
 /// What the searches of a mode took in all, as measured when they were made; `None` where that is not known.

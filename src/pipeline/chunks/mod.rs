@@ -14,7 +14,7 @@ mod vectors;
 pub(super) use index::index_repositories;
 pub(super) use prompt::{prompt, settings as prompt_settings};
 pub(super) use queries::make_queries;
-pub(super) use search::search;
+pub(super) use search::{search, time_each};
 pub(super) use vectors::{vectorize_queries, vectorize_repositories};
 
 pub use contexts::RightContexts;

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
+
 use super::super::search::keep_time;
 use super::super::{Experiment, Report, Unread, check_input, for_each_repository};
 use super::dense::{self, Dense};
@@ -95,6 +97,39 @@ fn search_repository(
         took.map_or(Ok(()), keep)?;
     }
     Ok(())
+}
+
+/// How long each query takes by itself, by row and sample (see [`time_each`](super::super::search::time_each)); nothing
+/// where vectors are asked for elsewhere.
+pub(in crate::pipeline) fn time_each(
+    experiment: &Experiment,
+    mode: Mode,
+) -> Result<FxHashMap<(u64, u64), Duration>> {
+    let settings = experiment.of_chunks()?;
+    let mut times = FxHashMap::default();
+    if settings.ranker.parts().contains(&Ranker::Dense) {
+        return Ok(times);
+    }
+    for repository in &experiment.repositories {
+        let mut unread = open_chunks(experiment, repository)?;
+        let path = experiment.layout.repo_vectors(repository);
+        let mut words = Unread::<Words>::open(&path, "vectorize")?;
+        let mut queries = open_queries(experiment, mode, repository, &unread.header)?.read(None)?;
+        let chunks = unread.read(None)?;
+        let words = words.read(Some(chunks.len()))?;
+        let index = index(&chunks, words, &settings.ranker);
+        let neighbourhood = Neighbourhood::new(&chunks, settings.limits, settings.order);
+        let parameters = (&settings.ranker, experiment.layout.top_k);
+        for query in std::mem::take(&mut queries.queries) {
+            let key = (query.row.into(), query.sample.into());
+            queries.queries = vec![query];
+            let begin = Instant::now();
+            let found = Ranking::search(&index, &neighbourhood, &queries, parameters, None);
+            times.insert(key, begin.elapsed());
+            std::hint::black_box(found);
+        }
+    }
+    Ok(times)
 }
 
 fn index(chunks: &RepoChunks, words: Words, ranker: &Ranker) -> Index {

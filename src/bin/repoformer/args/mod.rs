@@ -1,6 +1,7 @@
 //! The command line: flags parsed into plain values, nothing built from them here.
 
 mod evaluation;
+mod server;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use evaluation::parse_resamples;
 pub(crate) use evaluation::{
     CompareArgs, EvalArgs, ExecArgs, Isolation, ReportArgs, ResampledUnit, Switch,
 };
+pub(crate) use server::{ProbabilityArgs, ServerArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -69,7 +71,7 @@ pub(crate) enum Command {
     Search(SearchArgs),
     /// Build prompts from tasks and retrieval results
     Prompt(PromptArgs),
-    /// Complete prompts with the embedded model
+    /// Complete prompts with the embedded model, a server's, or by batches
     Complete(CompleteArgs),
     /// Search again with predictions: their windows, vectors, retrieval and prompts
     RgRg(RgRgArgs),
@@ -319,51 +321,29 @@ pub(crate) struct CompleteArgs {
     /// Lines of a completion by the embedded model, at most [default: as many as the task's target has]
     #[arg(long, value_name = "N")]
     pub(crate) max_lines: Option<usize>,
+    /// Seed of the first sample; each further one has the next
+    #[arg(long, value_name = "N", help_heading = "With --endpoint")]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-}
-
-/// How a server's model is asked.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "With --endpoint")]
-pub(crate) struct ServerArgs {
-    /// completions (/v1/completions) or chat (/v1/chat/completions) [default: completions]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) api: Option<String>,
-    /// Requests at a time [default: 4]
-    #[arg(long, value_name = "N")]
-    pub(crate) concurrency: Option<usize>,
-    /// Completions of each prompt [default: 1]
-    #[arg(long, value_name = "N")]
-    pub(crate) samples: Option<usize>,
-    /// 0: the likeliest token at each step [default: 0]
-    #[arg(long, value_name = "T")]
-    pub(crate) temperature: Option<f64>,
-    /// Share of probability that tokens are drawn from [default: the server's]
-    #[arg(long, value_name = "P")]
-    pub(crate) top_p: Option<f64>,
-    /// Seed of the first sample; each further one has the next
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// A text that ends a completion, beside those of the prompt's style (repeatable)
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) stop: Vec<String>,
-    /// White space at the end of a prompt: before-whitespace (kept back, and dropped from what is written), as-is
-    /// [default: before-whitespace]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) prompt_end: Option<String>,
-    /// What a chat model is told first [default: to write what comes next, and nothing else]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) instruction: Option<String>,
-    /// Seconds that one request may take [default: 600]
-    #[arg(long, value_name = "S")]
-    pub(crate) request_timeout: Option<f64>,
-    /// Ask again for what failed
-    #[arg(long)]
-    pub(crate) retry_failed: bool,
-    /// Where answers are kept as they come [default: journal/MODEL.jsonl in the cache]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) probability: ProbabilityArgs,
+    /// Instead of asking a server, write the requests that have no answer yet for a batch endpoint (`-`: standard output)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Batches",
+        conflicts_with = "output"
+    )]
+    pub(crate) write_batch: Option<PathBuf>,
+    /// Instead of asking a server, take a batch endpoint's answers, in any order; its file of errors too (repeatable)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Batches",
+        conflicts_with = "write_batch"
+    )]
+    pub(crate) read_batch: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -373,9 +353,25 @@ pub(crate) struct RgRgArgs {
     /// Predictions to search with, from any model [default: the model's for mode rg1, in the cache]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
-    /// Also write the prompts here (`-`: standard output)
+    /// Also write the prompts here (`-`: standard output), of several iterations those of the last
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Also complete, search with what that gives, and so on, so many times; prints a table of the iterations
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) iterations: Option<u32>,
+    /// How the table of the iterations is written
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        requires = "iterations"
+    )]
+    pub(crate) format: ScoreFormat,
+    /// Seed of the first sample; each further one has the next
+    #[arg(long, value_name = "N", help_heading = "With --endpoint")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 /// How scores are written.
@@ -405,9 +401,11 @@ pub(crate) struct RunArgs {
     /// Resamples of the means' intervals
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
     pub(crate) resamples: usize,
-    /// Same seed, same intervals
+    /// Same seed, same intervals (and the same samples, where a server is asked for some)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,139 +1,236 @@
 //! `complete`
 
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::artifact::file_name;
-use repoformer::endpoint::{self, Endpoint};
-use repoformer::generate::{Api, Asking, Ending};
-use repoformer::pipeline::{self, Completion, Server, artifact_text, complete_file};
+use repoformer::pipeline::{
+    self, Completion, Experiment, PromptText, TokenQuestion, artifact_text, complete_file,
+};
 use repoformer::query::Mode;
 
 use super::prompt::check_one_mode;
+use super::server::{self, Asked, resumable};
 use super::session::{
-    WITHOUT_PREDICTION, check_completable, check_not_tasks, completion, label, modes, open,
+    WITHOUT_PREDICTION, check_completable, check_not_tasks, label, modes, open,
     without_repositories,
 };
-use crate::args::CompleteArgs;
+use crate::args::{CompleteArgs, ProbabilityArgs};
 use crate::config::Settings;
-use crate::output::{Printer, announce, check_output, group, hinted, write_data};
+use crate::output::{Printer, check_output, group, hinted, write_data};
 
 pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
-    let mut completion = completion(&settings, args.max_lines)?;
-    if !completion.is_embedded() || args.settings.chunks.endpoint.is_some() {
-        completion.server = Some(server(args, &settings, &completion.model)?);
-    }
-    completion.check()?;
-    if let Some(prompts) = &args.prompts {
-        check_output(args.output.as_deref(), &[prompts])?;
-        let bar = printer.bar("complete", 0);
-        let predictions = complete_file(prompts, &completion, &|| bar.inc(1));
-        bar.finish_and_clear();
-        let predictions = predictions.map_err(|error| resumable(error, &completion))?;
-        write_data(
-            args.output.as_deref().unwrap_or(Path::new("-")),
-            &predictions.text,
-        )?;
-        printer.problems(&predictions.problems);
-        printer.note(format!(
-            "complete: {} predictions",
-            group(predictions.records() as u64)
-        ));
-        return Ok(());
-    }
-    check_not_tasks(&settings, args.output.as_deref())?;
-    let experiment = without_repositories(&settings, printer)?;
-    if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
+    let asked = Asked {
+        flags: &args.settings,
+        server: &args.server,
+        seed: args.seed,
+        by_batch: args.write_batch.is_some() || !args.read_batch.is_empty(),
+    };
+    let completion = server::model(&asked, &settings, args.max_lines)?;
+    if completion.server.is_none() && args.seed.is_some() {
         return Err(hinted(
-            anyhow!("neither --tasks nor --benchmark is set, so there are no prompts to complete"),
-            "name the data set as for `repoformer prompt`, or any prompts with --prompts",
+            anyhow!("--seed is for samples of a model on a server; the embedded one draws none"),
+            "leave it out",
         ));
     }
-    check_completable(&experiment)?;
-    let modes: Vec<Mode> = modes(&settings, &WITHOUT_PREDICTION)?;
-    if args.output.is_some() {
-        check_one_mode(&modes)?;
+    let data = Data::of(args, &settings, printer)?;
+    let place = args.output.as_deref().unwrap_or(Path::new("-"));
+    if let Some(file) = &args.write_batch {
+        check_output(Some(file), &data.files())?;
+        return write_batch(file, &data.prompts()?, &completion, printer);
     }
-    let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
-    let bar = printer.bar("complete", total);
-    let report = pipeline::complete(&experiment, &modes, &completion, &|| bar.inc(1));
+    if let Some(question) = question(&args.probability) {
+        return probabilities(&data, &completion, &question, place, printer);
+    }
+    if !args.read_batch.is_empty() {
+        read_batch(&args.read_batch, &data.prompts()?, &completion, printer)?;
+    }
+    match &data {
+        Data::File(prompts) => complete_one(prompts, &completion, place, printer),
+        Data::Cache(experiment, modes) => complete_cached(
+            experiment,
+            modes,
+            &completion,
+            args.output.as_deref(),
+            printer,
+        ),
+    }
+}
+
+/// What is completed.
+enum Data {
+    /// A file of prompts.
+    File(PathBuf),
+    /// A data set's prompts in the cache.
+    Cache(Box<Experiment>, Vec<Mode>),
+}
+
+impl Data {
+    fn of(args: &CompleteArgs, settings: &Settings, printer: &mut Printer) -> Result<Self> {
+        let output = args.output.as_deref();
+        if let Some(prompts) = &args.prompts {
+            check_output(output, &[prompts])?;
+            return Ok(Self::File(prompts.clone()));
+        }
+        check_not_tasks(settings, output)?;
+        let experiment = without_repositories(settings, printer)?;
+        if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
+            return Err(hinted(
+                anyhow!(
+                    "neither --tasks nor --benchmark is set, so there are no prompts to complete"
+                ),
+                "name the data set as for `repoformer prompt`, or any prompts with --prompts",
+            ));
+        }
+        check_completable(&experiment)?;
+        let modes: Vec<Mode> = modes(settings, &WITHOUT_PREDICTION)?;
+        if output.is_some() || args.probability.probability_of.is_some() {
+            check_one_mode(&modes)?;
+        }
+        Ok(Self::Cache(Box::new(experiment), modes))
+    }
+
+    /// The files that are read.
+    fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::File(path) => vec![path],
+            Self::Cache(..) => Vec::new(),
+        }
+    }
+
+    fn prompts(&self) -> Result<Vec<PromptText>> {
+        Ok(match self {
+            Self::File(path) => vec![PromptText::of_file(path)?],
+            Self::Cache(experiment, modes) => modes
+                .iter()
+                .map(|mode| PromptText::of_mode(experiment, *mode))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn complete_one(
+    prompts: &Path,
+    completion: &Completion,
+    place: &Path,
+    printer: &mut Printer,
+) -> Result<()> {
+    let bar = printer.bar("complete", 0);
+    let total = |total: usize| bar.set_length(total as u64);
+    let predictions = resumable(completion, || {
+        complete_file(prompts, completion, &total, &|| bar.inc(1))
+    });
     bar.finish_and_clear();
-    let report = report.map_err(|error| resumable(error, &completion))?;
-    printer.report(&label("complete", &experiment), &report);
-    if let Some(output) = &args.output {
-        write_data(
-            output,
-            &artifact_text(&experiment.layout.predictions(modes[0], &completion.model))?,
-        )?;
+    let predictions = predictions?;
+    write_data(place, &predictions.text)?;
+    printer.problems(&predictions.problems);
+    printer.note(format!(
+        "complete: {} predictions",
+        group(predictions.records() as u64)
+    ));
+    Ok(())
+}
+
+fn complete_cached(
+    experiment: &Experiment,
+    modes: &[Mode],
+    completion: &Completion,
+    output: Option<&Path>,
+    printer: &mut Printer,
+) -> Result<()> {
+    complete_modes(experiment, modes, completion, printer)?;
+    if let Some(output) = output {
+        let path = experiment.layout.predictions(modes[0], &completion.model);
+        write_data(output, &artifact_text(&path)?)?;
     }
     Ok(())
 }
 
-/// The server that has the model, and how it is asked.
-fn server(args: &CompleteArgs, settings: &Settings, model: &str) -> Result<Server> {
-    let Some(url) = settings.text("endpoint") else {
-        return Err(hinted(
-            anyhow!("--model {model} is not the embedded one, and --endpoint is not set"),
-            "name the server that has it, such as --endpoint http://localhost:8080",
-        ));
-    };
-    let of = &args.server;
-    let seconds = of.request_timeout.unwrap_or(600.0);
-    if !(seconds > 0.0 && seconds < 1e9) {
-        return Err(hinted(
-            anyhow!("--request-timeout must be more than 0 seconds"),
-            "choose another",
-        ));
-    }
-    let connection = endpoint::Settings {
-        timeout: Duration::from_secs_f64(seconds),
-        ..endpoint::Settings::default()
-    };
-    let waiting = |text: &str| announce(text);
-    let named = |name: &Option<String>| name.as_deref().map(str::to_owned);
-    let asking = Asking {
-        api: named(&of.api).map_or(Ok(Api::default()), |name| name.parse())?,
-        temperature: of.temperature.unwrap_or(0.0),
-        top_p: of.top_p,
-        seed: of.seed,
-        stop: of.stop.clone(),
-        samples: of.samples.unwrap_or(1).max(1),
-        ending: named(&of.prompt_end).map_or(Ok(Ending::default()), |name| name.parse())?,
-        instruction: of.instruction.clone(),
-        ..Asking::new(model, 1)
-    };
-    let journal = match &of.journal {
-        Some(path) => path.clone(),
-        None => {
-            let cache = Path::new(settings.text("cache-dir").unwrap_or("data/cache"));
-            cache
-                .join("journal")
-                .join(format!("{}.jsonl", file_name(model)))
-        }
-    };
-    Ok(Server {
-        endpoint: Endpoint::new(url, connection)?.on_retry(waiting),
-        asking,
-        connections: of.concurrency.unwrap_or(4).max(1),
-        retry_failed: of.retry_failed,
-        journal,
+/// Completes the cached prompts of these modes, and tells of it.
+pub(super) fn complete_modes(
+    experiment: &Experiment,
+    modes: &[Mode],
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<()> {
+    let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
+    let bar = printer.bar("complete", total);
+    let report = resumable(completion, || {
+        pipeline::complete(experiment, modes, completion, &|| bar.inc(1))
+    });
+    bar.finish_and_clear();
+    printer.report(&label("complete", experiment), &report?);
+    Ok(())
+}
+
+fn question(args: &ProbabilityArgs) -> Option<TokenQuestion> {
+    Some(TokenQuestion {
+        text: args.probability_of.clone()?,
+        id: args.token_id,
+        after: args.after.clone(),
     })
 }
 
-/// An error of a server's, with how to go on.
-fn resumable(error: repoformer::error::Error, completion: &Completion) -> anyhow::Error {
-    match &completion.server {
-        Some(server) => {
-            announce(&format!(
-                "what was answered is kept in {}: the same command goes on from there",
-                server.journal.display()
-            ));
-            error.into()
-        }
-        None => error.into(),
-    }
+fn probabilities(
+    data: &Data,
+    completion: &Completion,
+    question: &TokenQuestion,
+    place: &Path,
+    printer: &mut Printer,
+) -> Result<()> {
+    let prompts = data.prompts()?.remove(0);
+    let bar = printer.bar("complete", prompts.records());
+    let found = resumable(completion, || {
+        pipeline::probabilities(&prompts, completion, question, &|| bar.inc(1))
+    });
+    bar.finish_and_clear();
+    let found = found?;
+    write_data(place, &found.text)?;
+    printer.problems(&found.problems);
+    printer.note(format!(
+        "complete: {} probabilities of {:?}",
+        group(found.records() as u64),
+        question.text
+    ));
+    Ok(())
+}
+
+fn write_batch(
+    file: &Path,
+    prompts: &[PromptText],
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<()> {
+    let batch = pipeline::write_batch(prompts, completion)?;
+    write_data(file, &batch.text)?;
+    printer.problems(&batch.problems);
+    let others = match batch.others {
+        0 => String::new(),
+        n => format!(
+            " ({} prompts have an answer, or are the same as another)",
+            group(n as u64)
+        ),
+    };
+    let requests = group(batch.requests as u64);
+    printer.note(format!("complete: {requests} requests{others}"));
+    Ok(())
+}
+
+fn read_batch(
+    files: &[PathBuf],
+    prompts: &[PromptText],
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<()> {
+    let read = pipeline::read_batch(files, prompts, completion)?;
+    printer.problems(&read.problems);
+    printer.note(format!(
+        "complete: {} answers, {} failures, {} that belong to no prompt or cannot be read",
+        group(read.answers as u64),
+        group(read.failed as u64),
+        group(read.problems.len() as u64)
+    ));
+    Ok(())
 }

@@ -299,6 +299,7 @@ fn layout_of(path: &Path, header: &Header) -> Option<Layout> {
         },
         vectorizer,
         top_k: header.identity.parameters.get("top-k")?.parse().ok()?,
+        iteration: Layout::iteration_of_retrieval(path),
     })
 }
 

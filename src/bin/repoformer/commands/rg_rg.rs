@@ -2,16 +2,21 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use repoformer::pipeline::{self, Experiment, Report};
-use repoformer::predictions::Joined;
+use anyhow::{Result, anyhow};
+use repoformer::pipeline::{self, Completion, Experiment, Report, cached_predictions};
+use repoformer::predictions::{self, Joined};
 use repoformer::query::Mode;
+use repoformer::statistics::Resampling;
 
+use super::complete::complete_modes;
 use super::prompt::copy;
-use super::session::{check_not_tasks, label, open, single};
+use super::rows::{self, Row};
+use super::server::{self, Asked};
+use super::session::{check_completable, check_not_tasks, label, open, single};
 use super::window::read_predictions;
 use crate::args::RgRgArgs;
-use crate::output::{Printer, check_output};
+use crate::config::Settings;
+use crate::output::{Printer, check_output, hinted, write_data};
 
 pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
@@ -20,15 +25,122 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
     check_not_tasks(&settings, args.output.as_deref())?;
     let predictions: Vec<&Path> = args.predictions.as_deref().into_iter().collect();
     check_output(args.output.as_deref(), &predictions)?;
-    let experiment = single(&settings, printer)?;
+    let mut experiment = single(&settings, printer)?;
     let joined = read_predictions(&experiment, &settings, args.predictions.as_deref())?;
-    let report = stages(&experiment, &joined)?;
     printer.problems(&joined.problems);
-    printer.report(&label("rg-rg", &experiment), &report);
+    match args.iterations {
+        Some(iterations) => {
+            check_completable(&experiment)?;
+            let completion = model(args, &settings)?;
+            let mut rows = Vec::new();
+            if args.predictions.is_none() {
+                rows.push(row(&experiment, Mode::LeftContext, &completion, printer)?);
+            }
+            let times = (1, iterations);
+            iterate(
+                &mut experiment,
+                joined,
+                times,
+                &completion,
+                &mut rows,
+                printer,
+            )?;
+            write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
+        }
+        None => {
+            check_no_server(args)?;
+            let report = stages(&experiment, &joined)?;
+            printer.report(&label("rg-rg", &experiment), &report);
+        }
+    }
     if let Some(output) = &args.output {
         copy(&experiment, Mode::Prediction, output)?;
     }
     Ok(())
+}
+
+/// What only a completion could use.
+fn check_no_server(args: &RgRgArgs) -> Result<()> {
+    let seed = args.seed.map(|_| "--seed");
+    match args.server.given().or(seed) {
+        Some(flag) => Err(hinted(
+            anyhow!(
+                "{flag} is for completions, and rg-rg makes prompts unless --iterations is given"
+            ),
+            "give it to `repoformer complete --mode rg-rg`, or add --iterations",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The model that completes between two retrievals.
+fn model(args: &RgRgArgs, settings: &Settings) -> Result<Completion> {
+    if args.server.samples.is_some_and(|samples| samples > 1) {
+        return Err(hinted(
+            anyhow!(
+                "--iterations follows one completion of each prompt, and --samples asks for more"
+            ),
+            "leave --samples out; of predictions with several samples each is followed by itself",
+        ));
+    }
+    let asked = Asked {
+        flags: &args.settings,
+        server: &args.server,
+        seed: args.seed,
+        by_batch: false,
+    };
+    server::model(&asked, settings, None)
+}
+
+/// Retrieves, completes, and retrieves again with that, from one iteration to another.
+fn iterate(
+    experiment: &mut Experiment,
+    mut before: Joined,
+    (first, last): (u32, u32),
+    completion: &Completion,
+    rows: &mut Vec<Row>,
+    printer: &mut Printer,
+) -> Result<()> {
+    for iteration in first..=last {
+        experiment.layout.iteration = iteration;
+        let report = stages(experiment, &before)?;
+        let name = experiment.layout.mode_name(Mode::Prediction);
+        printer.report(&label(&name, experiment), &report);
+        complete_modes(experiment, &[Mode::Prediction], completion, printer)?;
+        let path = cached_predictions(experiment, Mode::Prediction, completion)?;
+        let now = predictions::read(&path, experiment.tasks()?)?;
+        let mut row = row(experiment, Mode::Prediction, completion, printer)?;
+        row.unchanged = Some(unchanged(&before, &now));
+        rows.push(row);
+        before = now;
+    }
+    Ok(())
+}
+
+fn row(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<Row> {
+    Row::of(
+        experiment,
+        mode,
+        completion,
+        &Resampling::default(),
+        printer,
+    )
+}
+
+/// The share of tasks whose predictions did not change, of those that have some.
+fn unchanged(before: &Joined, now: &Joined) -> f64 {
+    let pairs = before.predictions.iter().zip(&now.predictions);
+    let (mut all, mut same) = (0_u32, 0_u32);
+    for (before, now) in pairs.filter(|(_, now)| !now.is_empty()) {
+        all += 1;
+        same += u32::from(before == now);
+    }
+    f64::from(same) / f64::from(all.max(1))
 }
 
 /// Windows of the predictions, their vectors, the search, the prompts.

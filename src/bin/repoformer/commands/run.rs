@@ -4,45 +4,37 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::artifact::{Layout, write_file};
-use repoformer::pipeline::{
-    self, Completion, Experiment, PromptTotals, Report, SearchTime, cached_predictions,
-    prompt_totals,
-};
+use repoformer::pipeline::{self, Completion, Experiment, Report, cached_predictions};
 use repoformer::query::{Mode, REPOCODER_MODES};
-use repoformer::statistics::{Groups, Interval, Resampling};
-use serde_json::{Value, json};
+use repoformer::statistics::Resampling;
 
-use super::eval_output::interval;
+use super::complete::complete_modes;
 use super::report::{self, Making};
-use super::session::{check_completable, completion, experiments_of, label, modes, open};
+use super::rows::{self, Row};
+use super::server::{self, Asked};
+use super::session::{check_completable, experiments_of, label, modes, open};
 use super::{rg_rg, window};
-use crate::args::{RunArgs, ScoreFormat, SettingFlags};
+use crate::args::{RunArgs, SettingFlags};
 use crate::config::Settings;
 use crate::output::{Printer, write_data};
-use crate::table::Table;
 
 /// The demonstration's data, for a program that runs elsewhere than in its project.
 mod demo {
     include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
 }
 
-/// One row of the table.
-struct Row {
-    benchmark: String,
-    mode: Mode,
-    /// The mode's scores, as their artifact holds them.
-    scores: Value,
-    /// Intervals of exact match and edit similarity.
-    intervals: [Option<Interval>; 2],
-    prompts: PromptTotals,
-    time: Option<SearchTime>,
-}
-
 pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = settings(&args.settings)? else {
         return Ok(());
     };
-    let completion = completion(&settings, None)?;
+    let asked = Asked {
+        flags: &args.settings,
+        server: &args.server,
+        // Greedy completions draw nothing.
+        seed: (args.server.temperature.unwrap_or(0.0) > 0.0).then_some(args.seed),
+        by_batch: false,
+    };
+    let completion = server::model(&asked, &settings, None)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     let resampling = Resampling {
@@ -58,7 +50,13 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
         stages(&experiment, &settings, &modes, &completion, printer)?;
         places.push(place(&experiment));
         for &mode in &modes {
-            rows.push(row(&experiment, mode, &completion, &resampling, printer)?);
+            rows.push(Row::of(
+                &experiment,
+                mode,
+                &completion,
+                &resampling,
+                printer,
+            )?);
         }
         if let Some(folder) = &args.report {
             let folder = folder
@@ -68,18 +66,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
             places.push(format!("report: {}", page.display()));
         }
     }
-    let text = match args.format {
-        ScoreFormat::Text => table(&rows, true).text(),
-        ScoreFormat::Tsv => table(&rows, false).tsv(),
-        ScoreFormat::Json => {
-            serde_json::to_string_pretty(&rows.iter().map(json_row).collect::<Vec<_>>())? + "\n"
-        }
-        ScoreFormat::Jsonl => rows
-            .iter()
-            .map(|row| json_row(row).to_string() + "\n")
-            .collect(),
-    };
-    write_data(Path::new("-"), text.as_bytes())?;
+    write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
     places.iter().for_each(|place| printer.note(place));
     Ok(())
 }
@@ -180,154 +167,13 @@ fn stages(
         tell("search", pipeline::search(experiment, &first)?);
     }
     tell("prompt", pipeline::prompt(experiment, &first)?);
-    complete(experiment, &first, completion, printer)?;
+    complete_modes(experiment, &first, completion, printer)?;
     if modes.contains(&Mode::Prediction) {
         let path = cached_predictions(experiment, Mode::LeftContext, completion)?;
         let joined = window::read_predictions(experiment, settings, Some(&path))?;
         let report = rg_rg::stages(experiment, &joined)?;
         printer.report(&label("rg-rg", experiment), &report);
-        complete(experiment, &[Mode::Prediction], completion, printer)?;
+        complete_modes(experiment, &[Mode::Prediction], completion, printer)?;
     }
     Ok(())
-}
-
-fn complete(
-    experiment: &Experiment,
-    modes: &[Mode],
-    completion: &Completion,
-    printer: &mut Printer,
-) -> Result<()> {
-    let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
-    let bar = printer.bar("complete", total);
-    let report = pipeline::complete(experiment, modes, completion, &|| bar.inc(1));
-    bar.finish_and_clear();
-    printer.report(&label("complete", experiment), &report?);
-    Ok(())
-}
-
-fn row(
-    experiment: &Experiment,
-    mode: Mode,
-    completion: &Completion,
-    resampling: &Resampling,
-    printer: &mut Printer,
-) -> Result<Row> {
-    let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
-    report
-        .warnings
-        .iter()
-        .for_each(|rebuilt| printer.warning(rebuilt));
-    printer.problems(&report.problems);
-    Ok(Row {
-        benchmark: experiment.layout.benchmark.clone(),
-        mode,
-        intervals: intervals(&scores, resampling),
-        scores,
-        prompts: prompt_totals(experiment, mode)?,
-        time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
-    })
-}
-
-/// The intervals of a mode's means, from the scores of its tasks.
-fn intervals(scores: &Value, resampling: &Resampling) -> [Option<Interval>; 2] {
-    let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
-    let groups = Groups::of(tasks.iter().map(|task| task["repository"].as_str()));
-    let column = |name: &str| -> Vec<Option<f64>> {
-        tasks
-            .iter()
-            .map(|task| task["repocoder"][name].as_f64())
-            .collect()
-    };
-    let found = resampling.intervals(&groups, [column("em"), column("es")]);
-    [0, 1].map(|place| found.get(place).copied().flatten())
-}
-
-impl Row {
-    /// Number of tasks scored.
-    fn count(&self) -> u64 {
-        self.scores["all"]["n"].as_u64().unwrap_or(0)
-    }
-
-    fn value(&self, name: &str) -> f64 {
-        self.scores["all"]["repocoder"][name]
-            .as_f64()
-            .unwrap_or(0.0)
-    }
-
-    fn tokens_per_prompt(&self) -> f64 {
-        self.prompts.tokens as f64 / self.prompts.prompts.max(1) as f64
-    }
-
-    fn share_with_blocks(&self) -> f64 {
-        self.prompts.with_blocks as f64 / self.prompts.prompts.max(1) as f64
-    }
-
-    fn milliseconds_per_query(&self) -> Option<f64> {
-        self.time
-            .map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
-    }
-}
-
-/// The intervals, `[low, high]`, stand behind their means; with tabs, where one number a column is wanted, last.
-fn table(rows: &[Row], intervals_inside: bool) -> Table {
-    let mut head = vec![
-        "tasks",
-        "mode",
-        "n",
-        "EM",
-        "ES",
-        "tokens/prompt",
-        "with retrieved %",
-        "retrieval ms/query",
-    ];
-    if intervals_inside {
-        head.insert(4, "95 %");
-        head.insert(6, "95 %");
-    } else {
-        head.extend(["EM low", "EM high", "ES low", "ES high"]);
-    }
-    let mut table = Table::new(&head);
-    for row in rows {
-        let mut cells = vec![
-            row.benchmark.clone(),
-            row.mode.to_string(),
-            row.count().to_string(),
-            format!("{:.2}", 100.0 * row.value("em")),
-            format!("{:.2}", 100.0 * row.value("es")),
-            format!("{:.0}", row.tokens_per_prompt()),
-            format!("{:.1}", 100.0 * row.share_with_blocks()),
-            row.milliseconds_per_query()
-                .map_or("-".into(), |ms| format!("{ms:.3}")),
-        ];
-        if intervals_inside {
-            cells.insert(4, interval(&row.intervals[0]));
-            cells.insert(6, interval(&row.intervals[1]));
-        } else {
-            let ends = row.intervals.iter().flat_map(|interval| {
-                let ends = interval.map(|interval| [interval.low, interval.high]);
-                let end = |end: usize| {
-                    ends.map_or(String::new(), |ends| format!("{:.2}", 100.0 * ends[end]))
-                };
-                [end(0), end(1)]
-            });
-            cells.extend(ends);
-        }
-        table.row(cells);
-    }
-    table
-}
-
-fn json_row(row: &Row) -> Value {
-    json!({
-        "benchmark": row.benchmark,
-        "mode": row.mode.name(),
-        "n": row.count(),
-        "em": row.value("em"),
-        "es": row.value("es"),
-        "em_interval": row.intervals[0].map(|interval| [interval.low, interval.high]),
-        "es_interval": row.intervals[1].map(|interval| [interval.low, interval.high]),
-        "prompt_tokens": row.tokens_per_prompt(),
-        "with_retrieved": row.share_with_blocks(),
-        "retrieval_ms": row.milliseconds_per_query(),
-    })
 }

@@ -180,6 +180,7 @@ fn experiment(
         },
         chunks: chunks.as_ref().map(names),
         top_k: number(settings, "top-k", 1..=u32::MAX as usize)?,
+        iteration: 1,
     };
     let budget = Budget {
         tokens: settings.parsed("max-prompt-tokens")?,

@@ -1,0 +1,214 @@
+//! The table of an experiment: a row a mode, or an iteration.
+
+use anyhow::Result;
+use repoformer::pipeline::{
+    self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
+};
+use repoformer::query::Mode;
+use repoformer::statistics::{Groups, Interval, Resampling};
+use serde_json::{Value, json};
+
+use super::eval_output::interval;
+use crate::args::ScoreFormat;
+use crate::output::Printer;
+use crate::table::Table;
+
+/// One row of the table.
+pub(super) struct Row {
+    benchmark: String,
+    /// The mode's name, with its iteration.
+    mode: String,
+    /// The mode's scores, as their artifact holds them.
+    scores: Value,
+    /// Intervals of exact match and edit similarity.
+    intervals: [Option<Interval>; 2],
+    prompts: PromptTotals,
+    time: Option<SearchTime>,
+    /// Milliseconds that a completion took, where a server made it.
+    generation_ms: Option<f64>,
+    /// Share of the tasks whose predictions are those of the iteration before.
+    pub(super) unchanged: Option<f64>,
+}
+
+impl Row {
+    /// Of a mode whose predictions are there.
+    pub(super) fn of(
+        experiment: &Experiment,
+        mode: Mode,
+        completion: &Completion,
+        resampling: &Resampling,
+        printer: &mut Printer,
+    ) -> Result<Row> {
+        let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
+        report
+            .warnings
+            .iter()
+            .for_each(|rebuilt| printer.warning(rebuilt));
+        printer.problems(&report.problems);
+        let latencies = pipeline::latencies(experiment, mode, &completion.model)?;
+        Ok(Self {
+            benchmark: experiment.layout.benchmark.clone(),
+            mode: experiment.layout.mode_name(mode),
+            intervals: intervals(&scores, resampling),
+            scores,
+            prompts: prompt_totals(experiment, mode)?,
+            time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
+            generation_ms: mean_generation(&latencies),
+            unchanged: None,
+        })
+    }
+}
+
+/// The mean time of a completion, where it was measured.
+fn mean_generation(latencies: &[Latency]) -> Option<f64> {
+    let times: Vec<f64> = latencies
+        .iter()
+        .filter_map(|latency| latency.generation_ms)
+        .collect();
+    (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+}
+
+/// The rows as they are asked for.
+pub(super) fn text(rows: &[Row], format: ScoreFormat) -> Result<String> {
+    Ok(match format {
+        ScoreFormat::Text => table(rows, true).text(),
+        ScoreFormat::Tsv => table(rows, false).tsv(),
+        ScoreFormat::Json => {
+            serde_json::to_string_pretty(&rows.iter().map(json_row).collect::<Vec<_>>())? + "\n"
+        }
+        ScoreFormat::Jsonl => rows
+            .iter()
+            .map(|row| json_row(row).to_string() + "\n")
+            .collect(),
+    })
+}
+
+/// The intervals of a mode's means, from the scores of its tasks.
+fn intervals(scores: &Value, resampling: &Resampling) -> [Option<Interval>; 2] {
+    let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
+    let groups = Groups::of(tasks.iter().map(|task| task["repository"].as_str()));
+    let column = |name: &str| -> Vec<Option<f64>> {
+        tasks
+            .iter()
+            .map(|task| task["repocoder"][name].as_f64())
+            .collect()
+    };
+    let found = resampling.intervals(&groups, [column("em"), column("es")]);
+    [0, 1].map(|place| found.get(place).copied().flatten())
+}
+
+impl Row {
+    /// Number of tasks scored.
+    fn count(&self) -> u64 {
+        self.scores["all"]["n"].as_u64().unwrap_or(0)
+    }
+
+    fn value(&self, name: &str) -> f64 {
+        self.scores["all"]["repocoder"][name]
+            .as_f64()
+            .unwrap_or(0.0)
+    }
+
+    fn tokens_per_prompt(&self) -> f64 {
+        self.prompts.tokens as f64 / self.prompts.prompts.max(1) as f64
+    }
+
+    fn share_with_blocks(&self) -> f64 {
+        self.prompts.with_blocks as f64 / self.prompts.prompts.max(1) as f64
+    }
+
+    fn milliseconds_per_query(&self) -> Option<f64> {
+        self.time
+            .map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
+    }
+}
+
+/// The intervals, `[low, high]`, stand behind their means; with tabs, where one number a column is wanted, last.
+fn table(rows: &[Row], intervals_inside: bool) -> Table {
+    let mut head = vec![
+        "tasks",
+        "mode",
+        "n",
+        "EM",
+        "ES",
+        "tokens/prompt",
+        "with retrieved %",
+        "retrieval ms/query",
+    ];
+    // Columns of which nothing is known are left out.
+    let has_generation = rows.iter().any(|row| row.generation_ms.is_some());
+    let has_unchanged = rows.iter().any(|row| row.unchanged.is_some());
+    if has_generation {
+        head.push("generation ms/prompt");
+    }
+    if has_unchanged {
+        head.push("unchanged %");
+    }
+    if intervals_inside {
+        head.insert(4, "95 %");
+        head.insert(6, "95 %");
+    } else {
+        head.extend(["EM low", "EM high", "ES low", "ES high"]);
+    }
+    let mut table = Table::new(&head);
+    for row in rows {
+        let mut cells = vec![
+            row.benchmark.clone(),
+            row.mode.clone(),
+            row.count().to_string(),
+            format!("{:.2}", 100.0 * row.value("em")),
+            format!("{:.2}", 100.0 * row.value("es")),
+            format!("{:.0}", row.tokens_per_prompt()),
+            format!("{:.1}", 100.0 * row.share_with_blocks()),
+            row.milliseconds_per_query()
+                .map_or("-".into(), |ms| format!("{ms:.3}")),
+        ];
+        if has_generation {
+            let ms = row.generation_ms;
+            cells.push(ms.map_or("-".into(), |ms| format!("{ms:.0}")));
+        }
+        if has_unchanged {
+            let share = row.unchanged;
+            cells.push(share.map_or("-".into(), |share| format!("{:.1}", 100.0 * share)));
+        }
+        if intervals_inside {
+            cells.insert(4, interval(&row.intervals[0]));
+            cells.insert(6, interval(&row.intervals[1]));
+        } else {
+            let ends = row.intervals.iter().flat_map(|interval| {
+                let ends = interval.map(|interval| [interval.low, interval.high]);
+                let end = |end: usize| {
+                    ends.map_or(String::new(), |ends| format!("{:.2}", 100.0 * ends[end]))
+                };
+                [end(0), end(1)]
+            });
+            cells.extend(ends);
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn json_row(row: &Row) -> Value {
+    let mut record = json!({
+        "benchmark": row.benchmark,
+        "mode": row.mode,
+        "n": row.count(),
+        "em": row.value("em"),
+        "es": row.value("es"),
+        "em_interval": row.intervals[0].map(|interval| [interval.low, interval.high]),
+        "es_interval": row.intervals[1].map(|interval| [interval.low, interval.high]),
+        "prompt_tokens": row.tokens_per_prompt(),
+        "with_retrieved": row.share_with_blocks(),
+        "retrieval_ms": row.milliseconds_per_query(),
+    });
+    for (name, value) in [
+        ("generation_ms", row.generation_ms),
+        ("unchanged", row.unchanged),
+    ] {
+        if let Some(value) = value {
+            record[name] = value.into();
+        }
+    }
+    record
+}

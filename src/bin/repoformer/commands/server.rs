@@ -1,0 +1,161 @@
+//! From flags to a model on a server.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use repoformer::artifact::file_name;
+use repoformer::endpoint::{self, Endpoint};
+use repoformer::error::Error;
+use repoformer::generate::{Api, Asking, Ending, Sending};
+use repoformer::pipeline::{self, Completion, Server};
+
+use super::session::completion;
+use crate::args::{ServerArgs, SettingFlags};
+use crate::config::Settings;
+use crate::output::{announce, hinted};
+
+/// Requests are sent again for a minute and a half, since servers refuse for a minute (429) and restart.
+const RETRIES: u32 = 8;
+
+/// What a command was told of its model.
+pub(super) struct Asked<'a> {
+    pub(super) flags: &'a SettingFlags,
+    pub(super) server: &'a ServerArgs,
+    /// Seed of the samples.
+    pub(super) seed: Option<u64>,
+    /// Whether answers come from a batch, so that no server is asked.
+    pub(super) by_batch: bool,
+}
+
+/// The model that completes: the embedded one, or one on a server.
+pub(super) fn model(
+    asked: &Asked<'_>,
+    settings: &Settings,
+    max_lines: Option<usize>,
+) -> Result<Completion> {
+    let mut completion = completion(settings, max_lines)?;
+    // A server may be there for vectors alone.
+    let is_named =
+        asked.flags.chunks.endpoint.is_some() && settings.text("embedding-model").is_none();
+    if !completion.is_embedded() || is_named || asked.by_batch {
+        completion.server = Some(server(asked, settings, &completion.model)?);
+    } else if let Some(flag) = asked.server.given() {
+        return Err(hinted(
+            anyhow!("{flag} is for a model on a server, and the embedded one completes"),
+            "name the server and its model with --endpoint and --model, or leave the flag out",
+        ));
+    }
+    completion.check()?;
+    Ok(completion)
+}
+
+fn server(asked: &Asked<'_>, settings: &Settings, model: &str) -> Result<Server> {
+    let of = asked.server;
+    let named = |name: &Option<String>| name.as_deref().map(str::to_owned);
+    let asking = Asking {
+        api: named(&of.api).map_or(Ok(Api::default()), |name| name.parse())?,
+        temperature: of.temperature.unwrap_or(0.0),
+        top_p: of.top_p,
+        seed: asked.seed,
+        stop: of.stop.clone(),
+        samples: of.samples.unwrap_or(1).max(1),
+        ending: named(&of.prompt_end).map_or(Ok(Ending::default()), |name| name.parse())?,
+        instruction: of.instruction.clone(),
+        ..Asking::new(model, 1)
+    };
+    let journal = match &of.journal {
+        Some(path) => path.clone(),
+        None => {
+            let cache = Path::new(settings.text("cache-dir").unwrap_or("data/cache"));
+            let name = format!("{}.jsonl", file_name(model));
+            cache.join("journal").join(name)
+        }
+    };
+    let sending = Sending {
+        connections: of.concurrency.unwrap_or(4).max(1),
+        retry_failed: of.retry_failed,
+    };
+    let asked = match asked.by_batch {
+        true => None,
+        false => Some(pipeline::Asked {
+            endpoint: endpoint(of, settings, model)?,
+            sending,
+        }),
+    };
+    Ok(Server {
+        asking,
+        journal,
+        asked,
+    })
+}
+
+fn endpoint(of: &ServerArgs, settings: &Settings, model: &str) -> Result<Endpoint> {
+    let Some(url) = settings.text("endpoint") else {
+        return Err(hinted(
+            anyhow!("--model {model} is not the embedded one, and --endpoint is not set"),
+            "name the server that has it, such as --endpoint http://localhost:8080",
+        ));
+    };
+    let seconds = of.request_timeout.unwrap_or(600.0);
+    if !(seconds > 0.0 && seconds < 1e9) {
+        return Err(hinted(
+            anyhow!("--request-timeout must be more than 0 seconds"),
+            "choose another",
+        ));
+    }
+    let connection = endpoint::Settings {
+        timeout: Duration::from_secs_f64(seconds),
+        retries: RETRIES,
+        ..endpoint::Settings::default()
+    };
+    Ok(Endpoint::new(url, connection)?.on_retry(announce))
+}
+
+/// Work that answers are kept of: an interruption is told how to go on, and so is an error.
+pub(super) fn resumable<T>(
+    completion: &Completion,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T> {
+    let Some(server) = &completion.server else {
+        return Ok(work()?);
+    };
+    let text = format!(
+        "what was answered is kept in {}: the same command goes on from there",
+        server.journal.display()
+    );
+    tell_at_interruption(Some(text.clone()));
+    let done = work();
+    tell_at_interruption(None);
+    done.map_err(|error| {
+        // A wrong address or key is no interruption.
+        if server.journal.metadata().is_ok_and(|file| file.len() > 0) {
+            announce(&text);
+        }
+        error.into()
+    })
+}
+
+/// What an interruption is told.
+static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
+
+/// Has Ctrl-C (SIGINT, SIGTERM, SIGHUP) say this before the program ends.
+fn tell_at_interruption(text: Option<String>) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    let is_told = text.is_some();
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    if is_told {
+        // Without a handler the program ends silently, which loses nothing either.
+        ONCE.call_once(|| drop(ctrlc::set_handler(end)));
+    }
+}
+
+fn end() {
+    let text = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(text) = &*text {
+        announce(&format!("\ninterrupted; {text}"));
+    }
+    // What shells report of a program that Ctrl-C ends.
+    std::process::exit(130);
+}

@@ -1,0 +1,211 @@
+//! Against servers that answer as those do which people run.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::endpoint::test_server::{Request, Server, ok, refusal};
+
+/// An answer in the style of chats, as llama.cpp gives it.
+fn numbered(id: u64, text: &str, logprob: f64) -> Vec<u8> {
+    let token =
+        json!({"id": id, "token": text, "bytes": [], "logprob": logprob, "top_logprobs": []});
+    let choice = json!({"text": text, "index": 0, "logprobs": {"content": [token]}, "finish_reason": "stop"});
+    ok(&json!({"choices": [choice]}))
+}
+
+/// An answer in the style of old, as vLLM and OpenAI give it.
+fn named(text: &str, logprob: f64) -> Vec<u8> {
+    let logprobs = json!({"tokens": [text], "token_logprobs": [logprob], "top_logprobs": null, "text_offset": [0]});
+    let choice = json!({"text": text, "index": 0, "logprobs": logprobs, "finish_reason": "length"});
+    ok(&json!({"choices": [choice]}))
+}
+
+fn has(request: &Request, field: &str) -> bool {
+    request.body.get(field).is_some()
+}
+
+const CC: u64 = 49_153;
+
+fn token() -> NextToken {
+    NextToken {
+        text: "<cc>".into(),
+        id: CC,
+    }
+}
+
+/// What a server is read as saying of `<cc>` behind these prompts.
+fn probabilities(server: &Server, prompts: &[&str]) -> Vec<Result<f64, String>> {
+    let (endpoint, token) = (server.endpoint(), token());
+    let prober = Prober::new(&endpoint, "m", &token);
+    let logprob = |prompt: &&str| {
+        let samples = prober.ask(prompt).map_err(|error| error.to_string())?;
+        assert_eq!(samples[0].tokens[0].id, Some(CC));
+        Ok(samples[0].tokens[0].logprob)
+    };
+    prompts.iter().map(logprob).collect()
+}
+
+#[test]
+fn a_bias_forces_the_token_and_its_own_probability_is_read() {
+    let server = Server::start(|_, request| {
+        assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
+        assert_eq!(request.body["max_tokens"], 1);
+        numbered(CC, "", -23.5)
+    });
+    assert_eq!(probabilities(&server, &["a", "b"]), [Ok(-23.5), Ok(-23.5)]);
+    assert_eq!(server.requests().len(), 2, "one request a prompt");
+}
+
+#[test]
+fn vllm_names_tokens_by_number_and_openai_refuses_the_field() {
+    let vllm = Server::start(|_, request| {
+        assert!(has(request, "return_tokens_as_token_ids"));
+        named("token_id:49153", -2.0)
+    });
+    assert_eq!(probabilities(&vllm, &["a"]), [Ok(-2.0)]);
+    let openai = Server::start(
+        |_, request| match has(request, "return_tokens_as_token_ids") {
+            true => refusal(
+                "400 Bad Request",
+                "",
+                "Unrecognized request argument supplied",
+            ),
+            false => named("<cc>", -2.0),
+        },
+    );
+    assert_eq!(probabilities(&openai, &["a", "b"]), [Ok(-2.0), Ok(-2.0)]);
+    assert_eq!(openai.requests().len(), 3, "the way is found once");
+    let other = Server::start(|_, _| named("token_id:7", -2.0));
+    let error = probabilities(&other, &["a"]).remove(0).unwrap_err();
+    assert!(
+        error.contains("wrote the token \"token_id:7\" instead"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_read_after_forcing_is_no_probability() {
+    // Log-probabilities of the biased distribution, as some servers are set up to give.
+    let forced =
+        |request: &Request| has(request, "logit_bias") || has(request, "allowed_token_ids");
+    let server = Server::start(move |_, request| {
+        if forced(request) {
+            return named("token_id:49153", -0.0001);
+        }
+        if !has(request, "prompt_logprobs") {
+            return named("x", -0.4);
+        }
+        assert_eq!(request.body["prompt"], "a<cc>");
+        let last = json!({"49153": {"logprob": -3.25, "rank": 5, "decoded_token": "<cc>"}, "7": {"logprob": -0.4}});
+        ok(&json!({"choices": [{"text": "y", "index": 0, "prompt_logprobs": [null, last]}]}))
+    });
+    assert_eq!(probabilities(&server, &["a"]), [Ok(-3.25)]);
+}
+
+#[test]
+fn a_token_that_is_likeliest_is_read_where_nothing_is_forced() {
+    let server = Server::start(
+        |number, request| match (number, has(request, "logit_bias")) {
+            // Forced or not, it says the same …
+            (0 | 1, _) => numbered(CC, "", -0.25),
+            // … and below one half it is known for good.
+            (_, true) => numbered(CC, "", if number == 2 { -1.5 } else { -0.1 }),
+            (_, false) => panic!("no more checks are needed"),
+        },
+    );
+    let found = probabilities(&server, &["a", "b", "c"]);
+    assert_eq!(found, [Ok(-0.25), Ok(-1.5), Ok(-0.1)]);
+}
+
+#[test]
+fn a_server_that_tells_nothing_is_refused_with_what_it_said() {
+    // Ollama takes the bias and ignores it; llama-cpp-python gives no probabilities of special tokens.
+    let ignoring = Server::start(|_, _| numbered(9, "def", -0.1));
+    let empty = json!({"text": "", "index": 0, "finish_reason": "stop",
+        "logprobs": {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}});
+    let silent = Server::start(move |_, _| ok(&json!({"choices": [empty.clone()]})));
+    for (server, said) in [
+        (
+            &ignoring,
+            "logit_bias: the server wrote the token 9 \"def\" instead",
+        ),
+        (&silent, "logit_bias: the answer has no log-probability"),
+    ] {
+        let error = probabilities(server, &["a"]).remove(0).unwrap_err();
+        for part in [
+            "probability of token 49153 (\"<cc>\")",
+            said,
+            "allowed_token_ids: ",
+            "prompt_logprobs: ",
+        ] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_that_is_too_long_says_nothing_of_the_server() {
+    let server = Server::start(|_, request| match request.body["prompt"] == "long" {
+        true => refusal(
+            "400 Bad Request",
+            "",
+            "request (15000 tokens) exceeds the available context size (4096 tokens)",
+        ),
+        false => numbered(CC, "", -1.0),
+    });
+    let found = probabilities(&server, &["long", "a", "long"]);
+    assert_eq!(found[1], Ok(-1.0));
+    for place in [0, 2] {
+        let error = found[place].as_ref().unwrap_err();
+        assert!(error.contains("context size"), "{error}");
+    }
+}
+
+#[test]
+fn a_token_is_found_by_its_text() {
+    let of = |answer: Vec<u8>| {
+        let server = Server::start(move |_, _| answer.clone());
+        let found = NextToken::find(&server.endpoint(), "m", "<cc>");
+        let request = server.requests().remove(0);
+        assert_eq!(request.line, "POST /tokenize");
+        assert_eq!(
+            (&request.body["content"], &request.body["parse_special"]),
+            (&json!("<cc>"), &json!(true))
+        );
+        found
+            .map(|token| token.id)
+            .map_err(|error| (error.to_string(), error.hint().unwrap_or_default()))
+    };
+    let tokens = |tokens: Value| ok(&json!({"tokens": tokens}));
+    // llama.cpp without and with pieces, vLLM, TGI.
+    assert_eq!(of(tokens(json!([49153]))), Ok(CC));
+    assert_eq!(of(tokens(json!([{"id": 49153, "piece": "<cc>"}]))), Ok(CC));
+    assert_eq!(
+        of(ok(
+            &json!({"count": 1, "max_model_len": 8, "tokens": [49153]})
+        )),
+        Ok(CC)
+    );
+    assert_eq!(
+        of(ok(
+            &json!([{"id": 49153, "text": "<cc>", "start": 0, "stop": 4}])
+        )),
+        Ok(CC)
+    );
+    let (error, hint) = of(tokens(json!([44, 536, 46]))).unwrap_err();
+    assert!(
+        error.contains("3 tokens of this model ([44, 536, 46])") && hint.contains("--token-id"),
+        "{error}"
+    );
+    let (error, hint) = of(refusal("404 Not Found", "", "Not Found")).unwrap_err();
+    assert!(
+        error.contains("does not say which token \"<cc>\" is") && hint.contains("--token-id"),
+        "{error}"
+    );
+    let (error, _) = of(ok(&json!({"a": 1}))).unwrap_err();
+    assert!(error.contains("names no tokens"), "{error}");
+    assert_ne!(
+        Prober::key("m", &token(), "a"),
+        Prober::key("m", &NextToken { id: 2, ..token() }, "a")
+    );
+}

@@ -1,0 +1,334 @@
+//! `complete` by a model on a server: the prompts' records → requests → records with its answers.
+
+mod batch;
+mod latency;
+mod probability;
+
+pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
+pub(super) use latency::write as write_latencies;
+pub use latency::{Latency, latencies};
+pub use probability::{TokenQuestion, probabilities};
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::Experiment;
+use super::complete::{Completion, Predictions, drop_retrieved, record_line};
+use super::kept::Input;
+use super::prompt::{read_prompts, require_prompts};
+use crate::artifact::{Identity, header_path};
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Result};
+use crate::generate::{
+    Asking, Completer, Confidence, Entry, Journal, Sample, Sending, entropy, run, unanswered,
+};
+use crate::jsonl::{self, Fields, Object};
+use crate::prompt::style::Style;
+use crate::query::Mode;
+
+/// A model on a server, how it is asked, and where its answers come from.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// What every request holds; a prompt's own style adds the texts that end a completion.
+    pub asking: Asking,
+    /// Where answers are kept as they come.
+    pub journal: PathBuf,
+    /// Who is asked for those that are not kept yet; `None`: nobody, all that there are have been kept, such as those of a
+    /// batch.
+    pub asked: Option<Asked>,
+}
+
+/// A server that is asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// How requests are sent.
+    pub sending: Sending,
+}
+
+impl Server {
+    /// What the predictions depend on, added to their identity.
+    pub(super) fn in_identity(&self, identity: Identity) -> Identity {
+        let Asking {
+            api,
+            temperature,
+            top_p,
+            seed,
+            stop,
+            samples,
+            ending,
+            instruction,
+            ..
+        } = &self.asking;
+        let mut identity = identity
+            .parameter("api", api)
+            .parameter("temperature", temperature)
+            .parameter("samples", samples)
+            .parameter("prompt-end", ending);
+        let optional = [
+            ("top-p", top_p.map(|p| p.to_string())),
+            ("seed", seed.map(|seed| seed.to_string())),
+            ("stop", (!stop.is_empty()).then(|| json!(stop).to_string())),
+            ("instruction", instruction.clone()),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                identity = identity.parameter(name, value);
+            }
+        }
+        identity
+    }
+
+    /// Predictions are made again where what they lack is to be asked for again, or may have come meanwhile; what was
+    /// answered is in the journal.
+    pub(super) fn forget_incomplete(&self, path: &Path) -> Result<()> {
+        let again = self
+            .asked
+            .as_ref()
+            .is_none_or(|asked| asked.sending.retry_failed);
+        let header = header_path(path);
+        if !again || !header.exists() {
+            return Ok(());
+        }
+        // The header last: predictions without one would be taken for somebody's own.
+        for file in [path, &header] {
+            match std::fs::remove_file(file) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::writing(file, "remove this file", e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes every prompt of a text.
+    ///
+    /// # Errors
+    /// The journal cannot be written, or the server answers nothing.
+    pub(super) fn complete(
+        &self,
+        path: &Path,
+        text: &[u8],
+        completion: &Completion,
+        tick: &(dyn Fn() + Sync),
+    ) -> Result<Predictions> {
+        let mut predictions = Predictions::default();
+        let records = self.records(path, text, completion, &mut predictions.problems);
+        let keys: Vec<String> = records.iter().map(Record::key).collect();
+        let completer = self
+            .asked
+            .as_ref()
+            .map(|asked| Completer::new(&asked.endpoint));
+        let ask = |place: usize| match &completer {
+            Some(completer) => {
+                let record: &Record = &records[place];
+                completer.ask(&record.asking, &record.prompt)
+            }
+            None => Ok(Vec::new()),
+        };
+        let entries = self.entries(&keys, tick, &ask)?;
+        for (record, entry) in records.into_iter().zip(entries) {
+            match &entry.error {
+                Some(reason) => predictions.problems.push(record.failed(path, reason)),
+                None => {
+                    let line = record.answered(&entry);
+                    predictions.push(record.input, &line);
+                    predictions.latencies.push(record.latency(&entry));
+                }
+            }
+        }
+        Ok(predictions)
+    }
+
+    /// What is known of each request, once those are answered that can be.
+    fn entries(
+        &self,
+        keys: &[String],
+        tick: &(dyn Fn() + Sync),
+        ask: &(dyn Fn(usize) -> Result<Vec<Sample>> + Sync),
+    ) -> Result<Vec<Entry>> {
+        let mut journal = Journal::open(&self.journal)?;
+        let Some(Asked { endpoint, sending }) = &self.asked else {
+            return journal.entries(keys, "it has no answer yet");
+        };
+        let open = unanswered(keys, &journal, sending.retry_failed)?;
+        (open.len()..keys.len()).for_each(|_| tick());
+        if !open.is_empty() {
+            endpoint.greet()?;
+            let connections = sending.connections;
+            run(keys, open, connections, &mut journal, &|_, _| tick(), ask)?;
+        }
+        journal.entries(keys, "its answer is not in the journal any more")
+    }
+
+    /// The records of a text that can be asked for.
+    fn records(
+        &self,
+        path: &Path,
+        text: &[u8],
+        completion: &Completion,
+        problems: &mut Vec<Error>,
+    ) -> Vec<Record> {
+        let mut records = Vec::new();
+        for (at, bytes) in jsonl::records(text) {
+            match self.record(path, at.line, bytes, completion) {
+                Ok(record) => records.push(record),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        records
+    }
+
+    fn record(
+        &self,
+        path: &Path,
+        line: usize,
+        bytes: &[u8],
+        completion: &Completion,
+    ) -> Result<Record> {
+        let object = jsonl::parse(path, line, bytes)?;
+        let fields = Fields::new(path, line, "", &object);
+        let prompt = fields.string("prompt")?.to_owned();
+        let metadata = object.get("metadata").and_then(Value::as_object);
+        let text = |name: &str| metadata.and_then(|m| m.get(name)?.as_str());
+        let mut asking = Asking {
+            model: completion.model.clone(),
+            max_tokens: completion.max_tokens,
+            ..self.asking.clone()
+        };
+        let style = text("prompt_style").and_then(Style::bundled);
+        for stop in style.iter().flat_map(|style| style.stop()) {
+            if !asking.stop.contains(stop) {
+                asking.stop.push(stop.clone());
+            }
+        }
+        Ok(Record {
+            line,
+            input: Input(*blake3::hash(bytes).as_bytes()),
+            task_id: text("task_id").unwrap_or("without id").to_owned(),
+            prompt,
+            asking,
+            object,
+        })
+    }
+}
+
+/// Prompts to complete.
+#[derive(Debug, Clone)]
+pub struct PromptText {
+    /// Where they lie.
+    pub(super) path: PathBuf,
+    /// The mode that they are of, where they are the cache's.
+    pub(super) mode: Option<Mode>,
+    /// A record a line.
+    pub(super) text: Vec<u8>,
+}
+
+impl PromptText {
+    /// Those of a file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            mode: None,
+            text: jsonl::read(path)?,
+        })
+    }
+
+    /// The cached ones of a mode.
+    ///
+    /// # Errors
+    /// They are missing, damaged, or were made otherwise.
+    pub fn of_mode(experiment: &Experiment, mode: Mode) -> Result<Self> {
+        require_prompts(experiment, mode)?;
+        Ok(Self {
+            path: experiment.layout.prompts(mode),
+            mode: Some(mode),
+            text: read_prompts(experiment, mode)?,
+        })
+    }
+
+    /// How many there are.
+    pub fn records(&self) -> usize {
+        jsonl::records(&self.text).count()
+    }
+}
+
+/// A prompt's record on its way.
+struct Record {
+    line: usize,
+    input: Input,
+    task_id: String,
+    prompt: String,
+    asking: Asking,
+    object: Object,
+}
+
+impl Record {
+    fn key(&self) -> String {
+        self.asking.key(&self.prompt)
+    }
+
+    /// A number of the record's metadata.
+    fn number(&self, name: &str) -> Option<u64> {
+        self.object.get("metadata")?.get(name)?.as_u64()
+    }
+
+    fn failed(&self, path: &Path, reason: &str) -> Error {
+        Error::Task {
+            path: path.to_owned(),
+            line: self.line,
+            task_id: self.task_id.clone(),
+            reason: format!("{reason}; --retry-failed asks again"),
+        }
+    }
+
+    fn latency(&self, entry: &Entry) -> Latency {
+        Latency {
+            task_id: self.task_id.clone(),
+            row: self.number("row"),
+            sample: self.number("sample").unwrap_or(0),
+            retrieval_ms: None,
+            generation_ms: entry.seconds.map(|seconds| 1e3 * seconds),
+        }
+    }
+
+    /// The record with the answers: each as if the prompt had been sent whole, and as it was written where that differs.
+    fn answered(&self, entry: &Entry) -> Vec<u8> {
+        let choice = |(index, sample): (usize, &Sample)| {
+            let text = self.asking.completion(&self.prompt, &sample.text);
+            let tokens: Vec<&str> = sample
+                .tokens
+                .iter()
+                .map(|token| token.text.as_str())
+                .collect();
+            let logprobs: Vec<f64> = sample.tokens.iter().map(|token| token.logprob).collect();
+            let mut choice =
+                json!({"text": text, "index": index, "finish_reason": sample.finish_reason});
+            if !tokens.is_empty() {
+                choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
+            }
+            if let Some(sure) = Confidence::of(logprobs.iter().copied()) {
+                choice["mean_logprob"] = sure.mean_logprob.into();
+                choice["min_logprob"] = sure.min_logprob.into();
+            }
+            if sample.text != text {
+                choice["written"] = sample.text.as_str().into();
+            }
+            choice
+        };
+        let choices: Vec<Value> = entry.samples.iter().enumerate().map(choice).collect();
+        let mut object = self.object.clone();
+        drop_retrieved(&mut object);
+        object.remove("entropy");
+        if let Some(entropy) = entropy(&entry.samples) {
+            object.insert("entropy".into(), entropy.into());
+        }
+        record_line(object, choices.into())
+    }
+}
