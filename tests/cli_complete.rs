@@ -130,6 +130,8 @@ fn what_fails_is_listed_and_asked_for_again() {
     let wanted = json!([{"text": "store_11 = store(1)", "index": 0, "finish_reason": "stop",
         "logprobs": {"tokens": ["\nstore_11 = store(1)"], "token_logprobs": [-0.5]}, "mean_logprob": -0.5, "min_logprob": -0.5,
         "written": "\nstore_11 = store(1)"}]);
+    let asked = json!({"model": "org/tiny:1", "api": "completions", "max_tokens": 8, "temperature": 0.0, "prompt_end": "before-whitespace"});
+    assert_eq!(record["asked"], asked);
     assert_eq!(record["choices"], wanted);
     // The prompt is sent without the line end behind it.
     let sent = seen.lock().unwrap()[0].clone();
@@ -139,7 +141,8 @@ fn what_fails_is_listed_and_asked_for_again() {
         ("/v1/completions", &json!(0.0))
     );
     // Nothing is asked for twice, until that is asked for.
-    place.stage(&args).says(&["current"]);
+    let again = place.stage(&args).partly();
+    again.says(&["current", "holds predictions for 2 of 3 prompts"]);
     *is_sound.lock().unwrap() = true;
     place.stage(&complete(&url, &["--retry-failed"])).done();
     assert_eq!(seen.lock().unwrap().len(), 4);

@@ -186,8 +186,12 @@ fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Conte
         }
         _ => "see the server's log".into(),
     };
+    let own_choice = match status.as_u16() {
+        500 => Again::Perhaps,
+        _ => Again::Later,
+    };
     let again = match passes(status.as_u16()) && !too_long {
-        true => asked_wait(headers, SystemTime::now()).map_or(Again::Later, Again::After),
+        true => asked_wait(headers, SystemTime::now()).map_or(own_choice, Again::After),
         false => Again::Never,
     };
     Failure {

@@ -30,6 +30,9 @@ use crate::error::{Error, Result};
 /// The environment variable that a key is taken from where no other is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
 
+/// How often a request is sent again that a server fails at (500).
+const FAULTS: u32 = 5;
+
 /// What every such server answers, if only by refusing it.
 const GREETING: &str = "/v1/models";
 
@@ -64,6 +67,17 @@ impl Default for Settings {
             first_delay: Duration::from_millis(500),
             longest_delay: Duration::from_secs(30),
             longest_retry_after: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Settings {
+    /// For hundreds of long requests in a row: a server that refuses for a minute (429) or restarts is waited for, two
+    /// minutes and a half at most.
+    pub fn patient() -> Self {
+        Self {
+            retries: 10,
+            ..Self::default()
         }
     }
 }
@@ -286,7 +300,8 @@ impl Endpoint {
         match failure.again {
             Again::Never => None,
             Again::After(wait) => Some(wait).filter(|wait| *wait <= settings.longest_retry_after),
-            Again::Later => {
+            Again::Perhaps if retries >= FAULTS => None,
+            Again::Later | Again::Perhaps => {
                 let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
                 let (first, longest) = (settings.first_delay, settings.longest_delay);
                 Some(retry::back_off(first, longest, retries, &seed))

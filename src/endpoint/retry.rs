@@ -23,6 +23,8 @@ pub(super) enum Again {
     Never,
     /// After a while of our choice.
     Later,
+    /// The same, but it may be this request's own fault, which no waiting mends.
+    Perhaps,
     /// Once this time has passed, says the server.
     After(Duration),
 }

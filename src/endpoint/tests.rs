@@ -339,3 +339,50 @@ fn a_server_without_tls_is_no_https_server() {
         "{error}"
     );
 }
+
+#[test]
+fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
+    let Settings {
+        retries,
+        first_delay,
+        longest_delay,
+        ..
+    } = Settings::patient();
+    let wait = |retry| retry::back_off(first_delay, longest_delay, retry, b"any");
+    let waits: Duration = (0..retries).map(wait).sum();
+    assert!(waits > Duration::from_secs(70), "{waits:?}");
+    let patient = Settings {
+        retries: 10,
+        ..quick()
+    };
+    for (status, asked) in [
+        ("429 Too Many Requests", 11),
+        ("500 Internal Server Error", 6),
+    ] {
+        let server = Server::start(move |_, _| refusal(status, "", "not now"));
+        let endpoint = Endpoint::new(&server.url(), patient.clone()).unwrap();
+        endpoint
+            .post_json("/v1/completions", &json!({}))
+            .unwrap_err();
+        assert_eq!(server.requests().len(), asked, "{status}");
+    }
+}
+
+#[test]
+fn whoever_answers_a_greeting_is_there() {
+    for status in [
+        "401 Unauthorized",
+        "404 Not Found",
+        "503 Service Unavailable",
+    ] {
+        let server = Server::start(move |_, _| refusal(status, "", "no"));
+        server.endpoint().greet().unwrap();
+        assert_eq!(server.requests().len(), 1);
+    }
+    let gone = Server::start(|_, _| Vec::new()).url();
+    let error = Endpoint::new(&gone, quick()).unwrap().greet().unwrap_err();
+    assert!(
+        error.hint().unwrap().contains("is the server running"),
+        "{error}"
+    );
+}

@@ -81,20 +81,9 @@ impl Journal {
         }
     }
 
-    /// What is known of each of these requests, `missing` of those of which nothing is.
-    ///
-    /// # Errors
-    /// The file cannot be read any more.
-    pub fn entries(&self, keys: &[String], missing: &str) -> Result<Vec<Entry>> {
-        let entry = |key: &String| {
-            Ok(self.get(key)?.unwrap_or_else(|| Entry {
-                key: key.clone(),
-                samples: Vec::new(),
-                error: Some(missing.to_owned()),
-                seconds: None,
-            }))
-        };
-        keys.iter().map(entry).collect()
+    /// Whether a request is still to be sent; of those that failed, where they are to be asked for again.
+    pub fn is_open(&self, key: &str, retry_failed: bool) -> bool {
+        !self.answered.contains_key(key) && (retry_failed || !self.failed.contains_key(key))
     }
 
     /// Appends what came of a request.

@@ -138,6 +138,24 @@ impl Asking {
         body
     }
 
+    /// How a completion was asked for, to stand beside it.
+    pub(crate) fn to_record(&self) -> Value {
+        let mut record = json!({
+            "model": self.model, "api": self.api.to_string(), "max_tokens": self.max_tokens,
+            "temperature": self.temperature, "prompt_end": self.ending.to_string(),
+        });
+        if let Some(top_p) = self.top_p {
+            record["top_p"] = top_p.into();
+        }
+        if let Some(seed) = self.seed {
+            record["seed"] = seed.into();
+        }
+        if !self.stop.is_empty() {
+            record["stop"] = json!(self.stop);
+        }
+        record
+    }
+
     /// A digest of all that the answer to a prompt depends on, but for the server.
     pub fn key(&self, prompt: &str) -> String {
         let mut hasher = blake3::Hasher::new();

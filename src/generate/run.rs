@@ -21,20 +21,12 @@ pub struct Sending {
 
 /// Places of the requests, given by their keys, that a journal has no answer to; equal ones are one request. What failed
 /// is among them where it is to be asked for again.
-///
-/// # Errors
-/// The journal cannot be read any more.
-pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Result<Vec<usize>> {
-    let mut open = Vec::new();
+pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Vec<usize> {
     let mut seen = rustc_hash::FxHashSet::default();
-    for (place, key) in keys.iter().enumerate() {
-        let known = journal.get(key)?;
-        let is_open = known.is_none_or(|entry| retry_failed && entry.error.is_some());
-        if is_open && seen.insert(key) {
-            open.push(place);
-        }
-    }
-    Ok(open)
+    let is_open = |key: &String| journal.is_open(key, retry_failed);
+    (0..keys.len())
+        .filter(|place| is_open(&keys[*place]) && seen.insert(&keys[*place]))
+        .collect()
 }
 
 /// Answers these open requests on so many connections: `ask` is called with the place of each, from several threads. A

@@ -48,10 +48,14 @@ fn ask_again(
     let completer = Completer::new(&endpoint);
     let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
     let ask = |place: usize| completer.ask(asking, prompts[place]);
-    let open = unanswered(&keys, &journal, retry_failed)?;
+    let open = unanswered(&keys, &journal, retry_failed);
     let asked = open.len();
     run(&keys, open, 3, &mut journal, &|_, _| {}, &ask)?;
-    let entries = journal.entries(&keys, "lost")?;
+    let entry = |key: &String| Ok(journal.get(key)?.unwrap());
+    let entries = keys
+        .iter()
+        .map(entry)
+        .collect::<crate::error::Result<_>>()?;
     Ok(Outcome { entries, asked })
 }
 

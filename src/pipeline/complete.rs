@@ -101,6 +101,8 @@ pub fn complete(
         if let Some(server) = &completion.server {
             server.forget_incomplete(&path)?;
         }
+        let prompts_there = header.records;
+        let built = report.built;
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
             let kept = KeptLines::read(&path, &note, &settings).load();
             let text = read_prompts(experiment, mode)?;
@@ -117,6 +119,12 @@ pub fn complete(
                 ..LineTotals::default()
             })
         })?;
+        // What failed is told when it fails; later, that it did.
+        if report.built == built && header.records < prompts_there {
+            report
+                .problems
+                .push(incomplete(&path, header.records, prompts_there));
+        }
         NotedLine::write(noted, &note, settings, &header);
         if latencies
             .iter()
@@ -127,6 +135,16 @@ pub fn complete(
         }
     }
     Ok(report)
+}
+
+fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: format!(
+            "holds predictions for {predictions} of {prompts} prompts; the others failed"
+        ),
+        hint: "a server's are asked for again with --retry-failed".into(),
+    }
 }
 
 /// Somebody's own predictions, put into the cache by hand, must not be lost.

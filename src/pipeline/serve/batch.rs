@@ -49,13 +49,13 @@ pub fn write_batch(prompts: &[PromptText], completion: &Completion) -> Result<Ba
     let requests = requests(server, prompts, completion, &mut written.problems);
     let journal = Journal::open(&server.journal)?;
     let keys: Vec<String> = requests.iter().map(|request| request.key.clone()).collect();
-    let open = unanswered(&keys, &journal, true)?;
+    let open = unanswered(&keys, &journal, true);
     written.requests = open.len();
     written.others = requests.len() - open.len();
     for place in open {
         let Request { id, record, .. } = &requests[place];
         let asking = &record.asking;
-        let body = asking.body(&record.prompt, 0, asking.samples);
+        let body = asking.body(record.prompt(), 0, asking.samples);
         let line =
             json!({"custom_id": id, "method": "POST", "url": asking.api.path(), "body": body});
         written.text.extend_from_slice(line.to_string().as_bytes());

@@ -123,45 +123,59 @@ impl Server {
             .as_ref()
             .map(|asked| Completer::new(&asked.endpoint));
         let ask = |place: usize| match &completer {
-            Some(completer) => {
-                let record: &Record = &records[place];
-                completer.ask(&record.asking, &record.prompt)
-            }
+            Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
             None => Ok(Vec::new()),
         };
-        let entries = self.entries(&keys, tick, &ask)?;
-        for (record, entry) in records.into_iter().zip(entries) {
+        let journal = self.answered(&keys, tick, &ask)?;
+        for (record, key) in records.into_iter().zip(&keys) {
+            let entry = self.entry(&journal, key)?;
             match &entry.error {
                 Some(reason) => predictions.problems.push(record.failed(path, reason)),
                 None => {
-                    let line = record.answered(&entry);
-                    predictions.push(record.input, &line);
                     predictions.latencies.push(record.latency(&entry));
+                    let input = record.input;
+                    predictions.push(input, &record.answered(&entry));
                 }
             }
         }
         Ok(predictions)
     }
 
-    /// What is known of each request, once those are answered that can be.
-    fn entries(
+    /// The journal, once all requests are answered that can be.
+    fn answered(
         &self,
         keys: &[String],
         tick: &(dyn Fn() + Sync),
         ask: &(dyn Fn(usize) -> Result<Vec<Sample>> + Sync),
-    ) -> Result<Vec<Entry>> {
+    ) -> Result<Journal> {
         let mut journal = Journal::open(&self.journal)?;
         let Some(Asked { endpoint, sending }) = &self.asked else {
-            return journal.entries(keys, "it has no answer yet");
+            return Ok(journal);
         };
-        let open = unanswered(keys, &journal, sending.retry_failed)?;
+        let open = unanswered(keys, &journal, sending.retry_failed);
         (open.len()..keys.len()).for_each(|_| tick());
         if !open.is_empty() {
             endpoint.greet()?;
             let connections = sending.connections;
             run(keys, open, connections, &mut journal, &|_, _| tick(), ask)?;
         }
-        journal.entries(keys, "its answer is not in the journal any more")
+        Ok(journal)
+    }
+
+    /// What a journal has on a request; why it failed ends with what to do.
+    fn entry(&self, journal: &Journal, key: &str) -> Result<Entry> {
+        let way_out = match self.asked {
+            Some(_) => "--retry-failed asks again",
+            None => "--write-batch writes what has no answer",
+        };
+        let mut entry = journal.get(key)?.unwrap_or_else(|| Entry {
+            key: key.to_owned(),
+            samples: Vec::new(),
+            error: Some("it has no answer yet".into()),
+            seconds: None,
+        });
+        entry.error = entry.error.map(|reason| format!("{reason}; {way_out}"));
+        Ok(entry)
     }
 
     /// The records of a text that can be asked for.
@@ -189,9 +203,10 @@ impl Server {
         bytes: &[u8],
         completion: &Completion,
     ) -> Result<Record> {
-        let object = jsonl::parse(path, line, bytes)?;
+        let mut object = jsonl::parse(path, line, bytes)?;
+        drop_retrieved(&mut object);
         let fields = Fields::new(path, line, "", &object);
-        let prompt = fields.string("prompt")?.to_owned();
+        fields.string("prompt")?;
         let metadata = object.get("metadata").and_then(Value::as_object);
         let text = |name: &str| metadata.and_then(|m| m.get(name)?.as_str());
         let mut asking = Asking {
@@ -209,7 +224,6 @@ impl Server {
             line,
             input: Input(*blake3::hash(bytes).as_bytes()),
             task_id: text("task_id").unwrap_or("without id").to_owned(),
-            prompt,
             asking,
             object,
         })
@@ -264,14 +278,18 @@ struct Record {
     line: usize,
     input: Input,
     task_id: String,
-    prompt: String,
     asking: Asking,
+    /// What is not retrieved; with a text as prompt.
     object: Object,
 }
 
 impl Record {
+    fn prompt(&self) -> &str {
+        self.object["prompt"].as_str().unwrap_or_default()
+    }
+
     fn key(&self) -> String {
-        self.asking.key(&self.prompt)
+        self.asking.key(self.prompt())
     }
 
     /// A number of the record's metadata.
@@ -284,7 +302,7 @@ impl Record {
             path: path.to_owned(),
             line: self.line,
             task_id: self.task_id.clone(),
-            reason: format!("{reason}; --retry-failed asks again"),
+            reason: reason.to_owned(),
         }
     }
 
@@ -299,9 +317,9 @@ impl Record {
     }
 
     /// The record with the answers: each as if the prompt had been sent whole, and as it was written where that differs.
-    fn answered(&self, entry: &Entry) -> Vec<u8> {
+    fn answered(self, entry: &Entry) -> Vec<u8> {
         let choice = |(index, sample): (usize, &Sample)| {
-            let text = self.asking.completion(&self.prompt, &sample.text);
+            let text = self.asking.completion(self.prompt(), &sample.text);
             let tokens: Vec<&str> = sample
                 .tokens
                 .iter()
@@ -323,8 +341,9 @@ impl Record {
             choice
         };
         let choices: Vec<Value> = entry.samples.iter().enumerate().map(choice).collect();
-        let mut object = self.object.clone();
-        drop_retrieved(&mut object);
+        let asked = self.asking.to_record();
+        let mut object = self.object;
+        object.insert("asked".into(), asked);
         object.remove("entropy");
         if let Some(entropy) = entropy(&entry.samples) {
             object.insert("entropy".into(), entropy.into());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::complete::{Completion, Predictions, drop_retrieved};
+use super::super::complete::{Completion, Predictions};
 use super::{Asked, PromptText, Record, Server};
 use crate::error::{Error, Result};
 use crate::generate::{NextToken, Prober};
@@ -78,7 +78,7 @@ pub fn probabilities(
     let records = server.records(path, text, completion, &mut predictions.problems);
     let cut: Vec<String> = records
         .iter()
-        .map(|record| question.prompt(&record.prompt))
+        .map(|record| question.prompt(record.prompt()))
         .collect();
     let keys: Vec<String> = cut
         .iter()
@@ -90,16 +90,17 @@ pub fn probabilities(
         Some(prober) => prober.ask(&cut[place]),
         None => Ok(Vec::new()),
     };
-    let entries = server.entries(&keys, tick, &ask)?;
-    for (record, entry) in records.into_iter().zip(entries) {
+    let journal = server.answered(&keys, tick, &ask)?;
+    for (record, key) in records.into_iter().zip(&keys) {
+        let entry = server.entry(&journal, key)?;
         let found = entry
             .samples
             .first()
             .and_then(|sample| sample.tokens.first());
         match (found, &entry.error) {
             (Some(found), None) => {
-                let line = answered(&record, &token, found.logprob);
-                predictions.push(record.input, &line);
+                let input = record.input;
+                predictions.push(input, &answered(record, &token, found.logprob));
             }
             (_, reason) => {
                 let reason = reason
@@ -113,9 +114,8 @@ pub fn probabilities(
 }
 
 /// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability"}, …}`.
-fn answered(record: &Record, token: &NextToken, logprob: f64) -> Vec<u8> {
-    let mut object = record.object.clone();
-    drop_retrieved(&mut object);
+fn answered(record: Record, token: &NextToken, logprob: f64) -> Vec<u8> {
+    let mut object = record.object;
     object.remove("choices");
     let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": logprob.exp()});
     object.insert("next_token".into(), next);

@@ -16,9 +16,6 @@ use crate::args::{ServerArgs, SettingFlags};
 use crate::config::Settings;
 use crate::output::{announce, hinted};
 
-/// Requests are sent again for a minute and a half, since servers refuse for a minute (429) and restart.
-const RETRIES: u32 = 8;
-
 /// What a command was told of its model.
 pub(super) struct Asked<'a> {
     pub(super) flags: &'a SettingFlags,
@@ -107,8 +104,7 @@ fn endpoint(of: &ServerArgs, settings: &Settings, model: &str) -> Result<Endpoin
     }
     let connection = endpoint::Settings {
         timeout: Duration::from_secs_f64(seconds),
-        retries: RETRIES,
-        ..endpoint::Settings::default()
+        ..endpoint::Settings::patient()
     };
     Ok(Endpoint::new(url, connection)?.on_retry(announce))
 }
