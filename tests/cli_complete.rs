@@ -333,6 +333,33 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     assert_eq!(texts(none), ["answer_0()", "answer_1()", "answer_2()"]);
     assert_eq!(texts(rg1).len(), 0);
 
+    // A server completes what a batch left open, unless the batch said that it failed.
+    let (url, seen) = server(|_| completion("x"));
+    let asked = [
+        &of(&[])[..],
+        &["--endpoint", &url, "--journal", "other.jsonl"],
+    ]
+    .concat();
+    std::fs::copy(
+        place.path("cache/journal/tiny.jsonl"),
+        place.path("other.jsonl"),
+    )
+    .unwrap();
+    let kept = ["cache/predictions", "kept"].map(|path| place.path(path));
+    std::process::Command::new("cp")
+        .arg("-r")
+        .args(&kept)
+        .status()
+        .unwrap();
+    place
+        .stage(&asked)
+        .partly()
+        .says(&["too late"])
+        .silent_on("no answer yet");
+    assert_eq!(seen.lock().unwrap().len(), 2);
+    std::fs::remove_dir_all(&kept[0]).unwrap();
+    std::fs::rename(&kept[1], &kept[0]).unwrap();
+
     // What is open is written again, and nothing else.
     place
         .stage(&of(&["--write-batch", "rest.jsonl"]))
@@ -367,7 +394,7 @@ fn a_batch_of_a_file_of_prompts() {
     let place = Place::empty();
     place.write(
         "prompts.jsonl",
-        "{\"prompt\": \"a = \"}\n{\"prompt\": \"b = \"}\n{\"prompt\": 3}\n",
+        "{\"prompt\": \"a = \"}\n{\"prompt\": \"b = \", \"metadata\": {\"stop\": [\"<end>\"]}}\n{\"prompt\": 3}\n",
     );
     let flags = [
         "complete",
@@ -389,6 +416,13 @@ fn a_batch_of_a_file_of_prompts() {
     let requests = place.records("batch.jsonl");
     assert_eq!(requests[1]["body"]["messages"][1]["content"], "b =");
     assert_eq!(requests[1]["url"], "/v1/chat/completions");
+    assert_eq!(
+        (
+            requests[0]["body"].get("stop"),
+            &requests[1]["body"]["stop"]
+        ),
+        (None, &json!(["<end>"]))
+    );
     let message = json!({"role": "assistant", "content": " 1"});
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
     let answer = json!({"custom_id": requests[1]["custom_id"], "response": {"status_code": 200, "body": body}, "error": null});

@@ -99,7 +99,7 @@ pub fn complete(
         settings.inputs.clear();
         let (mut noted, mut latencies) = (Vec::new(), Vec::new());
         if let Some(server) = &completion.server {
-            server.forget_incomplete(&path)?;
+            server.forget_incomplete(experiment, mode, &path, completion)?;
         }
         let prompts_there = header.records;
         let built = report.built;

@@ -17,7 +17,7 @@ use super::Experiment;
 use super::complete::{Completion, Predictions, drop_retrieved, record_line};
 use super::kept::Input;
 use super::prompt::{read_prompts, require_prompts};
-use crate::artifact::{Identity, header_path};
+use crate::artifact::{self, Identity, header_path};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::generate::{
@@ -81,15 +81,37 @@ impl Server {
         identity
     }
 
-    /// Predictions are made again where what they lack is to be asked for again, or may have come meanwhile; what was
-    /// answered is in the journal.
-    pub(super) fn forget_incomplete(&self, path: &Path) -> Result<()> {
-        let again = self
-            .asked
-            .as_ref()
-            .is_none_or(|asked| asked.sending.retry_failed);
+    /// Whether predictions that lack some prompts' are made again: where what failed is to be asked for again, where answers
+    /// may have come meanwhile, or where nothing was ever heard of a request.
+    fn completes(&self, prompts: &PromptText, completion: &Completion) -> Result<bool> {
+        let Some(Asked { sending, .. }) = &self.asked else {
+            return Ok(true);
+        };
+        let PromptText { path, text, .. } = prompts;
+        let records = self.records(path, text, completion, &mut Vec::new());
+        let keys: Vec<String> = records.iter().map(Record::key).collect();
+        let journal = Journal::open(&self.journal)?;
+        Ok(!unanswered(&keys, &journal, sending.retry_failed).is_empty())
+    }
+
+    /// Forgets a mode's predictions where they lack what can be had; what was answered is in the journal.
+    pub(super) fn forget_incomplete(
+        &self,
+        experiment: &Experiment,
+        mode: Mode,
+        path: &Path,
+        completion: &Completion,
+    ) -> Result<()> {
         let header = header_path(path);
-        if !again || !header.exists() {
+        let is_whole = |prompts: &PromptText| match artifact::read_jsonl_header(path) {
+            Ok(found) => found.records >= prompts.records() as u64,
+            Err(_) => true,
+        };
+        if !header.exists() {
+            return Ok(());
+        }
+        let prompts = PromptText::of_mode(experiment, mode)?;
+        if is_whole(&prompts) || !self.completes(&prompts, completion)? {
             return Ok(());
         }
         // The header last: predictions without one would be taken for somebody's own.
@@ -214,10 +236,19 @@ impl Server {
             max_tokens: completion.max_tokens,
             ..self.asking.clone()
         };
+        // Prompts of a style say what ends a completion; those that somebody wrote by hand may name the style alone.
+        let said = metadata.and_then(|metadata| metadata.get("stop")?.as_array());
         let style = text("prompt_style").and_then(Style::bundled);
-        for stop in style.iter().flat_map(|style| style.stop()) {
-            if !asking.stop.contains(stop) {
-                asking.stop.push(stop.clone());
+        let stops: Vec<String> = match (said, style) {
+            (Some(said), _) => said
+                .iter()
+                .filter_map(|stop| Some(stop.as_str()?.to_owned()))
+                .collect(),
+            (None, style) => style.map_or(Vec::new(), |style| style.stop().to_vec()),
+        };
+        for stop in stops {
+            if !stop.is_empty() && !asking.stop.contains(&stop) {
+                asking.stop.push(stop);
             }
         }
         Ok(Record {
