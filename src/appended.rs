@@ -52,6 +52,12 @@ impl Appended {
                 .map_err(|e| Error::writing(folder, "create this folder", e))?;
         }
         let writing = |e| Error::writing(path, "append to this file", e);
+        if path.exists() && !path.is_file() {
+            return Err(Error::Execution {
+                reason: format!("{}: is no file", path.display()),
+                hint: format!("name a file with {}", holds.flag),
+            });
+        }
         let file = File::options()
             .create(true)
             .read(true)
@@ -142,9 +148,11 @@ impl Appended {
     /// It cannot be written.
     pub(crate) fn append(&mut self, mut line: Vec<u8>) -> Result<Place> {
         line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .map_err(|e| Error::writing(&self.path, "append to this file", e))?;
+        if let Err(error) = self.file.write_all(&line) {
+            // Half a line would swallow the next; where it cannot be taken back, it is dropped when the file is opened.
+            let _ = self.file.set_len(self.end);
+            return Err(Error::writing(&self.path, "append to this file", error));
+        }
         let place = (self.end, line.len());
         self.end += line.len() as u64;
         Ok(place)

@@ -87,6 +87,8 @@ pub enum Error {
         reason: String,
         /// What to do about it.
         hint: String,
+        /// The status of the answer; `None` where there was none.
+        status: Option<u16>,
     },
     /// Vectors that a user computed and that cannot serve.
     #[error("{}{place}: {reason}", path.display())]

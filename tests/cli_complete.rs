@@ -142,7 +142,12 @@ fn what_fails_is_listed_and_asked_for_again() {
     );
     // Nothing is asked for twice, until that is asked for.
     let again = place.stage(&args).partly();
-    again.says(&["current", "holds predictions for 2 of 3 prompts"]);
+    again.says(&[
+        "current",
+        &format!("task {}", TARGETS[1].0),
+        "context size",
+        "--retry-failed",
+    ]);
     *is_sound.lock().unwrap() = true;
     place.stage(&complete(&url, &["--retry-failed"])).done();
     assert_eq!(seen.lock().unwrap().len(), 4);
@@ -167,36 +172,34 @@ fn what_fails_is_listed_and_asked_for_again() {
 #[test]
 fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
     let place = prompted();
-    let (url, seen) = server(
-        |request| match request.body["messages"][1]["content"].as_str() {
-            Some(prompt) if prompt.contains("store") => {
-                let message = json!({"role": "assistant", "content": "x = 1"});
-                let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
-                ("200 OK", json!({"choices": [choice]}).to_string())
-            }
-            _ => refusal("401 Unauthorized", "wrong key secret-key"),
-        },
-    );
+    let is_sound = Arc::new(Mutex::new(false));
+    let sound = Arc::clone(&is_sound);
+    let (url, seen) = server(move |request| {
+        let prompt = request.body["messages"][1]["content"].as_str().unwrap();
+        if !prompt.contains("store") && !*sound.lock().unwrap() {
+            return refusal("401 Unauthorized", "wrong key secret-key");
+        }
+        let message = json!({"role": "assistant", "content": "x = 1"});
+        let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+        ("200 OK", json!({"choices": [choice]}).to_string())
+    });
     let mut command = place.command(&place.args(&complete(&url, &["--api", "chat"])));
     command.env("REPOFORMER_API_KEY", "secret-key");
     let ran = support::Ran::of(command.output().unwrap());
-    ran.partly()
-        .says(&["401", "REPOFORMER_API_KEY"])
+    ran.failed()
+        .says(&["401", "REPOFORMER_API_KEY", "goes on from there"])
         .silent_on("secret-key");
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(!journal.contains("secret-key"), "{journal}");
-    assert_eq!(parse_jsonl(&journal).len(), 3);
+    // With the right key the same command goes on, also where an interruption cut the last line off.
+    let answered = parse_jsonl(&journal).len();
+    place.write("cache/journal/org-tiny-1.jsonl", journal + "{\"key\":\"abc");
+    *is_sound.lock().unwrap() = true;
     let before = seen.lock().unwrap().len();
-    // An interruption cut the last line off, and the artifact is gone.
-    let cut: String = journal
-        .lines()
-        .take(2)
-        .map(|line| line.to_owned() + "\n")
-        .collect();
-    place.write("cache/journal/org-tiny-1.jsonl", cut + "{\"key\":\"abc");
-    std::fs::remove_file(place.path(PREDICTIONS)).unwrap();
-    place.stage(&complete(&url, &["--api", "chat"])).partly();
-    assert_eq!(seen.lock().unwrap().len(), before + 1);
+    place.stage(&complete(&url, &["--api", "chat"])).done();
+    assert_eq!(seen.lock().unwrap().len(), before + 3 - answered);
+    let text = &place.records(PREDICTIONS)[0]["choices"][0]["text"];
+    assert_eq!(text, "x = 1", "behind a prompt that ends in a line end");
 }
 
 #[test]
@@ -229,7 +232,6 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
 fn options_for_a_server_are_not_ignored_without_one() {
     let place = prompted();
     for flags in [
-        ["--samples", "3"],
         ["--temperature", "1"],
         ["--stop", ";"],
         ["--concurrency", "2"],
@@ -243,6 +245,63 @@ fn options_for_a_server_are_not_ignored_without_one() {
         .failed()
         .says(&["name it with --endpoint"]);
     place.stage(&["rg-rg", "--samples", "3"]).failed();
+    // Nor those that would not do what they say.
+    let nowhere = "http://127.0.0.1:9";
+    for (flags, said) in [
+        (["--samples", "3"], "--temperature 1"),
+        (["--stop", ""], "--stop is empty"),
+        (["--max-lines", "1"], "--max-tokens"),
+        (["--temperature", "nan"], "0 or more"),
+        (["--top-p", "2"], "--top-p"),
+        (["--samples", "0"], "--samples"),
+        (["--concurrency", "0"], "--concurrency"),
+        (["--journal", "/dev/full"], "no file"),
+    ] {
+        place
+            .stage(&complete(nowhere, &flags))
+            .failed()
+            .says(&[said]);
+    }
+    for flags in [
+        ["--probability-of", "x", "--stop", ";"],
+        ["--write-batch", "b.jsonl", "--concurrency", "2"],
+    ] {
+        place
+            .stage(&complete(nowhere, &flags))
+            .failed()
+            .says(&["cannot be used with"]);
+    }
+    let journal = ["--journal", "j.jsonl", "-o", "j.jsonl"];
+    place.write("j.jsonl", "");
+    place
+        .stage(&complete(nowhere, &journal))
+        .failed()
+        .says(&["would overwrite"]);
+}
+
+#[test]
+fn predictions_of_other_settings_are_not_taken_for_these() {
+    let place = prompted();
+    let (url, _) = imitator();
+    place.stage(&complete(&url, &[])).done();
+    // Another name with the same path, another journal, and other settings of the first completion.
+    let eval = ["eval", "--mode", "none", "--max-tokens", "8", "--model"];
+    place
+        .stage(&[&eval[..], &["org-tiny-1"]].concat())
+        .failed()
+        .says(&["model was org/tiny:1"]);
+    let other = complete(&url, &["--journal", "other.jsonl"]);
+    place.stage(&other).done().says(&["journal"]);
+    assert_eq!(place.records("other.jsonl").len(), 3);
+    let server = ["--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
+    place
+        .stage(&[&["complete", "--mode", "rg1"], &server[..]].concat())
+        .done();
+    let turns = ["rg-rg", "--iterations", "2", "--prompt-end", "as-is"];
+    place
+        .stage(&[&turns[..], &server[..]].concat())
+        .failed()
+        .says(&["prompt-end"]);
 }
 
 #[test]
@@ -610,6 +669,9 @@ fn retrieval_and_completion_take_turns() {
         .collect();
     let names: Vec<&str> = rows[1..].iter().map(|row| row[1]).collect();
     assert_eq!(names, ["rg1", "rg-rg", "rg-rg-2", "rg-rg-3"]);
+    // What it writes depends on a prompt's last line alone, which retrieval does not change.
+    let unchanged: Vec<&str> = rows[1..].iter().map(|row| *row.last().unwrap()).collect();
+    assert_eq!(unchanged, ["-", "100.0", "100.0", "100.0"]);
     assert!(
         ran.stdout.lines().next().unwrap().ends_with("unchanged %"),
         "{}",
@@ -716,6 +778,8 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
     let data = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache";
     // No file may grow beyond a kilobyte: the second answer does not fit.
     let ran = place.shell(&format!("trap '' XFSZ; ulimit -f 2; $BIN {args} {data}"));
+    let journal = place.read("cache/journal/org-tiny-1.jsonl");
+    assert!(journal.ends_with('\n'), "half a line stayed: {journal}");
     ran.failed().says(&[
         "cannot append to this file",
         "journal",
@@ -727,4 +791,33 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
     let asked = seen.lock().unwrap().len() - before;
     assert!((1..3).contains(&asked), "{asked} of 3 were asked again");
     assert_eq!(place.records(PREDICTIONS).len(), 3);
+}
+
+#[test]
+fn a_mode_without_any_answer_leaves_the_others_their_rows() {
+    let place = Place::new();
+    let (url, _) = server(|request| match request.prompt().contains("relevant code") {
+        true => refusal(
+            "400 Bad Request",
+            "this model's maximum context length is 10 tokens",
+        ),
+        false => completion("\nx = 1"),
+    });
+    let run = [
+        "run",
+        "--endpoint",
+        &url,
+        "--model",
+        "tiny",
+        "--max-tokens",
+        "8",
+    ];
+    let ran = place.stage(&run).partly().says(&[
+        "rg1 has no prediction",
+        "rg-rg is left out",
+        "gt has no prediction",
+    ]);
+    let rows: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(rows.len(), 2, "{}", ran.stdout);
+    assert!(rows[1].contains("none"), "{}", ran.stdout);
 }

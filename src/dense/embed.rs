@@ -213,13 +213,23 @@ fn missing<'a>(
 /// A failure, and what remains of the work before it.
 fn with_rest(error: Error, computed: usize, wanted: usize, store: &Store) -> Error {
     match error {
-        Error::Endpoint { url, reason, hint } => {
+        Error::Endpoint {
+            url,
+            reason,
+            hint,
+            status,
+        } => {
             let path = store.path().display();
             let reason = format!(
                 "{reason}; {computed} of {wanted} missing vectors were computed and are kept in {path}"
             );
             let hint = format!("{hint}; then run this again: the others alone are asked for");
-            Error::Endpoint { url, reason, hint }
+            Error::Endpoint {
+                url,
+                reason,
+                hint,
+                status,
+            }
         }
         other => other,
     }

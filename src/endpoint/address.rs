@@ -33,6 +33,7 @@ impl Address {
             url: masked(given),
             reason,
             hint,
+            status: None,
         };
         let example = || "write it as http://localhost:8080/v1 or https://host/v1".to_owned();
         let Some((scheme, rest)) = given.split_once("://") else {

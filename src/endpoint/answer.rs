@@ -13,13 +13,18 @@ const SHOWN: usize = 200;
 /// Bytes of an answer: a few hundred vectors of a few thousand numbers are some tens of millions.
 const LONGEST: u64 = 1 << 29;
 
+/// How often a request is sent again that a server fails at (500).
+const FAULTS: u32 = 5;
+/// How often one is sent again that took too long.
+const TIMEOUTS: u32 = 2;
+
 /// The settings that messages name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) timeout: Duration,
     /// The variable that the key was taken from, or would be.
     pub(super) key_variable: &'a str,
-    pub(super) has_key: bool,
+    pub(super) key: Option<&'a str>,
 }
 
 /// The JSON of an answer.
@@ -34,16 +39,43 @@ pub(super) fn read(
         let reason = format!("the answer is longer than {LONGEST} bytes");
         return Err(never(reason, "ask for less at a time"));
     }
+    // Servers repeat a wrong key, and an excerpt may end within it.
+    let masked = || match context.key {
+        Some(key) => replaced(&bytes, key.as_bytes(), super::MASK.as_bytes()),
+        None => bytes.clone(),
+    };
     if !parts.status.is_success() {
-        return Err(refused(parts.status, &parts.headers, &bytes, context));
+        return Err(refused(parts.status, &parts.headers, &masked(), context));
     }
-    match read {
-        Ok(_) => parse(&bytes),
-        Err(error) => match ureq::Error::from(error) {
-            ureq::Error::Timeout(_) => Err(timed_out(context.timeout)),
-            error => Err(broken_off(&bytes, &format!(" ({error})"))),
+    let failure = match read {
+        Ok(_) => match parse(&bytes) {
+            Ok(value) => return Ok(value),
+            Err(_) => match parse(&masked()) {
+                Ok(_) => broken_off(&[], ""),
+                Err(failure) => failure,
+            },
         },
+        Err(error) => match ureq::Error::from(error) {
+            ureq::Error::Timeout(_) => timed_out(context.timeout),
+            error => broken_off(&masked(), &format!(" ({error})")),
+        },
+    };
+    Err(Failure {
+        status: Some(parts.status.as_u16()),
+        ..failure
+    })
+}
+
+/// Some bytes with others in the place of a part, wherever it stands.
+fn replaced(bytes: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    for found in memchr::memmem::find_iter(bytes, part) {
+        out.extend_from_slice(&bytes[at..found]);
+        out.extend_from_slice(by);
+        at = found + part.len();
     }
+    out.extend_from_slice(&bytes[at..]);
+    out
 }
 
 /// A request that brought no answer at all.
@@ -55,6 +87,7 @@ pub(super) fn unanswered(error: &ureq::Error, context: Context<'_>) -> Failure {
         hint: "is the server running there, and on this port? A proxy that stands between is set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY".into(),
         again: Again::Later,
         is_silence: true,
+        status: None,
     }
     };
     match error {
@@ -79,6 +112,7 @@ fn never(reason: String, hint: &str) -> Failure {
         hint: hint.into(),
         again: Again::Never,
         is_silence: false,
+        status: None,
     }
 }
 
@@ -86,8 +120,9 @@ fn timed_out(timeout: Duration) -> Failure {
     Failure {
         reason: format!("no whole answer came within {timeout:?}"),
         hint: "ask for less at a time, or wait longer".into(),
-        again: Again::Later,
+        again: Again::AtMost(TIMEOUTS),
         is_silence: false,
+        status: None,
     }
 }
 
@@ -106,6 +141,7 @@ fn broken_off(bytes: &[u8], why: &str) -> Failure {
         hint: "see the server's log: it may have been stopped, or have run out of memory".into(),
         again: Again::Later,
         is_silence: false,
+        status: None,
     }
 }
 
@@ -172,14 +208,18 @@ fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Conte
             "ask for shorter texts, or start the server with a larger batch; llama.cpp's needs --ubatch-size for vectors"
                 .into()
         }
-        401 | 403 if context.has_key => {
+        401 | 403 if context.key.is_some() => {
             format!("check the key in the environment variable {variable}")
         }
         401 | 403 => format!("set the environment variable {variable} to the server's key"),
         404 | 405 => {
             "check the URL and the name of the model; GET /v1/models lists those there".into()
         }
-        400 | 413 | 422 => "ask for less at a time, or for shorter texts".into(),
+        413 => "ask for less at a time, or for shorter texts".into(),
+        400 | 422 if said.contains("context") || said.contains("long") => {
+            "ask for less at a time, or for shorter texts; of prompts, see --max-prompt-tokens and --max-tokens".into()
+        }
+        400 | 422 => "the server does not take such a request: its message says why".into(),
         429 => "the server wants fewer requests: ask for less at the same time".into(),
         501 => {
             "start the server with this function; llama.cpp's needs --embeddings for vectors".into()
@@ -187,7 +227,7 @@ fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Conte
         _ => "see the server's log".into(),
     };
     let own_choice = match status.as_u16() {
-        500 => Again::Perhaps,
+        500 => Again::AtMost(FAULTS),
         _ => Again::Later,
     };
     let again = match passes(status.as_u16()) && !too_long {
@@ -199,6 +239,7 @@ fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Conte
         hint,
         again,
         is_silence: false,
+        status: Some(status.as_u16()),
     }
 }
 

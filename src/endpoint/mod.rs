@@ -6,7 +6,7 @@
 use std::env::VarError;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use ureq::http::HeaderValue;
@@ -30,11 +30,11 @@ use crate::error::{Error, Result};
 /// The environment variable that a key is taken from where no other is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
 
-/// How often a request is sent again that a server fails at (500).
-const FAULTS: u32 = 5;
-
 /// What every such server answers, if only by refusing it.
 const GREETING: &str = "/v1/models";
+
+/// How long an answer to that is waited for.
+const LONGEST_GREETING: Duration = Duration::from_secs(20);
 
 /// How a server is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Settings {
     pub first_delay: Duration,
     /// The longest such wait.
     pub longest_delay: Duration,
-    /// The longest wait that a server may ask for (`Retry-After`); a longer one ends the asking.
+    /// The longest that a request waits in all because a server asks for it (`Retry-After`); what is longer ends the asking.
     pub longest_retry_after: Duration,
 }
 
@@ -73,10 +73,11 @@ impl Default for Settings {
 
 impl Settings {
     /// For hundreds of long requests in a row: a server that refuses for a minute (429) or restarts is waited for, two
-    /// minutes and a half at most.
+    /// minutes and a half at most, or an hour where it asks for that.
     pub fn patient() -> Self {
         Self {
             retries: 10,
+            longest_retry_after: Duration::from_secs(3600),
             ..Self::default()
         }
     }
@@ -182,6 +183,15 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Endpoint`] with what came instead, once all retries are used up or at once where none can help.
     pub fn post_json(&self, path: &str, body: &Value) -> Result<Value> {
+        Ok(self.post_json_timed(path, body)?.0)
+    }
+
+    /// The same with the time from the last request to its answer: what was waited before, because the server refused, is no
+    /// part of it.
+    ///
+    /// # Errors
+    /// As [`post_json`](Self::post_json).
+    pub fn post_json_timed(&self, path: &str, body: &Value) -> Result<(Value, Duration)> {
         self.exchange(path, Some(body.to_string().as_bytes()))
     }
 
@@ -190,7 +200,7 @@ impl Endpoint {
     /// # Errors
     /// As [`post_json`](Self::post_json).
     pub fn get_json(&self, path: &str) -> Result<Value> {
-        self.exchange(path, None)
+        Ok(self.exchange(path, None)?.0)
     }
 
     /// That somebody answers there, whatever it is: a first word before many requests, so that a wrong address is not asked
@@ -199,65 +209,98 @@ impl Endpoint {
     /// # Errors
     /// No connection comes about.
     pub fn greet(&self) -> Result<()> {
-        match self.once(GREETING, None) {
-            Err(failure) if failure.is_silence => {
-                Err(self.error(GREETING, failure.reason, failure.hint))
-            }
-            _ => Ok(()),
+        let url = self.address.of(GREETING);
+        let request = self.agent.get(&url).config();
+        let request = request.timeout_global(Some(LONGEST_GREETING)).build();
+        let request = match &self.key {
+            Some(key) => request.header("authorization", &key.header),
+            None => request,
+        };
+        let Err(error) = request.call() else {
+            return Ok(());
+        };
+        let failure = answer::unanswered(&error, self.context());
+        // Whoever is too busy to answer is there.
+        let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
+        match failure.is_silence && !is_busy {
+            true => Err(self.failed(GREETING, failure.reason, failure.hint, None)),
+            false => Ok(()),
         }
     }
 
     /// An error that names a request to this server.
     pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<String>) -> Error {
+        // What came was an answer, if not the one that is needed.
+        self.failed(path, reason.into(), hint.into(), Some(200))
+    }
+
+    fn failed(&self, path: &str, reason: String, hint: String, status: Option<u16>) -> Error {
         Error::Endpoint {
             url: self.url(path),
-            reason: self.without_key(reason.into()),
-            hint: hint.into(),
+            reason: self.without_key(reason),
+            hint,
+            status,
         }
     }
 
-    fn exchange(&self, path: &str, body: Option<&[u8]>) -> Result<Value> {
-        let mut retries = 0;
+    fn exchange(&self, path: &str, body: Option<&[u8]>) -> Result<(Value, Duration)> {
+        let (mut retries, mut waited) = (0, Duration::ZERO);
         loop {
+            let begin = Instant::now();
             let failure = match self.once(path, body) {
-                Ok(value) => return Ok(value),
+                Ok(value) => return Ok((value, begin.elapsed())),
                 Err(failure) => failure,
             };
-            let Some(wait) = self.wait(&failure, retries, path, body) else {
+            let Some(wait) = self.wait(&failure, (retries, waited), path, body) else {
                 let times = if retries == 0 {
                     String::new()
                 } else {
                     format!("; asked {} times", retries + 1)
                 };
-                return Err(self.error(path, failure.reason + &times, failure.hint));
+                return Err(self.failed(
+                    path,
+                    failure.reason + &times,
+                    failure.hint,
+                    failure.status,
+                ));
             };
             if let Some(notice) = &self.notice {
+                let count = match failure.again {
+                    Again::After(_) => "as it asks".to_owned(),
+                    Again::AtMost(times) => {
+                        format!("{} of {}", retries + 1, times.min(self.settings.retries))
+                    }
+                    _ => format!("{} of {}", retries + 1, self.settings.retries),
+                };
                 let text = format!(
-                    "{}: {}; asking again in {:.1} s ({} of {})",
+                    "{}: {}; asking again in {:.1} s ({count})",
                     self.url(path),
                     failure.reason,
                     wait.as_secs_f64(),
-                    retries + 1,
-                    self.settings.retries
                 );
                 notice(&self.without_key(text));
             }
             std::thread::sleep(wait);
             retries += 1;
+            waited += wait;
         }
     }
 
-    /// One request and its answer.
-    fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Value, Failure> {
-        let context = Context {
+    fn context(&self) -> Context<'_> {
+        Context {
             timeout: self.settings.timeout,
             key_variable: self
                 .settings
                 .key_variable
                 .as_deref()
                 .unwrap_or(DEFAULT_KEY_VARIABLE),
-            has_key: self.key.is_some(),
-        };
+            key: self.key.as_ref().map(|key| &*key.secret),
+        }
+    }
+
+    /// One request and its answer.
+    fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Value, Failure> {
+        let context = self.context();
         let url = self.address.of(path);
         let key = self.key.as_ref().map(|key| ("authorization", &key.header));
         let sent = match body {
@@ -285,26 +328,29 @@ impl Endpoint {
         }
     }
 
-    /// How long to wait before the request is sent again; `None` where it is not.
+    /// How long to wait before the request is sent again, after so many times and so long; `None` where it is not.
     fn wait(
         &self,
         failure: &Failure,
-        retries: u32,
+        (retries, waited): (u32, Duration),
         path: &str,
         body: Option<&[u8]>,
     ) -> Option<Duration> {
         let settings = &self.settings;
-        if retries >= settings.retries {
-            return None;
-        }
+        let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
+        let back_off = |longest| retry::back_off(settings.first_delay, longest, retries, &seed);
         match failure.again {
             Again::Never => None,
-            Again::After(wait) => Some(wait).filter(|wait| *wait <= settings.longest_retry_after),
-            Again::Perhaps if retries >= FAULTS => None,
-            Again::Later | Again::Perhaps => {
-                let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
-                let (first, longest) = (settings.first_delay, settings.longest_delay);
-                Some(retry::back_off(first, longest, retries, &seed))
+            // Those who were told the same time do not come back together, and ever more rarely.
+            Again::After(asked) => {
+                let asked = asked.checked_add(back_off(settings.first_delay))?;
+                let wait = asked.max(back_off(settings.longest_delay));
+                let total = waited.checked_add(wait)?;
+                (total <= settings.longest_retry_after).then_some(wait)
+            }
+            Again::AtMost(times) if retries >= times => None,
+            Again::Later | Again::AtMost(_) => {
+                (retries < settings.retries).then(|| back_off(settings.longest_delay))
             }
         }
     }
@@ -330,6 +376,7 @@ impl Key {
             url: masked(url),
             reason,
             hint: format!("set {name} to the server's key, and nothing else"),
+            status: None,
         };
         let value = match variable(name) {
             Ok(value) => value,

@@ -14,6 +14,8 @@ pub(super) struct Failure {
     pub(super) again: Again,
     /// Whether nobody answered at all.
     pub(super) is_silence: bool,
+    /// The answer's status.
+    pub(super) status: Option<u16>,
 }
 
 /// Whether the same request may be answered at another time.
@@ -23,8 +25,8 @@ pub(super) enum Again {
     Never,
     /// After a while of our choice.
     Later,
-    /// The same, but it may be this request's own fault, which no waiting mends.
-    Perhaps,
+    /// The same so many times at most: it may be this request's own fault, which no waiting mends.
+    AtMost(u32),
     /// Once this time has passed, says the server.
     After(Duration),
 }

@@ -99,7 +99,7 @@ fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
     assert!(error.hint().unwrap().contains("fewer"), "{error}");
     let url = server.url();
     let notice = format!(
-        "{url}/v1/x: the server answers 429 Too Many Requests: slow down; asking again in 0.1 s (1 of 3)"
+        "{url}/v1/x: the server answers 429 Too Many Requests: slow down; asking again in 0.1 s (as it asks)"
     );
     assert_eq!(*told.lock().unwrap(), [notice]);
 }
@@ -365,6 +365,40 @@ fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
             .post_json("/v1/completions", &json!({}))
             .unwrap_err();
         assert_eq!(server.requests().len(), asked, "{status}");
+    }
+}
+
+#[test]
+fn a_server_that_asks_for_a_second_at_a_time_is_waited_for_as_long_as_another() {
+    // Twenty refusals, each with a wait of nothing, are more than there are retries.
+    let server = Server::start(|number, _| match number {
+        0..20 => refusal("429 Too Many Requests", "Retry-After: 0\r\n", "slow down"),
+        _ => ok(&json!({"a": 1})),
+    });
+    assert_eq!(
+        server.endpoint().post_json("/v1/x", &json!({})).unwrap()["a"],
+        1
+    );
+}
+
+#[test]
+fn an_excerpt_that_ends_within_the_key_shows_nothing_of_it() {
+    let key = "sk-SECRET-0123456789";
+    for padding in 150..220 {
+        let said = format!("{}{key} is wrong", "x".repeat(padding));
+        let server = Server::start(move |number, _| match number {
+            0 => refusal("401 Unauthorized", "", &said),
+            _ => answer("200 OK", "", &said),
+        });
+        let endpoint =
+            Endpoint::with_environment(&server.url(), quick(), |_| Ok(key.into())).unwrap();
+        for _ in 0..2 {
+            let error = endpoint
+                .post_json("/v1/x", &json!({}))
+                .unwrap_err()
+                .to_string();
+            assert!(!error.contains("sk-"), "{padding}: {error}");
+        }
     }
 }
 

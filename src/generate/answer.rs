@@ -1,9 +1,30 @@
 //! What a server answered: texts, and the log-probabilities of their tokens.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Api;
+
+/// What a request brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The completions.
+    pub samples: Vec<Sample>,
+    /// Seconds from the request to the answer; of several requests their sum.
+    pub seconds: f64,
+}
+
+impl Answer {
+    /// Where nobody is asked.
+    pub(crate) fn none() -> Self {
+        Self {
+            samples: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+}
 
 /// One completion as the server wrote it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,6 +35,39 @@ pub struct Sample {
     pub finish_reason: Option<String>,
     /// Its tokens, where the server tells.
     pub tokens: Vec<TokenProbability>,
+}
+
+impl Sample {
+    /// The log-probabilities of the tokens that a part of the text is made of, given in bytes; of all tokens, where they do
+    /// not make up the text (special ones have none, and a character may be several).
+    ///
+    /// ```
+    /// use repoformer::generate::{Sample, TokenProbability};
+    /// let token = |text: &str, logprob| TokenProbability { id: None, text: text.into(), logprob };
+    /// let tokens = vec![token("\n  ", -3.0), token("x", -0.5), token("\ny", -2.0)];
+    /// let sample = Sample { text: "\n  x\ny".into(), finish_reason: None, tokens };
+    /// assert_eq!(sample.logprobs(3..4), [-0.5]);
+    /// assert_eq!(sample.logprobs(1..4), [-3.0, -0.5]);
+    /// ```
+    pub fn logprobs(&self, part: Range<usize>) -> Vec<f64> {
+        let whole: String = self
+            .tokens
+            .iter()
+            .map(|token| token.text.as_str())
+            .collect();
+        if whole != self.text {
+            return self.tokens.iter().map(|token| token.logprob).collect();
+        }
+        let (mut found, mut at) = (Vec::new(), 0);
+        for token in &self.tokens {
+            let end = at + token.text.len();
+            if at < part.end && end > part.start {
+                found.push(token.logprob);
+            }
+            at = end;
+        }
+        found
+    }
 }
 
 /// A token and the logarithm of its probability.

@@ -77,7 +77,7 @@ impl Ending {
     /// assert_eq!(of("\n", "  # a comment\n    return x"), "    return x");
     /// assert_eq!(of(" ", " x + 1"), "x + 1");
     /// ```
-    pub fn restore(self, removed: &str, written: &str) -> String {
+    pub fn restore<'w>(self, removed: &str, written: &'w str) -> &'w str {
         let (lines, indentation) = match removed.rfind('\n') {
             Some(at) => (removed[..=at].matches('\n').count(), &removed[at + 1..]),
             None => (0, removed),
@@ -90,7 +90,7 @@ impl Ending {
                     rest = &rest[end + 1..];
                 }
                 Some(_) => break,
-                None if line == 0 => return String::new(),
+                None if line == 0 => return "",
                 None => break,
             }
         }
@@ -99,7 +99,26 @@ impl Ending {
             .zip(indentation.bytes())
             .take_while(|(a, b)| a == b)
             .count();
-        rest[same..].to_owned()
+        &rest[same..]
+    }
+
+    /// The same of a chat's answer, which need not begin where the prompt ends: only what it repeats is dropped.
+    ///
+    /// ```
+    /// use repoformer::generate::Ending;
+    /// let of = |removed, written| Ending::BeforeWhitespace.restore_answer(removed, written);
+    /// assert_eq!(of("\n", "    return x\n    y"), "    return x\n    y");
+    /// assert_eq!(of("\n    ", "\n    return x"), "return x");
+    /// assert_eq!(of("\n    ", "return x"), "return x");
+    /// ```
+    pub fn restore_answer<'w>(self, removed: &str, written: &'w str) -> &'w str {
+        let begins_a_line = written
+            .trim_start_matches([' ', '\t', '\r'])
+            .starts_with('\n');
+        match removed.rfind('\n') {
+            Some(end) if !begins_a_line => self.restore(&removed[end + 1..], written),
+            _ => self.restore(removed, written),
+        }
     }
 }
 

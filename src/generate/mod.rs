@@ -20,11 +20,11 @@ mod run;
 mod tests;
 mod uncertainty;
 
-pub use answer::{Sample, TokenProbability, samples};
+pub use answer::{Answer, Sample, TokenProbability, samples};
 pub use completer::Completer;
 pub use ending::Ending;
 pub use journal::{Entry, Journal};
 pub use next::{NextToken, Prober};
 pub use request::{Api, Asking};
-pub use run::{Sending, run, unanswered};
+pub use run::{Failures, Sending, run, unanswered};
 pub use uncertainty::{Confidence, entropy};

@@ -1,6 +1,7 @@
 //! What a server is asked.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde_json::{Value, json};
@@ -144,6 +145,12 @@ impl Asking {
             "model": self.model, "api": self.api.to_string(), "max_tokens": self.max_tokens,
             "temperature": self.temperature, "prompt_end": self.ending.to_string(),
         });
+        if self.samples > 1 {
+            record["samples"] = self.samples.into();
+        }
+        if let Some(instruction) = &self.instruction {
+            record["instruction"] = instruction.as_str().into();
+        }
         if let Some(top_p) = self.top_p {
             record["top_p"] = top_p.into();
         }
@@ -176,18 +183,27 @@ impl Asking {
     }
 
     /// A completion from what the server wrote: as if the prompt had been sent whole, up to the first stop text.
-    pub fn completion(&self, prompt: &str, written: &str) -> String {
+    pub fn completion<'w>(&self, prompt: &str, written: &'w str) -> &'w str {
+        &written[self.span(prompt, written)]
+    }
+
+    /// Where in what the server wrote the completion stands.
+    pub fn span(&self, prompt: &str, written: &str) -> Range<usize> {
         let (_, removed) = self.ending.split(prompt);
-        let mut text = self.ending.restore(removed, written);
+        let text = match self.api {
+            Api::Completions => self.ending.restore(removed, written),
+            Api::Chat => self.ending.restore_answer(removed, written),
+        };
         let held_back = self.stop.iter().filter(|stop| is_held_back(stop, removed));
-        if let Some(end) = held_back.filter_map(|stop| text.find(stop.as_str())).min() {
-            text.truncate(end);
-        }
-        text
+        let ends = held_back.filter_map(|stop| text.find(stop.as_str()));
+        let start = written.len() - text.len();
+        start..start + ends.min().unwrap_or(text.len())
     }
 }
 
-/// Whether a stop text would end a completion in the white space that was taken from its prompt.
+/// Whether a stop text could begin in the white space that was taken from its prompt, where it ends nothing: such a text is
+/// looked for in what is written behind.
 fn is_held_back(stop: &str, removed: &str) -> bool {
-    !removed.is_empty() && stop.chars().all(char::is_whitespace)
+    let mut ends = removed.char_indices().map(|(at, _)| &removed[at..]);
+    ends.any(|end| end.starts_with(stop) || stop.starts_with(end))
 }

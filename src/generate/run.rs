@@ -2,13 +2,49 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
-use super::{Entry, Journal, Sample};
+use rustc_hash::FxHashMap;
+
+use super::{Answer, Entry, Journal};
 use crate::error::{Error, Result};
 
 /// So many failures one after the other, without an answer between them, are the server's and not the prompts'.
 const HOPELESS: usize = 5;
+/// So many refusals of prompts before the first answer are not the prompts' either.
+const ALL_REFUSED: usize = 25;
+
+/// Why requests have no answer, by their keys, where the journal does not know.
+pub type Failures = FxHashMap<String, String>;
+
+/// Whose fault a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// This prompt is too long for the model.
+    Length,
+    /// The server refuses this request, but perhaps not others.
+    Request,
+    /// What came is no completion.
+    Answer,
+    /// The server's: overload, a fault, silence. It may pass.
+    Server,
+    /// The address, the key or the model is wrong: every request will fail.
+    Everything,
+}
+
+impl Fault {
+    fn of(error: &Error) -> Self {
+        let Error::Endpoint { status, reason, .. } = error else {
+            return Self::Server;
+        };
+        match status {
+            Some(400 | 413 | 422 | 500) if is_too_long(reason) => Self::Length,
+            Some(400 | 413 | 422) => Self::Request,
+            Some(200..300) => Self::Answer,
+            Some(401 | 403 | 404 | 405) => Self::Everything,
+            _ => Self::Server,
+        }
+    }
+}
 
 /// How requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,28 +56,31 @@ pub struct Sending {
 }
 
 /// Places of the requests, given by their keys, that a journal has no answer to; equal ones are one request. What failed
-/// is among them where it is to be asked for again.
+/// comes last, where it is to be asked for again.
 pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Vec<usize> {
     let mut seen = rustc_hash::FxHashSet::default();
     let is_open = |key: &String| journal.is_open(key, retry_failed);
-    (0..keys.len())
+    let mut open: Vec<usize> = (0..keys.len())
         .filter(|place| is_open(&keys[*place]) && seen.insert(&keys[*place]))
-        .collect()
+        .collect();
+    open.sort_by_key(|place| !journal.is_open(&keys[*place], false));
+    open
 }
 
 /// Answers these open requests on so many connections: `ask` is called with the place of each, from several threads. A
-/// request that fails is kept as such. `progress` is told how many are done and how many of them failed.
+/// request that fails by itself is kept as such; one that fails by the server's fault is not, so that the next run asks again.
+/// `progress` is told how many are done and how many of them failed.
 ///
 /// # Errors
-/// The journal cannot be written, or one request after the other fails: what came until then is kept.
+/// The journal cannot be written, one request after the other fails, or all must: what came until then is kept.
 pub fn run(
     keys: &[String],
     open: Vec<usize>,
     connections: usize,
     journal: &mut Journal,
     progress: &(dyn Fn(usize, usize) + Sync),
-    ask: &(dyn Fn(usize) -> Result<Vec<Sample>> + Sync),
-) -> Result<()> {
+    ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
+) -> Result<Failures> {
     let asked = open.len();
     let work = Work {
         keys,
@@ -54,7 +93,11 @@ pub fn run(
             done: 0,
             failed: 0,
             in_a_row: 0,
+            is_answering: false,
+            failures: Failures::default(),
+            own: Vec::new(),
             end: None,
+            is_unwritable: false,
         }),
     };
     std::thread::scope(|scope| {
@@ -63,9 +106,10 @@ pub fn run(
         }
     });
     let state = work.state.into_inner();
-    match state.unwrap_or_else(PoisonError::into_inner).end {
+    let state = state.unwrap_or_else(PoisonError::into_inner);
+    match state.end {
         Some(error) => Err(error),
-        None => Ok(()),
+        None => Ok(state.failures),
     }
 }
 
@@ -73,7 +117,7 @@ struct Work<'a> {
     keys: &'a [String],
     /// Places of the requests that are to be sent.
     open: Vec<usize>,
-    ask: &'a (dyn Fn(usize) -> Result<Vec<Sample>> + Sync),
+    ask: &'a (dyn Fn(usize) -> Result<Answer> + Sync),
     progress: &'a (dyn Fn(usize, usize) + Sync),
     next: AtomicUsize,
     state: Mutex<State<'a>>,
@@ -85,8 +129,74 @@ struct State<'a> {
     failed: usize,
     /// Failures since the last answer.
     in_a_row: usize,
+    /// Whether any answer came.
+    is_answering: bool,
+    /// What failed by the server's fault, or by itself while no answer has come: nothing is kept of it.
+    failures: Failures,
+    /// Keys of those among them that failed by themselves.
+    own: Vec<String>,
     /// Why no more is asked.
     end: Option<Error>,
+    /// Whether the journal takes no more.
+    is_unwritable: bool,
+}
+
+impl State<'_> {
+    /// Keeps an answer, and what failed by itself before it.
+    fn answered(&mut self, key: &str, answer: Answer) -> Result<()> {
+        self.in_a_row = 0;
+        self.is_answering = true;
+        for own in std::mem::take(&mut self.own) {
+            if let Some(why) = self.failures.remove(&own) {
+                self.keep(&own, why)?;
+            }
+        }
+        self.journal.append(&Entry {
+            key: key.to_owned(),
+            samples: answer.samples,
+            error: None,
+            seconds: Some((1000.0 * answer.seconds).round() / 1000.0),
+        })
+    }
+
+    /// Takes note of a failure.
+    fn failed(&mut self, key: &str, error: Error) -> Result<()> {
+        let fault = Fault::of(&error);
+        let hint = error
+            .hint()
+            .map_or_else(String::new, |hint| format!("; {hint}"));
+        let why = reason(&error) + &hint;
+        self.failed += 1;
+        let most = match fault {
+            Fault::Length => usize::MAX,
+            Fault::Request if self.is_answering => usize::MAX,
+            Fault::Request => ALL_REFUSED,
+            Fault::Answer | Fault::Server => HOPELESS,
+            Fault::Everything => 0,
+        };
+        self.in_a_row += usize::from(fault != Fault::Length);
+        if self.in_a_row >= most {
+            self.end.get_or_insert(error);
+            return Ok(());
+        }
+        match fault {
+            Fault::Length => return self.keep(key, why),
+            Fault::Request | Fault::Answer if self.is_answering => return self.keep(key, why),
+            Fault::Request | Fault::Answer => self.own.push(key.to_owned()),
+            Fault::Server | Fault::Everything => {}
+        }
+        self.failures.insert(key.to_owned(), why);
+        Ok(())
+    }
+
+    fn keep(&mut self, key: &str, why: String) -> Result<()> {
+        self.journal.append(&Entry {
+            key: key.to_owned(),
+            samples: Vec::new(),
+            error: Some(why),
+            seconds: None,
+        })
+    }
 }
 
 impl<'a> Work<'a> {
@@ -99,42 +209,23 @@ impl<'a> Work<'a> {
             if self.state().end.is_some() {
                 return;
             }
-            let begin = Instant::now();
             let answer = (self.ask)(place);
-            let seconds = (begin.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
             let mut state = self.state();
-            let (samples, error) = match answer {
-                Ok(samples) => {
-                    state.in_a_row = 0;
-                    (samples, None)
-                }
-                Err(error) => {
-                    let reason = reason(&error);
-                    state.failed += 1;
-                    if !is_too_long(&reason) {
-                        state.in_a_row += 1;
-                    }
-                    let hint = error
-                        .hint()
-                        .map_or_else(String::new, |hint| format!("; {hint}"));
-                    if state.in_a_row >= HOPELESS {
-                        state.end.get_or_insert(error);
-                        return;
-                    }
-                    (Vec::new(), Some(reason + &hint))
-                }
+            // Nothing more is written where that went wrong.
+            if state.is_unwritable {
+                return;
+            }
+            let key = &self.keys[place];
+            let noted = match answer {
+                Ok(answer) => state.answered(key, answer),
+                Err(error) => state.failed(key, error),
             };
-            let entry = Entry {
-                key: self.keys[place].clone(),
-                samples,
-                error,
-                seconds: Some(seconds),
-            };
-            state.done += 1;
-            if let Err(error) = state.journal.append(&entry) {
+            if let Err(error) = noted {
+                state.is_unwritable = true;
                 state.end.get_or_insert(error);
                 return;
             }
+            state.done += 1;
             (self.progress)(state.done, state.failed);
         }
     }
@@ -148,19 +239,33 @@ pub(super) fn reason(error: &Error) -> String {
     }
 }
 
-/// Whether a server refuses one prompt for its length, as llama.cpp, vLLM, OpenAI and TGI say it.
-pub(super) fn is_too_long(reason: &str) -> bool {
+/// Whether a failure is that of one prompt's length.
+pub(super) fn is_of_length(error: &Error) -> bool {
+    Fault::of(error) == Fault::Length
+}
+
+/// Whether a server refuses what it is asked, and not only for now.
+pub(super) fn is_refused(error: &Error) -> bool {
+    let Error::Endpoint { status, .. } = error else {
+        return false;
+    };
+    matches!(status, Some(400 | 404 | 405 | 413 | 415 | 422 | 501)) && !is_of_length(error)
+}
+
+/// Whether a refusal speaks of a prompt's length, as llama.cpp, vLLM, OpenAI and TGI say it.
+fn is_too_long(reason: &str) -> bool {
     let reason = reason.to_lowercase();
-    [
+    let has = |words: &str| reason.contains(words);
+    let of_context = [
         "context size",
         "context length",
         "context_length",
         "context window",
         "maximum context",
-        "too long",
         "too many tokens",
         "inputs tokens",
-    ]
-    .iter()
-    .any(|words| reason.contains(words))
+    ];
+    // A list of stop texts may be too long as well.
+    let of_text = has("too long") && ["prompt", "input", "token"].into_iter().any(has);
+    of_context.into_iter().any(has) || of_text
 }

@@ -50,8 +50,17 @@ fn ask_again(
     let ask = |place: usize| completer.ask(asking, prompts[place]);
     let open = unanswered(&keys, &journal, retry_failed);
     let asked = open.len();
-    run(&keys, open, 3, &mut journal, &|_, _| {}, &ask)?;
-    let entry = |key: &String| Ok(journal.get(key)?.unwrap());
+    let failures = run(&keys, open, 3, &mut journal, &|_, _| {}, &ask)?;
+    let entry = |key: &String| {
+        let failed = |reason: &String| Entry {
+            key: key.clone(),
+            samples: Vec::new(),
+            error: Some(reason.clone()),
+            seconds: None,
+        };
+        let known = journal.get(key)?;
+        Ok(known.unwrap_or_else(|| failed(&failures[key])))
+    };
     let entries = keys
         .iter()
         .map(entry)
@@ -297,6 +306,15 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
         (&body["prompt"], &body["stop"]),
         (&json!("def f():"), &json!(["\ndef ", "<|end|>"]))
     );
+    // A function that comes next ends nothing: behind the prompt no line ends before it.
+    let functions = Asking {
+        stop: vec!["\ndef ".into()],
+        ..asking.clone()
+    };
+    assert_eq!(
+        functions.completion("x = 1\n", "\ndef f():\n    a\ndef g"),
+        "def f():\n    a"
+    );
     assert_eq!(
         asking.completion("def f():\n    ", "\n    return x\n    y"),
         "return x"
@@ -306,12 +324,145 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
     assert_ne!(asking.key("x =\n"), asking.key("x =\n\n"));
     let chat = Asking {
         api: Api::Chat,
+        stop: Vec::new(),
         ..asking
     };
+    // A chat's answer begins where it likes.
+    for (prompt, written, text) in [
+        ("def f():\n", "    return 1", "    return 1"),
+        (
+            "def f():\n",
+            "    a = 2\n    return a",
+            "    a = 2\n    return a",
+        ),
+        ("def f():\n", "\n    return 1", "    return 1"),
+        ("def f():\n    ", "    return 1", "return 1"),
+        ("x = ", "1", "1"),
+    ] {
+        assert_eq!(
+            chat.completion(prompt, written),
+            text,
+            "{prompt:?} {written:?}"
+        );
+    }
     let body = chat.body("x = 1\n", 0, 2);
     assert_eq!(
         body["messages"][1],
         json!({"role": "user", "content": "x = 1"})
     );
     assert_eq!((&body["n"], &body["logprobs"]), (&json!(2), &json!(true)));
+}
+
+/// A server that fails is not what its prompts fail by.
+#[test]
+fn what_the_server_fails_by_is_asked_again_without_being_told() {
+    let (_dir, path) = place();
+    let asking = Asking::new("m", 7);
+    let prompts: Vec<String> = (0..12).map(|number| format!("p{number}")).collect();
+    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+    for status in [
+        "401 Unauthorized",
+        "404 Not Found",
+        "429 Too Many Requests",
+        "502 Bad Gateway",
+    ] {
+        let down = Server::start(move |_, _| refusal(status, "", "too many tokens"));
+        ask(&down, &asking, &prompts, &path).unwrap_err();
+    }
+    let page = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
+    ask(&page, &asking, &prompts, &path).unwrap_err();
+    let up = Server::start(
+        |_, request| match request.body["prompt"].as_str().unwrap() {
+            "p3" => refusal("503 Service Unavailable", "", "too many tokens"),
+            "p7" => refusal("400 Bad Request", "", "what a prompt"),
+            _ => texts(&["fine"]),
+        },
+    );
+    let outcome = ask(&up, &asking, &prompts, &path).unwrap();
+    assert_eq!(outcome.asked, 12);
+    let failed = found(&outcome).iter().filter(|text| **text == "-").count();
+    assert_eq!(failed, 2);
+    // The overload is another try's, the refusal is the prompt's.
+    assert_eq!(ask(&up, &asking, &["p7", "p1"], &path).unwrap().asked, 0);
+    assert_eq!(ask(&up, &asking, &prompts, &path).unwrap().asked, 1);
+    assert_eq!(
+        ask_again(&up, &asking, &prompts, &path, true)
+            .unwrap()
+            .asked,
+        2
+    );
+}
+
+#[test]
+fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
+    let server = Server::start(|_, request| {
+        match request.body["prompt"].as_str().unwrap().starts_with("bad") {
+            true => refusal("400 Bad Request", "", "what a prompt"),
+            false => texts(&["fine"]),
+        }
+    });
+    let (_dir, path) = place();
+    let asking = Asking::new("m", 7);
+    let bad: Vec<String> = (0..30).map(|number| format!("bad {number}")).collect();
+    let mut prompts: Vec<&str> = bad.iter().map(String::as_str).collect();
+    let error = ask(&server, &asking, &prompts, &path).unwrap_err();
+    assert!(error.to_string().contains("what a prompt"), "{error}");
+    prompts.insert(0, "good");
+    assert_eq!(ask(&server, &asking, &prompts, &path).unwrap().asked, 31);
+    prompts.push("also good");
+    let outcome = ask_again(&server, &asking, &prompts, &path, true).unwrap();
+    assert_eq!((outcome.asked, found(&outcome)[31]), (31, "fine"));
+}
+
+#[test]
+fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
+    let server = Server::start(|_, request| match request.body["prompt"] == "bad" {
+        true => refusal("400 Bad Request", "", "what a prompt"),
+        false => texts(&["x", "y", "z", "a"]),
+    });
+    let asking = Asking {
+        samples: 4,
+        temperature: 1.0,
+        ..Asking::new("m", 7)
+    };
+    let (_dir, path) = place();
+    ask(&server, &asking, &["good", "bad", "a", "b", "c"], &path).unwrap();
+    assert_eq!(server.requests().len(), 6);
+}
+
+/// OpenAI's newer chat models refuse what older ones ask for.
+#[test]
+fn what_a_server_does_not_know_is_left_out() {
+    let server = Server::start(|_, request| {
+        let refused = |what: &str| refusal("400 Bad Request", "", what);
+        match &request.body {
+            body if body.get("logprobs").is_some() => {
+                refused("Unsupported parameter: 'logprobs' is not supported with this model.")
+            }
+            body if body.get("max_tokens").is_some() => refused(
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            ),
+            body => texts(&[&body["max_completion_tokens"].to_string()]),
+        }
+    });
+    let (_dir, path) = place();
+    let outcome = ask(&server, &Asking::new("m", 7), &["a", "b", "c", "d"], &path).unwrap();
+    assert_eq!(found(&outcome), ["7", "7", "7", "7"]);
+    assert!(
+        server.requests().len() <= 4 + 2 * 3,
+        "found out once by each connection at most"
+    );
+}
+
+/// What passed while a server refused is no part of what a completion takes.
+#[test]
+fn waiting_for_a_server_is_not_its_latency() {
+    let server = Server::start(|number, _| match number {
+        0 => refusal("429 Too Many Requests", "Retry-After: 0.3\r\n", "slow down"),
+        _ => texts(&["fine"]),
+    });
+    let (_dir, path) = place();
+    let outcome = ask(&server, &Asking::new("m", 7), &["a"], &path).unwrap();
+    let seconds = outcome.entries[0].seconds.unwrap();
+    assert!(seconds < 0.3, "{seconds}");
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::kept::{Input, KeptLines, NotedLine};
 use super::prompt::{read_prompts, require_prompts};
-use super::serve::{self, Latency, Server};
+use super::serve::{self, Latency, PromptText, Server};
 use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
 use crate::artifact::{self, Identity, LineTotals, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
@@ -108,7 +108,7 @@ pub fn complete(
             let text = read_prompts(experiment, mode)?;
             let predictions = match &completion.server {
                 None => complete_text(&prompts, &text, completion, &kept, tick),
-                Some(server) => server.complete(&prompts, &text, completion, tick)?,
+                Some(server) => server.complete(&prompts, text, completion, tick)?,
             };
             sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);
@@ -119,19 +119,20 @@ pub fn complete(
                 ..LineTotals::default()
             })
         })?;
-        // What failed is told when it fails; later, that it did.
+        // What failed is told in the runs after, too.
         if report.built == built && header.records < prompts_there {
-            report
-                .problems
-                .push(incomplete(&path, header.records, prompts_there));
+            let failures = match &completion.server {
+                Some(server) => {
+                    server.failures(&PromptText::of_mode(experiment, mode)?, completion)?
+                }
+                None => vec![incomplete(&path, header.records, prompts_there)],
+            };
+            report.problems.extend(failures);
         }
         NotedLine::write(noted, &note, settings, &header);
-        if latencies
-            .iter()
-            .any(|latency: &Latency| latency.generation_ms.is_some())
-        {
+        if report.built > built {
             let path = experiment.layout.latency(mode, &completion.model);
-            serve::write_latencies(&path, &latencies)?;
+            serve::keep_latencies(&path, &latencies)?;
         }
     }
     Ok(report)
@@ -141,9 +142,9 @@ fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!(
-            "holds predictions for {predictions} of {prompts} prompts; the others failed"
+            "holds predictions for {predictions} of {prompts} prompts; the others could not be completed"
         ),
-        hint: "a server's are asked for again with --retry-failed".into(),
+        hint: "`complete --verbose` says why, once this file is removed".into(),
     }
 }
 
@@ -205,7 +206,7 @@ pub fn complete_file(
     total(jsonl::records(&text).count());
     match &completion.server {
         None => Ok(complete_text(prompts, &text, completion, &none, tick)),
-        Some(server) => server.complete(prompts, &text, completion, tick),
+        Some(server) => server.complete(prompts, text, completion, tick),
     }
 }
 
@@ -338,6 +339,36 @@ pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
     line
 }
 
+/// Whether predictions were asked of a server as these would be; those that somebody brought say nothing of that.
+///
+/// # Errors
+/// They were not: in which setting they differ.
+pub fn check_asked_alike(path: &Path, completion: &Completion, command: &str) -> Result<()> {
+    let (Some(server), true) = (&completion.server, header_path(path).exists()) else {
+        return Ok(());
+    };
+    let header = require_jsonl(path, "predictions", command)?;
+    let wanted = server.in_identity(Identity::new("predictions"));
+    for (name, value) in &wanted.parameters {
+        check_parameter(path, &header, (name, value), command)?;
+    }
+    Ok(())
+}
+
+/// How many predictions of a mode there are in the cache.
+///
+/// # Errors
+/// They are missing or damaged.
+pub fn count_predictions(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+) -> Result<u64> {
+    let path = experiment.layout.predictions(mode, &completion.model);
+    let command = format!("complete --mode {mode}");
+    Ok(require_jsonl(&path, "predictions", &command)?.records)
+}
+
 /// Where the model's predictions for a mode lie, once they are known to be those of the prompts and settings that are
 /// there now; somebody's own, put there without a header, are taken as they are. Those for rg1 are what `rg-rg` searches
 /// with unless told otherwise.
@@ -366,6 +397,8 @@ pub fn cached_predictions(
     let header = require_jsonl(&path, "predictions", &command)?;
     let max_tokens = ("max-tokens", completion.max_tokens);
     check_parameter(&path, &header, max_tokens, &command)?;
+    // Names that differ in what paths leave out share a file.
+    check_parameter(&path, &header, ("model", &completion.model), &command)?;
     if completion.is_embedded() {
         let revision = ("model-revision", in_context::REVISION);
         check_parameter(&path, &header, revision, &command)?;

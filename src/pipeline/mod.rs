@@ -21,7 +21,8 @@ pub use chunks::{
     retrieval_quality, trec_run, write_beir,
 };
 pub use complete::{
-    Completion, Predictions, artifact_text, cached_predictions, complete, complete_file,
+    Completion, Predictions, artifact_text, cached_predictions, check_asked_alike, complete,
+    complete_file, count_predictions,
 };
 pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use executed::{Executed, read_executed};

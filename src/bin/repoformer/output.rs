@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
 use repoformer::pipeline::Report;
 
@@ -221,8 +221,14 @@ impl Printer {
         if !self.progress {
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {per_sec} {eta}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {rate} {eta}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .with_key(
+                "rate",
+                |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+                    let _ = write!(text, "{:.1}/s", state.per_sec());
+                },
+            );
         let bar = ProgressBar::with_draw_target(
             Some(total as u64),
             ProgressDrawTarget::stderr_with_hz(10),

@@ -12,11 +12,12 @@ mod tests;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::run::{is_too_long, reason};
-use super::{Api, Sample, TokenProbability, samples};
+use super::run::{is_refused, reason};
+use super::{Answer, Api, Sample, TokenProbability, samples};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 
@@ -46,7 +47,7 @@ impl NextToken {
         let path = "/tokenize";
         let answer = match endpoint.post_json(path, &body) {
             Ok(answer) => answer,
-            Err(error) if is_refusal(&error) => {
+            Err(error) if is_refused(&error) => {
                 let why = format!(
                     "the server does not say which token {text:?} is ({})",
                     reason(&error)
@@ -162,18 +163,23 @@ impl<'a> Prober<'a> {
     ///
     /// # Errors
     /// The server refuses the prompt, or offers none of the ways.
-    pub fn ask(&self, prompt: &str) -> Result<Vec<Sample>> {
+    pub fn ask(&self, prompt: &str) -> Result<Answer> {
+        let begin = Instant::now();
         let logprob = self.logprob(prompt)?;
         let token = TokenProbability {
             id: Some(self.token.id),
             text: self.token.text.clone(),
             logprob,
         };
-        Ok(vec![Sample {
+        let sample = Sample {
             text: self.token.text.clone(),
             finish_reason: None,
             tokens: vec![token],
-        }])
+        };
+        Ok(Answer {
+            samples: vec![sample],
+            seconds: begin.elapsed().as_secs_f64(),
+        })
     }
 
     fn logprob(&self, prompt: &str) -> Result<f64> {
@@ -285,7 +291,7 @@ impl<'a> Prober<'a> {
     fn post(&self, body: &Value) -> Result<Value, Refusal> {
         self.endpoint
             .post_json(COMPLETIONS, body)
-            .map_err(|error| match is_refusal(&error) {
+            .map_err(|error| match is_refused(&error) {
                 true => Refusal::Way(reason(&error)),
                 false => Refusal::Request(error),
             })
@@ -316,12 +322,4 @@ impl<'a> Prober<'a> {
             )),
         }
     }
-}
-
-/// Whether a server refuses what it is asked, and not only this prompt, nor all for now.
-fn is_refusal(error: &Error) -> bool {
-    let reason = reason(error);
-    let statuses = ["400", "404", "405", "415", "422", "501"];
-    let answered = |status: &&str| reason.contains(&format!("the server answers {status}"));
-    !is_too_long(&reason) && statuses.iter().any(answered)
 }

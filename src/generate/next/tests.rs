@@ -38,7 +38,10 @@ fn probabilities(server: &Server, prompts: &[&str]) -> Vec<Result<f64, String>> 
     let (endpoint, token) = (server.endpoint(), token());
     let prober = Prober::new(&endpoint, "m", &token);
     let logprob = |prompt: &&str| {
-        let samples = prober.ask(prompt).map_err(|error| error.to_string())?;
+        let samples = prober
+            .ask(prompt)
+            .map_err(|error| error.to_string())?
+            .samples;
         assert_eq!(samples[0].tokens[0].id, Some(CC));
         Ok(samples[0].tokens[0].logprob)
     };

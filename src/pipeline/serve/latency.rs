@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Experiment, search};
 use crate::artifact::write_file;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::jsonl;
 use crate::query::Mode;
 
@@ -48,7 +48,23 @@ pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec
     Ok(known)
 }
 
-pub(in crate::pipeline) fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
+/// Keeps what predictions took that were just made, or forgets what others took, where nobody waited for these.
+pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()> {
+    if latencies
+        .iter()
+        .any(|latency| latency.generation_ms.is_some())
+    {
+        return write(path, latencies);
+    }
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::writing(path, "remove this file", e))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
     let mut text = Vec::new();
     for latency in latencies {
         serde_json::to_writer(&mut text, latency).unwrap_or_default();

@@ -5,7 +5,7 @@ mod latency;
 mod probability;
 
 pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
-pub(super) use latency::write as write_latencies;
+pub(super) use latency::keep as keep_latencies;
 pub use latency::{Latency, latencies};
 pub use probability::{TokenQuestion, probabilities};
 
@@ -21,7 +21,8 @@ use crate::artifact::{self, Identity, header_path};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::generate::{
-    Asking, Completer, Confidence, Entry, Journal, Sample, Sending, entropy, run, unanswered,
+    Answer, Asking, Completer, Confidence, Entry, Failures, Journal, Sending, entropy, run,
+    unanswered,
 };
 use crate::jsonl::{self, Fields, Object};
 use crate::prompt::style::Style;
@@ -34,6 +35,8 @@ pub struct Server {
     pub asking: Asking,
     /// Where answers are kept as they come.
     pub journal: PathBuf,
+    /// Whether somebody chose that place, so that answers in others are another model's.
+    pub has_own_journal: bool,
     /// Who is asked for those that are not kept yet; `None`: nobody, all that there are have been kept, such as those of a
     /// batch.
     pub asked: Option<Asked>,
@@ -72,6 +75,11 @@ impl Server {
             ("seed", seed.map(|seed| seed.to_string())),
             ("stop", (!stop.is_empty()).then(|| json!(stop).to_string())),
             ("instruction", instruction.clone()),
+            (
+                "journal",
+                self.has_own_journal
+                    .then(|| self.journal.display().to_string()),
+            ),
         ];
         for (name, value) in optional {
             if let Some(value) = value {
@@ -92,6 +100,24 @@ impl Server {
         let keys: Vec<String> = records.iter().map(Record::key).collect();
         let journal = Journal::open(&self.journal)?;
         Ok(!unanswered(&keys, &journal, sending.retry_failed).is_empty())
+    }
+
+    /// Why prompts have no answer that were not answered before, one by one.
+    pub(super) fn failures(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+    ) -> Result<Vec<Error>> {
+        let PromptText { path, text, .. } = prompts;
+        let mut problems = Vec::new();
+        let records = self.records(path, text, completion, &mut problems);
+        let known = (Journal::open(&self.journal)?, Failures::default());
+        for record in records {
+            if let Some(reason) = self.entry(&known, &record.key())?.error {
+                problems.push(record.failed(path, &reason));
+            }
+        }
+        Ok(problems)
     }
 
     /// Forgets a mode's predictions where they lack what can be had; what was answered is in the journal.
@@ -133,12 +159,14 @@ impl Server {
     pub(super) fn complete(
         &self,
         path: &Path,
-        text: &[u8],
+        text: Vec<u8>,
         completion: &Completion,
         tick: &(dyn Fn() + Sync),
     ) -> Result<Predictions> {
         let mut predictions = Predictions::default();
-        let records = self.records(path, text, completion, &mut predictions.problems);
+        let records = self.records(path, &text, completion, &mut predictions.problems);
+        // Most of it is what was retrieved, and a server may take hours.
+        drop(text);
         let keys: Vec<String> = records.iter().map(Record::key).collect();
         let completer = self
             .asked
@@ -146,11 +174,11 @@ impl Server {
             .map(|asked| Completer::new(&asked.endpoint));
         let ask = |place: usize| match &completer {
             Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
-            None => Ok(Vec::new()),
+            None => Ok(Answer::none()),
         };
-        let journal = self.answered(&keys, tick, &ask)?;
+        let answers = self.answered(&keys, tick, &ask)?;
         for (record, key) in records.into_iter().zip(&keys) {
-            let entry = self.entry(&journal, key)?;
+            let entry = self.entry(&answers, key)?;
             match &entry.error {
                 Some(reason) => predictions.problems.push(record.failed(path, reason)),
                 None => {
@@ -163,39 +191,47 @@ impl Server {
         Ok(predictions)
     }
 
-    /// The journal, once all requests are answered that can be.
+    /// The journal, once all requests are answered that can be, and why others could not.
     fn answered(
         &self,
         keys: &[String],
         tick: &(dyn Fn() + Sync),
-        ask: &(dyn Fn(usize) -> Result<Vec<Sample>> + Sync),
-    ) -> Result<Journal> {
+        ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
+    ) -> Result<(Journal, Failures)> {
         let mut journal = Journal::open(&self.journal)?;
         let Some(Asked { endpoint, sending }) = &self.asked else {
-            return Ok(journal);
+            return Ok((journal, Failures::default()));
         };
         let open = unanswered(keys, &journal, sending.retry_failed);
         (open.len()..keys.len()).for_each(|_| tick());
-        if !open.is_empty() {
-            endpoint.greet()?;
-            let connections = sending.connections;
-            run(keys, open, connections, &mut journal, &|_, _| tick(), ask)?;
+        if open.is_empty() {
+            return Ok((journal, Failures::default()));
         }
-        Ok(journal)
+        endpoint.greet()?;
+        let connections = sending.connections;
+        let failures = run(keys, open, connections, &mut journal, &|_, _| tick(), ask)?;
+        Ok((journal, failures))
     }
 
-    /// What a journal has on a request; why it failed ends with what to do.
-    fn entry(&self, journal: &Journal, key: &str) -> Result<Entry> {
+    /// What is known of a request; why it failed ends with what to do.
+    fn entry(&self, (journal, failures): &(Journal, Failures), key: &str) -> Result<Entry> {
+        let failed = |reason: String| Entry {
+            key: key.to_owned(),
+            samples: Vec::new(),
+            error: Some(reason),
+            seconds: None,
+        };
+        if let Some(reason) = failures.get(key) {
+            return Ok(failed(format!("{reason}; the same command asks again")));
+        }
         let way_out = match self.asked {
             Some(_) => "--retry-failed asks again",
             None => "--write-batch writes what has no answer",
         };
-        let mut entry = journal.get(key)?.unwrap_or_else(|| Entry {
-            key: key.to_owned(),
-            samples: Vec::new(),
-            error: Some("it has no answer yet".into()),
-            seconds: None,
-        });
+        let mut entry = match journal.get(key)? {
+            Some(entry) => entry,
+            None => failed("it has no answer yet".into()),
+        };
         entry.error = entry.error.map(|reason| format!("{reason}; {way_out}"));
         Ok(entry)
     }
@@ -349,34 +385,38 @@ impl Record {
 
     /// The record with the answers: each as if the prompt had been sent whole, and as it was written where that differs.
     fn answered(self, entry: &Entry) -> Vec<u8> {
-        let choice = |(index, sample): (usize, &Sample)| {
-            let text = self.asking.completion(self.prompt(), &sample.text);
-            let tokens: Vec<&str> = sample
-                .tokens
-                .iter()
-                .map(|token| token.text.as_str())
-                .collect();
-            let logprobs: Vec<f64> = sample.tokens.iter().map(|token| token.logprob).collect();
+        let (mut choices, mut all) = (Vec::new(), Vec::new());
+        for (index, sample) in entry.samples.iter().enumerate() {
+            let span = self.asking.span(self.prompt(), &sample.text);
+            let text = &sample.text[span.clone()];
             let mut choice =
                 json!({"text": text, "index": index, "finish_reason": sample.finish_reason});
-            if !tokens.is_empty() {
+            if !sample.tokens.is_empty() {
+                let (tokens, logprobs): (Vec<&str>, Vec<f64>) = sample
+                    .tokens
+                    .iter()
+                    .map(|token| (token.text.as_str(), token.logprob))
+                    .unzip();
                 choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
             }
-            if let Some(sure) = Confidence::of(logprobs.iter().copied()) {
+            // How sure the model is of the completion, whatever else it wrote.
+            let logprobs = sample.logprobs(span);
+            if let Some(sure) = Confidence::of(&logprobs) {
                 choice["mean_logprob"] = sure.mean_logprob.into();
                 choice["min_logprob"] = sure.min_logprob.into();
             }
             if sample.text != text {
                 choice["written"] = sample.text.as_str().into();
             }
-            choice
-        };
-        let choices: Vec<Value> = entry.samples.iter().enumerate().map(choice).collect();
+            choices.push(choice);
+            all.push(logprobs);
+        }
         let asked = self.asking.to_record();
+        let is_drawn = self.asking.temperature == 1.0 && self.asking.top_p.is_none();
         let mut object = self.object;
         object.insert("asked".into(), asked);
         object.remove("entropy");
-        if let Some(entropy) = entropy(&entry.samples) {
+        if let Some(entropy) = entropy(&all).filter(|_| is_drawn) {
             object.insert("entropy".into(), entropy.into());
         }
         record_line(object, choices.into())

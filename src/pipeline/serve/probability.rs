@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::complete::{Completion, Predictions};
 use super::{Asked, PromptText, Record, Server};
 use crate::error::{Error, Result};
-use crate::generate::{NextToken, Prober};
+use crate::generate::{Answer, NextToken, Prober};
 
 /// Which token's probability is asked for, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,11 +88,11 @@ pub fn probabilities(
     let prober = asked.map(|asked| Prober::new(&asked.endpoint, &completion.model, &token));
     let ask = |place: usize| match &prober {
         Some(prober) => prober.ask(&cut[place]),
-        None => Ok(Vec::new()),
+        None => Ok(Answer::none()),
     };
-    let journal = server.answered(&keys, tick, &ask)?;
+    let answers = server.answered(&keys, tick, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
-        let entry = server.entry(&journal, key)?;
+        let entry = server.entry(&answers, key)?;
         let found = entry
             .samples
             .first()

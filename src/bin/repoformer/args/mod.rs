@@ -167,7 +167,8 @@ pub(crate) struct SettingFlags {
     /// How a hole is kept out of its own prompt: strict, or as the reference program does [default: strict]
     #[arg(long, value_name = "strict|reference", help_heading = "Stages")]
     pub(crate) hole_guard: Option<String>,
-    /// The model that completes: in-context, the embedded one [default: in-context]
+    /// The model that completes: in-context, the embedded one, or with --endpoint what the server calls it [default:
+    /// in-context]
     #[arg(long, value_name = "NAME", help_heading = "Stages")]
     pub(crate) model: Option<String>,
     /// Tokens of a completion, at most [default: 500]
@@ -332,16 +333,14 @@ pub(crate) struct CompleteArgs {
     #[arg(
         long,
         value_name = "FILE",
-        help_heading = "Batches",
-        conflicts_with = "output"
+        help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request_timeout", "retry_failed"]
     )]
     pub(crate) write_batch: Option<PathBuf>,
     /// Instead of asking a server, take a batch endpoint's answers, in any order; its file of errors too (repeatable)
     #[arg(
         long,
         value_name = "FILE",
-        help_heading = "Batches",
-        conflicts_with = "write_batch"
+        help_heading = "Batches", conflicts_with_all = ["write_batch", "concurrency", "request_timeout", "retry_failed"]
     )]
     pub(crate) read_batch: Vec<PathBuf>,
 }

@@ -71,7 +71,9 @@ impl ServerArgs {
 pub(crate) struct ProbabilityArgs {
     /// Instead of completing, ask how probable it is that this token comes next (`<cc>`: does the model want cross-file
     /// context?)
-    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["samples", "temperature", "api", "write_batch", "read_batch"])]
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = [
+        "samples", "temperature", "top_p", "seed", "api", "stop", "prompt_end", "instruction", "max_lines", "write_batch", "read_batch",
+    ])]
     pub(crate) probability_of: Option<String>,
     /// Cut prompts behind the last such text first, or add it (`<eof>`)
     #[arg(long, value_name = "TEXT", requires = "probability_of")]

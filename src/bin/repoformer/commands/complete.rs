@@ -37,8 +37,13 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     }
     let data = Data::of(args, &settings, printer)?;
     let place = args.output.as_deref().unwrap_or(Path::new("-"));
+    // What is written must be none of what is read, nor what was answered.
+    let mut read = data.files();
+    read.extend(args.read_batch.iter().map(PathBuf::as_path));
+    read.extend(completion.server.iter().map(|server| &*server.journal));
+    check_output(args.output.as_deref(), &read)?;
+    check_output(args.write_batch.as_deref(), &read)?;
     if let Some(file) = &args.write_batch {
-        check_output(Some(file), &data.files())?;
         return write_batch(file, &data.prompts()?, &completion, printer);
     }
     if let Some(question) = question(&args.probability) {
@@ -71,7 +76,6 @@ impl Data {
     fn of(args: &CompleteArgs, settings: &Settings, printer: &mut Printer) -> Result<Self> {
         let output = args.output.as_deref();
         if let Some(prompts) = &args.prompts {
-            check_output(output, &[prompts])?;
             return Ok(Self::File(prompts.clone()));
         }
         check_not_tasks(settings, output)?;
@@ -215,6 +219,11 @@ fn write_batch(
     };
     let requests = group(batch.requests as u64);
     printer.note(format!("complete: {requests} requests{others}"));
+    if batch.requests > 50_000 || batch.text.len() > 200_000_000 {
+        printer.warning(
+            "OpenAI takes 50,000 requests and 200 MB a file at most; its answers to parts of this one can be read one by one",
+        );
+    }
     Ok(())
 }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use repoformer::pipeline::{self, Completion, Experiment, Report, cached_predictions};
+use repoformer::pipeline::{
+    self, Completion, Experiment, Report, cached_predictions, check_asked_alike,
+};
 use repoformer::predictions::{self, Joined};
 use repoformer::query::Mode;
 use repoformer::statistics::Resampling;
@@ -34,7 +36,10 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
             let completion = model(args, &settings)?;
             let mut rows = Vec::new();
             if args.predictions.is_none() {
-                rows.push(row(&experiment, Mode::LeftContext, &completion, printer)?);
+                let first = Mode::LeftContext;
+                let path = cached_predictions(&experiment, first, &completion)?;
+                check_asked_alike(&path, &completion, "complete --mode rg1")?;
+                rows.push(row(&experiment, first, &completion, printer)?);
             }
             let times = (1, iterations);
             iterate(
@@ -46,6 +51,7 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
                 printer,
             )?;
             write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
+            rows::warn_of_gaps(&rows, printer);
         }
         None => {
             check_no_server(args)?;
@@ -109,6 +115,7 @@ fn iterate(
         complete_modes(experiment, &[Mode::Prediction], completion, printer)?;
         let path = cached_predictions(experiment, Mode::Prediction, completion)?;
         let now = predictions::read(&path, experiment.tasks()?)?;
+        printer.problems(&now.problems);
         let mut row = row(experiment, Mode::Prediction, completion, printer)?;
         row.unchanged = Some(unchanged(&before, &now));
         rows.push(row);

@@ -68,6 +68,22 @@ fn mean_generation(latencies: &[Latency]) -> Option<f64> {
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
+/// Tells where rows of a benchmark are of different tasks, since some have no prediction.
+pub(super) fn warn_of_gaps(rows: &[Row], printer: &Printer) {
+    for row in rows {
+        let same = rows.iter().filter(|other| other.benchmark == row.benchmark);
+        let most = same.map(Row::count).max().unwrap_or(0);
+        if row.count() < most {
+            printer.warning(format!(
+                "{} {}: {} of {most} tasks have a prediction, so its row does not compare with the others; `compare` pairs tasks",
+                row.benchmark,
+                row.mode,
+                row.count()
+            ));
+        }
+    }
+}
+
 /// The rows as they are asked for.
 pub(super) fn text(rows: &[Row], format: ScoreFormat) -> Result<String> {
     Ok(match format {

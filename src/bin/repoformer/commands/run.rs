@@ -50,6 +50,16 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
         stages(&experiment, &settings, &modes, &completion, printer)?;
         places.push(place(&experiment));
         for &mode in &modes {
+            if mode == Mode::Prediction
+                && !has_predictions(&experiment, Mode::LeftContext, &completion)?
+            {
+                printer.failed("rg-rg is left out: rg1 has no prediction to search with");
+                continue;
+            }
+            if !has_predictions(&experiment, mode, &completion)? {
+                printer.failed(&format!("{mode} has no prediction, and so no row"));
+                continue;
+            }
             rows.push(Row::of(
                 &experiment,
                 mode,
@@ -67,8 +77,13 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
         }
     }
     write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
+    rows::warn_of_gaps(&rows, printer);
     places.iter().for_each(|place| printer.note(place));
     Ok(())
+}
+
+fn has_predictions(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<bool> {
+    Ok(pipeline::count_predictions(experiment, mode, completion)? > 0)
 }
 
 /// Leaves the report of a benchmark.
@@ -168,7 +183,9 @@ fn stages(
     }
     tell("prompt", pipeline::prompt(experiment, &first)?);
     complete_modes(experiment, &first, completion, printer)?;
-    if modes.contains(&Mode::Prediction) {
+    if modes.contains(&Mode::Prediction)
+        && has_predictions(experiment, Mode::LeftContext, completion)?
+    {
         let path = cached_predictions(experiment, Mode::LeftContext, completion)?;
         let joined = window::read_predictions(experiment, settings, Some(&path))?;
         let report = rg_rg::stages(experiment, &joined)?;

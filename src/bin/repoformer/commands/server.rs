@@ -38,6 +38,14 @@ pub(super) fn model(
         asked.flags.chunks.endpoint.is_some() && settings.text("embedding-model").is_none();
     if !completion.is_embedded() || is_named || asked.by_batch {
         completion.server = Some(server(asked, settings, &completion.model)?);
+        if max_lines.is_some() {
+            return Err(hinted(
+                anyhow!(
+                    "--max-lines is for the embedded model; a server's knows tokens and texts that end a completion"
+                ),
+                "use --max-tokens and --stop; scores cut completions to the target's lines by themselves",
+            ));
+        }
     } else if let Some(flag) = asked.server.given() {
         return Err(hinted(
             anyhow!("{flag} is for a model on a server, and the embedded one completes"),
@@ -50,6 +58,7 @@ pub(super) fn model(
 
 fn server(asked: &Asked<'_>, settings: &Settings, model: &str) -> Result<Server> {
     let of = asked.server;
+    check(of)?;
     let named = |name: &Option<String>| name.as_deref().map(str::to_owned);
     let asking = Asking {
         api: named(&of.api).map_or(Ok(Api::default()), |name| name.parse())?,
@@ -84,8 +93,50 @@ fn server(asked: &Asked<'_>, settings: &Settings, model: &str) -> Result<Server>
     Ok(Server {
         asking,
         journal,
+        has_own_journal: of.journal.is_some(),
         asked,
     })
+}
+
+/// What would not do what it says.
+fn check(of: &ServerArgs) -> Result<()> {
+    let is_greedy = of.temperature.unwrap_or(0.0) == 0.0;
+    if is_greedy && of.samples.unwrap_or(1) > 1 {
+        return Err(hinted(
+            anyhow!("--samples asks for several completions, and greedy ones are all the same"),
+            "add --temperature 1",
+        ));
+    }
+    if of
+        .temperature
+        .is_some_and(|temperature| !(0.0..=100.0).contains(&temperature))
+    {
+        return Err(hinted(
+            anyhow!("--temperature must be 0 or more"),
+            "choose another",
+        ));
+    }
+    if of.top_p.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+        return Err(hinted(
+            anyhow!("--top-p must be more than 0 and at most 1"),
+            "choose another",
+        ));
+    }
+    for (flag, number) in [("--samples", of.samples), ("--concurrency", of.concurrency)] {
+        if number == Some(0) {
+            return Err(hinted(
+                anyhow!("{flag} must be at least 1"),
+                "choose another",
+            ));
+        }
+    }
+    if of.stop.iter().any(String::is_empty) {
+        return Err(hinted(
+            anyhow!("--stop is empty, and would end every completion where it begins"),
+            "leave it out; is a variable of the shell not set?",
+        ));
+    }
+    Ok(())
 }
 
 fn endpoint(of: &ServerArgs, settings: &Settings, model: &str) -> Result<Endpoint> {
@@ -136,15 +187,24 @@ pub(super) fn resumable<T>(
 /// What an interruption is told.
 static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
 
-/// Has Ctrl-C (SIGINT, SIGTERM, SIGHUP) say this before the program ends.
+/// Has Ctrl-C say this before the program ends.
 fn tell_at_interruption(text: Option<String>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let is_told = text.is_some();
     *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    if is_told {
+    if is_told && !ignores_interruptions() {
         // Without a handler the program ends silently, which loses nothing either.
         ONCE.call_once(|| drop(ctrlc::set_handler(end)));
     }
+}
+
+/// Whether whoever started the program has it go on at Ctrl-C, as a shell's script does with what runs beside it.
+fn ignores_interruptions() -> bool {
+    const SIGINT: u32 = 2;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (SIGINT - 1)) != 0)
 }
 
 fn end() {
