@@ -7,6 +7,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
+use repoformer::generate::{Api, samples};
 use serde_json::{Value, json};
 use support::{Place, jsonl, parse_jsonl};
 
@@ -528,4 +529,46 @@ fn the_references_own_files() {
             assert_eq!(differ, 0, "{name}");
         }
     }
+}
+
+/// `REPOFORMER_FIXTURES=DIR` holds exchanges that two servers were recorded with: `endpoint/SERVER/*.json`.
+#[test]
+#[ignore = "reads recorded exchanges: set REPOFORMER_FIXTURES"]
+fn every_recorded_answer_is_read() {
+    let fixtures = std::env::var("REPOFORMER_FIXTURES").unwrap();
+    let mut read = 0;
+    for server in std::fs::read_dir(format!("{fixtures}/endpoint")).unwrap() {
+        for file in std::fs::read_dir(server.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let exchange: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            let (request, answer) = (&exchange["request"], &exchange["response"]);
+            let api = match request["path"].as_str().unwrap() {
+                "/v1/completions" => Api::Completions,
+                "/v1/chat/completions" => Api::Chat,
+                _ => continue,
+            };
+            let found = samples(answer, api);
+            if exchange["status"] != 200 {
+                assert!(found.is_err(), "{}", path.display());
+                continue;
+            }
+            let (found, choices) = (found.unwrap(), answer["choices"].as_array().unwrap());
+            assert_eq!(found.len(), choices.len(), "{}", path.display());
+            // Where probabilities were asked for, every token has one, but for the first of an echoed prompt; of several
+            // prompts one server counts the tokens of one.
+            let asked = &request["json"];
+            let is_odd = asked["echo"] == true || asked["prompt"].is_array();
+            if asked.get("logprobs").is_some() && !is_odd {
+                let tokens: u64 = found.iter().map(|sample| sample.tokens.len() as u64).sum();
+                assert_eq!(
+                    answer["usage"]["completion_tokens"],
+                    tokens,
+                    "{}",
+                    path.display()
+                );
+            }
+            read += 1;
+        }
+    }
+    assert!(read >= 20, "{read}");
 }
