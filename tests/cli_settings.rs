@@ -197,7 +197,7 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
         ),
         (
             "model = \"gpt\"\n",
-            vec!["model: 'gpt' is not known", "in-context"],
+            vec!["--model gpt is not the embedded one", "--endpoint"],
         ),
     ];
     for (text, says) in cases {
