@@ -93,6 +93,7 @@ pub fn run(
             done: 0,
             failed: 0,
             in_a_row: 0,
+            refused: 0,
             is_answering: false,
             failures: Failures::default(),
             own: Vec::new(),
@@ -127,8 +128,10 @@ struct State<'a> {
     journal: &'a mut Journal,
     done: usize,
     failed: usize,
-    /// Failures since the last answer.
+    /// Failures by the server's fault since the last answer.
     in_a_row: usize,
+    /// Refusals of prompts before the first answer.
+    refused: usize,
     /// Whether any answer came.
     is_answering: bool,
     /// What failed by the server's fault, or by itself while no answer has come: nothing is kept of it.
@@ -167,21 +170,28 @@ impl State<'_> {
             .map_or_else(String::new, |hint| format!("; {hint}"));
         let why = reason(&error) + &hint;
         self.failed += 1;
-        let most = match fault {
-            Fault::Length => usize::MAX,
-            Fault::Request if self.is_answering => usize::MAX,
-            Fault::Request => ALL_REFUSED,
-            Fault::Answer | Fault::Server => HOPELESS,
-            Fault::Everything => 0,
+        // Once the server answers others, what it refuses is that prompt's fault.
+        let is_own = self.is_answering && matches!(fault, Fault::Request | Fault::Answer);
+        let is_hopeless = match fault {
+            Fault::Length => false,
+            _ if is_own => false,
+            Fault::Request => {
+                self.refused += 1;
+                self.refused >= ALL_REFUSED
+            }
+            Fault::Answer | Fault::Server => {
+                self.in_a_row += 1;
+                self.in_a_row >= HOPELESS
+            }
+            Fault::Everything => true,
         };
-        self.in_a_row += usize::from(fault != Fault::Length);
-        if self.in_a_row >= most {
+        if is_hopeless {
             self.end.get_or_insert(error);
             return Ok(());
         }
         match fault {
             Fault::Length => return self.keep(key, why),
-            Fault::Request | Fault::Answer if self.is_answering => return self.keep(key, why),
+            _ if is_own => return self.keep(key, why),
             Fault::Request | Fault::Answer => self.own.push(key.to_owned()),
             Fault::Server | Fault::Everything => {}
         }
