@@ -21,6 +21,9 @@
 //!
 //! 11. `execution` (on Linux): the repository's own tests with each prediction in its place → the unit-test pass rate.
 //!
+//! 12. [`label`]: does retrieval help? Instances of varied code, drawn by [`cluster`], and labels from completions without and with
+//!     what was retrieved.
+//!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
 //! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`] as the
@@ -78,6 +81,8 @@ pub mod artifact;
 pub mod batch;
 #[forbid(unsafe_code)]
 pub mod chunk;
+#[forbid(unsafe_code)]
+pub mod cluster;
 #[forbid(unsafe_code)]
 pub mod comparison;
 #[forbid(unsafe_code)]

@@ -1,0 +1,8 @@
+//! Clusters of texts: TF-IDF vectors and k-means, by which Repoformer draws varied training data from a repository
+//! (algorithms 1 and 2 of its appendix D).
+
+mod k_means;
+mod tf_idf;
+
+pub use k_means::k_means;
+pub use tf_idf::Vectors;
