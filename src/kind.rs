@@ -255,7 +255,7 @@ impl Kind {
             Self::Package | Self::RawRepository => {
                 "`repoformer convert --to repos -o DIR` makes folders of it for --repos-dir"
             }
-            Self::Label => "it is training data for a selective policy",
+            Self::Label => "give it with --tasks, or to `repoformer label judge`",
             Self::BatchRequest => "send it to a batch endpoint",
             Self::BatchResponse => {
                 "`repoformer convert --to repocoder-predictions --tasks FILE` makes predictions of it"

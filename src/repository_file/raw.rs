@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::python::{Modules, PythonFile};
 use super::{Content, blob_sha1, path_names};
+use crate::corpus::{Repository, SourceFile};
 use crate::error::Result;
 use crate::jsonl::{self, Fields, Object};
 use crate::language::Language;
-use crate::lines::{Lines, strip};
+use crate::lines::{Lines, strip, universal_newlines};
 
 /// A file of a raw repository.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +64,27 @@ impl RawRepository {
     /// The name of its folder: `owner_name` for `owner/name`, as RepoEval names folders.
     pub fn folder(&self) -> String {
         self.name.replace('/', "_")
+    }
+
+    /// Its files of a language, in the order of their paths, below its folder.
+    pub fn repository(self, language: Language) -> Repository {
+        let name = self.folder();
+        let mut files: Vec<SourceFile> = self
+            .files
+            .into_iter()
+            .filter(|file| language.holds(&file.content.path))
+            .map(|file| SourceFile {
+                path: format!("{name}/{}", file.content.path),
+                text: universal_newlines(file.content.text),
+                same_as: 0,
+            })
+            .collect();
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        files.dedup_by(|one, other| one.path == other.path);
+        for (number, file) in (0..).zip(&mut files) {
+            file.same_as = number;
+        }
+        Repository { name, files }
     }
 
     /// The record of a repository's files, with everything that can be computed; see [`RawRepository::to_record`].

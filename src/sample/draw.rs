@@ -14,22 +14,31 @@ const POISSON_3_ZERO: f64 = 0.049_787_068_367_863_944;
 
 /// The random numbers of one repository: what is drawn from them is written out here, so that no
 /// dependency's change can alter a benchmark.
-pub(super) struct Stream(ChaCha8Rng);
+pub(crate) struct Stream(ChaCha8Rng);
 
 impl Stream {
     /// A stream of its own for each seed, kind and repository name.
     pub(super) fn new(seed: u64, kind: Kind, repository: &str) -> Self {
+        Self::of(b"repoformer sample 1\0", seed, kind.name(), repository)
+    }
+
+    /// The same for labelled data.
+    pub(crate) fn for_labels(seed: u64, kind: &str, repository: &str) -> Self {
+        Self::of(b"repoformer label 1\0", seed, kind, repository)
+    }
+
+    fn of(what: &[u8], seed: u64, kind: &str, repository: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(b"repoformer sample 1\0");
+        hasher.update(what);
         hasher.update(&seed.to_le_bytes());
-        hasher.update(kind.name().as_bytes());
+        hasher.update(kind.as_bytes());
         hasher.update(b"\0");
         hasher.update(repository.as_bytes());
         Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
     }
 
     /// A number from 0 to `n` - 1, each as likely as the others; `n` at least 1.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         let n = n as u64;
         // Numbers below 2⁶⁴ mod n would favour the small remainders.
         let uneven = n.wrapping_neg() % n;
@@ -42,7 +51,7 @@ impl Stream {
     }
 
     /// Poisson(3) by inversion, clipped to 1..=[`chunks::LONGEST`].
-    pub(super) fn length(&mut self) -> usize {
+    pub(crate) fn length(&mut self) -> usize {
         let uniform = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let (mut number, mut probability) = (0, POISSON_3_ZERO);
         let mut cumulated = probability;

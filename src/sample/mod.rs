@@ -34,6 +34,7 @@ use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::task::Task;
 use draw::Draw;
+pub(crate) use draw::Stream;
 use source::Source;
 
 /// What is cut out of a file.
@@ -171,6 +172,27 @@ pub fn sample(
                 lines.range(hole.start, hole.end),
                 context::prompt(lines, context_start, hole.start),
             ))
+        })
+        .collect()
+}
+
+/// The rows of every function's body that can be cut out, by file: none of generated files, nor of those with other line ends than
+/// `\n`, whose rows are not lines.
+pub(crate) fn function_bodies(
+    repository: &Repository,
+    language: Language,
+) -> Vec<Vec<std::ops::Range<usize>>> {
+    let (sources, bodies) = source::read_all(repository, language, functions::holes);
+    let is_plain = |file: &crate::corpus::SourceFile, source: &Source| {
+        let ends = memchr::memchr_iter(b'\n', file.text.as_bytes()).count();
+        let lines = ends + usize::from(!file.text.is_empty() && !file.text.ends_with('\n'));
+        !source.is_generated && source.lines.count() == lines
+    };
+    let files = repository.files.iter().zip(sources).zip(bodies);
+    files
+        .map(|((file, source), bodies)| match source {
+            Some(source) if is_plain(file, &source) => bodies.unwrap_or_default(),
+            _ => Vec::new(),
         })
         .collect()
 }

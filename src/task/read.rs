@@ -24,6 +24,7 @@ impl Task {
         let record = Record { path, at, object };
         match kind {
             Some(Kind::Task(format)) => record.task(format),
+            Some(Kind::Label) => record.label(),
             Some(kind) => Err(record.top().error(format!(
                 "this is {}, not a task; {}",
                 kind.record(),
@@ -170,6 +171,25 @@ impl Record<'_> {
             cross_file: self.take_cross_file(task.language(), task.format)?,
             ..task
         })
+    }
+
+    /// An instance of training data, which is a task that says its lines in another way.
+    fn label(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let fields = self.fields("metadata.", &metadata);
+        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
+        let file = fields.string("filename")?;
+        let (repository, path) = source_file(&fields, "filename", &split(file))?;
+        let mut task = self.contexts(Task {
+            format: Format::Repoformer,
+            id,
+            repository,
+            path,
+            ..Task::empty()
+        })?;
+        task.line_no = line_ends(&task.prompt);
+        task.metadata = metadata;
+        Ok(self.finish(task))
     }
 
     fn repoformer(mut self) -> Result<Task> {

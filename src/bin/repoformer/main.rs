@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod config;
 mod output;
+mod records_output;
 mod table;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ fn run(command: Command, printer: &mut Printer) -> Result<()> {
         Command::Run(args) => commands::run::run(&args, printer),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Sample(args) => commands::sample::run(&args, printer),
+        Command::Label(args) => commands::label::run(&args, printer),
         Command::Convert(args) => commands::convert::run(&args, printer),
         Command::Validate(args) => commands::validate::run(&args, printer),
         #[cfg(target_os = "linux")]

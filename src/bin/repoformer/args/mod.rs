@@ -1,6 +1,7 @@
 //! The command line: flags parsed into plain values, nothing built from them here.
 
 mod evaluation;
+mod label;
 mod server;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use evaluation::parse_resamples;
 pub(crate) use evaluation::{
     CompareArgs, EvalArgs, ExecArgs, Isolation, ReportArgs, ResampledUnit, Switch,
 };
+pub(crate) use label::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
 pub(crate) use server::{ProbabilityArgs, ServerArgs};
 
 const STYLES: Styles = Styles::styled()
@@ -87,6 +89,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Make a benchmark from repositories: holes with their prompts, in RepoEval's format
     Sample(SampleArgs),
+    /// Make labelled data for selective retrieval: draw instances, judge them by completions without and with retrieval
+    Label(LabelArgs),
     /// Turn records of one format into another: tasks, predictions, repositories, batch requests and answers
     Convert(ConvertArgs),
     /// Look files of records through and list every problem with its line

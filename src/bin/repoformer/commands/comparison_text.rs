@@ -133,7 +133,7 @@ pub(super) fn task_table(comparison: &Comparison) -> Table {
 }
 
 /// A line a bucket: its label, count, share and bar.
-fn histogram(buckets: &Buckets) -> String {
+pub(super) fn histogram(buckets: &Buckets) -> String {
     let (total, most) = (buckets.total(), buckets.counts.iter().copied().max());
     let (total, most) = (total.max(1) as f64, most.unwrap_or(0).max(1) as f64);
     let mut text = String::new();

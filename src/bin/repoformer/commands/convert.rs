@@ -1,20 +1,18 @@
 //! `convert`
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::artifact::OutputFile;
 use repoformer::batch::Sampling;
 use repoformer::convert::{self, Emit, Outcome, Target};
 use repoformer::corpus::repository_names;
-use repoformer::error::Error;
 use repoformer::kind::Kind;
 use repoformer::language::Language;
 
 use super::session::read_tasks;
 use crate::args::ConvertArgs;
 use crate::output::{Printer, check_output, group, hinted};
+use crate::records_output::RecordsOutput;
 
 pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
     let to: Target = args.to.parse().map_err(|e: String| anyhow!("--to: {e}"))?;
@@ -71,7 +69,7 @@ fn folders(args: &ConvertArgs) -> Result<Outcome> {
 }
 
 fn records(args: &ConvertArgs, kind: Kind, printer: &mut Printer) -> Result<Outcome> {
-    let mut output = Output::Unopened(&args.output);
+    let mut output = RecordsOutput::new(&args.output);
     let outcome = {
         let mut emit = |record: &serde_json::Value| output.line(record);
         work(args, kind, printer, &mut emit)
@@ -148,56 +146,4 @@ fn predictions(
         .map(|tasks| read_tasks(tasks, printer))
         .transpose()?;
     Ok(convert::predictions(file, kind, tasks.as_ref(), emit)?)
-}
-
-/// Where records go: begun with the first of them.
-enum Output<'a> {
-    Unopened(&'a Path),
-    Stdout(io::BufWriter<io::StdoutLock<'static>>),
-    File(OutputFile),
-}
-
-impl Output<'_> {
-    fn line(&mut self, record: &serde_json::Value) -> Result<(), Error> {
-        let mut line = record.to_string();
-        line.push('\n');
-        self.open()?.write(line.as_bytes())
-    }
-
-    fn open(&mut self) -> Result<&mut Self, Error> {
-        if let Self::Unopened(path) = self {
-            *self = if *path == Path::new("-") {
-                Self::Stdout(io::BufWriter::new(io::stdout().lock()))
-            } else {
-                Self::File(OutputFile::create(path)?)
-            };
-        }
-        Ok(self)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        match self {
-            Self::Unopened(_) => Ok(()),
-            Self::Stdout(stdout) => stdout.write_all(bytes).map_err(standard_output),
-            Self::File(file) => file.write(bytes),
-        }
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        self.open()?;
-        match self {
-            Self::Unopened(_) => Ok(()),
-            Self::Stdout(mut stdout) => stdout.flush().map_err(standard_output),
-            Self::File(file) => file.finish(),
-        }
-    }
-}
-
-fn standard_output(reason: io::Error) -> Error {
-    Error::Io {
-        path: "standard output".into(),
-        access: repoformer::error::Access::Write,
-        action: "write",
-        reason,
-    }
 }

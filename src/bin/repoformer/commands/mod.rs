@@ -13,6 +13,7 @@ mod eval_retrieval;
 #[cfg(target_os = "linux")]
 pub(crate) mod guard;
 pub(crate) mod inspect;
+pub(crate) mod label;
 pub(crate) mod prompt;
 pub(crate) mod report;
 pub(crate) mod rg_rg;

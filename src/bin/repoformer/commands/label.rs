@@ -1,0 +1,178 @@
+//! `label`: labelled data for selective retrieval.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use repoformer::corpus::repository_names;
+use repoformer::label::{
+    Drawing, Filter, InstanceKind, Judged, Recorded, Repositories, Shard, collect, judge,
+};
+use repoformer::language::Language;
+
+use super::comparison_text::histogram;
+use super::session::{open, repos_dir};
+use crate::args::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
+use crate::output::{Printer, check_output, group, hinted};
+use crate::records_output::RecordsOutput;
+
+pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
+    match &args.command {
+        LabelCommand::Sample(args) => sample(args, printer),
+        LabelCommand::Judge(args) => judge_instances(args, printer),
+    }
+}
+
+fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
+    let kind: InstanceKind = args.kind.parse()?;
+    let paper = match settings.text("profile") {
+        Some("repoformer-release") => Drawing::release(kind),
+        _ => Drawing::paper(kind),
+    };
+    let language: Language = settings.parsed_option("language")?.unwrap_or_default();
+    let ratio = args.ratio.unwrap_or(paper.ratio);
+    if !(ratio > 0.0 && ratio <= 1.0) {
+        return Err(hinted(
+            anyhow!("--ratio must be more than 0 and at most 1"),
+            "the paper's is 0.2",
+        ));
+    }
+    let drawing = Drawing {
+        language,
+        ratio,
+        seed: args.seed,
+        ..paper
+    };
+    let filter = match args.no_filter {
+        true => Filter::none(),
+        false => Filter::paper(language),
+    };
+    let (from, total) = match &args.raw {
+        Some(file) => {
+            check_output(Some(&args.output), &[file])?;
+            (Repositories::Raw(file.clone()), 0)
+        }
+        None => {
+            let dir = repos_dir(&settings)?;
+            let mut names = match settings.list("repo") {
+                [] => repository_names(&dir)?,
+                named => named.to_vec(),
+            };
+            names.sort_unstable();
+            names.dedup();
+            let total = names.len();
+            (Repositories::Folders(dir, names), total)
+        }
+    };
+    let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
+    let recorded = match args.as_benchmark {
+        true => Recorded::Tasks,
+        false => Recorded::Labels,
+    };
+    let mut output = RecordsOutput::new(&args.output);
+    let bar = printer.bar("label sample", total);
+    let collected = collect(
+        &from,
+        &drawing,
+        &filter,
+        (shard, recorded),
+        &|| bar.inc(1),
+        &mut |record| output.line(record),
+    );
+    bar.finish_and_clear();
+    let collected = collected?;
+    printer.problems(&collected.problems);
+    for (reason, count) in &collected.rejected {
+        printer.note(format!(
+            "label sample: {} left out: {reason}",
+            repositories(*count)
+        ));
+    }
+    if collected.instances == 0 {
+        return Err(hinted(
+            anyhow!("no instance could be drawn"),
+            "--no-filter takes repositories whose files do not import one another; --language names another language",
+        ));
+    }
+    output.finish()?;
+    printer.note(format!(
+        "label sample: {} {} instances of {:.2} lines from {}",
+        group(collected.instances as u64),
+        kind.name(),
+        collected.lines as f64 / collected.instances as f64,
+        repositories(collected.repositories),
+    ));
+    Ok(())
+}
+
+fn repositories(count: usize) -> String {
+    match count {
+        1 => "1 repository".into(),
+        n => format!("{} repositories", group(n as u64)),
+    }
+}
+
+/// `2/8`: the second of eight.
+fn shard(text: &str) -> Result<Shard> {
+    let parts = text.split_once('/');
+    let numbers = parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+    match numbers {
+        Some((index, count)) if (1..=count).contains(&index) => Ok(Shard {
+            index: index - 1,
+            count,
+        }),
+        _ => Err(hinted(
+            anyhow!("--shard '{text}' is no part of a whole"),
+            "the second of eight parts is 2/8",
+        )),
+    }
+}
+
+fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
+    let inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
+    check_output(Some(&args.output), &inputs)?;
+    let files = (&*args.base, &*args.rag);
+    let judged = judge(
+        &args.instances,
+        files,
+        args.model.as_deref(),
+        args.threshold,
+    )?;
+    if judged.records.is_empty() {
+        printer.problems(&judged.problems);
+        return Err(hinted(
+            anyhow!(
+                "{}: no instance has completions both without and with retrieval",
+                args.instances.display()
+            ),
+            "complete prompts of modes none and given of these instances, and give the two files",
+        ));
+    }
+    let mut output = RecordsOutput::new(&args.output);
+    for record in &judged.records {
+        output.line(record)?;
+    }
+    output.finish()?;
+    printer.problems(&judged.problems);
+    for (reason, count) in &judged.lacking {
+        printer.failed(&format!(
+            "{} instances are left out: {reason}",
+            group(*count as u64)
+        ));
+    }
+    printer.note(report(&judged));
+    Ok(())
+}
+
+/// The share of positive labels, and the gains by size (figure 10).
+fn report(judged: &Judged) -> String {
+    let count = judged.records.len();
+    format!(
+        "label judge: {} instances, {:.2} % positive; gain × 100:\n{}",
+        group(count as u64),
+        100.0 * judged.positive as f64 / count as f64,
+        histogram(&judged.buckets()).trim_end(),
+    )
+}

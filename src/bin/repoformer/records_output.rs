@@ -1,0 +1,63 @@
+//! Records that are written one after another, to a file that takes its place when it is whole.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use repoformer::artifact::OutputFile;
+use repoformer::error::Error;
+
+/// Where records go: begun with the first of them.
+pub(crate) enum RecordsOutput<'a> {
+    Unopened(&'a Path),
+    Stdout(io::BufWriter<io::StdoutLock<'static>>),
+    File(OutputFile),
+}
+
+impl<'a> RecordsOutput<'a> {
+    pub(crate) fn new(path: &'a Path) -> Self {
+        Self::Unopened(path)
+    }
+
+    pub(crate) fn line(&mut self, record: &serde_json::Value) -> Result<(), Error> {
+        let mut line = record.to_string();
+        line.push('\n');
+        self.open()?.write(line.as_bytes())
+    }
+
+    fn open(&mut self) -> Result<&mut Self, Error> {
+        if let Self::Unopened(path) = self {
+            *self = if *path == Path::new("-") {
+                Self::Stdout(io::BufWriter::new(io::stdout().lock()))
+            } else {
+                Self::File(OutputFile::create(path)?)
+            };
+        }
+        Ok(self)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Unopened(_) => Ok(()),
+            Self::Stdout(stdout) => stdout.write_all(bytes).map_err(standard_output),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        self.open()?;
+        match self {
+            Self::Unopened(_) => Ok(()),
+            Self::Stdout(mut stdout) => stdout.flush().map_err(standard_output),
+            Self::File(file) => file.finish(),
+        }
+    }
+}
+
+fn standard_output(reason: io::Error) -> Error {
+    Error::Io {
+        path: "standard output".into(),
+        access: repoformer::error::Access::Write,
+        action: "write",
+        reason,
+    }
+}

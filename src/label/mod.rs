@@ -1,0 +1,24 @@
+//! Labelled data: when does retrieval help? Instances are drawn from repositories, completed without and with what was
+//! retrieved for them, and labelled by the difference (Repoformer, section 3.3 and appendix D).
+//!
+//! - [`Filter`]: which repositories serve.
+//! - [`draw`]: holes of varied code, each with its contexts and three fragments of other files.
+//! - [`collect`]: the instances of many repositories, in parts that can be drawn apart.
+//! - [`judge`]: labels from completions without and with the fragments.
+//! - [`Label`]: an instance as it is exchanged, judged or yet to be.
+
+mod code;
+mod collect;
+mod draw;
+mod filter;
+mod judge;
+mod nearest;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use collect::{Collected, Recorded, Repositories, Shard, collect};
+pub use draw::{Drawing, Instance, InstanceKind, draw};
+pub use filter::{Facts, Filter, Rejection};
+pub use judge::{Judged, Lacking, judge};
+pub use record::Label;

@@ -1,0 +1,290 @@
+//! Instances of the sample repositories and of odd ones.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::code::Code;
+use super::nearest::{Question, nearest};
+use super::*;
+use crate::chunk::{
+    ChunkShape, Limits, Neighbourhood, Order, Queries, Query, QueryForm, Ranking, RepoChunks,
+};
+use crate::corpus::{Repository, SourceFile};
+use crate::language::Language;
+use crate::query::Mode;
+use crate::rank::{Index, Ranker, Words};
+
+fn sample_repository(name: &str) -> Repository {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
+    let reading = Repository::read(&dir, name, Language::Python).unwrap();
+    assert!(reading.skipped.is_empty());
+    reading.repository
+}
+
+fn repository(files: &[(&str, String)]) -> Repository {
+    let file = |(number, (path, text)): (usize, &(&str, String))| SourceFile {
+        path: format!("r/{path}"),
+        text: text.clone(),
+        same_as: number as u32,
+    };
+    Repository {
+        name: "r".into(),
+        files: files.iter().enumerate().map(file).collect(),
+    }
+}
+
+/// What the index of chunks finds for the same lines.
+fn by_index(
+    repository: Repository,
+    shape: ChunkShape,
+    asked: &[(usize, Vec<String>)],
+) -> Vec<Vec<(String, u32, f64)>> {
+    let chunks = RepoChunks::cut(repository, Language::Python, shape);
+    let texts: Vec<&str> = (0..chunks.len()).map(|chunk| chunks.text(chunk)).collect();
+    let ranker = Ranker::Jaccard;
+    let index = Index::new(
+        Words::of(&texts),
+        &texts,
+        std::slice::from_ref(&ranker),
+        Language::Python,
+    );
+    let neighbourhood = Neighbourhood::new(&chunks, Limits::default(), Order::Nearest);
+    let query = |(row, (file, lines)): (usize, &(usize, Vec<String>))| Query {
+        row: row as u32,
+        sample: 0,
+        task_id: row.to_string(),
+        path: chunks.files[*file].path.clone(),
+        lines: lines.clone(),
+        hole: 0,
+    };
+    let queries = Queries {
+        repository: chunks.repository.clone(),
+        mode: Mode::LeftContext,
+        form: QueryForm::LastLines,
+        length: 20,
+        queries: asked.iter().enumerate().map(query).collect(),
+    };
+    let found = Ranking::search(&index, &neighbourhood, &queries, (&ranker, 3), None);
+    let hit = |rank: &crate::chunk::Rank| {
+        let chunk = chunks.chunk(rank.chunk as usize);
+        (
+            chunks.files[chunk.file as usize].path.clone(),
+            chunk.start,
+            rank.score,
+        )
+    };
+    found
+        .found
+        .iter()
+        .map(|ranked| ranked.hits.iter().map(hit).collect())
+        .collect()
+}
+
+#[test]
+fn one_walk_finds_what_the_index_finds() {
+    for name in ["parcelflow", "quillpad", "tidewatch"] {
+        let code = Code::of(sample_repository(name));
+        for (size, stride) in [(10, 5), (30, 15), (11, 5), (70, 35)] {
+            let shape = ChunkShape { size, stride };
+            let mut asked = Vec::new();
+            // More than one walk's worth, from every file.
+            for (number, file) in code.files.iter().enumerate() {
+                for start in (0..file.count()).step_by(13) {
+                    let end = file.count().min(start + 12);
+                    asked.push((number, start..end));
+                }
+            }
+            let questions: Vec<Question> = asked
+                .iter()
+                .map(|(file, lines)| Question {
+                    file: *file,
+                    words: code.set(std::iter::once(
+                        code.words(&code.files[*file], lines.clone()),
+                    )),
+                })
+                .collect();
+            assert!(questions.len() > 64);
+            let lines: Vec<(usize, Vec<String>)> = asked
+                .iter()
+                .map(|(file, lines)| {
+                    let of = |number| code.files[*file].line(number).to_owned();
+                    (*file, lines.clone().map(of).collect())
+                })
+                .collect();
+            let wanted = by_index(sample_repository(name), shape, &lines);
+            let found = nearest(&code, shape, &questions, 3);
+            for (found, wanted) in found.iter().zip(&wanted) {
+                let hit = |hit: &super::nearest::Hit| {
+                    (
+                        code.files[hit.file].path.clone(),
+                        hit.start as u32,
+                        hit.score,
+                    )
+                };
+                let found: Vec<_> = found.iter().map(hit).collect();
+                assert_eq!(&found, wanted, "{name} {shape:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn instances_are_cut_out_of_their_files() {
+    for (drawing, least) in [
+        (Drawing::paper(InstanceKind::Chunk), 30),
+        (Drawing::paper(InstanceKind::Function), 10),
+    ] {
+        let repository = sample_repository("parcelflow");
+        let text = |path: &str| {
+            let mut files = repository.files.iter();
+            files.find(|file| file.path == path).unwrap().text.clone()
+        };
+        let instances = draw(repository.clone(), &drawing);
+        assert!(instances.len() >= least, "{}", instances.len());
+        for instance in &instances {
+            let whole = [&*instance.left, &instance.target, &instance.right].concat();
+            assert_eq!(whole, text(&instance.path));
+            let lines = instance
+                .target
+                .lines()
+                .filter(|line| !line.trim().is_empty());
+            assert_eq!(lines.count(), instance.lines.len());
+            assert!(instance.left.is_empty() || instance.left.ends_with('\n'));
+            match drawing.kind {
+                InstanceKind::Chunk => assert!((1..=10).contains(&instance.lines.len())),
+                InstanceKind::Function => assert!(instance.lines.len() <= 30),
+            }
+            assert_eq!(instance.cross_file.fragments.len(), 3);
+            let own = crate::chunk::named_path(&instance.path);
+            assert!(
+                instance
+                    .cross_file
+                    .fragments
+                    .iter()
+                    .all(|fragment| fragment.path != own)
+            );
+        }
+        let with_target = instances
+            .iter()
+            .filter(|instance| instance.query_has_target)
+            .count();
+        assert!((1..instances.len()).contains(&with_target));
+        assert_eq!(
+            instances,
+            draw(repository.clone(), &drawing),
+            "the same again"
+        );
+        let other = Drawing {
+            seed: 1,
+            ..drawing.clone()
+        };
+        assert_ne!(instances, draw(repository.clone(), &other));
+        let half = Drawing {
+            ratio: drawing.ratio / 2.0,
+            ..drawing
+        };
+        let ratio = draw(repository, &half).len() as f64 / instances.len() as f64;
+        assert!((0.4..0.6).contains(&ratio), "{ratio}");
+    }
+}
+
+#[test]
+fn the_released_program_shows_no_blank_lines() {
+    let repository = sample_repository("quillpad");
+    for instance in draw(repository, &Drawing::release(InstanceKind::Chunk)) {
+        let whole = [&*instance.left, &instance.target, &instance.right].concat();
+        assert!(whole.lines().all(|line| !line.trim().is_empty()));
+        assert!(instance.right.is_empty() || instance.right.starts_with('\n'));
+    }
+}
+
+#[test]
+fn odd_repositories_give_what_they_have() {
+    let line = |n: usize| format!("value_{n} = compute({n}, other_{})\n", n % 7);
+    let long: String = (0..100).map(line).collect();
+    let drawing = Drawing::paper(InstanceKind::Chunk);
+    let drawn = |files: &[(&str, String)]| draw(repository(files), &drawing);
+    // Nothing, blank lines alone, one file, one line.
+    assert!(drawn(&[]).is_empty());
+    assert!(drawn(&[("a.py", "\n  \n".into())]).is_empty());
+    let one = drawn(&[("a.py", long.clone())]);
+    assert_eq!(one.len(), 2);
+    assert!(one.iter().all(|instance| instance.cross_file.is_empty()));
+    assert_eq!(drawn(&[("a.py", "x = 1".into())])[0].target, "x = 1");
+    // Equal files: as few clusters as there are different chunks.
+    let copies =
+        ["a.py", "b.py", "c.py", "d.py", "e.py", "f.py"].map(|path| (path, "x = 1\n".repeat(10)));
+    assert_eq!(drawn(&copies).len(), 1);
+    // A syntax error, and a minified line of five megabytes.
+    let broken = ("b.py", "def f(:\n    return (\n".to_owned());
+    let minified = ("c.py", "x=1;".repeat(1_250_000));
+    let found = drawn(&[("a.py", long.clone()), broken.clone(), minified.clone()]);
+    let files: BTreeSet<&str> = found.iter().map(|instance| &*instance.path).collect();
+    assert!(files.contains("r/a.py"), "{files:?}");
+    let functions = Drawing::paper(InstanceKind::Function);
+    assert!(draw(repository(&[("a.py", long), broken, minified]), &functions).is_empty());
+    let function =
+        "def f(a):\n    \"\"\"What it does.\"\"\"\n    b = a\n\n    c = b\n    return c\n"
+            .to_owned();
+    let found = draw(
+        repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]),
+        &functions,
+    );
+    assert_eq!(found[0].target, "    b = a\n\n    c = b\n    return c");
+    // Rows are not lines where other characters end lines as well.
+    let odd = function.replace("What", "What\u{c}");
+    assert!(draw(repository(&[("a.py", odd)]), &functions).is_empty());
+}
+
+#[test]
+fn repositories_are_filtered_by_what_they_import() {
+    let file = |imports: &str| format!("{imports}\nx = 1\n");
+    let local = file("import os\nfrom r import a, b\nimport c");
+    let names = ["a.py", "b.py", "c.py", "d.py", "e.py"];
+    let of = |texts: &[String]| {
+        let files: Vec<(&str, String)> = names.iter().copied().zip(texts.iter().cloned()).collect();
+        let repository = repository(&files);
+        let facts = Facts::of(&repository, Language::Python);
+        let filter = Filter::paper(Language::Python);
+        assert_eq!(
+            filter.check(&repository, Language::Python),
+            facts.pass(&filter)
+        );
+        facts
+    };
+    let filter = Filter::paper(Language::Python);
+    let five = |text: &str| vec![text.to_owned(); 5];
+    assert_eq!(
+        of(&five(&local)[..4]).pass(&filter),
+        Err(Rejection::FewFiles)
+    );
+    assert_eq!(
+        of(&five("import os\n")).pass(&filter),
+        Err(Rejection::FewImports)
+    );
+    assert_eq!(
+        of(&five("import os\nimport re\nimport sys\n")).pass(&filter),
+        Err(Rejection::FewLocalImports)
+    );
+    let good = "import os\nimport a\nimport b\nimport c\n";
+    assert_eq!(of(&five(good)).pass(&filter), Ok(()));
+    assert_eq!(
+        of(&five(good)).pass(&Filter::paper(Language::Java)),
+        Err(Rejection::FewFiles)
+    );
+    assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
+}
+
+#[test]
+fn shards_are_parts_of_the_whole() {
+    let names: Vec<String> = (0..1000).map(|number| format!("owner_{number}")).collect();
+    let mut held = BTreeSet::new();
+    for index in 0..4 {
+        let shard = Shard { index, count: 4 };
+        let part: Vec<&String> = names.iter().filter(|name| shard.holds(name)).collect();
+        assert!((200..300).contains(&part.len()), "{}", part.len());
+        held.extend(part);
+    }
+    assert_eq!(held.len(), 1000);
+    assert!(names.iter().all(|name| Shard::WHOLE.holds(name)));
+}
