@@ -29,10 +29,13 @@ fn instances_depend_on_seed_and_names_alone() {
     assert_eq!(all, drawn(&["--threads", "1"]));
     assert_ne!(all, drawn(&["--seed", "1"]));
     // The parts are the whole, in whatever order.
-    let mut parts: Vec<String> = ["1/3", "2/3", "3/3"]
-        .iter()
-        .flat_map(|shard| {
-            let ran = place.run(&[&SAMPLE[..], &["--shard", shard]].concat());
+    let mut parts: Vec<String> = (1..=7)
+        .flat_map(|index| {
+            // Some of seven parts of three repositories have none.
+            let shard = format!("{index}/7");
+            let ran = place
+                .run(&[&SAMPLE[..], &["--shard", &shard]].concat())
+                .done();
             ran.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
         })
         .collect();
@@ -58,6 +61,33 @@ fn instances_depend_on_seed_and_names_alone() {
     let tasks = parse_jsonl(&drawn(&["--as-benchmark"]));
     assert_eq!(tasks.len(), records.len());
     assert_eq!(tasks[0]["crossfile_context"]["text"], "");
+    place
+        .run(&[&SAMPLE[..], &["--as-benchmark", "-o", "bench.jsonl"]].concat())
+        .done();
+    place
+        .run(&["validate", "bench.jsonl", "--repos-dir", "repos"])
+        .done();
+    let prompt = [
+        "prompt",
+        "--mode",
+        "none",
+        "--unit",
+        "chunks",
+        "--tasks",
+        "bench.jsonl",
+        "-o",
+        "p.jsonl",
+    ];
+    place.run(&prompt).done();
+    assert_eq!(place.records("p.jsonl").len(), tasks.len());
+    let one = [&from_raw[..], &["--repo", "quillpad"]].concat();
+    let of_one = parse_jsonl(&place.run(&one).done().stdout);
+    assert!(of_one.iter().all(|record| {
+        record["metadata"]["filename"]
+            .as_str()
+            .unwrap()
+            .starts_with("quillpad/")
+    }));
     let release = ["--profile", "repoformer-release"];
     assert!(parse_jsonl(&drawn(&release)).len() < records.len() * 6 / 10);
 }
@@ -139,6 +169,7 @@ fn labels_by_the_embedded_model() {
     for label in &labels {
         let [without, with] = ["es_infile", "es_rg1"].map(|name| label[name].as_f64().unwrap());
         assert_eq!(label["label"], json!(with > without));
+        assert_eq!(label["generation_model"], "in-context");
         positive += usize::from(with > without);
     }
     assert!((1..labels.len()).contains(&positive));
@@ -180,11 +211,27 @@ fn labels_by_the_embedded_model() {
         "--rag",
         &rag,
     ];
-    let ran = place
+    place
         .run(&partly)
+        .failed()
+        .says(&["does not say whose predictions", "--model"]);
+    let named = [&partly[..], &["--model", "in-context"]].concat();
+    let ran = place
+        .run(&named)
         .partly()
         .says(&["3 instances are left out: no completion without retrieval"]);
     assert_eq!(parse_jsonl(&ran.stdout).len(), labels.len() - 3);
+    let twice = [
+        "label",
+        "judge",
+        "--instances",
+        "labels.jsonl",
+        "--base",
+        &rag,
+        "--rag",
+        &rag,
+    ];
+    place.run(&twice).failed().says(&["--base"]);
     // Completions of two models cannot be compared.
     let of = |model: &str| {
         let lines = lines.lines().map(|line| {

@@ -490,6 +490,24 @@ mod tests {
             let vectors = vectors(&texts);
             let fast = k_means(&vectors, k, &mut chance(seed));
             prop_assert_eq!(&fast, &k_means(&vectors, k, &mut chance(seed)));
+            // Where it settled, no document is nearer to another cluster's mean.
+            let means = Centroids::means(&vectors, &fast, fast.iter().max().map_or(0, |most| most + 1));
+            for (document, own) in fast.iter().enumerate() {
+                let row = vectors.row(document);
+                let distance = |cluster: usize| {
+                    let product: f64 = row
+                        .iter()
+                        .map(|(term, weight)| {
+                            let mean = means.of_term[*term as usize].iter().find(|(other, _)| *other as usize == cluster);
+                            f64::from(*weight) * mean.map_or(0.0, |(_, mean)| *mean)
+                        })
+                        .sum();
+                    (square(row) + means.squares[cluster] - 2.0 * product).max(0.0).sqrt()
+                };
+                for cluster in 0..means.count() {
+                    prop_assert!(distance(*own) <= distance(cluster) + 1e-4, "{} {} {}", document, own, cluster);
+                }
+            }
             let slow = plainly(&vectors, k, seed);
             // Ties may be broken otherwise; what is reached is as good.
             let (fast_sum, slow_sum) = (inertia(&vectors, &fast), inertia(&vectors, &slow));
@@ -514,14 +532,14 @@ mod tests {
         let texts: Vec<String> = (0..30)
             .map(|n| format!("{} x{}", kinds[n % 3], n % 5))
             .collect();
+        let mut right = 0;
         for seed in 0..20 {
             let clusters = k_means(&vectors(&texts), 3, &mut chance(seed));
             let wanted: Vec<usize> = (0..30).map(|n| n % 3).collect();
             // k-means may end in a poorer place, not often.
-            if seed < 3 {
-                assert_eq!(clusters, wanted, "seed {seed}");
-            }
+            right += usize::from(clusters == wanted);
         }
+        assert!(right >= 15, "{right} of 20");
         assert!(k_means(&vectors(&[]), 3, &mut chance(0)).is_empty());
         assert_eq!(
             k_means(&vectors(&["a".into(), "b".into()]), 9, &mut chance(0)).len(),

@@ -9,6 +9,10 @@ use crate::corpus::{Repository, SourceFile};
 use crate::lines::strip;
 use crate::tokenize::{Dictionary, each_word};
 
+/// Files beyond these sizes, in bytes, have no lines here.
+const LARGEST_FILE: usize = 8 << 20;
+const LONGEST_LINE: usize = 1 << 16;
+
 /// A file, and where its lines begin that are not blank.
 #[derive(Debug)]
 pub(super) struct CodeFile {
@@ -28,6 +32,18 @@ pub(super) struct CodeFile {
 impl CodeFile {
     fn of(file: SourceFile) -> Self {
         let (mut lines, mut at) = (Vec::new(), 0);
+        // Nobody completes data or what a program wrote on one line, nor is it shown to anybody.
+        let longest = file.text.split('\n').map(str::len).max().unwrap_or(0);
+        if file.text.len() > LARGEST_FILE || longest > LONGEST_LINE {
+            return Self {
+                path: file.path,
+                same_as: file.same_as,
+                text: String::new(),
+                lines,
+                first: 0,
+                folder: 0,
+            };
+        }
         for line in file.text.split('\n') {
             if !strip(line).is_empty() {
                 lines.push(at as u32..(at + line.len()) as u32);

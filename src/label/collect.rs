@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::draw::{Drawing, Instance, InstanceKind, draw};
 use super::filter::{Filter, Rejection};
-use crate::corpus::Repository;
+use crate::corpus::{Repository, Walk};
 use crate::error::{Error, Result};
 use crate::jsonl::Reader;
 use crate::repository_file::RawRepository;
@@ -16,10 +16,10 @@ use crate::repository_file::RawRepository;
 /// Where repositories come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repositories {
-    /// Folders of a folder, by their names.
-    Folders(PathBuf, Vec<String>),
-    /// A file of raw repositories.
-    Raw(PathBuf),
+    /// Folders of a folder, by their names, and which files of them count.
+    Folders(PathBuf, Vec<String>, Walk),
+    /// A file of raw repositories, and the names of those that are wanted; none: all.
+    Raw(PathBuf, Vec<String>),
 }
 
 /// A part of the repositories: the `index`-th of `count`, from 0. Which part one belongs to, its name alone determines.
@@ -108,20 +108,20 @@ pub fn collect(
         Ok(())
     };
     match from {
-        Repositories::Folders(dir, names) => {
+        Repositories::Folders(dir, names, walk) => {
             let names: Vec<&String> = names.iter().filter(|name| shard.holds(name)).collect();
             for names in names.chunks(at_once) {
                 let read = names.par_iter().map(|name| {
-                    let reading = Repository::read(dir, name, drawing.language)?;
+                    let reading = Repository::read_with(dir, name, (drawing.language, *walk))?;
                     Ok((reading.repository, reading.skipped))
                 });
                 take(read.collect())?;
             }
         }
-        Repositories::Raw(path) => {
+        Repositories::Raw(path, wanted) => {
             let mut reader = Reader::open(path)?;
             loop {
-                let batch = raw_batch(&mut reader, path, (shard, at_once), drawing)?;
+                let batch = raw_batch(&mut reader, path, (shard, at_once), wanted, drawing)?;
                 if batch.is_empty() {
                     break;
                 }
@@ -139,8 +139,10 @@ fn raw_batch(
     reader: &mut Reader<'_>,
     path: &Path,
     (shard, at_once): (Shard, usize),
+    wanted: &[String],
     drawing: &Drawing,
 ) -> Result<Vec<Result<Read>>> {
+    let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
     let mut batch = Vec::new();
     while batch.len() < at_once {
         let Some((at, bytes)) = reader.next_record()? else {
@@ -149,7 +151,7 @@ fn raw_batch(
         let read = crate::jsonl::parse(path, at.line, bytes)
             .and_then(|object| RawRepository::read(path, at.line, object));
         match read {
-            Ok(raw) if !shard.holds(&raw.folder()) => {}
+            Ok(raw) if !shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
             Ok(raw) => batch.push(Ok((raw.repository(drawing.language), Vec::new()))),
             Err(error) => batch.push(Err(error)),
         }
@@ -216,12 +218,17 @@ impl Instance {
         })
     }
 
-    /// The same as a benchmark's task, as CrossCodeLongEval has them.
+    /// The same as a benchmark's task, without what was retrieved: CrossCodeEval's record, which says its lines.
     pub fn to_task(&self) -> Value {
         let (repository, file) = self.path.split_once('/').unwrap_or(("", &self.path));
+        let line = |text: &str| text.matches('\n').count();
+        let (start, lines) = (line(&self.left), line(&self.target));
         json!({
             "prompt": self.left, "groundtruth": self.target, "right_context": self.right,
-            "metadata": {"task_id": self.id(), "repository": repository, "file": file},
+            "metadata": {
+                "task_id": self.id(), "repository": repository, "file": file, "context_start_lineno": 0,
+                "groundtruth_start_lineno": start, "right_context_start_lineno": start + lines + 1,
+            },
             "crossfile_context": {"text": "", "list": []},
         })
     }

@@ -60,11 +60,13 @@ pub struct Drawing {
     pub seed: u64,
     /// Clusters, and so instances, for each chunk or function of a repository.
     pub ratio: f64,
-    /// Chunks of a repository that are clustered, at most, drawn where there are more.
+    /// Chunks or functions of a repository that are clustered, at most, drawn where there are more.
     pub most: usize,
     /// Whether contexts leave blank lines out and functions are searched with by 3k lines before and k behind, as in the
     /// released program.
     pub is_release: bool,
+    /// Whether fragments are searched for.
+    pub retrieves: bool,
 }
 
 impl Drawing {
@@ -77,6 +79,7 @@ impl Drawing {
             ratio: 0.2,
             most: 1000,
             is_release: false,
+            retrieves: true,
         }
     }
 
@@ -125,9 +128,10 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
     };
     let code = Code::of(repository);
     let candidates = match drawing.kind {
-        InstanceKind::Chunk => chunks(&code, drawing.most, &mut stream),
+        InstanceKind::Chunk => chunks(&code),
         InstanceKind::Function => functions(&code, &bodies),
     };
+    let candidates = some(candidates, drawing.most, &mut stream);
     let mut holes: Vec<Hole> = clusters(&code, &candidates, drawing.ratio, &mut stream)
         .into_iter()
         .map(|members| {
@@ -136,7 +140,10 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
         })
         .collect();
     holes.sort_by_key(|hole| (hole.file, hole.lines.start));
-    let found = retrieve(&code, &holes, drawing);
+    let found = match drawing.retrieves {
+        true => retrieve(&code, &holes, drawing),
+        false => vec![Vec::new(); holes.len()],
+    };
     holes
         .into_iter()
         .zip(found)
@@ -159,8 +166,8 @@ struct Hole {
     query_has_target: bool,
 }
 
-/// Disjoint chunks of all files, each file on disk once; so many of them, where there are more.
-fn chunks(code: &Code, most: usize, stream: &mut Stream) -> Vec<Place> {
+/// Disjoint chunks of all files, each file on disk once.
+fn chunks(code: &Code) -> Vec<Place> {
     let mut places = Vec::new();
     for (number, file) in own_files(code) {
         let starts = (0..file.count()).step_by(CHUNK);
@@ -170,8 +177,12 @@ fn chunks(code: &Code, most: usize, stream: &mut Stream) -> Vec<Place> {
             lines,
         }));
     }
+    places
+}
+
+/// So many places, where there are more: the first of a random order, then as they stand in the repository.
+fn some(mut places: Vec<Place>, most: usize, stream: &mut Stream) -> Vec<Place> {
     if places.len() > most {
-        // The first of a random order, then as they stand in the repository.
         for place in 0..most {
             let other = place + stream.below(places.len() - place);
             places.swap(place, other);

@@ -1,19 +1,20 @@
 //! Which instances retrieval helps: completions of one model without and with what was retrieved, compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::Label;
+use crate::artifact;
 use crate::error::{Error, Result};
 use crate::jsonl;
 use crate::metrics::Metric;
-use crate::pipeline::own_postprocess;
+use crate::postprocess::{Postprocess, are_function_bodies};
 use crate::predictions;
 use crate::score::{Missing, score_tasks};
 use crate::statistics::Buckets;
-use crate::task::TaskSet;
+use crate::task::{Task, TaskSet};
 
 /// What an instance lacks, so that it cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +74,12 @@ pub fn judge(
     let reading = TaskSet::read(instances)?;
     judged.problems.extend(reading.problems);
     let tasks = reading.set;
+    if base == augmented {
+        return Err(Error::Parameter {
+            name: "rag",
+            reason: "is the file of --base: nothing would ever help".into(),
+        });
+    }
     let model = one_model(model, base, augmented)?;
     let mut similarities = Vec::new();
     for path in [base, augmented] {
@@ -80,14 +87,24 @@ pub fn judge(
         judged.problems.extend(joined.problems);
         similarities.push(similarity(&tasks, &joined.predictions)?);
     }
-    let labels = labels(instances)?;
+    let labels = labels(instances, &mut judged.problems)?;
     for (number, task) in tasks.tasks.iter().enumerate() {
         let pair = (similarities[0][number], similarities[1][number]);
         let lacking = match pair {
             (Some(without), Some(with)) => {
+                // What is no instance was told of.
                 let Some(mut label) = labels.get(&task.row).cloned() else {
                     continue;
                 };
+                if let (Some(before), Some(now)) = (&label.generation_model, &model)
+                    && before != now
+                {
+                    let reason = format!(
+                        "it was judged by model {before}, and these completions are of {now}"
+                    );
+                    judged.problems.push(tasks.error(task, reason));
+                    continue;
+                }
                 let gain = with - without;
                 label.es_infile = Some(without);
                 label.es_rg1 = Some(with);
@@ -108,76 +125,103 @@ pub fn judge(
     Ok(judged)
 }
 
-/// The edit similarity of each task's first prediction, cut as the paper's program cuts it; `None` without any.
+/// The edit similarity of each task's first prediction, cut as the paper's program cuts its kind; `None` without any.
 fn similarity(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<f64>>> {
     let metric = Metric::Repoformer;
-    let scores = score_tasks(
-        tasks,
-        samples,
-        &[metric],
-        &own_postprocess(tasks),
-        Missing::Skip,
-    )?;
-    let by_row: BTreeMap<usize, f64> = scores
-        .tasks
-        .iter()
-        .filter_map(|task| Some((task.row, task.get(metric, "es")?)))
-        .collect();
-    Ok(tasks
-        .tasks
-        .iter()
-        .map(|task| by_row.get(&task.row).copied())
-        .collect())
+    let kind = |task: &Task| Some(task.metadata.get("kind")?.as_str()? == "function");
+    let guessed = are_function_bodies(&tasks.tasks);
+    let mut found = vec![None; tasks.tasks.len()];
+    for function_bodies in [false, true] {
+        let is_of_kind = |task: &Task| kind(task).unwrap_or(guessed) == function_bodies;
+        let of_kind: Vec<Vec<String>> = tasks
+            .tasks
+            .iter()
+            .zip(samples)
+            .map(|(task, samples)| match is_of_kind(task) {
+                true => samples.clone(),
+                false => Vec::new(),
+            })
+            .collect();
+        let postprocess = Postprocess::Own { function_bodies };
+        let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
+        let by_row: BTreeMap<usize, f64> = scores
+            .tasks
+            .iter()
+            .filter_map(|task| Some((task.row, task.get(metric, "es")?)))
+            .collect();
+        for (found, task) in found.iter_mut().zip(&tasks.tasks) {
+            *found = found.or_else(|| by_row.get(&task.row).copied());
+        }
+    }
+    Ok(found)
 }
 
 /// The instances as they stand in their file, by row.
-fn labels(path: &Path) -> Result<BTreeMap<usize, Label>> {
+fn labels(path: &Path, problems: &mut Vec<Error>) -> Result<BTreeMap<usize, Label>> {
     let mut labels = BTreeMap::new();
-    // What cannot be read was told of already.
-    jsonl::for_each(path, |at, object| {
+    let found = jsonl::for_each(path, |at, object| {
         labels.insert(at.row, Label::read(path, at.line, object)?);
         Ok(())
     })?;
+    problems.extend(found);
     Ok(labels)
 }
 
-/// The model that both files are of.
+/// The model that both files are of; `None` where neither says and nobody did.
 fn one_model(named: Option<&str>, base: &Path, augmented: &Path) -> Result<Option<String>> {
-    let mut model = named.map(str::to_owned);
-    for path in [base, augmented] {
-        let Some(found) = model_of(path)? else {
-            continue;
-        };
-        match &model {
-            Some(known) if *known == found => {}
-            Some(known) => {
-                return Err(Error::Artifact {
-                    path: path.to_owned(),
-                    reason: format!(
-                        "these predictions are of model {found}, and others of {known}"
-                    ),
-                    hint: "a label compares completions of one model; make both with the same"
-                        .into(),
-                });
-            }
-            None => model = Some(found),
-        }
+    let wrong = |path: &Path, reason: String| {
+        Error::Artifact {
+        path: path.to_owned(),
+        reason,
+        hint: "a label compares completions of one model; make both with the same, or name it with --model where a file does not"
+            .into(),
     }
-    Ok(model)
+    };
+    let mut said = Vec::new();
+    for path in [base, augmented] {
+        let models = models_of(path)?;
+        let mut known = models.iter().map(String::as_str).chain(named);
+        if let Some(first) = known.next()
+            && let Some(other) = known.find(|other| *other != first)
+        {
+            return Err(wrong(
+                path,
+                format!("holds completions of model {first}, and others are of {other}"),
+            ));
+        }
+        said.push(models.into_iter().next().or(named.map(str::to_owned)));
+    }
+    match (&said[0], &said[1]) {
+        (one, other) if one == other => Ok(said.swap_remove(0)),
+        (Some(one), Some(other)) => Err(wrong(
+            augmented,
+            format!("these predictions are of model {other}, and others of {one}"),
+        )),
+        (None, _) => Err(wrong(
+            base,
+            "does not say whose predictions these are".into(),
+        )),
+        (_, None) => Err(wrong(
+            augmented,
+            "does not say whose predictions these are".into(),
+        )),
+    }
 }
 
-/// The model that a file of predictions says it is of, in its first record.
-fn model_of(path: &Path) -> Result<Option<String>> {
-    let mut found = None;
+/// The models that a file of predictions says it is of: in the header beside it, or in its records.
+fn models_of(path: &Path) -> Result<BTreeSet<String>> {
+    let mut models = BTreeSet::new();
+    if let Ok(header) = artifact::read_jsonl_header(path) {
+        models.extend(header.identity.parameters.get("model").cloned());
+    }
     let mut reader = jsonl::Reader::open(path)?;
     while let Some((at, bytes)) = reader.next_record()? {
         if let Ok(object) = jsonl::parse(path, at.line, bytes) {
             let model = object
                 .get("asked")
                 .and_then(|asked| asked.get("model")?.as_str());
-            found = model.map(str::to_owned);
-            break;
+            models.extend(model.map(str::to_owned));
         }
     }
-    Ok(found)
+    Ok(models)
 }

@@ -19,7 +19,8 @@ pub struct Label {
     pub id: String,
     /// `repository/folder/…/file.py`.
     pub filename: String,
-    /// First line of the hole; of a chunk instance among the lines that are not blank, of a function among all.
+    /// First line of the hole among those that are not blank, where `label sample` drew it; the released program counts a
+    /// function's among all.
     pub start: usize,
     /// Line behind its last.
     pub end: usize,

@@ -113,6 +113,7 @@ fn one_walk_finds_what_the_index_finds() {
                 .collect();
             let wanted = by_index(sample_repository(name), shape, &lines);
             let found = nearest(&code, shape, &questions, 3);
+            assert_eq!(found.len(), wanted.len());
             for (found, wanted) in found.iter().zip(&wanted) {
                 let hit = |hit: &super::nearest::Hit| {
                     (
@@ -220,7 +221,9 @@ fn odd_repositories_give_what_they_have() {
     let minified = ("c.py", "x=1;".repeat(1_250_000));
     let found = drawn(&[("a.py", long.clone()), broken.clone(), minified.clone()]);
     let files: BTreeSet<&str> = found.iter().map(|instance| &*instance.path).collect();
-    assert!(files.contains("r/a.py"), "{files:?}");
+    assert_eq!(files, ["r/a.py", "r/b.py"].into(), "{files:?}");
+    let is_short = |instance: &Instance| instance.cross_file.text.len() < 10_000;
+    assert!(found.iter().all(is_short));
     let functions = Drawing::paper(InstanceKind::Function);
     assert!(draw(repository(&[("a.py", long), broken, minified]), &functions).is_empty());
     let function =
@@ -278,13 +281,14 @@ fn repositories_are_filtered_by_what_they_import() {
 #[test]
 fn shards_are_parts_of_the_whole() {
     let names: Vec<String> = (0..1000).map(|number| format!("owner_{number}")).collect();
-    let mut held = BTreeSet::new();
+    let (mut held, mut sum) = (BTreeSet::new(), 0);
     for index in 0..4 {
         let shard = Shard { index, count: 4 };
         let part: Vec<&String> = names.iter().filter(|name| shard.holds(name)).collect();
         assert!((200..300).contains(&part.len()), "{}", part.len());
+        sum += part.len();
         held.extend(part);
     }
-    assert_eq!(held.len(), 1000);
+    assert_eq!((held.len(), sum), (1000, 1000), "each in one part");
     assert!(names.iter().all(|name| Shard::WHOLE.holds(name)));
 }

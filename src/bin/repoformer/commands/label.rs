@@ -43,6 +43,7 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
         language,
         ratio,
         seed: args.seed,
+        retrieves: !args.as_benchmark,
         ..paper
     };
     let filter = match args.no_filter {
@@ -52,7 +53,10 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
     let (from, total) = match &args.raw {
         Some(file) => {
             check_output(Some(&args.output), &[file])?;
-            (Repositories::Raw(file.clone()), 0)
+            (
+                Repositories::Raw(file.clone(), settings.list("repo").to_vec()),
+                0,
+            )
         }
         None => {
             let dir = repos_dir(&settings)?;
@@ -63,7 +67,10 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
             names.sort_unstable();
             names.dedup();
             let total = names.len();
-            (Repositories::Folders(dir, names), total)
+            (
+                Repositories::Folders(dir, names, settings.parsed("walk")?),
+                total,
+            )
         }
     };
     let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
@@ -90,7 +97,8 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
             repositories(*count)
         ));
     }
-    if collected.instances == 0 {
+    // A part of the repositories may have none that serves.
+    if collected.instances == 0 && (args.shard.is_none() || !collected.problems.is_empty()) {
         return Err(hinted(
             anyhow!("no instance could be drawn"),
             "--no-filter takes repositories whose files do not import one another; --language names another language",
@@ -101,7 +109,7 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
         "label sample: {} {} instances of {:.2} lines from {}",
         group(collected.instances as u64),
         kind.name(),
-        collected.lines as f64 / collected.instances as f64,
+        collected.lines as f64 / collected.instances.max(1) as f64,
         repositories(collected.repositories),
     ));
     Ok(())
@@ -132,6 +140,12 @@ fn shard(text: &str) -> Result<Shard> {
 
 fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
     let inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
+    if inputs.contains(&Path::new("-")) {
+        return Err(hinted(
+            anyhow!("label judge reads its files twice, and standard input can be read once"),
+            "name files",
+        ));
+    }
     check_output(Some(&args.output), &inputs)?;
     let files = (&*args.base, &*args.rag);
     let judged = judge(
