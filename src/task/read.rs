@@ -24,7 +24,7 @@ impl Task {
         let record = Record { path, at, object };
         match kind {
             Some(Kind::Task(format)) => record.task(format),
-            Some(Kind::Label) => record.label(),
+            Some(Kind::Label) => record.repoformer("filename"),
             Some(kind) => Err(record.top().error(format!(
                 "this is {}, not a task; {}",
                 kind.record(),
@@ -50,7 +50,7 @@ impl Record<'_> {
     fn task(self, format: Format) -> Result<Task> {
         match format {
             Format::RepoEval => self.repo_eval(),
-            Format::Repoformer => self.repoformer(),
+            Format::Repoformer => self.repoformer("filepath"),
             Format::CrossCodeEval => self.cross_code_eval(),
             Format::CrossCodeLongEval => self.cross_code_long_eval(),
             Format::RepoBench => self.repo_bench(),
@@ -173,31 +173,13 @@ impl Record<'_> {
         })
     }
 
-    /// An instance of training data, which is a task that says its lines in another way.
-    fn label(mut self) -> Result<Task> {
+    /// The file's path stands under this name: instances of training data, which are tasks as well, have another.
+    fn repoformer(mut self, path_field: &str) -> Result<Task> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
-        let file = fields.string("filename")?;
-        let (repository, path) = source_file(&fields, "filename", &split(file))?;
-        let mut task = self.contexts(Task {
-            format: Format::Repoformer,
-            id,
-            repository,
-            path,
-            ..Task::empty()
-        })?;
-        task.line_no = line_ends(&task.prompt);
-        task.metadata = metadata;
-        Ok(self.finish(task))
-    }
-
-    fn repoformer(mut self) -> Result<Task> {
-        let metadata = self.take_metadata()?;
-        let fields = self.fields("metadata.", &metadata);
-        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
-        let file = fields.string("filepath")?;
-        let (repository, path) = source_file(&fields, "filepath", &split(file))?;
+        let file = fields.string(path_field)?;
+        let (repository, path) = source_file(&fields, path_field, &split(file))?;
         // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
         let kept = fields.count(&["context_start_lineno"]).unwrap_or(0);
         let mut task = self.contexts(Task {
