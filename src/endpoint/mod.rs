@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use ureq::http::HeaderValue;
+use ureq::tls::{RootCerts, TlsConfig};
 
 mod address;
 mod answer;
@@ -147,6 +148,12 @@ impl Endpoint {
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
+            // Whom this machine trusts: servers within a company have certificates of its own.
+            .tls_config(
+                TlsConfig::builder()
+                    .root_certs(RootCerts::PlatformVerifier)
+                    .build(),
+            )
             .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));
         if address.is_local() {
             config = config.proxy(None);
