@@ -124,6 +124,8 @@ pub mod pairs;
 #[forbid(unsafe_code)]
 pub mod pipeline;
 #[forbid(unsafe_code)]
+pub mod policy;
+#[forbid(unsafe_code)]
 pub mod postprocess;
 #[forbid(unsafe_code)]
 pub mod predictions;

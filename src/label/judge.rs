@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::Label;
+use super::{Label, Signals};
 use crate::artifact;
 use crate::error::{Error, Result};
 use crate::jsonl;
+use crate::kind::Kind;
 use crate::metrics::Metric;
 use crate::postprocess::{Postprocess, are_function_bodies};
 use crate::predictions;
@@ -61,6 +62,7 @@ impl Judged {
 
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: helped are those whose edit
 /// similarity rises by more than `threshold` (0 in the paper). Both must be the same model's, where they say whose they are.
+/// Any benchmark's tasks are instances.
 ///
 /// # Errors
 /// A file cannot be read, or the two are of different models.
@@ -70,44 +72,39 @@ pub fn judge(
     model: Option<&str>,
     threshold: f64,
 ) -> Result<Judged> {
-    let mut judged = Judged::default();
-    let reading = TaskSet::read(instances)?;
-    judged.problems.extend(reading.problems);
-    let tasks = reading.set;
     if base == augmented {
         return Err(Error::Parameter {
             name: "rag",
             reason: "is the file of --base: nothing would ever help".into(),
         });
     }
+    let mut judged = Judged::default();
+    let (tasks, labels) = read(instances, &mut judged.problems)?;
     let model = one_model(model, base, augmented)?;
-    let mut similarities = Vec::new();
+    let mut scores = Vec::new();
     for path in [base, augmented] {
         let joined = predictions::read(path, &tasks)?;
         judged.problems.extend(joined.problems);
-        similarities.push(similarity(&tasks, &joined.predictions)?);
+        scores.push(score(&tasks, &joined.predictions)?);
     }
-    let labels = labels(instances, &mut judged.problems)?;
-    for (number, task) in tasks.tasks.iter().enumerate() {
-        let pair = (similarities[0][number], similarities[1][number]);
-        let lacking = match pair {
+    let signals = signals(base, &tasks)?;
+    for (number, mut label) in labels.into_iter().enumerate() {
+        let lacking = match (scores[0][number], scores[1][number]) {
             (Some(without), Some(with)) => {
-                // What is no instance was told of.
-                let Some(mut label) = labels.get(&task.row).cloned() else {
-                    continue;
-                };
                 if let (Some(before), Some(now)) = (&label.generation_model, &model)
                     && before != now
                 {
                     let reason = format!(
                         "it was judged by model {before}, and these completions are of {now}"
                     );
-                    judged.problems.push(tasks.error(task, reason));
+                    let problem = tasks.error(&tasks.tasks[number], reason);
+                    judged.problems.push(problem);
                     continue;
                 }
-                let gain = with - without;
-                label.es_infile = Some(without);
-                label.es_rg1 = Some(with);
+                let gain = with.es - without.es;
+                (label.es_infile, label.es_rg1) = (Some(without.es), Some(with.es));
+                (label.em_infile, label.em_rg1) = (Some(without.em), Some(with.em));
+                label.signals = signals[number];
                 label.generation_model = model.clone().or(label.generation_model);
                 label.label = Some(gain > threshold);
                 label.threshold = Some(threshold);
@@ -125,8 +122,33 @@ pub fn judge(
     Ok(judged)
 }
 
-/// The edit similarity of each task's first prediction, cut as the paper's program cuts its kind; `None` without any.
-fn similarity(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<f64>>> {
+/// The instances of a file, as tasks and as labels yet to be, in its order.
+fn read(path: &Path, problems: &mut Vec<Error>) -> Result<(TaskSet, Vec<Label>)> {
+    let (mut tasks, mut labels) = (Vec::new(), Vec::new());
+    let found = jsonl::for_each(path, |at, object| {
+        let label = match Kind::of(&object) {
+            Some(Kind::Label) => Some(Label::read(path, at.line, object.clone())?),
+            _ => None,
+        };
+        let task = Task::from_record(path, at, object)?;
+        labels.push(label.unwrap_or_else(|| Label::of_task(&task)));
+        tasks.push(task);
+        Ok(())
+    })?;
+    problems.extend(found);
+    let path = path.to_owned();
+    Ok((TaskSet { path, tasks }, labels))
+}
+
+/// How good a completion is, each between 0 and 1.
+#[derive(Debug, Clone, Copy)]
+struct Quality {
+    em: f64,
+    es: f64,
+}
+
+/// The scores of each task's first prediction, cut as the paper's program cuts its kind; `None` without any.
+fn score(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<Quality>>> {
     let metric = Metric::Repoformer;
     let kind = |task: &Task| Some(task.metadata.get("kind")?.as_str()? == "function");
     let guessed = are_function_bodies(&tasks.tasks);
@@ -144,10 +166,13 @@ fn similarity(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<f64
             .collect();
         let postprocess = Postprocess::Own { function_bodies };
         let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
-        let by_row: BTreeMap<usize, f64> = scores
+        let by_row: BTreeMap<usize, Quality> = scores
             .tasks
             .iter()
-            .filter_map(|task| Some((task.row, task.get(metric, "es")?)))
+            .filter_map(|task| {
+                let (em, es) = (task.get(metric, "em")?, task.get(metric, "es")?);
+                Some((task.row, Quality { em, es }))
+            })
             .collect();
         for (found, task) in found.iter_mut().zip(&tasks.tasks) {
             *found = found.or_else(|| by_row.get(&task.row).copied());
@@ -156,15 +181,18 @@ fn similarity(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<f64
     Ok(found)
 }
 
-/// The instances as they stand in their file, by row.
-fn labels(path: &Path, problems: &mut Vec<Error>) -> Result<BTreeMap<usize, Label>> {
-    let mut labels = BTreeMap::new();
-    let found = jsonl::for_each(path, |at, object| {
-        labels.insert(at.row, Label::read(path, at.line, object)?);
+/// What the model said of itself in each task's first prediction; nothing where that cannot be told apart from another's.
+fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
+    let index = predictions::Index::new(tasks);
+    let mut signals = vec![Signals::default(); tasks.tasks.len()];
+    // What is wrong with the records was told of when their texts were read.
+    let _ = jsonl::for_each(path, |at, object| {
+        if let predictions::Target::Task(place) = index.find(path, at.line, &object)? {
+            signals[place] = Signals::of_prediction(&object);
+        }
         Ok(())
     })?;
-    problems.extend(found);
-    Ok(labels)
+    Ok(signals)
 }
 
 /// The model that both files are of; `None` where neither says and nobody did.

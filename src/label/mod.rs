@@ -21,4 +21,4 @@ pub use collect::{Collected, Recorded, Repositories, Shard, collect};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
 pub use judge::{Judged, Lacking, judge};
-pub use record::Label;
+pub use record::{Label, Signals};

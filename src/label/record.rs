@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cross_file::CrossFile;
 use crate::error::Result;
+use crate::generate::Confidence;
 use crate::jsonl::{self, Fields, Object};
 use crate::language::Language;
-use crate::task::read_cross_file;
+use crate::lines::Lines;
+use crate::task::{Format, Task, read_cross_file, write_cross_file};
 
 /// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
 /// crossfile_context`, once it is judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and what
-/// this program adds, `label` and `threshold`.
+/// this program adds: `label`, `threshold`, `em_infile`, `em_rg1`, and [`Signals`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label {
     /// `file/start_end`.
@@ -36,6 +38,12 @@ pub struct Label {
     pub es_infile: Option<f64>,
     /// The same with retrieval.
     pub es_rg1: Option<f64>,
+    /// Whether the completion without retrieval is exact, 0 or 1.
+    pub em_infile: Option<f64>,
+    /// The same with retrieval.
+    pub em_rg1: Option<f64>,
+    /// What the model said of itself.
+    pub signals: Signals,
     /// The model that completed.
     pub generation_model: Option<String>,
     /// Whether retrieval helped: `es_rg1 - es_infile > threshold`.
@@ -46,7 +54,89 @@ pub struct Label {
     pub record: Object,
 }
 
+/// What a model says of itself when it completes without retrieval: what policies that ask the model decide by.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Signals {
+    /// `min_logprob`: natural logarithm of the probability of its completion's least probable token.
+    pub min_logprob: Option<f64>,
+    /// `entropy`: that of its distribution over completions in nats, from samples.
+    pub entropy: Option<f64>,
+    /// `cc_probability`: the probability of the token that asks for retrieval, after the end of what is in the file.
+    pub cc_probability: Option<f64>,
+}
+
+impl Signals {
+    /// What a record of a prediction says; the least probability from its tokens, where only these are given.
+    pub(super) fn of_prediction(record: &Object) -> Self {
+        let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+        let choice = record.get("choices").and_then(|choices| choices.get(0));
+        let logprobs =
+            choice.and_then(|choice| choice.get("logprobs")?.get("token_logprobs")?.as_array());
+        let least = || {
+            let known: Vec<f64> = logprobs?.iter().filter_map(Value::as_f64).collect();
+            Some(Confidence::of(&known)?.min_logprob)
+        };
+        let given = number(choice.and_then(|choice| choice.get("min_logprob")));
+        let next = record.get("next_token");
+        Self {
+            min_logprob: given.or_else(least),
+            entropy: number(record.get("entropy")),
+            cc_probability: number(next.and_then(|next| next.get("probability"))),
+        }
+    }
+
+    /// Name and value of each.
+    fn fields(&mut self) -> [(&'static str, &mut Option<f64>); 3] {
+        [
+            ("min_logprob", &mut self.min_logprob),
+            ("entropy", &mut self.entropy),
+            ("cc_probability", &mut self.cc_probability),
+        ]
+    }
+}
+
 impl Label {
+    /// A task of any benchmark as an instance; what the label format has no name for stays in its metadata.
+    pub fn of_task(task: &Task) -> Self {
+        let end = task.line_no + Lines::new(&task.ground_truth).count();
+        let right_context = task.right_context.clone().unwrap_or_default();
+        let cross_file = task.cross_file.clone().unwrap_or_default();
+        let mut metadata = json!({
+            "task_id": task.id, "filename": task.path, "start_i": task.line_no, "end_i": end,
+        });
+        for (name, value) in &task.metadata {
+            if metadata.get(name).is_none() && name != "ground_truth" {
+                metadata[name] = value.clone();
+            }
+        }
+        let mut record = Object::new();
+        record.insert("metadata".into(), metadata);
+        record.insert("prompt".into(), task.prompt.clone().into());
+        record.insert("groundtruth".into(), task.ground_truth.clone().into());
+        record.insert("right_context".into(), right_context.clone().into());
+        let shown = write_cross_file(&cross_file, Format::CrossCodeEval);
+        record.insert("crossfile_context".into(), shown);
+        Self {
+            id: task.id.clone(),
+            filename: task.path.clone(),
+            start: task.line_no,
+            end,
+            prompt: task.prompt.clone(),
+            ground_truth: task.ground_truth.clone(),
+            right_context,
+            cross_file,
+            es_infile: None,
+            es_rg1: None,
+            em_infile: None,
+            em_rg1: None,
+            signals: Signals::default(),
+            generation_model: None,
+            label: None,
+            threshold: None,
+            record,
+        }
+    }
+
     /// Reads a record that stands at a line of a file.
     ///
     /// # Errors
@@ -62,6 +152,10 @@ impl Label {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let model = optional(&record, "generation_model", "a string", text);
         let label = optional(&record, "label", "a boolean", Value::as_bool);
+        let mut signals = Signals::default();
+        for (name, value) in signals.fields() {
+            *value = number(name)?;
+        }
         let cross_file = match record.get("crossfile_context") {
             Some(value) => read_cross_file(value, language).map_err(|e| top.error(e))?,
             None => None,
@@ -77,6 +171,9 @@ impl Label {
             cross_file: cross_file.unwrap_or_default(),
             es_infile: number("es_infile")?,
             es_rg1: number("es_rg1")?,
+            em_infile: number("em_infile")?,
+            em_rg1: number("em_rg1")?,
+            signals,
             generation_model: model.map_err(|e| top.error(e))?,
             label: label.map_err(|e| top.error(e))?,
             threshold: number("threshold")?,
@@ -87,9 +184,15 @@ impl Label {
     /// The record, with the judgement as it is now; everything else as it was read.
     pub fn to_record(&self) -> Value {
         let mut record = self.record.clone();
-        let judgement: [(&str, Option<Value>); 5] = [
+        let mut signals = self.signals;
+        let said = signals
+            .fields()
+            .map(|(name, value)| (name, value.map(Value::from)));
+        let judgement: [(&str, Option<Value>); 7] = [
             ("es_infile", self.es_infile.map(Into::into)),
             ("es_rg1", self.es_rg1.map(Into::into)),
+            ("em_infile", self.em_infile.map(Into::into)),
+            ("em_rg1", self.em_rg1.map(Into::into)),
             (
                 "generation_model",
                 self.generation_model.clone().map(Into::into),
@@ -97,7 +200,7 @@ impl Label {
             ("label", self.label.map(Into::into)),
             ("threshold", self.threshold.map(Into::into)),
         ];
-        for (name, value) in judgement {
+        for (name, value) in judgement.into_iter().chain(said) {
             let same = record.get(name).is_some_and(|old| {
                 Some(old) == value.as_ref()
                     || old.as_f64().is_some()

@@ -20,7 +20,7 @@ mod write;
 
 pub use fill::Hole;
 pub use format::Format;
-pub(crate) use read::read_cross_file;
+pub(crate) use read::{read_cross_file, write_cross_file};
 pub use write::Written;
 
 use std::path::{Path, PathBuf};

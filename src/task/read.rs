@@ -436,7 +436,7 @@ fn read_fragment(item: &Value) -> Result<Fragment, (&'static str, &'static str, 
 }
 
 /// A `crossfile_context` as a format has it.
-pub(super) fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
+pub(crate) fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
     let is_text = match format {
         Format::Repoformer => true,
         Format::CrossCodeLongEval => cross_file.fragments.is_empty(),

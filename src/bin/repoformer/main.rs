@@ -44,6 +44,7 @@ fn run(command: Command, printer: &mut Printer) -> Result<()> {
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Sample(args) => commands::sample::run(&args, printer),
         Command::Label(args) => commands::label::run(&args, printer),
+        Command::Policy(args) => commands::policy::run(&args, printer),
         Command::Convert(args) => commands::convert::run(&args, printer),
         Command::Validate(args) => commands::validate::run(&args, printer),
         #[cfg(target_os = "linux")]

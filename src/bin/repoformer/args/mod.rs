@@ -2,6 +2,7 @@
 
 mod evaluation;
 mod label;
+mod policy;
 mod server;
 
 use std::path::PathBuf;
@@ -16,6 +17,10 @@ pub(crate) use evaluation::{
     CompareArgs, EvalArgs, ExecArgs, Isolation, ReportArgs, ResampledUnit, Switch,
 };
 pub(crate) use label::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
+pub(crate) use policy::{
+    ExplainFormat, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyFeaturesArgs,
+    PolicySweepArgs, PolicyTrainArgs, SweepFormat,
+};
 pub(crate) use server::{ProbabilityArgs, ServerArgs};
 
 const STYLES: Styles = Styles::styled()
@@ -91,6 +96,8 @@ pub(crate) enum Command {
     Sample(SampleArgs),
     /// Make labelled data for selective retrieval: draw instances, judge them by completions without and with retrieval
     Label(LabelArgs),
+    /// Decide when to retrieve: train, explain and sweep policies on judged instances
+    Policy(PolicyArgs),
     /// Turn records of one format into another: tasks, predictions, repositories, batch requests and answers
     Convert(ConvertArgs),
     /// Look files of records through and list every problem with its line

@@ -1,0 +1,78 @@
+//! The times that `policy sweep` is told: measured or given, one clock a retriever.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use repoformer::policy::sweep::{Clock, Times};
+
+use crate::args::PolicySweepArgs;
+use crate::output::hinted;
+
+/// The clocks and their retrievers' names, in the order of the flags.
+pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Clock>)> {
+    let (mut names, mut clocks) = (Vec::new(), Vec::new());
+    for text in &args.latency {
+        let (name, file) = named(text, "measured");
+        names.push(name);
+        clocks.push(
+            Clock::read(Path::new(file), None, args.generation_ms)?.deciding(args.decision_ms),
+        );
+    }
+    for text in &args.retrieval_ms {
+        let (name, number) = named(text, "retrieval");
+        let retrieval = milliseconds("--retrieval-ms", number)?;
+        let Some(generation) = args.generation_ms else {
+            return Err(hinted(
+                anyhow!(
+                    "--retrieval-ms says what a retrieval takes, and nothing says what a generation does"
+                ),
+                "add --generation-ms MS",
+            ));
+        };
+        names.push(name);
+        clocks.push(Clock::Given(Times {
+            retrieval,
+            generation,
+            decision: args.decision_ms,
+        }));
+    }
+    if clocks.is_empty() && args.generation_ms.is_some() {
+        return Err(hinted(
+            anyhow!(
+                "--generation-ms says what a generation takes, and nothing says what a retrieval does"
+            ),
+            "add --retrieval-ms MS, or --latency FILE",
+        ));
+    }
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].contains(name) {
+            return Err(hinted(
+                anyhow!("two retrievers are called '{name}'"),
+                "name them: --retrieval-ms sparse=12 --retrieval-ms dense=350",
+            ));
+        }
+    }
+    let given = [args.generation_ms, Some(args.decision_ms)];
+    for time in given.into_iter().flatten() {
+        milliseconds("a time", &time.to_string())?;
+    }
+    Ok((names, clocks))
+}
+
+/// `NAME=VALUE`, or a value alone.
+fn named<'a>(text: &'a str, otherwise: &str) -> (String, &'a str) {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !name.contains('/') => (name.into(), value),
+        _ => (otherwise.into(), text),
+    }
+}
+
+fn milliseconds(flag: &str, text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        _ => Err(hinted(
+            anyhow!("{flag}: '{text}' is no number of milliseconds"),
+            "a number from 0 on, as in 12.5",
+        )),
+    }
+}

@@ -1,0 +1,404 @@
+//! Features of the hole's own file.
+
+use super::tokens::{find_end, find_start, is_word};
+use super::{Context, NEAR_LINES, features, flag, log, share};
+
+features! {
+    /// What is known before any retrieval.
+    Local {
+        /// Lines before the hole (logarithm of 1 + count, as of all counts), of the nearest 8 KiB
+        lines_before,
+        /// Lines behind the hole, of the nearest 3 KiB
+        lines_behind,
+        /// Bytes of the file before the hole, all of them
+        bytes_before,
+        /// Indentation of the last line before the hole, in columns
+        indent,
+        /// Indentation of the next line behind it less that of the last line before it
+        indent_step,
+        /// Columns of the hole's own line that are written already
+        begun,
+        /// Tokens of that beginning
+        begun_tokens,
+        /// Brackets that are open before the hole
+        open_brackets,
+        /// The last line opens a block or a bracket
+        opens,
+        /// The last line defines a function
+        after_def,
+        /// The last line defines a class
+        after_class,
+        /// The last line is a decorator or annotation
+        after_decorator,
+        /// The last line imports
+        after_import,
+        /// The last line leaves its block: return, raise, break, continue, pass
+        after_leave,
+        /// The last line is a condition or a loop
+        after_branch,
+        /// The last line is a comment or ends a text of documentation
+        after_comment,
+        /// The last line assigns
+        after_assignment,
+        /// The last line ends with a closing bracket
+        after_call,
+        /// The last line ends with a comma
+        after_comma,
+        /// A blank line stands before the hole
+        after_blank,
+        /// A blank line follows the hole
+        before_blank,
+        /// The next line closes a bracket
+        before_closing,
+        /// The next line leaves its block
+        before_leave,
+        /// The next line begins a definition
+        before_def,
+        /// Tokens of the last line
+        last_tokens,
+        /// Names of the last line
+        last_names,
+        /// Tokens of the longest end of the left context that the file holds before
+        repeat_tokens,
+        /// Lines of it
+        repeat_lines,
+        /// Places that hold it
+        repeat_places,
+        /// How near the last of it is, as a share of what stands before
+        repeat_place,
+        /// Share of the places of the longest ends of up to three tokens that go on with the same token
+        repeat_agreement,
+        /// Share of the triples of tokens of the last five lines that the file has elsewhere
+        familiar,
+        /// Share of those of the five lines behind the hole that stand before it
+        familiar_behind,
+        /// Tokens of the longest end of the left context that stands behind the hole
+        repeat_behind,
+        /// Tokens of the longest beginning of what follows that stands before the hole
+        follow_tokens,
+        /// Lines of it
+        follow_lines,
+        /// Tokens between a repetition of what stands before and one of what follows it; 0 where there is none
+        bridge_tokens,
+        /// There is such a repetition
+        bridge,
+        /// Largest share of the near names that ten other lines of the file have
+        near_overlap,
+        /// Names near the hole
+        near_names,
+        /// Share of the near names that stand nowhere else in the file
+        near_unseen,
+        /// Such names
+        near_unseen_count,
+        /// Share of the near names that stand elsewhere at least three times
+        near_common,
+        /// Names behind the hole that no line before it has
+        new_behind,
+        /// Names of the file's modules that are near
+        near_imported,
+        /// Share of the near names that are imported from the repository
+        near_imported_share,
+        /// Import statements that name the repository itself
+        local_imports,
+        /// Share of the import statements that do
+        local_import_share,
+        /// Different names as a share of all before the hole
+        diversity,
+        /// Lines before the hole that begin as the last one does
+        same_beginning,
+        /// The file is a test
+        is_test,
+        /// The file is an index of its folder (`__init__`)
+        is_index,
+        /// Folders on its path
+        depth,
+    }
+}
+
+impl Local {
+    /// Counts.
+    pub fn of(context: &Context<'_>) -> Self {
+        let (left, right) = (&context.left, &context.right);
+        let (text, behind) = (context.request.left, context.request.right);
+        let last = last_line(text);
+        let code = last.code;
+        let next = behind.trim_start_matches([' ', '\t', '\r']);
+        let next_is_open = next.starts_with('\n');
+        let next_line = first_code(behind);
+        let repeat = find_end(&left.all, &left.all[..left.all.len().saturating_sub(1)]);
+        let repeat_behind = find_end(&left.all, &right.all);
+        let follow = find_start(&right.all, &left.all, 0);
+        let bridge = match repeat.length {
+            0 => None,
+            _ => Some(find_start(&right.all, &left.all, repeat.at))
+                .filter(|found| found.length > 2 && found.at - repeat.at < 200),
+        };
+        let starts = code
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .next();
+        let starts = starts.unwrap_or("");
+        let (mut unseen, mut common) = (0, 0);
+        for &count in &context.elsewhere {
+            unseen += usize::from(count == 0);
+            common += usize::from(count > 2);
+        }
+        let (familiar, familiar_behind) = familiar(context);
+        let imports = &context.imports;
+        let mut imported = 0u64;
+        for &name in &imports.local_names {
+            if let Some(number) = context.near.get(name) {
+                imported |= 1 << number;
+            }
+        }
+        let imported = imported.count_ones() as usize;
+        let is_one_of = |words: &[&str]| words.contains(&starts);
+        let path = context.request.path;
+        let file = path.rsplit('/').next().unwrap_or(path);
+        Self {
+            lines_before: log(left.lines.len()),
+            lines_behind: log(right.lines.len()),
+            bytes_before: log(text.len()),
+            indent: last.indent as f32,
+            indent_step: next_line.indent as f32 - last.indent as f32,
+            begun: log(last.begun.trim().len()),
+            begun_tokens: log(super::Tokens::of(last.begun).all.len()),
+            open_brackets: open_brackets(text) as f32,
+            opens: flag(code.ends_with([':', '{', '(', '['])),
+            after_def: flag(
+                is_one_of(&["def", "async", "function", "func"])
+                    || code.ends_with('{') && code.contains('(') && !is_one_of(BRANCHES),
+            ),
+            after_class: flag(is_one_of(&["class", "interface", "enum", "struct"])),
+            after_decorator: flag(code.starts_with('@')),
+            after_import: flag(is_one_of(&["import", "from", "using", "package"])),
+            after_leave: flag(is_one_of(LEAVES)),
+            after_branch: flag(is_one_of(BRANCHES)),
+            after_comment: flag(
+                code.starts_with(['#', '*', '"'])
+                    || code.starts_with("//")
+                    || code.ends_with("\"\"\"")
+                    || code.ends_with("*/"),
+            ),
+            after_assignment: flag(assigns(code)),
+            after_call: flag(code.ends_with([')', ']', '}'])),
+            after_comma: flag(code.ends_with(',')),
+            after_blank: flag(last.is_blank_after),
+            before_blank: flag(next_is_open && first_line(&next[1..]).trim().is_empty()),
+            before_closing: flag(next_line.code.starts_with([')', ']', '}'])),
+            before_leave: flag(LEAVES.iter().any(|word| next_line.code.starts_with(word))),
+            before_def: flag(
+                ["def ", "class ", "@", "async def "]
+                    .iter()
+                    .any(|word| next_line.code.starts_with(word)),
+            ),
+            last_tokens: log(left.last_lines(1).len()),
+            last_names: log(left.last_lines(1).iter().filter(|t| is_word(**t)).count()),
+            repeat_tokens: log(repeat.length),
+            repeat_lines: repeat.lines as f32,
+            repeat_places: log(repeat.places),
+            repeat_place: share(repeat.at, left.all.len()),
+            repeat_agreement: agreement(&left.all, repeat.length.min(3)),
+            familiar,
+            familiar_behind,
+            repeat_behind: log(repeat_behind.length),
+            follow_tokens: log(follow.length),
+            follow_lines: follow.lines as f32,
+            bridge_tokens: bridge.map_or(0.0, |found| log(found.at - repeat.at)),
+            bridge: flag(bridge.is_some()),
+            near_overlap: near_overlap(context),
+            near_names: log(context.near.len()),
+            near_unseen: share(unseen, context.near.len()),
+            near_unseen_count: log(unseen),
+            near_common: share(common, context.near.len()),
+            new_behind: log(context.new_behind),
+            near_imported: log(imported),
+            near_imported_share: share(imported, context.near.len()),
+            local_imports: log(imports.local_statements),
+            local_import_share: share(imports.local_statements, imports.statements),
+            diversity: diversity(context),
+            same_beginning: log(same_beginnings(context)),
+            is_test: flag(path.contains("test")),
+            is_index: flag(file.starts_with("__init__") || file.starts_with("index.")),
+            depth: path.matches('/').count() as f32,
+        }
+    }
+}
+
+const LEAVES: &[&str] = &[
+    "return", "raise", "break", "continue", "pass", "throw", "yield",
+];
+const BRANCHES: &[&str] = &[
+    "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "switch", "case",
+    "catch",
+];
+
+/// A line at the hole's edge.
+struct Edge<'a> {
+    /// Without the blanks around it.
+    code: &'a str,
+    /// Columns before it; a tab is one of four.
+    indent: usize,
+    /// Where the hole is within a line: what of it stands before.
+    begun: &'a str,
+    is_blank_after: bool,
+}
+
+/// The last line before the hole that is whole and not blank.
+fn last_line(text: &str) -> Edge<'_> {
+    let (whole, begun) = match memchr::memrchr(b'\n', text.as_bytes()) {
+        Some(end) => text.split_at(end + 1),
+        None => ("", text),
+    };
+    let trimmed = whole.trim_end();
+    let start = memchr::memrchr(b'\n', trimmed.as_bytes()).map_or(0, |end| end + 1);
+    let line = &trimmed[start..];
+    Edge {
+        code: line.trim_start(),
+        indent: indent(line),
+        begun,
+        is_blank_after: whole[trimmed.len()..].matches('\n').take(2).count() > 1,
+    }
+}
+
+/// The first line behind the hole's own that is not blank.
+fn first_code(text: &str) -> Edge<'_> {
+    let from = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |end| end + 1);
+    let line = text[from..].lines().find(|line| !line.trim().is_empty());
+    let line = line.unwrap_or("");
+    Edge {
+        code: line.trim(),
+        indent: indent(line),
+        begun: "",
+        is_blank_after: false,
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("")
+}
+
+fn indent(line: &str) -> usize {
+    let blanks = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
+    blanks.map(|byte| if byte == b'\t' { 4 } else { 1 }).sum()
+}
+
+/// Whether a line has an equals sign that compares nothing, outside brackets.
+fn assigns(code: &str) -> bool {
+    let bytes = code.as_bytes();
+    let mut depth = 0i32;
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth -= 1,
+            b'=' if depth == 0 => {
+                let before = at.checked_sub(1).map_or(b' ', |at| bytes[at]);
+                let behind = bytes.get(at + 1).copied().unwrap_or(b' ');
+                if behind == b'=' || behind == b'>' {
+                    return false;
+                }
+                return !matches!(before, b'=' | b'!' | b'<' | b'>');
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Brackets that the last 40 lines leave open.
+fn open_brackets(text: &str) -> usize {
+    let from = memchr::memrchr_iter(b'\n', text.as_bytes()).nth(40);
+    let (mut open, mut closed) = (0usize, 0usize);
+    for byte in text[from.map_or(0, |at| at + 1)..].bytes().rev() {
+        match byte {
+            b')' | b']' | b'}' => closed += 1,
+            b'(' | b'[' | b'{' if closed > 0 => closed -= 1,
+            b'(' | b'[' | b'{' => open += 1,
+            _ => {}
+        }
+    }
+    open
+}
+
+/// The largest share of near names that ten other lines before or behind the hole have.
+pub(super) fn near_overlap(context: &Context<'_>) -> f32 {
+    const BLOCK: usize = 10;
+    let mut best: f32 = 0.0;
+    let left = &context.left;
+    let far = left.lines.len().saturating_sub(NEAR_LINES);
+    for first in (0..far).step_by(BLOCK / 2) {
+        let start = left.lines[first] as usize;
+        let end = (first + BLOCK).min(far);
+        let end = left
+            .lines
+            .get(end)
+            .map_or(left.all.len(), |&at| at as usize);
+        best = best.max(context.near_share(&left.all[start..end]));
+    }
+    let right = &context.right;
+    for first in (super::NEAR_LINES_BEHIND..right.lines.len()).step_by(BLOCK / 2) {
+        let start = right.lines[first] as usize;
+        let end = right.lines.get(first + BLOCK);
+        let end = end.map_or(right.all.len(), |&at| at as usize);
+        best = best.max(context.near_share(&right.all[start..end]));
+    }
+    best
+}
+
+/// Different names among the names before the hole.
+fn diversity(context: &Context<'_>) -> f32 {
+    let words = context.left.all.iter().filter(|token| is_word(**token));
+    let count = words.clone().count();
+    let mut set = super::WordSet::with_room(count);
+    for &token in words {
+        set.insert(token);
+    }
+    share(set.len(), count)
+}
+
+/// Lines before the last that begin with its first two tokens.
+fn same_beginnings(context: &Context<'_>) -> usize {
+    let left = &context.left;
+    let Some((&last, before)) = left.lines.split_last() else {
+        return 0;
+    };
+    let start = |line: u32| left.all.get(line as usize..line as usize + 2);
+    let Some(wanted) = start(last) else { return 0 };
+    before
+        .iter()
+        .filter(|line| start(**line) == Some(wanted))
+        .count()
+}
+
+/// Share of the places of the left context's last `length` tokens that go on with the most frequent next one.
+fn agreement(left: &[u32], length: usize) -> f32 {
+    if length == 0 {
+        return 0.0;
+    }
+    let end = &left[left.len() - length..];
+    let mut next: Vec<u32> = (left[..left.len() - 1].windows(length).enumerate())
+        .filter(|(_, window)| *window == end)
+        .map(|(at, _)| left[at + length])
+        .collect();
+    next.sort_unstable();
+    let most = next.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
+    share(most.unwrap_or(0), next.len())
+}
+
+/// Share of the triples of tokens of the last lines that the file has elsewhere, and of the next lines that stand before.
+pub(super) fn familiar(context: &Context<'_>) -> (f32, f32) {
+    let (left, right) = (&context.left, &context.right);
+    let (start, behind) = (
+        left.start_of_last(FAMILIAR_LINES),
+        right.first_lines(FAMILIAR_LINES),
+    );
+    let rest = &right.all[behind.len()..];
+    let mut triples = super::Triples::with_room(left.all.len() + rest.len());
+    triples.insert(&left.all[..start]);
+    triples.insert(rest);
+    let last = triples.share_of(&left.all[start..]);
+    triples.insert(&left.all[start..]);
+    (last, triples.share_of(behind))
+}
+
+/// Lines whose triples are compared.
+const FAMILIAR_LINES: usize = 5;

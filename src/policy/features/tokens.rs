@@ -1,0 +1,292 @@
+//! Code as numbers: each token its hash, lines by newline tokens. A lexer of a nanosecond a byte, for decisions that must
+//! cost nothing.
+
+/// The token between two lines; blank lines have none of their own.
+pub(super) const NEWLINE: u32 = 0;
+
+/// Whether a token is a name, a keyword or a number.
+pub(super) fn is_word(token: u32) -> bool {
+    token & 1 == 1
+}
+
+/// The tokens of a text in order.
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    /// Hashes: odd ones are words, [`NEWLINE`] ends a line that is not blank.
+    pub(super) all: Vec<u32>,
+    /// For each line that is not blank, where its tokens begin.
+    pub(super) lines: Vec<u32>,
+}
+
+impl Tokens {
+    /// Reads a text.
+    pub(super) fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut tokens = Self {
+            all: Vec::with_capacity(bytes.len() / 3 + 8),
+            lines: Vec::with_capacity(bytes.len() / 24 + 4),
+        };
+        let mut at = 0;
+        let mut is_line_open = false;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            match CLASSES[byte as usize] {
+                BLANK => {
+                    at += 1;
+                    if byte == b'\n' && is_line_open {
+                        tokens.all.push(NEWLINE);
+                        is_line_open = false;
+                    }
+                    continue;
+                }
+                _ if !is_line_open => {
+                    is_line_open = true;
+                    tokens.lines.push(tokens.all.len() as u32);
+                }
+                _ => {}
+            }
+            let mut hash = OFFSET;
+            if CLASSES[byte as usize] == WORD {
+                while at < bytes.len() && CLASSES[bytes[at] as usize] == WORD {
+                    hash = step(hash, bytes[at]);
+                    at += 1;
+                }
+                tokens.all.push(hash | 1);
+            } else {
+                at += 1;
+                tokens.all.push((step(hash, byte) & !1).max(2));
+            }
+        }
+        tokens
+    }
+
+    /// The tokens of the last `count` lines, or of all.
+    pub(super) fn last_lines(&self, count: usize) -> &[u32] {
+        &self.all[self.start_of_last(count)..]
+    }
+
+    /// Where these begin.
+    pub(super) fn start_of_last(&self, count: usize) -> usize {
+        let line = self.lines.len().saturating_sub(count);
+        self.lines.get(line).map_or(0, |&start| start as usize)
+    }
+
+    /// The tokens of the first `count` lines, or of all.
+    pub(super) fn first_lines(&self, count: usize) -> &[u32] {
+        let end = self
+            .lines
+            .get(count)
+            .map_or(self.all.len(), |&at| at as usize);
+        &self.all[..end]
+    }
+}
+
+/// The hash of a name, as its token has it.
+pub(super) fn word(text: &str) -> u32 {
+    text.bytes().fold(OFFSET, step) | 1
+}
+
+/// FNV-1a's.
+const OFFSET: u32 = 0x811c_9dc5;
+
+fn step(hash: u32, byte: u8) -> u32 {
+    (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+}
+
+const BLANK: u8 = 0;
+const WORD: u8 = 1;
+const SIGN: u8 = 2;
+
+/// What each byte is part of; everything beyond ASCII counts as part of a word.
+static CLASSES: [u8; 256] = {
+    let mut classes = [SIGN; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        if b.is_ascii_alphanumeric() || b == b'_' || b >= 128 {
+            classes[byte] = WORD;
+        } else if b <= b' ' {
+            classes[byte] = BLANK;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// Where a text's end (or beginning) is found again in another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Match {
+    /// Tokens in common.
+    pub(super) length: usize,
+    /// Lines in common: newlines among these.
+    pub(super) lines: usize,
+    /// The token of the other behind (or at the beginning of) the first of the longest.
+    pub(super) at: usize,
+    /// How many places are as long.
+    pub(super) places: usize,
+}
+
+/// No match counts more tokens than this.
+const LONGEST: usize = 96;
+
+/// The longest end of `left` that `other` holds with something behind it.
+pub(super) fn find_end(left: &[u32], other: &[u32]) -> Match {
+    let mut best = Match::default();
+    let Some(&last) = left.last() else {
+        return best;
+    };
+    for at in 0..other.len().saturating_sub(1) {
+        if other[at] != last {
+            continue;
+        }
+        let mut length = 1;
+        let most = (at + 1).min(left.len()).min(LONGEST);
+        while length < most && other[at - length] == left[left.len() - 1 - length] {
+            length += 1;
+        }
+        if length > best.length {
+            best = Match {
+                length,
+                at: at + 1,
+                places: 1,
+                lines: 0,
+            };
+        } else if length == best.length {
+            best.places += 1;
+        }
+    }
+    best.lines = newlines(&left[left.len() - best.length..]);
+    best
+}
+
+/// The longest beginning of `right` that `other` holds at the beginning of a line, from its token `from` on.
+pub(super) fn find_start(right: &[u32], other: &[u32], from: usize) -> Match {
+    let mut best = Match::default();
+    let Some(&first) = right.first() else {
+        return best;
+    };
+    for at in from..other.len() {
+        if other[at] != first || (at > 0 && other[at - 1] != NEWLINE) {
+            continue;
+        }
+        let most = (other.len() - at).min(right.len()).min(LONGEST);
+        let mut length = 1;
+        while length < most && other[at + length] == right[length] {
+            length += 1;
+        }
+        if length > best.length {
+            best = Match {
+                length,
+                at,
+                places: 1,
+                lines: 0,
+            };
+        } else if length == best.length {
+            best.places += 1;
+        }
+    }
+    best.lines = newlines(&right[..best.length]);
+    best
+}
+
+fn newlines(tokens: &[u32]) -> usize {
+    tokens.iter().filter(|&&token| token == NEWLINE).count()
+}
+
+/// A set of tokens, numbered in the order of their first.
+#[derive(Debug)]
+pub(super) struct WordSet {
+    slots: Vec<(u32, u32)>,
+    mask: usize,
+    len: usize,
+}
+
+impl WordSet {
+    /// Room for so many.
+    pub(super) fn with_room(count: usize) -> Self {
+        let size = (2 * count + 8).next_power_of_two();
+        Self {
+            slots: vec![(0, 0); size],
+            mask: size - 1,
+            len: 0,
+        }
+    }
+
+    /// Puts a token in; its number, and whether it is new. No more than there is room for.
+    pub(super) fn insert(&mut self, token: u32) -> (u32, bool) {
+        let mut at = self.slot(token);
+        loop {
+            let (held, number) = self.slots[at];
+            if held == token {
+                return (number, false);
+            }
+            if held == 0 {
+                let number = self.len as u32;
+                if 2 * self.len < self.mask + 1 {
+                    self.slots[at] = (token, number);
+                    self.len += 1;
+                }
+                return (number, true);
+            }
+            at = (at + 1) & self.mask;
+        }
+    }
+
+    /// The number of a token.
+    pub(super) fn get(&self, token: u32) -> Option<u32> {
+        let mut at = self.slot(token);
+        loop {
+            let (held, number) = self.slots[at];
+            if held == token {
+                return Some(number);
+            }
+            if held == 0 {
+                return None;
+            }
+            at = (at + 1) & self.mask;
+        }
+    }
+
+    pub(super) fn contains(&self, token: u32) -> bool {
+        self.get(token).is_some()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slot(&self, token: u32) -> usize {
+        (token.wrapping_mul(0x9e37_79b1) >> 12) as usize & self.mask
+    }
+}
+
+/// A set of triples of tokens, by hash.
+#[derive(Debug)]
+pub(super) struct Triples(WordSet);
+
+impl Triples {
+    /// Room for those of so many tokens.
+    pub(super) fn with_room(tokens: usize) -> Self {
+        Self(WordSet::with_room(tokens))
+    }
+
+    pub(super) fn insert(&mut self, tokens: &[u32]) {
+        for triple in tokens.windows(3) {
+            self.0.insert(Self::hash(triple));
+        }
+    }
+
+    /// Share of the triples of these tokens that are in the set.
+    pub(super) fn share_of(&self, tokens: &[u32]) -> f32 {
+        let triples = tokens.windows(3);
+        let count = triples.len();
+        let held = triples.filter(|triple| self.0.contains(Self::hash(triple)));
+        super::share(held.count(), count)
+    }
+
+    fn hash(triple: &[u32]) -> u32 {
+        let hash =
+            |hash: u32, token: &u32| (hash.rotate_left(11) ^ token).wrapping_mul(0x9e37_79b1);
+        triple.iter().fold(OFFSET, hash) | 1
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of training and of policy files.
