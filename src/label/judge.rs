@@ -181,8 +181,12 @@ fn score(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<Quality>
     Ok(found)
 }
 
-/// What the model said of itself in each task's first prediction; nothing where that cannot be told apart from another's.
-fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
+/// What the model said of itself in each task's first prediction, in the order of the tasks; nothing where that cannot be told
+/// apart from another's.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     let index = predictions::Index::new(tasks);
     let mut signals = vec![Signals::default(); tasks.tasks.len()];
     // What is wrong with the records was told of when their texts were read.

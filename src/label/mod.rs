@@ -20,5 +20,5 @@ mod tests;
 pub use collect::{Collected, Recorded, Repositories, Shard, collect};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{Judged, Lacking, judge};
+pub use judge::{Judged, Lacking, judge, signals};
 pub use record::{Label, Signals};

@@ -11,6 +11,7 @@ mod kept;
 mod prompt;
 pub mod report;
 mod search;
+mod selective;
 mod serve;
 mod vectorize;
 mod window;
@@ -28,6 +29,7 @@ pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use executed::{Executed, read_executed};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
+pub use selective::{Selective, selective};
 pub use serve::{
     Asked, BatchRead, BatchWritten, Latency, PromptText, Server, TokenQuestion, latencies,
     probabilities, read_batch, write_batch,

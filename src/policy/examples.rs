@@ -51,31 +51,55 @@ impl Example {
         (self.file, &self.repository)
     }
 
+    /// A request, what came of it, and what the model said of itself.
+    pub fn new(id: &str, request: Request<'_>, outcome: Outcome, signals: Signals) -> Self {
+        let context = Context::of(request);
+        let repository = request.path.split('/').next().unwrap_or("");
+        let [es_base, es_rag] = outcome.es;
+        let [em_base, em_rag] = outcome.em;
+        Self {
+            id: id.to_owned(),
+            repository: repository.to_owned(),
+            file: 0,
+            es_base,
+            es_rag,
+            em_base,
+            em_rag,
+            label: outcome.label.unwrap_or(es_rag > es_base),
+            signals,
+            local: Local::of(&context),
+            hashed: Hashed::of(&context),
+            retrieved: Retrieved::of(&context),
+        }
+    }
+
+    /// An instance; `None` where it is not judged.
     fn of(label: &Label) -> Option<Self> {
-        let (es_base, es_rag) = (label.es_infile?, label.es_rg1?);
-        let context = Context::of(Request {
+        let request = Request {
             left: &label.prompt,
             right: &label.right_context,
             path: &label.filename,
             language: Language::of_path(&label.filename).unwrap_or_default(),
             fragments: &label.cross_file.fragments,
-        });
-        let repository = label.filename.split('/').next().unwrap_or("");
-        Some(Self {
-            id: label.id.clone(),
-            repository: repository.to_owned(),
-            file: 0,
-            es_base,
-            es_rag,
-            em_base: label.em_infile,
-            em_rag: label.em_rg1,
-            label: label.label?,
-            signals: label.signals,
-            local: Local::of(&context),
-            retrieved: Retrieved::of(&context),
-            hashed: Hashed::of(&context),
-        })
+        };
+        let outcome = Outcome {
+            es: [label.es_infile?, label.es_rg1?],
+            em: [label.em_infile, label.em_rg1],
+            label: Some(label.label?),
+        };
+        Some(Self::new(&label.id, request, outcome, label.signals))
     }
+}
+
+/// What completions came to: without retrieval, and with it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Edit similarities, 0 to 1.
+    pub es: [f64; 2],
+    /// Exact matches, 0 or 1, where they are known.
+    pub em: [Option<f64>; 2],
+    /// Whether retrieval helped, where more than the similarities say so.
+    pub label: Option<bool>,
 }
 
 /// The judged instances of some files.

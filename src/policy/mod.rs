@@ -14,5 +14,5 @@ pub mod model;
 mod rule;
 pub mod sweep;
 
-pub use examples::{Example, Examples};
+pub use examples::{Example, Examples, Outcome};
 pub use rule::{Policy, Waits};

@@ -134,6 +134,17 @@ pub struct Fragment {
     pub text: Arc<str>,
 }
 
+impl Fragment {
+    /// As tasks carry it.
+    pub(crate) fn to_cross_file(&self) -> crate::cross_file::Fragment {
+        crate::cross_file::Fragment {
+            path: self.path.to_string(),
+            text: self.text.to_string(),
+            score: self.score,
+        }
+    }
+}
+
 impl Report {
     /// A system's value of a task, between 0 and 1: `None` without a prediction, or where it is not a number.
     pub fn value(&self, system: usize, task: usize, measure: usize) -> Option<f64> {

@@ -85,8 +85,14 @@ const NUMBERS: [&str; 3] = ["max-files", "max-chunks", "max-left-tokens"];
 const MODEL_KEYS: [(&str, Option<&str>); 2] =
     [("model", Some("in-context")), ("max-tokens", Some("500"))];
 
+/// Keys that only `run` reads.
+const POLICY_KEYS: [(&str, Option<&str>); 2] = [("policy", None), ("policy-model", None)];
+
 fn keys() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
-    KEYS.into_iter().chain(CHUNK_KEYS).chain(MODEL_KEYS)
+    KEYS.into_iter()
+        .chain(CHUNK_KEYS)
+        .chain(MODEL_KEYS)
+        .chain(POLICY_KEYS)
 }
 
 /// Where a value came from.
@@ -267,7 +273,7 @@ impl Settings {
 }
 
 fn is_list(key: &str) -> bool {
-    matches!(key, "repo" | "mode" | "tasks")
+    matches!(key, "repo" | "mode" | "tasks" | "policy" | "policy-model")
 }
 
 fn is_number(key: &str) -> bool {

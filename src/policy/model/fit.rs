@@ -81,7 +81,7 @@ pub(super) fn fit(examples: &[&Example], kind: Kind) -> Result<Additive> {
     let fitted = LogisticRegression::default()
         .alpha(REGULARISATION)
         .max_iterations(300)
-        .gradient_tolerance(1e-2)
+        .gradient_tolerance(2e-4 * examples.len() as f64)
         .fit(&Dataset::new(matrix, labels))
         .map_err(|e| failed(format!("cannot be learned from: {e}")))?;
     // Whichever label came first counts as positive there.

@@ -414,6 +414,13 @@ pub(crate) struct RunArgs {
     /// Same seed, same intervals (and the same samples, where a server is asked for some)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Add a row that retrieves by a policy, with its threshold: learned@0.2, trial-retrieval@0.3 (repeatable, or separated
+    /// by commas; names as in `policy sweep`)
+    #[arg(long, value_name = "NAME[@T]", value_delimiter = ',')]
+    pub(crate) policy: Vec<String>,
+    /// A trained policy (repeatable); without one learned policies score each repository by what the others teach
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy_model: Vec<String>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 }

@@ -22,6 +22,7 @@ mod rows;
 pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod search;
+mod selective;
 mod server;
 mod session;
 pub(crate) mod validate;

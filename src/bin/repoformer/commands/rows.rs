@@ -22,7 +22,10 @@ pub(super) struct Row {
     scores: Value,
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
-    prompts: PromptTotals,
+    /// Of the mode's prompts; a policy chooses among those of two modes.
+    prompts: Option<PromptTotals>,
+    /// Share of the tasks that a policy retrieves for.
+    rag_rate: Option<f64>,
     time: Option<SearchTime>,
     /// Milliseconds that a completion took, where a server made it.
     generation_ms: Option<f64>,
@@ -51,12 +54,42 @@ impl Row {
             mode: experiment.layout.mode_name(mode),
             intervals: intervals(&scores, resampling),
             scores,
-            prompts: prompt_totals(experiment, mode)?,
+            prompts: Some(prompt_totals(experiment, mode)?),
+            rag_rate: None,
             time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
             generation_ms: mean_generation(&latencies),
             unchanged: None,
         })
     }
+
+    /// Of a policy.
+    pub(super) fn selective(
+        experiment: &Experiment,
+        selected: Selected,
+        resampling: &Resampling,
+    ) -> Row {
+        Self {
+            benchmark: experiment.layout.benchmark.clone(),
+            mode: selected.policy,
+            intervals: intervals(&selected.scores, resampling),
+            scores: selected.scores,
+            prompts: None,
+            rag_rate: Some(selected.rag_rate),
+            time: None,
+            generation_ms: None,
+            unchanged: None,
+        }
+    }
+}
+
+/// What a policy chose.
+pub(super) struct Selected {
+    /// The policy's name, with its threshold.
+    pub(super) policy: String,
+    /// The scores of the predictions it chose, in the form of a mode's.
+    pub(super) scores: Value,
+    /// Share of the tasks that it retrieves for.
+    pub(super) rag_rate: f64,
 }
 
 /// The mean time of a completion, where it was measured.
@@ -125,12 +158,17 @@ impl Row {
             .unwrap_or(0.0)
     }
 
-    fn tokens_per_prompt(&self) -> f64 {
-        self.prompts.tokens as f64 / self.prompts.prompts.max(1) as f64
+    fn tokens_per_prompt(&self) -> Option<f64> {
+        let prompts = self.prompts.as_ref()?;
+        Some(prompts.tokens as f64 / prompts.prompts.max(1) as f64)
     }
 
+    /// Share of the tasks for which something retrieved is shown.
     fn share_with_blocks(&self) -> f64 {
-        self.prompts.with_blocks as f64 / self.prompts.prompts.max(1) as f64
+        match (&self.prompts, self.rag_rate) {
+            (Some(prompts), None) => prompts.with_blocks as f64 / prompts.prompts.max(1) as f64,
+            (_, rate) => rate.unwrap_or(0.0),
+        }
     }
 
     fn milliseconds_per_query(&self) -> Option<f64> {
@@ -174,7 +212,8 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
             row.count().to_string(),
             format!("{:.2}", 100.0 * row.value("em")),
             format!("{:.2}", 100.0 * row.value("es")),
-            format!("{:.0}", row.tokens_per_prompt()),
+            row.tokens_per_prompt()
+                .map_or("-".into(), |tokens| format!("{tokens:.0}")),
             format!("{:.1}", 100.0 * row.share_with_blocks()),
             row.milliseconds_per_query()
                 .map_or("-".into(), |ms| format!("{ms:.3}")),

@@ -11,6 +11,7 @@ use repoformer::statistics::Resampling;
 use super::complete::complete_modes;
 use super::report::{self, Making};
 use super::rows::{self, Row};
+use super::selective::Policies;
 use super::server::{self, Asked};
 use super::session::{check_completable, experiments_of, label, modes, open};
 use super::{rg_rg, window};
@@ -21,6 +22,15 @@ use crate::output::{Printer, write_data};
 /// The demonstration's data, for a program that runs elsewhere than in its project.
 mod demo {
     include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
+
+    /// Where `configs/demo.toml` says that its repositories lie.
+    pub(super) const REPOS: &str = "data/repos";
+    /// And its tasks.
+    pub(super) const TASKS: [&str; 3] = [
+        "data/tasks/line.jsonl",
+        "data/tasks/api.jsonl",
+        "data/tasks/function.jsonl",
+    ];
 }
 
 pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
@@ -36,6 +46,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     };
     let completion = server::model(&asked, &settings, None)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
+    let policies = Policies::of(args, &settings)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     let resampling = Resampling {
         resamples: args.resamples,
@@ -68,6 +79,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
                 printer,
             )?);
         }
+        rows.extend(policies.rows(&experiment, &modes, &completion, &resampling, printer)?);
         if let Some(folder) = &args.report {
             let folder = folder
                 .clone()
@@ -122,15 +134,23 @@ fn place(experiment: &Experiment) -> String {
 /// The user's settings, or those of the demonstration where no data is named.
 fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
     let asked = Settings::resolve(flags)?;
-    let named = ["repos-dir", "tasks", "profile"]
+    let named = ["repos-dir", "tasks"]
         .iter()
         .any(|key| asked.text(key).is_some());
-    if named || flags.config.is_some() {
+    if named {
         return open(flags);
     }
-    let demo = SettingFlags {
-        profile: Some("demo".into()),
-        ..flags.clone()
+    let demo = match asked.text("profile").is_some() || flags.config.is_some() {
+        false => SettingFlags {
+            profile: Some("demo".into()),
+            ..flags.clone()
+        },
+        // Settings without data: the demonstration's serves.
+        true => SettingFlags {
+            repos_dir: Some(demo::REPOS.into()),
+            tasks: demo::TASKS.map(String::from).to_vec(),
+            ..flags.clone()
+        },
     };
     let Some(mut settings) = open(&demo)? else {
         return Ok(None);
