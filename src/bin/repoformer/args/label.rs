@@ -18,6 +18,8 @@ pub(crate) enum LabelCommand {
     Sample(Box<LabelSampleArgs>),
     /// Label instances: does retrieval make a model's completion more similar to what stood there?
     Judge(LabelJudgeArgs),
+    /// Turn labels into training sequences with <eof> and <cc>: token ids and masks as JSON lines and Parquet
+    Verbalize(Box<LabelVerbalizeArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -76,4 +78,94 @@ pub(crate) struct LabelJudgeArgs {
     /// Where the labels go (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelVerbalizeArgs {
+    /// What `label judge` wrote, of one model
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: PathBuf,
+    #[command(flatten)]
+    pub(crate) sequences: SequenceFlags,
+    /// Threads [default: all cores]; output never depends on it
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// Folder of train.jsonl, train.parquet, the other splits, tokenizer.json and prompt-style.toml
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+/// How sequences are made.
+#[derive(Debug, Args)]
+pub(crate) struct SequenceFlags {
+    /// The model's tokenizer.json, or the folder with it; tokens that it lacks are added in the copy below -o
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokenizer: PathBuf,
+    /// Whose fill-in-the-middle tokens: starcoder, deepseek-coder, qwen2.5-coder, codellama, …; repoformer and
+    /// repoformer-released have their own place for the decision
+    #[arg(
+        long,
+        value_name = "NAME|FILE",
+        default_value = "starcoder",
+        help_heading = "Sequences"
+    )]
+    pub(crate) prompt_style: String,
+    /// The token that ends the current file, after which the model decides [default: the style's, or <eof>]
+    #[arg(long, value_name = "TOKEN", help_heading = "Sequences")]
+    pub(crate) eof_token: Option<String>,
+    /// The token that asks for cross-file context, which follows it [default: the style's, or <cc>]
+    #[arg(long, value_name = "TOKEN", help_heading = "Sequences")]
+    pub(crate) cc_token: Option<String>,
+    /// A token after each target, such as <|endoftext|>, so that the model learns to stop [default: none, as in the released
+    /// program]
+    #[arg(long, value_name = "TOKEN", help_heading = "Sequences")]
+    pub(crate) end_token: Option<String>,
+    /// Tokens of a sequence, at most
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2048,
+        help_heading = "Sequences"
+    )]
+    pub(crate) max_tokens: usize,
+    /// Tokens of a cross-file context, at most, of which the first are kept
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 512,
+        help_heading = "Sequences"
+    )]
+    pub(crate) max_cc_tokens: usize,
+    /// How much the decision weighs against the completion, in loss_weights
+    #[arg(
+        long,
+        value_name = "L",
+        default_value_t = 1.0,
+        help_heading = "Sequences"
+    )]
+    pub(crate) lambda: f32,
+    /// Share of the repositories that is held out for validation
+    #[arg(
+        long,
+        value_name = "R",
+        default_value_t = 0.1,
+        help_heading = "Sequences"
+    )]
+    pub(crate) validation: f64,
+    /// Share of the repositories that is held out for tests
+    #[arg(
+        long,
+        value_name = "R",
+        default_value_t = 0.0,
+        help_heading = "Sequences"
+    )]
+    pub(crate) test: f64,
+    /// Same seed, same repositories held out
+    #[arg(
+        long = "seed",
+        value_name = "N",
+        default_value_t = 0,
+        help_heading = "Sequences"
+    )]
+    pub(crate) split_seed: u64,
 }

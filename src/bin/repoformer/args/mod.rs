@@ -15,7 +15,9 @@ use evaluation::parse_resamples;
 pub(crate) use evaluation::{
     CompareArgs, EvalArgs, ExecArgs, Isolation, ReportArgs, ResampledUnit, Switch,
 };
-pub(crate) use label::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
+pub(crate) use label::{
+    LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs, LabelVerbalizeArgs, SequenceFlags,
+};
 pub(crate) use server::{ProbabilityArgs, ServerArgs};
 
 const STYLES: Styles = Styles::styled()

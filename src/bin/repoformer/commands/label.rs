@@ -19,6 +19,7 @@ pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
     match &args.command {
         LabelCommand::Sample(args) => sample(args, printer),
         LabelCommand::Judge(args) => judge_instances(args, printer),
+        LabelCommand::Verbalize(args) => super::verbalize::run(args, printer),
     }
 }
 

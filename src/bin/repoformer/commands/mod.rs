@@ -25,4 +25,5 @@ mod server;
 mod session;
 pub(crate) mod validate;
 pub(crate) mod vectorize;
+mod verbalize;
 pub(crate) mod window;
