@@ -355,3 +355,132 @@ fn tokens_and_weights_are_named_on_the_command_line() {
             .contains("<end_rc>{#cross_file}<cfc_info>")
     );
 }
+
+/// `label all` gives what its stages give one by one, goes on where it was, and makes anew what it is told to make otherwise.
+#[test]
+fn all_of_it_in_one_command() {
+    let place = place();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
+    std::os::unix::fs::symlink(data, place.path("repos")).unwrap();
+    let all = [
+        "label",
+        "all",
+        "--repos-dir",
+        "repos",
+        "--no-filter",
+        "--kind",
+        "function",
+        "--tokenizer",
+        "tokenizer.json",
+        "-o",
+        "out",
+    ];
+    let ran = place.run(&[&all[..], &["--ratio", "0.5"]].concat());
+    ran.says(&["label sample: ", "label judge: ", "% positive", "train: "]);
+    let first = place.files("out");
+    let names = [
+        "instances.jsonl",
+        "labels.jsonl",
+        "train.jsonl",
+        "train.parquet",
+        "validation.jsonl",
+        "tokenizer.json",
+    ];
+    assert!(
+        names.iter().all(|name| first.contains_key(*name)),
+        "{:?}",
+        first.keys()
+    );
+    // Nothing is drawn or completed again.
+    let again = place.run(&[&all[..], &["--ratio", "0.5"]].concat());
+    again.says(&[
+        "instances.jsonl is current",
+        "complete instances: ",
+        "(current)",
+    ]);
+    support::assert_same(&first, &place.files("out"));
+    // By the stages' own commands.
+    let paper = [
+        "--profile",
+        "repoformer-paper",
+        "--tokenizer",
+        "tokenizer.json",
+        "--cache-dir",
+        "cache",
+    ];
+    let sample = [
+        "label",
+        "sample",
+        "--repos-dir",
+        "repos",
+        "--no-filter",
+        "--kind",
+        "function",
+        "--ratio",
+        "0.5",
+        "-o",
+        "instances.jsonl",
+    ];
+    place.run(&sample).done();
+    assert_eq!(
+        place.read("instances.jsonl"),
+        place.read("out/instances.jsonl")
+    );
+    for stage in ["prompt", "complete"] {
+        let data = ["--tasks", "instances.jsonl", "--mode", "none,given"];
+        place.run(&[&[stage][..], &data, &paper].concat()).done();
+    }
+    let file = |mode: &str| {
+        let files = std::fs::read_dir(place.path("cache/predictions/instances")).unwrap();
+        let mut names = files.map(|file| file.unwrap().path().display().to_string());
+        names
+            .find(|name| name.contains(&format!("/{mode}-")))
+            .unwrap()
+    };
+    let (base, rag) = (file("none"), file("given"));
+    place
+        .run(&[
+            "label",
+            "judge",
+            "--instances",
+            "instances.jsonl",
+            "--base",
+            &base,
+            "--rag",
+            &rag,
+            "-o",
+            "labels.jsonl",
+        ])
+        .done();
+    assert_eq!(place.read("labels.jsonl"), place.read("out/labels.jsonl"));
+    let verbalize = [
+        "label",
+        "verbalize",
+        "--labels",
+        "labels.jsonl",
+        "--tokenizer",
+        "tokenizer.json",
+        "-o",
+        "by-hand",
+    ];
+    let ran = place.run(&verbalize);
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.stderr);
+    assert_eq!(
+        place.read("by-hand/train.jsonl"),
+        place.read("out/train.jsonl")
+    );
+    // Another ratio, other instances.
+    let other = place.run(&[&all[..], &["--ratio", "0.2"]].concat());
+    other.silent_on("instances.jsonl is current");
+    assert!(
+        place.records("out/instances.jsonl").len()
+            < parse_jsonl(&String::from_utf8(first["instances.jsonl"].clone()).unwrap()).len()
+    );
+    // What cannot be made is known before anything is drawn.
+    let without = ["label", "all", "--repos-dir", "repos", "-o", "none"];
+    place
+        .run(&without)
+        .failed()
+        .says(&["--tokenizer must be the file of a model"]);
+    assert!(!place.path("none").exists());
+}

@@ -16,7 +16,8 @@ pub(crate) use evaluation::{
     CompareArgs, EvalArgs, ExecArgs, Isolation, ReportArgs, ResampledUnit, Switch,
 };
 pub(crate) use label::{
-    LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs, LabelVerbalizeArgs, SequenceFlags,
+    LabelAllArgs, LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs, LabelVerbalizeArgs,
+    SequenceFlags,
 };
 pub(crate) use server::{ProbabilityArgs, ServerArgs};
 

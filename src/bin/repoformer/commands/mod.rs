@@ -14,6 +14,7 @@ mod eval_retrieval;
 pub(crate) mod guard;
 pub(crate) mod inspect;
 pub(crate) mod label;
+mod label_all;
 pub(crate) mod prompt;
 pub(crate) mod report;
 pub(crate) mod rg_rg;

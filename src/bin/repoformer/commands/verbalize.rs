@@ -25,23 +25,29 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
             "name a folder with -o",
         ));
     }
-    verbalize_labels(&args.labels, &args.sequences, &args.output, printer)
+    let making = Making {
+        tokenizer: &args.tokenizer,
+        prompt_style: &args.prompt_style,
+        max_tokens: args.max_tokens,
+        seed: args.seed,
+        flags: &args.sequences,
+    };
+    verbalize_labels(&args.labels, &making.settings()?, &args.output, printer)
 }
 
 /// Verbalizes a file of labels into a folder, and tells of it.
 pub(super) fn verbalize_labels(
     labels: &Path,
-    flags: &SequenceFlags,
+    (settings, encoder): &(Settings, Encoder),
     folder: &Path,
     printer: &mut Printer,
 ) -> Result<()> {
-    let (settings, encoder) = settings(flags)?;
     for name in ["train", "validation", "test"] {
         let output = folder.join(format!("{name}.jsonl"));
         check_output(Some(&output), &[labels])?;
     }
     let bar = printer.bar("label verbalize", 0);
-    let verbalized = verbalize(labels, &encoder, &settings, folder, &|records| {
+    let verbalized = verbalize(labels, encoder, settings, folder, &|records| {
         bar.inc_length(records as u64);
         bar.inc(records as u64);
     });
@@ -54,55 +60,64 @@ pub(super) fn verbalize_labels(
             group(*count as u64)
         ));
     }
-    tell(&verbalized, &settings, &encoder, printer);
+    tell(&verbalized, settings, encoder, printer);
     printer.note(format!("written to {}", folder.display()));
     Ok(())
 }
 
-/// What the flags ask for.
-fn settings(flags: &SequenceFlags) -> Result<(Settings, Encoder)> {
-    for (name, share) in [("validation", flags.validation), ("test", flags.test)] {
-        if !(0.0..1.0).contains(&share) {
+/// What was asked for.
+pub(super) struct Making<'a> {
+    pub(super) tokenizer: &'a Path,
+    pub(super) prompt_style: &'a str,
+    pub(super) max_tokens: usize,
+    pub(super) seed: u64,
+    pub(super) flags: &'a SequenceFlags,
+}
+
+impl Making<'_> {
+    /// How sequences are made, and the tokenizer that makes them.
+    pub(super) fn settings(&self) -> Result<(Settings, Encoder)> {
+        let flags = self.flags;
+        for (name, share) in [("validation", flags.validation), ("test", flags.test)] {
+            if !(0.0..1.0).contains(&share) {
+                return Err(hinted(
+                    anyhow!("--{name} must be at least 0 and less than 1"),
+                    "a tenth of the repositories is 0.1",
+                ));
+            }
+        }
+        if !(flags.lambda >= 0.0 && flags.lambda.is_finite()) {
             return Err(hinted(
-                anyhow!("--{name} must be at least 0 and less than 1"),
-                "a tenth of the repositories is 0.1",
+                anyhow!("--lambda must be a number of at least 0"),
+                "the paper's is 1.0",
             ));
         }
+        if matches!(&*self.tokenizer.to_string_lossy(), "p50k_base" | "words") {
+            return Err(hinted(
+                anyhow!("--tokenizer must be the file of a model: its ids are trained on"),
+                "name a tokenizer.json as models on the Hugging Face hub carry it",
+            ));
+        }
+        let style: Style = self.prompt_style.parse()?;
+        let (eof, cc) = (flags.eof_token.as_deref(), flags.cc_token.as_deref());
+        let frame = DecisionFrame::of(&style, eof, cc)?;
+        let mut specials = frame.specials();
+        specials.extend(flags.end_token.as_deref());
+        let encoder = Encoder::open(self.tokenizer, &specials)?;
+        let settings = Settings {
+            max_tokens: self.max_tokens,
+            max_cross_file_tokens: flags.max_cc_tokens,
+            end: flags.end_token.clone(),
+            lambda: flags.lambda,
+            held_out: Proportions {
+                validation: flags.validation,
+                test: flags.test,
+            },
+            seed: self.seed,
+            frame,
+        };
+        Ok((settings, encoder))
     }
-    if !(flags.lambda >= 0.0 && flags.lambda.is_finite()) {
-        return Err(hinted(
-            anyhow!("--lambda must be a number of at least 0"),
-            "the paper's is 1.0",
-        ));
-    }
-    if matches!(&*flags.tokenizer.to_string_lossy(), "p50k_base" | "words") {
-        return Err(hinted(
-            anyhow!("--tokenizer must be the file of a model: its ids are trained on"),
-            "name a tokenizer.json as models on the Hugging Face hub carry it",
-        ));
-    }
-    let style: Style = flags.prompt_style.parse()?;
-    let frame = DecisionFrame::of(
-        &style,
-        flags.eof_token.as_deref(),
-        flags.cc_token.as_deref(),
-    )?;
-    let mut specials = frame.specials();
-    specials.extend(flags.end_token.as_deref());
-    let encoder = Encoder::open(&flags.tokenizer, &specials)?;
-    let settings = Settings {
-        max_tokens: flags.max_tokens,
-        max_cross_file_tokens: flags.max_cc_tokens,
-        end: flags.end_token.clone(),
-        lambda: flags.lambda,
-        held_out: Proportions {
-            validation: flags.validation,
-            test: flags.test,
-        },
-        seed: flags.split_seed,
-        frame,
-    };
-    Ok((settings, encoder))
 }
 
 fn tell(verbalized: &Verbalized, settings: &Settings, encoder: &Encoder, printer: &Printer) {
