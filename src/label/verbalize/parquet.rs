@@ -17,7 +17,7 @@ use super::write::Row;
 use crate::artifact::OutputFile;
 use crate::error::{Error, Result};
 
-/// Sequences of a row group: what is held in memory, some 20 MB of sequences of 2,048 tokens.
+/// Sequences of a row group: what is held in memory, some 40 MB of sequences of 2,048 tokens.
 const GROUP: usize = 512;
 
 const SCHEMA: &str = "

@@ -1,10 +1,10 @@
 //! One labelled instance as the tokens that a model is trained on.
 
 use super::{LeftOut, Settings};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::label::Label;
 use crate::language::Language;
-use crate::tokenize::model::{Encoder, Part};
+use crate::tokenize::model::{Encoded, Encoder, Part};
 
 /// A training sequence: what the model reads, and which of its tokens it is to learn.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,36 +79,37 @@ impl Sequence {
             if positive {
                 parts.extend([Part::Special(frame.cc()), Part::Plain(&cross_file)]);
             }
-            parts.push(Part::Special(frame.middle()));
-            let prompt = parts.len();
-            parts.push(Part::Plain(&label.ground_truth));
+            let target = Part::Plain(label.ground_truth.as_str());
+            parts.extend([Part::Special(frame.middle()), target]);
             parts.extend(settings.end.as_deref().map(Part::Special));
-            (parts, prompt)
+            parts
         };
         let around = encoder.before().len();
         let Some(limit) = settings.max_tokens.checked_sub(around) else {
             return Ok(Err(LeftOut::TooLong));
         };
-        let fixed = encoder.encode(&whole("", "", true).0)?.len();
+        let fixed = encoder.encode(&whole("", "", true))?.ids.len();
         let mut room = limit.saturating_sub(fixed);
-        let (left, right) = loop {
+        let (left, right, with_cross_file) = loop {
             if room == 0 {
                 return Ok(Err(LeftOut::TooLong));
             }
             let (left, right) = share(&label.prompt, &label.right_context, room, encoder);
             // Parts may join in other tokens than those they have alone; the longer of the two forms decides for both.
-            match encoder.encode(&whole(left, right, true).0)?.len() {
-                tokens if tokens <= limit => break (left, right),
+            let encoded = encoder.encode(&whole(left, right, true))?;
+            match encoded.ids.len() {
+                tokens if tokens <= limit => break (left, right, encoded),
                 tokens => room = room.saturating_sub(tokens - limit),
             }
         };
-        let (parts, prompt) = whole(left, right, positive);
-        let mut ids = encoder.before().to_vec();
-        ids.extend(encoder.encode(&parts)?);
+        let parts = whole(left, right, positive);
+        let encoded = match positive {
+            true => with_cross_file,
+            false => encoder.encode(&parts)?,
+        };
+        let [decision, completion] = places(&encoded, settings)?;
         let mut text = encoder.decode(encoder.before())?;
         text.extend(parts.iter().map(Part::text));
-        let current_file = encoder.encode(&frame.current_file(left, right))?.len();
-        let completion = encoder.encode(&parts[..prompt])?.len();
         Ok(Ok(Self {
             task_id: label.id.clone(),
             repository: repository.to_owned(),
@@ -116,8 +117,8 @@ impl Sequence {
             es_infile: label.es_infile,
             es_rg1: label.es_rg1,
             text,
-            ids,
-            decision: around + current_file,
+            ids: [encoder.before(), &encoded.ids].concat(),
+            decision: around + decision,
             completion: around + completion,
             cut: [
                 left.len() < label.prompt.len(),
@@ -148,6 +149,24 @@ impl Sequence {
             _ => 0.0,
         };
         (0..self.ids.len()).map(weight).collect()
+    }
+}
+
+/// Behind which tokens the decision and the completion stand: the one that ends the current file, and the one that begins the
+/// completion, which is the last special one but for an end.
+fn places(encoded: &Encoded, settings: &Settings) -> Result<[usize; 2]> {
+    let specials = settings.frame.specials_of_current_file();
+    let last = encoded
+        .specials
+        .len()
+        .checked_sub(1 + usize::from(settings.end.is_some()));
+    let places = [specials.checked_sub(1), last].map(|at| encoded.specials.get(at?));
+    match places {
+        [Some(eof), Some(middle)] => Ok([eof + 1, middle + 1]),
+        _ => Err(Error::Parameter {
+            name: "tokenizer",
+            reason: "it does not know the special tokens that stand in a sequence".into(),
+        }),
     }
 }
 

@@ -161,6 +161,12 @@ impl DecisionFrame {
         pieces.chain([Part::Special(&self.eof)]).collect()
     }
 
+    /// How many special tokens stand up to there, the one that ends the current file included.
+    pub fn specials_of_current_file(&self) -> usize {
+        let is_special = |piece: &&FramePiece| matches!(piece, FramePiece::Special(_));
+        self.current_file.iter().filter(is_special).count() + 1
+    }
+
     /// The start of a cross-file context, as comments, that is at most so many tokens; empty where nothing is to be shown.
     /// It is cut as [`Style::fill`] cuts it.
     pub fn cross_file(

@@ -18,9 +18,11 @@ use crate::error::Result;
 /// let encoder = Encoder::open(path.as_ref(), &["<fim_prefix>", "<cc>", "<eof>"])?;
 /// // The file has 900 tokens, `<fim_prefix>` among them.
 /// assert_eq!(encoder.added(), [("<cc>".to_owned(), 900), ("<eof>".to_owned(), 901)]);
-/// let ids = encoder.encode(&[Part::Plain("<eof>"), Part::Special("<eof>")])?;
-/// assert!(ids.len() > 2 && ids.iter().position(|id| *id == 901) == Some(ids.len() - 1));
-/// assert_eq!(encoder.decode(&ids)?, "<eof><eof>");
+/// let encoded = encoder.encode(&[Part::Plain("<eof>"), Part::Special("<eof>")])?;
+/// let last = encoded.ids.len() - 1;
+/// assert!(last > 1 && encoded.ids.iter().position(|id| *id == 901) == Some(last));
+/// assert_eq!(encoded.specials, [last]);
+/// assert_eq!(encoder.decode(&encoded.ids)?, "<eof><eof>");
 /// # Ok::<(), repoformer::error::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -29,6 +31,15 @@ pub struct Encoder {
     tokenizer: Tokenizer,
     json: Vec<u8>,
     added: Added,
+}
+
+/// A text of parts as ids.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Encoded {
+    /// One a token.
+    pub ids: Vec<u32>,
+    /// Where among them those of [`Part::Special`] stand.
+    pub specials: Vec<usize>,
 }
 
 /// Tokens and their ids.
@@ -88,11 +99,11 @@ impl Encoder {
         &self.added
     }
 
-    /// The ids of parts one after another. What the model's own processing sets around a text is not among them.
+    /// The ids of parts one after another, and where the special tokens among them stand. What the model's own processing sets around a text is not among them.
     ///
     /// # Errors
     /// The tokenizer refuses a text.
-    pub fn encode(&self, parts: &[Part<'_>]) -> Result<Vec<u32>> {
+    pub fn encode(&self, parts: &[Part<'_>]) -> Result<Encoded> {
         self.file.ids(parts)
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
 use super::Part;
+use super::encoder::Encoded;
 use crate::error::{Error, Result};
 
 /// A tokenizer that was read from a file.
@@ -112,24 +113,25 @@ impl File {
         &self.before
     }
 
-    /// The ids of parts, as a program that knows the special tokens reads their text; code that spells a special token has
-    /// the ids of its characters.
-    pub(super) fn ids(&self, parts: &[Part<'_>]) -> Result<Vec<u32>> {
-        if let Some(ids) = self.ids_of_whole(parts) {
-            return Ok(ids);
+    /// The ids of parts, as a program that knows the special tokens reads their text, and where among them the special tokens
+    /// stand; code that spells a special token has the ids of its characters.
+    pub(super) fn ids(&self, parts: &[Part<'_>]) -> Result<Encoded> {
+        if let Some(encoded) = self.ids_of_whole(parts) {
+            return Ok(encoded);
         }
-        let (mut ids, mut run) = (Vec::new(), String::new());
+        let (mut encoded, mut run) = (Encoded::default(), String::new());
         for part in parts {
             match part {
                 Part::Special(text) if self.markers.contains_key(*text) => {
-                    self.push_plain(&mut run, &mut ids)?;
-                    ids.push(self.markers[*text]);
+                    self.push_plain(&mut run, &mut encoded.ids)?;
+                    encoded.specials.push(encoded.ids.len());
+                    encoded.ids.push(self.markers[*text]);
                 }
                 Part::Special(text) | Part::Plain(text) => run.push_str(text),
             }
         }
-        self.push_plain(&mut run, &mut ids)?;
-        Ok(ids)
+        self.push_plain(&mut run, &mut encoded.ids)?;
+        Ok(encoded)
     }
 
     fn push_plain(&self, run: &mut String, ids: &mut Vec<u32>) -> Result<()> {
@@ -144,7 +146,7 @@ impl File {
     }
 
     /// The same where the parts do not stand alone and no plain one spells a special token.
-    fn ids_of_whole(&self, parts: &[Part<'_>]) -> Option<Vec<u32>> {
+    fn ids_of_whole(&self, parts: &[Part<'_>]) -> Option<Encoded> {
         let special = self.special.as_ref()?;
         let text: String = parts.iter().map(Part::text).collect();
         let encoding = special.encode_fast(text, false).ok()?;
@@ -153,8 +155,13 @@ impl File {
             Part::Plain(_) => None,
         });
         let ids = encoding.get_ids();
-        let found = ids.iter().filter(|id| self.marker_ids.contains(id));
-        found.eq(meant).then(|| ids.to_vec())
+        let found = (0..ids.len()).filter(|at| self.marker_ids.contains(&ids[*at]));
+        let specials: Vec<usize> = found.collect();
+        let as_meant = specials.iter().map(|at| &ids[*at]).eq(meant);
+        as_meant.then(|| Encoded {
+            ids: ids.to_vec(),
+            specials,
+        })
     }
 
     /// The text of some ids, special tokens as they are spelled.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::classes::Class;
 use super::{P50k, PieceCache, vocabulary};
 use crate::error::{Error, Result};
-pub use encoder::Encoder;
+pub use encoder::{Encoded, Encoder};
 use file::File;
 
 /// The one special token of p50k_base, and its id.
