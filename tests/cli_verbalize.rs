@@ -299,6 +299,11 @@ fn what_cannot_be_used_is_told_and_counted() {
         ),
         (["--eof-token", "<cc>"], "'<cc>'"),
         (["--labels", "-"], "name a file"),
+        (
+            ["--max-cc-tokens", "0"],
+            "--max-cc-tokens must be at least 1",
+        ),
+        (["-o", "."], "-o would overwrite tokenizer.json"),
     ] {
         let mut args = VERBALIZE.to_vec();
         match args.iter().position(|arg| *arg == flags[0]) {
@@ -375,7 +380,7 @@ fn all_of_it_in_one_command() {
         "-o",
         "out",
     ];
-    let ran = place.run(&[&all[..], &["--ratio", "0.5"]].concat());
+    let ran = place.run(&[&all[..], &["--ratio", "0.3"]].concat());
     ran.says(&["label sample: ", "label judge: ", "% positive", "train: "]);
     let first = place.files("out");
     let names = [
@@ -392,7 +397,7 @@ fn all_of_it_in_one_command() {
         first.keys()
     );
     // Nothing is drawn or completed again.
-    let again = place.run(&[&all[..], &["--ratio", "0.5"]].concat());
+    let again = place.run(&[&all[..], &["--ratio", "0.3"]].concat());
     again.says(&[
         "instances.jsonl is current",
         "complete instances: ",
@@ -417,7 +422,7 @@ fn all_of_it_in_one_command() {
         "--kind",
         "function",
         "--ratio",
-        "0.5",
+        "0.3",
         "-o",
         "instances.jsonl",
     ];
@@ -470,12 +475,17 @@ fn all_of_it_in_one_command() {
         place.read("out/train.jsonl")
     );
     // Another ratio, other instances.
-    let other = place.run(&[&all[..], &["--ratio", "0.2"]].concat());
+    let other = place.run(&[&all[..], &["--ratio", "0.1"]].concat());
     other.silent_on("instances.jsonl is current");
     assert!(
         place.records("out/instances.jsonl").len()
             < parse_jsonl(&String::from_utf8(first["instances.jsonl"].clone()).unwrap()).len()
     );
+    let tasks = [&all[..], &["--tasks", "t.jsonl"]].concat();
+    place
+        .run(&tasks)
+        .failed()
+        .says(&["--tasks is not for label all"]);
     // What cannot be made is known before anything is drawn.
     let without = ["label", "all", "--repos-dir", "repos", "-o", "none"];
     place

@@ -26,11 +26,31 @@ pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
 }
 
 fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
-    match open(&args.settings)? {
-        Some(settings) => draw_instances(args, &settings, printer),
-        None => Ok(()),
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
+    let (from, known) = match args.raw {
+        Some(_) => ("--raw", &SAMPLED_WITH[2..]),
+        None => ("--repos-dir", &SAMPLED_WITH[..]),
+    };
+    if let Some(key) = settings.flag_beside(known) {
+        return Err(hinted(
+            anyhow!("--{key} has no say in what label sample draws from {from}"),
+            "leave it out; what is searched and prompted, prompt and complete are told",
+        ));
     }
+    draw_instances(args, &settings, printer)
 }
+
+/// The settings that drawing heeds; the first two where folders are drawn from.
+const SAMPLED_WITH: [&str; 6] = [
+    "repos-dir",
+    "walk",
+    "repo",
+    "language",
+    "profile",
+    "threads",
+];
 
 /// Draws instances with these settings, in force already.
 pub(super) fn draw_instances(

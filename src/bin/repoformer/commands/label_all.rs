@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use repoformer::manifest::Manifest;
 use repoformer::pipeline::{self, cached_predictions};
 use repoformer::query::Mode;
@@ -14,7 +14,7 @@ use super::session::{check_completable, label, open, repos_dir, without_reposito
 use super::verbalize::{Making, verbalize_labels};
 use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs, SettingFlags};
 use crate::config::Settings;
-use crate::output::{Printer, write_manifest_beside};
+use crate::output::{Printer, hinted, write_manifest_beside};
 
 /// Completed without what was retrieved, and with it.
 const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
         seed: args.seed,
         flags: &args.sequences,
     };
+    making.check_output(folder)?;
     let sequences = making.settings()?;
     let asked = Asked {
         flags: &flags,
@@ -70,6 +71,19 @@ fn flags(args: &LabelAllArgs, instances: &Path) -> Result<SettingFlags> {
         text.with_context(|| format!("{}: not UTF-8", path.display()))
     };
     let mut flags = args.settings.clone();
+    for (is_free, name) in [
+        (flags.tasks.is_empty(), "tasks"),
+        (flags.mode.is_empty(), "mode"),
+    ] {
+        if !is_free {
+            return Err(hinted(
+                anyhow!(
+                    "--{name} is not for label all, which completes the instances that it draws"
+                ),
+                "leave it out",
+            ));
+        }
+    }
     flags.tasks = vec![text(instances)?];
     flags.mode = MODES.map(|mode| mode.to_string()).to_vec();
     if flags.cache_dir.is_none() {

@@ -32,6 +32,11 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
         seed: args.seed,
         flags: &args.sequences,
     };
+    let written = args.output.join("tokenizer.json");
+    check_output(
+        Some(&written),
+        &[&args.tokenizer, &args.tokenizer.join("tokenizer.json")],
+    )?;
     verbalize_labels(&args.labels, &making.settings()?, &args.output, printer)
 }
 
@@ -75,6 +80,13 @@ pub(super) struct Making<'a> {
 }
 
 impl Making<'_> {
+    /// That the tokenizer that is written is not the one that is read.
+    pub(super) fn check_output(&self, folder: &Path) -> Result<()> {
+        let inside = self.tokenizer.join("tokenizer.json");
+        let written = folder.join("tokenizer.json");
+        check_output(Some(&written), &[self.tokenizer, &inside])
+    }
+
     /// How sequences are made, and the tokenizer that makes them.
     pub(super) fn settings(&self) -> Result<(Settings, Encoder)> {
         let flags = self.flags;
@@ -90,6 +102,14 @@ impl Making<'_> {
             return Err(hinted(
                 anyhow!("--lambda must be a number of at least 0"),
                 "the paper's is 1.0",
+            ));
+        }
+        if flags.max_cc_tokens == 0 {
+            return Err(hinted(
+                anyhow!(
+                    "--max-cc-tokens must be at least 1: a positive sequence shows some cross-file context"
+                ),
+                "the paper's is 512",
             ));
         }
         if matches!(&*self.tokenizer.to_string_lossy(), "p50k_base" | "words") {
