@@ -21,8 +21,8 @@
 //!
 //! 11. `execution` (on Linux): the repository's own tests with each prediction in its place → the unit-test pass rate.
 //!
-//! 12. [`label`]: does retrieval help? Instances of varied code, drawn by [`cluster`], and labels from completions without and with
-//!     what was retrieved.
+//! 12. [`label`]: does retrieval help? Instances of varied code, drawn by [`cluster`], labels from completions without and with what
+//!     was retrieved, and sequences that teach a model to tell ([`label::verbalize`]).
 //!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!

@@ -108,6 +108,12 @@ fn repositories_that_do_not_serve_are_counted_by_reason() {
         (["--shard", "x"], "2/8"),
         (["--ratio", "0"], "--ratio"),
         (["--kind", "line"], "chunk, function"),
+        // What has no say is not passed over in silence.
+        (
+            ["--top-k", "3"],
+            "--top-k has no say in what label sample draws from --repos-dir",
+        ),
+        (["--tasks", "t.jsonl"], "--tasks has no say"),
     ] {
         place
             .run(&[&SAMPLE[..], &flags].concat())
@@ -115,6 +121,17 @@ fn repositories_that_do_not_serve_are_counted_by_reason() {
             .says(&[said]);
     }
     place.write("raw.jsonl", "{\"repo_name\": \"a/b\"}\n");
+    place
+        .run(&[
+            "label",
+            "sample",
+            "--raw",
+            "raw.jsonl",
+            "--repos-dir",
+            "repos",
+        ])
+        .failed()
+        .says(&["--repos-dir has no say in what label sample draws from --raw"]);
     place
         .run(&["label", "sample", "--raw", "raw.jsonl"])
         .failed()

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::draw::{Drawing, Instance, InstanceKind, draw};
-use super::filter::{Filter, Rejection};
+use super::filter::{Facts, Filter, Rejection};
 use crate::corpus::{Repository, Walk};
 use crate::error::{Error, Result};
 use crate::jsonl::Reader;
@@ -90,10 +90,10 @@ pub fn collect(
         let drawn: Vec<_> = batch
             .into_par_iter()
             .map(|read| {
-                let (repository, skipped) = read?;
-                let outcome = outcome(repository, drawing, filter);
+                let read = read?;
+                let outcome = outcome(read.repository, read.said, drawing, filter);
                 progress();
-                Ok((outcome, skipped))
+                Ok((outcome, read.skipped))
             })
             .collect();
         for drawn in drawn {
@@ -113,7 +113,11 @@ pub fn collect(
             for names in names.chunks(at_once) {
                 let read = names.par_iter().map(|name| {
                     let reading = Repository::read_with(dir, name, (drawing.language, *walk))?;
-                    Ok((reading.repository, reading.skipped))
+                    Ok(Read {
+                        repository: reading.repository,
+                        said: None,
+                        skipped: reading.skipped,
+                    })
                 });
                 take(read.collect())?;
             }
@@ -132,7 +136,12 @@ pub fn collect(
     Ok(collected)
 }
 
-type Read = (Repository, Vec<Error>);
+struct Read {
+    repository: Repository,
+    /// What its record says of it, so that it need not be found out.
+    said: Option<Facts>,
+    skipped: Vec<Error>,
+}
 
 /// The next raw repositories of a shard; none at the end of the file.
 fn raw_batch(
@@ -152,7 +161,11 @@ fn raw_batch(
             .and_then(|object| RawRepository::read(path, at.line, object));
         match read {
             Ok(raw) if !shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
-            Ok(raw) => batch.push(Ok((raw.repository(drawing.language), Vec::new()))),
+            Ok(raw) => batch.push(Ok(Read {
+                said: Facts::said(&raw, drawing.language),
+                repository: raw.repository(drawing.language),
+                skipped: Vec::new(),
+            })),
             Err(error) => batch.push(Err(error)),
         }
     }
@@ -161,10 +174,14 @@ fn raw_batch(
 
 fn outcome(
     repository: Repository,
+    said: Option<Facts>,
     drawing: &Drawing,
     filter: &Filter,
 ) -> Result<Vec<Instance>, Rejection> {
-    filter.check(&repository, drawing.language)?;
+    match said {
+        Some(facts) => facts.pass(filter)?,
+        None => filter.check(&repository, drawing.language)?,
+    }
     match draw(repository, drawing) {
         drawn if drawn.is_empty() => Err(Rejection::NoInstance),
         drawn => Ok(drawn),

@@ -1,12 +1,15 @@
 //! Which repositories data are made from (Repoformer, section 3.3): those whose files use one another.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::corpus::Repository;
 use crate::language::Language;
-use crate::repository_file::{Modules, PythonFile};
+use crate::lines::Lines;
+use crate::repository_file::{Modules, PythonFile, RawRepository};
 
 /// The least that a repository must have.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,6 +99,27 @@ impl Facts {
     pub fn of(repository: &Repository, language: Language) -> Self {
         let files = Files::of(repository, language);
         files.facts(0..repository.files.len())
+    }
+
+    /// What a raw record says of its repository's files itself, as whoever made it counted: `imports` and `local_imports` (each
+    /// once) and, where it is there, `line_count`. `None` where a file of the language does not say.
+    pub fn said(raw: &RawRepository, language: Language) -> Option<Self> {
+        let files = raw.files.iter();
+        let mut of_language = files.filter(|file| language.holds(&file.content.path));
+        of_language.try_fold(Self::default(), |known, file| {
+            let names = |field: &str| {
+                let list = file.metadata.get(field)?.as_array()?;
+                let names: BTreeSet<&str> = list.iter().filter_map(Value::as_str).collect();
+                Some(names.len())
+            };
+            let lines = file.metadata.get("line_count").and_then(Value::as_u64);
+            Some(known.and(Self {
+                files: 1,
+                lines: lines.map_or_else(|| Lines::new(&file.content.text).count(), |n| n as usize),
+                imports: names("imports")?,
+                local_imports: names("local_imports")?,
+            }))
+        })
     }
 
     /// Whether a filter lets a repository through, or why not.

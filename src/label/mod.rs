@@ -5,6 +5,7 @@
 //! - [`draw`]: holes of varied code, each with its contexts and three fragments of other files.
 //! - [`collect`]: the instances of many repositories, in parts that can be drawn apart.
 //! - [`judge`]: labels from completions without and with the fragments.
+//! - [`verbalize`]: labels as training sequences.
 //! - [`Label`]: an instance as it is exchanged, judged or yet to be.
 
 mod code;
@@ -16,6 +17,7 @@ mod nearest;
 mod record;
 #[cfg(test)]
 mod tests;
+pub mod verbalize;
 
 pub use collect::{Collected, Recorded, Repositories, Shard, collect};
 pub use draw::{Drawing, Instance, InstanceKind, draw};

@@ -13,6 +13,7 @@ use crate::corpus::{Repository, SourceFile};
 use crate::language::Language;
 use crate::query::Mode;
 use crate::rank::{Index, Ranker, Words};
+use crate::repository_file::RawRepository;
 
 fn sample_repository(name: &str) -> Repository {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
@@ -276,6 +277,39 @@ fn repositories_are_filtered_by_what_they_import() {
         Err(Rejection::FewFiles)
     );
     assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
+}
+
+/// What a raw record says is taken; where every file says it as this program would, that is what this program finds.
+#[test]
+fn raw_records_say_what_they_import() {
+    let sample = sample_repository("quillpad");
+    let contents = sample
+        .files
+        .iter()
+        .map(|file| crate::repository_file::Content {
+            path: file.path.split_once('/').unwrap().1.into(),
+            text: file.text.clone(),
+        });
+    let silent = RawRepository::of("quillpad", contents.collect());
+    assert_eq!(Facts::said(&silent, Language::Python), None);
+    let serde_json::Value::Object(mut record) = silent.to_record() else {
+        panic!()
+    };
+    let read = |record: &crate::jsonl::Object| {
+        RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap()
+    };
+    let said = Facts::said(&read(&record), Language::Python);
+    assert_eq!(said, Some(Facts::of(&sample, Language::Python)));
+    let metadata = &mut record["files"][0]["metadata"];
+    metadata["imports"] = serde_json::json!(["a", "b", "a"]);
+    metadata["line_count"] = 7.into();
+    record["files"] = serde_json::json!([record["files"][0]]);
+    let said = Facts::said(&read(&record), Language::Python).unwrap();
+    assert_eq!((said.files, said.lines, said.imports), (1, 7, 2));
+    assert_eq!(
+        Facts::said(&read(&record), Language::Java),
+        Some(Facts::default())
+    );
 }
 
 #[test]

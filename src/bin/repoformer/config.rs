@@ -246,6 +246,14 @@ impl Settings {
             .is_some_and(|setting| matches!(setting.source, Source::Flag | Source::Environment(_)))
     }
 
+    /// A key beside these that stands on the command line.
+    pub(crate) fn flag_beside(&self, known: &[&str]) -> Option<&'static str> {
+        let is_flag = |setting: &Setting| setting.source == Source::Flag;
+        let mut flags = self.values.iter().filter(|(_, setting)| is_flag(setting));
+        let other = flags.find(|(key, _)| !known.contains(key));
+        other.map(|(key, _)| *key)
+    }
+
     /// Whether nobody chose the value.
     pub(crate) fn is_default(&self, key: &str) -> bool {
         let setting = self.values.get(key);

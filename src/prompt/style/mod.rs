@@ -22,6 +22,7 @@
 //! for whole repositories, and take that.
 
 mod cross_file;
+mod decision;
 mod file;
 mod fill;
 mod split;
@@ -35,6 +36,7 @@ use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::tokenize::model::Tokenizer;
+pub use decision::DecisionFrame;
 use template::{Slot, Template};
 
 /// The styles in the program itself.

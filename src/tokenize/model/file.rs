@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
 use super::Part;
+use super::encoder::Encoded;
 use crate::error::{Error, Result};
 
 /// A tokenizer that was read from a file.
@@ -18,6 +19,8 @@ pub(super) struct File {
     digest: String,
     /// Tokens that the model's own processing sets around a text, such as one that begins it.
     around: usize,
+    /// Those of them that stand before it.
+    before: Vec<u32>,
     /// Special tokens and their ids.
     markers: FxHashMap<String, u32>,
     /// The same ids.
@@ -41,11 +44,17 @@ impl File {
         let inside = path.join("tokenizer.json");
         let path = if path.is_dir() { &inside } else { path };
         let bytes = std::fs::read(path).map_err(|reason| not_read(path, reason))?;
-        let read = Tokenizer::from_bytes(&bytes);
-        let mut special = read.map_err(|e| no_tokenizer(path, &bytes, &*e))?;
+        Self::of_bytes(path, &bytes)
+    }
+
+    /// Reads what stands, or is to stand, in a file.
+    pub(super) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let read = Tokenizer::from_bytes(bytes);
+        let mut special = read.map_err(|e| no_tokenizer(path, bytes, &*e))?;
         let unlimited = special.with_truncation(None).map(|_| ());
-        unlimited.map_err(|e| no_tokenizer(path, &bytes, &*e))?;
+        unlimited.map_err(|e| no_tokenizer(path, bytes, &*e))?;
         let around = tokens_around(&special);
+        let before = ids_before(&special);
         special
             .with_padding(None)
             .with_post_processor(None::<PostProcessorWrapper>);
@@ -62,8 +71,9 @@ impl File {
         plain.set_encode_special_tokens(true);
         let file = Self {
             path: path.to_owned(),
-            digest: blake3::hash(&bytes).to_hex().to_string(),
+            digest: blake3::hash(bytes).to_hex().to_string(),
             around,
+            before,
             marker_ids: markers.iter().map(|(id, _)| *id).collect(),
             special: (!parts_stand_alone(&special, &markers)).then_some(special),
             markers: markers.into_iter().map(|(id, t)| (t.content, id)).collect(),
@@ -96,6 +106,68 @@ impl File {
     /// Tokens that the model's own processing sets around a text.
     pub(super) fn around(&self) -> usize {
         self.around
+    }
+
+    /// The ids of those that stand before it.
+    pub(super) fn before(&self) -> &[u32] {
+        &self.before
+    }
+
+    /// The ids of parts, as a program that knows the special tokens reads their text, and where among them the special tokens
+    /// stand; code that spells a special token has the ids of its characters.
+    pub(super) fn ids(&self, parts: &[Part<'_>]) -> Result<Encoded> {
+        if let Some(encoded) = self.ids_of_whole(parts) {
+            return Ok(encoded);
+        }
+        let (mut encoded, mut run) = (Encoded::default(), String::new());
+        for part in parts {
+            match part {
+                Part::Special(text) if self.markers.contains_key(*text) => {
+                    self.push_plain(&mut run, &mut encoded.ids)?;
+                    encoded.specials.push(encoded.ids.len());
+                    encoded.ids.push(self.markers[*text]);
+                }
+                Part::Special(text) | Part::Plain(text) => run.push_str(text),
+            }
+        }
+        self.push_plain(&mut run, &mut encoded.ids)?;
+        Ok(encoded)
+    }
+
+    fn push_plain(&self, run: &mut String, ids: &mut Vec<u32>) -> Result<()> {
+        if !run.is_empty() {
+            let encoding = self.plain.encode_fast(run.as_str(), false);
+            let encoding = encoding
+                .map_err(|e| tokenizer_error(&self.path, format!("it refuses a text: {e}")))?;
+            ids.extend_from_slice(encoding.get_ids());
+            run.clear();
+        }
+        Ok(())
+    }
+
+    /// The same where the parts do not stand alone and no plain one spells a special token.
+    fn ids_of_whole(&self, parts: &[Part<'_>]) -> Option<Encoded> {
+        let special = self.special.as_ref()?;
+        let text: String = parts.iter().map(Part::text).collect();
+        let encoding = special.encode_fast(text, false).ok()?;
+        let meant = parts.iter().filter_map(|part| match part {
+            Part::Special(marker) => self.markers.get(*marker),
+            Part::Plain(_) => None,
+        });
+        let ids = encoding.get_ids();
+        let found = (0..ids.len()).filter(|at| self.marker_ids.contains(&ids[*at]));
+        let specials: Vec<usize> = found.collect();
+        let as_meant = specials.iter().map(|at| &ids[*at]).eq(meant);
+        as_meant.then(|| Encoded {
+            ids: ids.to_vec(),
+            specials,
+        })
+    }
+
+    /// The text of some ids, special tokens as they are spelled.
+    pub(super) fn decode(&self, ids: &[u32]) -> Result<String> {
+        let decoded = self.plain.decode(ids, false);
+        decoded.map_err(|e| tokenizer_error(&self.path, format!("it cannot decode: {e}")))
     }
 
     pub(super) fn digest(&self) -> &str {
@@ -196,14 +268,26 @@ fn tokens_around(tokenizer: &Tokenizer) -> usize {
     count(true).saturating_sub(count(false))
 }
 
-fn tokenizer_error(path: &Path, reason: String) -> Error {
+/// Which tokens those are that it puts before.
+fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
+    let ids = |added| {
+        let encoding = tokenizer.encode_fast("x", added);
+        encoding.map_or(Vec::new(), |e| e.get_ids().to_vec())
+    };
+    let (with, without) = (ids(true), ids(false));
+    let mut windows = with.windows(without.len().max(1));
+    let at = windows.position(|window| window == without).unwrap_or(0);
+    with[..at].to_vec()
+}
+
+pub(super) fn tokenizer_error(path: &Path, reason: String) -> Error {
     Error::Tokenizer {
         path: path.to_owned(),
         reason,
     }
 }
 
-fn not_read(path: &Path, reason: io::Error) -> Error {
+pub(super) fn not_read(path: &Path, reason: io::Error) -> Error {
     match reason.kind() {
         io::ErrorKind::NotFound => tokenizer_error(path, "there is no such tokenizer".into()),
         _ => Error::reading(path, "read this tokenizer", reason),
@@ -211,7 +295,11 @@ fn not_read(path: &Path, reason: io::Error) -> Error {
 }
 
 /// What a file is that is no tokenizer.
-fn no_tokenizer(path: &Path, bytes: &[u8], reason: &(dyn std::error::Error + 'static)) -> Error {
+pub(super) fn no_tokenizer(
+    path: &Path,
+    bytes: &[u8],
+    reason: &(dyn std::error::Error + 'static),
+) -> Error {
     let what = match serde_json::from_slice::<Value>(bytes) {
         Err(e) => format!("it is no tokenizer.json, which is JSON ({e})"),
         Ok(Value::Object(fields)) if fields.contains_key("model") => {

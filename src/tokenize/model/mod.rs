@@ -6,6 +6,7 @@
 //! No token is added at the start or the end of a text.
 
 mod cut;
+mod encoder;
 mod file;
 
 use std::cell::RefCell;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use super::classes::Class;
 use super::{P50k, PieceCache, vocabulary};
 use crate::error::{Error, Result};
+pub use encoder::{Encoded, Encoder};
 use file::File;
 
 /// The one special token of p50k_base, and its id.
@@ -57,6 +59,15 @@ pub enum Part<'t> {
     Special(&'t str),
     /// Code, or any other text, whatever characters it holds.
     Plain(&'t str),
+}
+
+impl<'t> Part<'t> {
+    /// Its characters.
+    pub fn text(&self) -> &'t str {
+        match self {
+            Self::Special(text) | Self::Plain(text) => text,
+        }
+    }
 }
 
 impl Tokenizer {

@@ -16,7 +16,10 @@ use evaluation::parse_resamples;
 pub(crate) use evaluation::{
     CompareArgs, EvalArgs, ExecArgs, Isolation, ReportArgs, ResampledUnit, Switch,
 };
-pub(crate) use label::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
+pub(crate) use label::{
+    LabelAllArgs, LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs, LabelVerbalizeArgs,
+    SequenceFlags,
+};
 pub(crate) use policy::{
     ExplainFormat, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyFeaturesArgs,
     PolicySweepArgs, PolicyTrainArgs, SweepFormat,

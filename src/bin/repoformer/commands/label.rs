@@ -12,6 +12,7 @@ use repoformer::language::Language;
 use super::comparison_text::histogram;
 use super::session::{open, repos_dir};
 use crate::args::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
+use crate::config::Settings;
 use crate::output::{Printer, check_output, group, hinted};
 use crate::records_output::RecordsOutput;
 
@@ -19,6 +20,8 @@ pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
     match &args.command {
         LabelCommand::Sample(args) => sample(args, printer),
         LabelCommand::Judge(args) => judge_instances(args, printer),
+        LabelCommand::Verbalize(args) => super::verbalize::run(args, printer),
+        LabelCommand::All(args) => super::label_all::run(args, printer),
     }
 }
 
@@ -26,6 +29,35 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
+    let (from, known) = match args.raw {
+        Some(_) => ("--raw", &SAMPLED_WITH[2..]),
+        None => ("--repos-dir", &SAMPLED_WITH[..]),
+    };
+    if let Some(key) = settings.flag_beside(known) {
+        return Err(hinted(
+            anyhow!("--{key} has no say in what label sample draws from {from}"),
+            "leave it out; what is searched and prompted, prompt and complete are told",
+        ));
+    }
+    draw_instances(args, &settings, printer)
+}
+
+/// The settings that drawing heeds; the first two where folders are drawn from.
+const SAMPLED_WITH: [&str; 6] = [
+    "repos-dir",
+    "walk",
+    "repo",
+    "language",
+    "profile",
+    "threads",
+];
+
+/// Draws instances with these settings, in force already.
+pub(super) fn draw_instances(
+    args: &LabelSampleArgs,
+    settings: &Settings,
+    printer: &mut Printer,
+) -> Result<()> {
     let kind: InstanceKind = args.kind.parse()?;
     let paper = match settings.text("profile") {
         Some("repoformer-release") => Drawing::release(kind),
@@ -59,7 +91,7 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
             )
         }
         None => {
-            let dir = repos_dir(&settings)?;
+            let dir = repos_dir(settings)?;
             let mut names = match settings.list("repo") {
                 [] => repository_names(&dir)?,
                 named => named.to_vec(),
@@ -138,7 +170,7 @@ fn shard(text: &str) -> Result<Shard> {
     }
 }
 
-fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
+pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
     let inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
     if inputs.contains(&Path::new("-")) {
         return Err(hinted(

@@ -51,7 +51,11 @@ pub(super) fn number(
 }
 
 fn set_threads(settings: &Settings) -> Result<()> {
-    let threads = number(settings, "threads", 0..=MOST_THREADS)?;
+    use_threads(number(settings, "threads", 0..=MOST_THREADS)?)
+}
+
+/// Works with so many threads; 0: as many as there are cores.
+pub(super) fn use_threads(threads: usize) -> Result<()> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()?;

@@ -1,0 +1,157 @@
+//! `label all`: from repositories to training sequences, with one model.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use repoformer::manifest::Manifest;
+use repoformer::pipeline::{self, cached_predictions};
+use repoformer::query::Mode;
+
+use super::complete::complete_modes;
+use super::label::{draw_instances, judge_instances};
+use super::server::{self, Asked};
+use super::session::{check_completable, label, open, repos_dir, without_repositories};
+use super::verbalize::{Making, verbalize_labels};
+use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs, SettingFlags};
+use crate::config::Settings;
+use crate::output::{Printer, hinted, write_manifest_beside};
+
+/// Completed without what was retrieved, and with it.
+const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
+
+pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
+    let folder = &args.output;
+    let instances = folder.join("instances.jsonl");
+    let flags = flags(args, &instances)?;
+    let Some(settings) = open(&flags)? else {
+        return Ok(());
+    };
+    // What cannot be made is known before the hours that lead to it.
+    let making = Making {
+        tokenizer: Path::new(settings.text("tokenizer").unwrap_or_default()),
+        prompt_style: settings.text("prompt-style").unwrap_or_default(),
+        max_tokens: args.max_sequence_tokens,
+        seed: args.seed,
+        flags: &args.sequences,
+    };
+    making.check_output(folder)?;
+    let sequences = making.settings()?;
+    let asked = Asked {
+        flags: &flags,
+        server: &args.server,
+        seed: None,
+        by_batch: false,
+    };
+    let completion = server::model(&asked, &settings, None)?;
+    draw(args, &settings, &flags, &instances, printer)?;
+
+    let experiment = without_repositories(&settings, printer)?;
+    check_completable(&experiment)?;
+    let report = pipeline::prompt(&experiment, &MODES)?;
+    printer.report(&label("prompt", &experiment), &report);
+    complete_modes(&experiment, &MODES, &completion, printer)?;
+    let [base, rag] = MODES.map(|mode| cached_predictions(&experiment, mode, &completion));
+    let labels = folder.join("labels.jsonl");
+    let judging = LabelJudgeArgs {
+        instances,
+        base: base?,
+        rag: rag?,
+        model: None,
+        threshold: args.threshold,
+        output: labels.clone(),
+    };
+    judge_instances(&judging, printer)?;
+    verbalize_labels(&labels, &sequences, folder, printer)
+}
+
+/// The flags of the stages: their data lies in the folder, and the paper's profile serves where none is named.
+fn flags(args: &LabelAllArgs, instances: &Path) -> Result<SettingFlags> {
+    let text = |path: &Path| {
+        let text = path.to_str().map(str::to_owned);
+        text.with_context(|| format!("{}: not UTF-8", path.display()))
+    };
+    let mut flags = args.settings.clone();
+    for (is_free, name) in [
+        (flags.tasks.is_empty(), "tasks"),
+        (flags.mode.is_empty(), "mode"),
+    ] {
+        if !is_free {
+            return Err(hinted(
+                anyhow!(
+                    "--{name} is not for label all, which completes the instances that it draws"
+                ),
+                "leave it out",
+            ));
+        }
+    }
+    flags.tasks = vec![text(instances)?];
+    flags.mode = MODES.map(|mode| mode.to_string()).to_vec();
+    if flags.cache_dir.is_none() {
+        flags.cache_dir = Some(text(&args.output.join("cache"))?);
+    }
+    if flags.profile.is_none() && flags.config.is_none() {
+        flags.profile = Some("repoformer-paper".into());
+    }
+    Ok(flags)
+}
+
+/// Draws the instances, unless they are there and were drawn alike. Repositories are told by their names: those whose files changed
+/// are drawn from again when the file is removed.
+fn draw(
+    args: &LabelAllArgs,
+    settings: &Settings,
+    flags: &SettingFlags,
+    instances: &Path,
+    printer: &mut Printer,
+) -> Result<()> {
+    let dir = repos_dir(settings)?;
+    let mut manifest = Manifest::new("instances");
+    for (name, value) in [
+        ("repos-dir", dir.display().to_string()),
+        ("repo", repositories(settings, &dir)?.join(",")),
+        (
+            "language",
+            settings.text("language").unwrap_or("python").into(),
+        ),
+        ("walk", settings.parsed("walk").map(|walk: String| walk)?),
+        ("profile", flags.profile.clone().unwrap_or_default()),
+        ("kind", args.kind.clone()),
+        (
+            "ratio",
+            args.ratio.map_or(String::new(), |ratio| ratio.to_string()),
+        ),
+        ("filter", (!args.no_filter).to_string()),
+        ("seed", args.seed.to_string()),
+    ] {
+        manifest.setting(name, value);
+    }
+    let manifest = manifest.to_record();
+    let beside = instances.with_extension("jsonl.manifest.json");
+    let known = std::fs::read(&beside).ok();
+    let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    if instances.is_file() && known.as_ref() == Some(&manifest) {
+        printer.note(format!("label sample: {} is current", instances.display()));
+        return Ok(());
+    }
+    let drawing = LabelSampleArgs {
+        settings: flags.clone(),
+        raw: None,
+        kind: args.kind.clone(),
+        ratio: args.ratio,
+        no_filter: args.no_filter,
+        shard: None,
+        as_benchmark: false,
+        seed: args.seed,
+        output: instances.to_owned(),
+    };
+    draw_instances(&drawing, settings, printer)?;
+    write_manifest_beside(instances, &manifest)
+}
+
+/// The names of the repositories that take part.
+fn repositories(settings: &Settings, dir: &Path) -> Result<Vec<String>> {
+    Ok(match settings.list("repo") {
+        [] => repoformer::corpus::repository_names(dir)?,
+        named => named.to_vec(),
+    })
+}

@@ -1,0 +1,188 @@
+//! `label verbalize`: labels as training sequences.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use repoformer::label::verbalize::{Proportions, Settings, SplitSummary, Verbalized, verbalize};
+use repoformer::prompt::style::{DecisionFrame, Style};
+use repoformer::tokenize::model::Encoder;
+
+use super::session::use_threads;
+use crate::args::{LabelVerbalizeArgs, SequenceFlags};
+use crate::output::{Printer, check_output, group, hinted};
+
+pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()> {
+    use_threads(args.threads.min(1024))?;
+    if args.labels == Path::new("-") {
+        return Err(hinted(
+            anyhow!("label verbalize reads its labels twice, and standard input can be read once"),
+            "name a file",
+        ));
+    }
+    if args.output == Path::new("-") {
+        return Err(hinted(
+            anyhow!("label verbalize writes several files"),
+            "name a folder with -o",
+        ));
+    }
+    let making = Making {
+        tokenizer: &args.tokenizer,
+        prompt_style: &args.prompt_style,
+        max_tokens: args.max_tokens,
+        seed: args.seed,
+        flags: &args.sequences,
+    };
+    let written = args.output.join("tokenizer.json");
+    check_output(
+        Some(&written),
+        &[&args.tokenizer, &args.tokenizer.join("tokenizer.json")],
+    )?;
+    verbalize_labels(&args.labels, &making.settings()?, &args.output, printer)
+}
+
+/// Verbalizes a file of labels into a folder, and tells of it.
+pub(super) fn verbalize_labels(
+    labels: &Path,
+    (settings, encoder): &(Settings, Encoder),
+    folder: &Path,
+    printer: &mut Printer,
+) -> Result<()> {
+    for name in ["train", "validation", "test"] {
+        let output = folder.join(format!("{name}.jsonl"));
+        check_output(Some(&output), &[labels])?;
+    }
+    let bar = printer.bar("label verbalize", 0);
+    let verbalized = verbalize(labels, encoder, settings, folder, &|records| {
+        bar.inc_length(records as u64);
+        bar.inc(records as u64);
+    });
+    bar.finish_and_clear();
+    let verbalized = verbalized?;
+    printer.problems(&verbalized.problems);
+    for (reason, count) in &verbalized.left_out {
+        printer.failed(&format!(
+            "{} instances are left out: {reason}",
+            group(*count as u64)
+        ));
+    }
+    tell(&verbalized, settings, encoder, printer);
+    printer.note(format!("written to {}", folder.display()));
+    Ok(())
+}
+
+/// What was asked for.
+pub(super) struct Making<'a> {
+    pub(super) tokenizer: &'a Path,
+    pub(super) prompt_style: &'a str,
+    pub(super) max_tokens: usize,
+    pub(super) seed: u64,
+    pub(super) flags: &'a SequenceFlags,
+}
+
+impl Making<'_> {
+    /// That the tokenizer that is written is not the one that is read.
+    pub(super) fn check_output(&self, folder: &Path) -> Result<()> {
+        let inside = self.tokenizer.join("tokenizer.json");
+        let written = folder.join("tokenizer.json");
+        check_output(Some(&written), &[self.tokenizer, &inside])
+    }
+
+    /// How sequences are made, and the tokenizer that makes them.
+    pub(super) fn settings(&self) -> Result<(Settings, Encoder)> {
+        let flags = self.flags;
+        for (name, share) in [("validation", flags.validation), ("test", flags.test)] {
+            if !(0.0..1.0).contains(&share) {
+                return Err(hinted(
+                    anyhow!("--{name} must be at least 0 and less than 1"),
+                    "a tenth of the repositories is 0.1",
+                ));
+            }
+        }
+        if !(flags.lambda >= 0.0 && flags.lambda.is_finite()) {
+            return Err(hinted(
+                anyhow!("--lambda must be a number of at least 0"),
+                "the paper's is 1.0",
+            ));
+        }
+        if flags.max_cc_tokens == 0 {
+            return Err(hinted(
+                anyhow!(
+                    "--max-cc-tokens must be at least 1: a positive sequence shows some cross-file context"
+                ),
+                "the paper's is 512",
+            ));
+        }
+        if matches!(&*self.tokenizer.to_string_lossy(), "p50k_base" | "words") {
+            return Err(hinted(
+                anyhow!("--tokenizer must be the file of a model: its ids are trained on"),
+                "name a tokenizer.json as models on the Hugging Face hub carry it",
+            ));
+        }
+        let style: Style = self.prompt_style.parse()?;
+        let (eof, cc) = (flags.eof_token.as_deref(), flags.cc_token.as_deref());
+        let frame = DecisionFrame::of(&style, eof, cc)?;
+        let mut specials = frame.specials();
+        specials.extend(flags.end_token.as_deref());
+        let encoder = Encoder::open(self.tokenizer, &specials)?;
+        let settings = Settings {
+            max_tokens: self.max_tokens,
+            max_cross_file_tokens: flags.max_cc_tokens,
+            end: flags.end_token.clone(),
+            lambda: flags.lambda,
+            held_out: Proportions {
+                validation: flags.validation,
+                test: flags.test,
+            },
+            seed: self.seed,
+            frame,
+        };
+        Ok((settings, encoder))
+    }
+}
+
+fn tell(verbalized: &Verbalized, settings: &Settings, encoder: &Encoder, printer: &Printer) {
+    for (split, summary) in &verbalized.splits {
+        printer.note(format!(
+            "label verbalize: {}: {}",
+            split.name(),
+            line(summary, settings)
+        ));
+        if summary.sequences == 0 {
+            printer.warning(format!("{} has no sequence", split.name()));
+        }
+    }
+    if !encoder.added().is_empty() {
+        let added = encoder.added().iter();
+        let added: Vec<String> = added.map(|(token, id)| format!("{token} = {id}")).collect();
+        printer.note(format!(
+            "added to the tokenizer: {} (the model's embeddings need a row for each)",
+            added.join(", ")
+        ));
+    }
+    if verbalized.inexact > 0 {
+        printer.warning(format!(
+            "{} sequences do not decode to their text, which the tokenizer normalizes; train on input_ids, not on text",
+            group(verbalized.inexact as u64)
+        ));
+    }
+}
+
+/// `1,234 sequences of 5 repositories, 36.90 % positive; 1,012.3 tokens on average, 2,048 at most; cut: …`
+fn line(summary: &SplitSummary, settings: &Settings) -> String {
+    let number = |count: usize| group(count as u64);
+    let count = summary.sequences.max(1) as f64;
+    let [left, right, cross_file] = summary.cut.map(number);
+    let repositories = match summary.repositories {
+        1 => "1 repository".into(),
+        n => format!("{} repositories", number(n)),
+    };
+    format!(
+        "{} sequences of {repositories}, {:.2} % positive; {:.1} tokens on average, {} of {} at most; cut: {left} left, {right} right, \
+         {cross_file} cross-file contexts",
+        number(summary.sequences),
+        100.0 * summary.positive as f64 / count,
+        summary.tokens as f64 / count,
+        number(summary.longest),
+        number(settings.max_tokens),
+    )
+}
