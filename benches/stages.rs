@@ -7,6 +7,7 @@
 
 mod complete;
 mod dense;
+mod policy;
 mod prompt;
 mod rank;
 mod score;

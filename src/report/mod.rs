@@ -12,6 +12,7 @@
 //! - [`Report::gain`]: gains over the baseline; `group`: tasks by length and by what was retrieved.
 //! - `figures`: one file a figure, over a small writer of SVG that serves page and file.
 //! - `data`: tasks and texts as compressed blocks; texts repeat, so lines are kept once.
+//! - [`ChartPage`]: a smaller page, of a table and charts of lines.
 //! - `page`: the tables, and the page's skeleton, style and scripts as files of their own.
 //!
 //! ```
@@ -38,6 +39,7 @@
 //! assert_eq!(names, ["means.svg", "gain-rg1.svg", "outcomes.svg", "es-by-length.svg"]);
 //! ```
 
+mod chart;
 mod data;
 mod figures;
 mod gain;
@@ -46,6 +48,7 @@ mod model;
 mod page;
 mod text;
 
+pub use chart::{Chart, ChartPage, Line};
 pub use model::{Comparison, Fragment, Mean, Measure, Outcome, Report, System, Task};
 
 /// The compared system whose mean of the main measure is highest, the first of equals; an oracle only where there is nothing

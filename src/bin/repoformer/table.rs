@@ -22,6 +22,11 @@ impl Table {
         self.rows.iter().map(|row| row.join("\t") + "\n").collect()
     }
 
+    /// The rows, the head first.
+    pub(crate) fn into_rows(self) -> Vec<Vec<String>> {
+        self.rows
+    }
+
     /// Aligned by columns.
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

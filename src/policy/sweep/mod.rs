@@ -1,6 +1,8 @@
 //! What a policy makes of judged instances at every threshold.
 
 mod latency;
+#[cfg(test)]
+mod tests;
 
 pub use latency::{Clock, Times};
 

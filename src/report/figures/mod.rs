@@ -1,5 +1,6 @@
 //! The figures, each drawn once for the page and once as a file.
 
+pub(super) mod chart;
 mod gain;
 mod identifiers;
 mod length;

@@ -23,6 +23,11 @@ const SCRIPTS: [&str; 7] = [
     include_str!("script/main.js"),
 ];
 
+/// The style sheet of pages without a list of tasks.
+pub(super) fn page_style() -> &'static str {
+    STYLES[0]
+}
+
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
     let lengths = Lengths::of(report);

@@ -100,8 +100,8 @@ pub(crate) struct PolicySweepArgs {
     /// Text: what each policy comes to; or every point
     #[arg(long, value_enum, default_value_t = SweepFormat::Text)]
     pub(crate) format: SweepFormat,
-    /// Write a page with the curves as figures
-    #[arg(long, value_name = "FILE")]
+    /// Also leave a page with the curves as figures: index.html and its figures in this folder
+    #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
     /// Where the points or the text go (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]

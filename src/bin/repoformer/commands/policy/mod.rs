@@ -1,6 +1,7 @@
 //! `policy`: when to retrieve.
 
 mod clocks;
+mod page;
 mod sweep;
 
 use std::path::{Path, PathBuf};

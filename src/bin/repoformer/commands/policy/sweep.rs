@@ -9,6 +9,7 @@ use repoformer::policy::{Example, Examples, Policy};
 use serde_json::{Value, json};
 
 use super::clocks::clocks;
+use super::page;
 use super::read_labels;
 use crate::args::{PolicySweepArgs, SweepFormat};
 use crate::output::{Printer, group, hinted, write_data};
@@ -68,6 +69,11 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
             .collect(),
     };
     write_data(&args.output, text.as_bytes())?;
+    if let Some(folder) = &args.report {
+        let table = summary(&examples, &curves, &retrievers).into_rows();
+        page::write(folder, (finding(&examples), table), &curves, &retrievers)?;
+        printer.note(format!("report: {}", folder.join("index.html").display()));
+    }
     if clocks.is_empty() {
         printer.note(
             "policy sweep: no times: --latency FILE, or --retrieval-ms MS with --generation-ms MS, tell what policies save",
@@ -281,17 +287,23 @@ fn table(curves: &[Curve], retrievers: &[String]) -> Table {
     table
 }
 
-/// What each policy comes to: at half the budget, at its best threshold, and where it is as good as always retrieving.
-fn text(examples: &Examples, curves: &[Curve], retrievers: &[String]) -> String {
-    let always = mean(&examples.all, |example| example.es_rag);
-    let mut text = format!(
-        "{} instances of {} repositories, ES x 100: never {}, always {}, oracle {}\n\n",
+/// What can be had at all.
+fn finding(examples: &Examples) -> String {
+    format!(
+        "{} instances of {} repositories, ES x 100: never {}, always {}, oracle {}",
         group(examples.all.len() as u64),
         examples.repositories().len(),
         hundredths(mean(&examples.all, |example| example.es_base)),
-        hundredths(always),
+        hundredths(mean(&examples.all, |example| example.es_rag)),
         hundredths(mean(&examples.all, |e| e.es_base.max(e.es_rag))),
-    );
+    )
+}
+
+/// What each policy comes to: at a fifth and half of the budget, at its best threshold, and where it is as good as always
+/// retrieving.
+fn summary(examples: &Examples, curves: &[Curve], retrievers: &[String]) -> Table {
+    let always = mean(&examples.all, |example| example.es_rag);
+    let speedups: Vec<String> = retrievers.iter().map(|name| format!("SU {name}")).collect();
     let mut head = vec![
         "policy",
         "AUC",
@@ -304,18 +316,22 @@ fn text(examples: &Examples, curves: &[Curve], retrievers: &[String]) -> String 
         "threshold",
         "abstains rightly",
     ];
-    let speedups: Vec<String> = retrievers.iter().map(|name| format!("SU {name}")).collect();
     head.extend(speedups.iter().map(String::as_str));
     head.push("%RAG as good as always");
-    let reached: Vec<String> = retrievers.iter().map(|name| format!("SU {name}")).collect();
-    head.extend(reached.iter().map(String::as_str));
+    head.extend(speedups.iter().map(String::as_str));
     let mut table = Table::new(&head);
     for curve in curves {
         table.row(row(curve, always, retrievers.len()));
     }
-    text += &table.text();
-    text += "\nBest ES: the threshold with the best edit similarity. SU: saved of always retrieving's latency, in per cent.\n";
-    text
+    table
+}
+
+fn text(examples: &Examples, curves: &[Curve], retrievers: &[String]) -> String {
+    format!(
+        "{}\n\n{}\nBest ES: the threshold with the best edit similarity. SU: saved of always retrieving's latency, in per cent.\n",
+        finding(examples),
+        summary(examples, curves, retrievers).text()
+    )
 }
 
 fn row(curve: &Curve, always: f64, clocks: usize) -> Vec<String> {

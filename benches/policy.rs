@@ -1,0 +1,119 @@
+//! A decision of the learned policies, from text to probability: for each label of `REPOFORMER_LABELS=FILE`, or of holes in the
+//! middle of the sample's files. `-- policy` runs these alone.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use repoformer::cross_file::Fragment;
+use repoformer::jsonl;
+use repoformer::label::{Label, Signals};
+use repoformer::language::Language;
+use repoformer::policy::features::Request;
+use repoformer::policy::model::{Kind, Method, PolicyModel, train};
+use repoformer::policy::{Example, Examples, Outcome};
+
+use crate::support::corpus::SAMPLE;
+
+struct Hole {
+    left: String,
+    right: String,
+    path: String,
+    fragments: Vec<Fragment>,
+}
+
+impl Hole {
+    fn request(&self) -> Request<'_> {
+        Request {
+            left: &self.left,
+            right: &self.right,
+            path: &self.path,
+            language: Language::Python,
+            fragments: &self.fragments,
+        }
+    }
+}
+
+static HOLES: LazyLock<Vec<Hole>> = LazyLock::new(|| match std::env::var_os("REPOFORMER_LABELS") {
+    Some(file) => of_labels(&PathBuf::from(file)),
+    None => of_sample(),
+});
+
+fn of_labels(path: &PathBuf) -> Vec<Hole> {
+    let mut holes = Vec::new();
+    jsonl::for_each(path, |at, object| {
+        let label = Label::read(path, at.line, object)?;
+        holes.push(Hole {
+            left: label.prompt,
+            right: label.right_context,
+            path: label.filename,
+            fragments: label.cross_file.fragments,
+        });
+        Ok(())
+    })
+    .unwrap();
+    holes
+}
+
+/// A hole of three lines at each third of each file, with the ten lines that begin other files as fragments.
+fn of_sample() -> Vec<Hole> {
+    let begins = SAMPLE.files.iter().map(|file| Fragment {
+        path: file.path.clone(),
+        text: file.text.lines().take(10).collect::<Vec<_>>().join("\n"),
+        score: Some(0.25),
+    });
+    let begins: Vec<Fragment> = begins.collect();
+    let mut holes = Vec::new();
+    for (number, file) in SAMPLE.files.iter().enumerate() {
+        let lines: Vec<&str> = file.text.lines().collect();
+        for third in 1..3 {
+            let at = lines.len() * third / 3;
+            holes.push(Hole {
+                left: lines[..at].join("\n") + "\n",
+                right: lines[(at + 3).min(lines.len())..].join("\n"),
+                path: format!("{}/{}", number % 2, file.path),
+                fragments: begins.iter().skip(number + 1).take(3).cloned().collect(),
+            });
+        }
+    }
+    holes
+}
+
+/// Trained on the holes themselves: what is measured is time.
+fn model(kind: Kind) -> PolicyModel {
+    let example = |(number, hole): (usize, &Hole)| {
+        let es = [0.5, if number % 3 == 0 { 0.75 } else { 0.25 }];
+        let outcome = Outcome {
+            es,
+            em: [None; 2],
+            label: None,
+        };
+        Example::new("x", hole.request(), outcome, Signals::default())
+    };
+    let examples = Examples {
+        all: HOLES.iter().take(400).enumerate().map(example).collect(),
+        ..Examples::default()
+    };
+    train(&examples, kind, Method::Platt).unwrap()
+}
+
+fn decide(bencher: Bencher<'_, '_>, kind: Kind) {
+    let model = model(kind);
+    let counter = ItemsCount::new(HOLES.len());
+    bencher.counter(counter).bench_local(|| {
+        for hole in HOLES.iter() {
+            black_box(model.decide(black_box(hole.request())));
+        }
+    });
+}
+
+#[divan::bench]
+fn learned(bencher: Bencher<'_, '_>) {
+    decide(bencher, Kind::Learned);
+}
+
+#[divan::bench]
+fn learned_scored(bencher: Bencher<'_, '_>) {
+    decide(bencher, Kind::LearnedScored);
+}

@@ -1,0 +1,114 @@
+//! A small page: a table and charts of lines, for what is no experiment's tasks.
+
+use super::figures::{Medium, chart};
+use super::page::page_style;
+use super::text::escape;
+
+/// A chart of lines.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Chart {
+    /// Its file's name, without ending.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// What is to be read from it.
+    pub caption: String,
+    /// What is across, with its unit.
+    pub x: String,
+    /// What is upright, with its unit.
+    pub y: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// Whether equal values of both are marked.
+    pub has_diagonal: bool,
+}
+
+/// A line through points.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Line {
+    /// Whose it is.
+    pub name: String,
+    /// From left to right.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A page of a table and charts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChartPage {
+    /// Its heading.
+    pub title: String,
+    /// What was found, in a sentence or two.
+    pub finding: String,
+    /// The table: its head, then its rows.
+    pub table: Vec<Vec<String>>,
+    /// What the table's columns are.
+    pub note: String,
+    /// The charts, in order.
+    pub charts: Vec<Chart>,
+}
+
+impl ChartPage {
+    /// The page as HTML, in UTF-8; it needs no other file and runs nothing.
+    ///
+    /// ```
+    /// use repoformer::report::{Chart, ChartPage, Line};
+    /// let line = Line { name: "random".into(), points: vec![(0.0, 30.0), (100.0, 40.0)] };
+    /// let chart = Chart { name: "budget".into(), lines: vec![line], ..Chart::default() };
+    /// let page = ChartPage { title: "A < B".into(), charts: vec![chart], ..ChartPage::default() };
+    /// assert!(page.html().contains("<h1>A &lt; B</h1>") && page.html().contains("<svg"));
+    /// assert_eq!(page.figures()[0].0, "budget.svg");
+    /// ```
+    pub fn html(&self) -> String {
+        let title = escape(&self.title);
+        let mut figures = String::new();
+        for (number, chart) in self.charts.iter().enumerate() {
+            if let Some(svg) = chart::draw(chart, Medium::Page) {
+                figures += &format!(
+                    "<figure class=\"plate\">{svg}<figcaption><b>Figure {}.</b> {}</figcaption></figure>\n",
+                    number + 1,
+                    escape(&chart.caption)
+                );
+            }
+        }
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+             <title>{title}</title>\n<style>\n{}\n</style>\n</head>\n<body>\n\
+             <header class=\"head\">\n<p class=\"kicker\"><span>Repository-level code completion</span></p>\n\
+             <h1>{title}</h1>\n<p class=\"finding\">{}</p>\n</header>\n<main>\n\
+             <section class=\"measure-width\">\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">{}</div>\n\
+             <p>{}</p>\n</section>\n<section class=\"measure-width\">\n<div class=\"plates\">\n{figures}</div>\n</section>\n\
+             </main>\n</body>\n</html>\n",
+            page_style(),
+            escape(&self.finding),
+            self.table(),
+            escape(&self.note),
+        )
+    }
+
+    fn table(&self) -> String {
+        let mut html = String::from("<table>\n");
+        for (number, row) in self.table.iter().enumerate() {
+            let tag = if number == 0 { "th" } else { "td" };
+            html += "<tr>";
+            for cell in row {
+                html += &format!("<{tag}>{}</{tag}>", escape(cell));
+            }
+            html += "</tr>\n";
+        }
+        html + "</table>"
+    }
+
+    /// The charts as files of their own: names (`budget.svg`) and contents.
+    pub fn figures(&self) -> Vec<(String, String)> {
+        let drawn = self.charts.iter().filter_map(|chart| {
+            Some((
+                format!("{}.svg", chart.name),
+                chart::draw(chart, Medium::File)?,
+            ))
+        });
+        drawn.collect()
+    }
+}
