@@ -7,12 +7,15 @@ use serde_json::Value;
 
 use super::{Label, Signals};
 use crate::artifact;
+use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
 use crate::jsonl;
 use crate::kind::Kind;
 use crate::metrics::Metric;
+use crate::pipeline::report::read_fragments;
 use crate::postprocess::{Postprocess, are_function_bodies};
 use crate::predictions;
+use crate::report;
 use crate::score::{Missing, score_tasks};
 use crate::statistics::Buckets;
 use crate::task::{Task, TaskSet};
@@ -60,18 +63,38 @@ impl Judged {
     }
 }
 
+/// What is judged by what.
+#[derive(Debug, Clone, Copy)]
+pub struct Judging<'a> {
+    /// Instances, or any benchmark's tasks.
+    pub instances: &'a Path,
+    /// Predictions without retrieval.
+    pub base: &'a Path,
+    /// Predictions with it.
+    pub augmented: &'a Path,
+    /// The prompts of the latter, where the instances do not carry what was retrieved.
+    pub prompts: Option<&'a Path>,
+    /// The model, where the predictions do not say.
+    pub model: Option<&'a str>,
+    /// The least gain that does not count.
+    pub threshold: f64,
+}
+
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: helped are those whose edit
 /// similarity rises by more than `threshold` (0 in the paper). Both must be the same model's, where they say whose they are.
 /// Any benchmark's tasks are instances.
 ///
 /// # Errors
 /// A file cannot be read, or the two are of different models.
-pub fn judge(
-    instances: &Path,
-    (base, augmented): (&Path, &Path),
-    model: Option<&str>,
-    threshold: f64,
-) -> Result<Judged> {
+pub fn judge(judging: &Judging<'_>) -> Result<Judged> {
+    let Judging {
+        instances,
+        base,
+        augmented,
+        prompts,
+        model,
+        threshold,
+    } = *judging;
     if base == augmented {
         return Err(Error::Parameter {
             name: "rag",
@@ -79,7 +102,10 @@ pub fn judge(
         });
     }
     let mut judged = Judged::default();
-    let (tasks, labels) = read(instances, &mut judged.problems)?;
+    let (tasks, mut labels) = read(instances, &mut judged.problems)?;
+    if let Some(prompts) = prompts {
+        show_fragments(&tasks, &mut labels, prompts)?;
+    }
     let model = one_model(model, base, augmented)?;
     let mut scores = Vec::new();
     for path in [base, augmented] {
@@ -138,6 +164,17 @@ fn read(path: &Path, problems: &mut Vec<Error>) -> Result<(TaskSet, Vec<Label>)>
     problems.extend(found);
     let path = path.to_owned();
     Ok((TaskSet { path, tasks }, labels))
+}
+
+/// Gives instances what their prompts show.
+fn show_fragments(tasks: &TaskSet, labels: &mut [Label], prompts: &Path) -> Result<()> {
+    let mut fragments = read_fragments(prompts)?;
+    for (task, label) in tasks.tasks.iter().zip(labels) {
+        let found = fragments.remove(&task.row).unwrap_or_default();
+        let found = found.iter().map(report::Fragment::to_cross_file).collect();
+        label.show(CrossFile::of(found, task.language()));
+    }
+    Ok(())
 }
 
 /// How good a completion is, each between 0 and 1.

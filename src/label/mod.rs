@@ -22,5 +22,5 @@ pub mod verbalize;
 pub use collect::{Collected, Recorded, Repositories, Shard, collect};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{Judged, Lacking, judge, signals};
+pub use judge::{Judged, Judging, Lacking, judge, signals};
 pub use record::{Label, Signals};

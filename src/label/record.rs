@@ -137,6 +137,13 @@ impl Label {
         }
     }
 
+    /// Gives it another cross-file context.
+    pub(super) fn show(&mut self, cross_file: CrossFile) {
+        let shown = write_cross_file(&cross_file, Format::CrossCodeEval);
+        self.record.insert("crossfile_context".into(), shown);
+        self.cross_file = cross_file;
+    }
+
     /// Reads a record that stands at a line of a file.
     ///
     /// # Errors

@@ -297,7 +297,7 @@ fn identifiers_retrieved(target: &str, fragments: &[Fragment], language: Languag
 }
 
 /// What each row's prompt shows, best first, from the records of prompts.
-pub(super) fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
+pub(crate) fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
     let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut found = FxHashMap::default();
     jsonl::for_each(path, |_, object| {

@@ -6,7 +6,7 @@ use super::{Context, NEAR_LINES, features, flag, log, share};
 features! {
     /// What is known before any retrieval.
     Local {
-        /// Lines before the hole (logarithm of 1 + count, as of all counts), of the nearest 8 KiB
+        /// Lines before the hole, of the nearest 8 KiB (ln(1 + count), as every count)
         lines_before,
         /// Lines behind the hole, of the nearest 3 KiB
         lines_behind,
@@ -18,7 +18,7 @@ features! {
         indent_step,
         /// Columns of the hole's own line that are written already
         begun,
-        /// Tokens of that beginning
+        /// Tokens of what is written of the hole's own line
         begun_tokens,
         /// Brackets that are open before the hole
         open_brackets,
@@ -60,11 +60,11 @@ features! {
         last_names,
         /// Tokens of the longest end of the left context that the file holds before
         repeat_tokens,
-        /// Lines of it
+        /// Lines of the longest end of the left context that the file holds before
         repeat_lines,
-        /// Places that hold it
+        /// Places of the file that hold the longest repeated end of the left context
         repeat_places,
-        /// How near the last of it is, as a share of what stands before
+        /// Where the longest repeated end of the left context stands, as a share of what is before the hole
         repeat_place,
         /// Share of the places of the longest ends of up to three tokens that go on with the same token
         repeat_agreement,
@@ -76,11 +76,11 @@ features! {
         repeat_behind,
         /// Tokens of the longest beginning of what follows that stands before the hole
         follow_tokens,
-        /// Lines of it
+        /// Lines of the longest beginning of what follows that stands before the hole
         follow_lines,
         /// Tokens between a repetition of what stands before and one of what follows it; 0 where there is none
         bridge_tokens,
-        /// There is such a repetition
+        /// The file has a repetition of what stands before the hole followed by one of what comes after it
         bridge,
         /// Largest share of the near names that ten other lines of the file have
         near_overlap,
@@ -88,7 +88,7 @@ features! {
         near_names,
         /// Share of the near names that stand nowhere else in the file
         near_unseen,
-        /// Such names
+        /// Near names that stand nowhere else in the file
         near_unseen_count,
         /// Share of the near names that stand elsewhere at least three times
         near_common,

@@ -20,57 +20,57 @@ features! {
         last_score,
         /// Largest share of the near names that one fragment has
         overlap,
-        /// Share that the best fragment has
+        /// Share of the near names that the best fragment has
         top_overlap,
-        /// The largest share less that of other lines of the file itself
+        /// Largest share of the near names in a fragment less that in other lines of the file
         overlap_gain,
         /// Share of the near names seen nowhere else in the file that the fragments have
         unseen_found,
-        /// Such names
+        /// Near names seen nowhere else in the file that the fragments have
         unseen_found_count,
         /// Tokens of the longest end of the left context that a fragment has
         match_tokens,
-        /// Lines of it
+        /// Lines of the longest end of the left context that a fragment has
         match_lines,
-        /// Tokens of it less those of the longest in the file itself
+        /// Longest end of the left context in a fragment less that in the file
         match_gain,
-        /// Place of the fragment that has it, 1 for the best; 0 where none has any
+        /// Place of the fragment with the longest end of the left context, 1 for the best; 0 where none has any
         match_rank,
-        /// Fragments that have an end half as long
+        /// Fragments with an end of the left context at least half as long as the longest
         match_fragments,
         /// Tokens of the longest beginning of what follows the hole that a fragment has
         follow_tokens,
-        /// Lines of it
+        /// Lines of the longest beginning of what follows that a fragment has
         follow_lines,
-        /// Tokens of it less those of the longest in the file itself
+        /// Longest beginning of what follows in a fragment less that in the file
         follow_gain,
         /// Share of the triples of tokens of the last five lines that the fragments have
         familiar,
-        /// That less the share that the file has elsewhere
+        /// Share of these triples in the fragments less that elsewhere in the file
         familiar_gain,
         /// Share of the triples of the five lines behind the hole that the fragments have
         familiar_behind,
         /// A fragment has both what stands before and what follows
         bridge,
-        /// Tokens between the two
+        /// Tokens between what stands before and what follows, in that fragment
         bridge_tokens,
-        /// Tokens of both that agree
+        /// Tokens of what stands before and what follows that agree there
         bridge_match,
         /// Share of the names of the line behind the longest match that the file has
         next_known,
-        /// Tokens of that line
+        /// Tokens of the line behind the longest match
         next_tokens,
-        /// The file has that line
+        /// The file has the line behind the longest match
         next_in_file,
-        /// Share of the fragments with a match that go on with the same line
+        /// Share of the matching fragments that go on with the same line
         agreement,
         /// The file's own longest repetition goes on with the same line
         agrees_with_file,
-        /// Names of the best fragment that are not near the hole's file's own
+        /// Names of the best fragment that the file does not have
         new_names,
         /// The best fragment's file is in the same folder
         same_folder,
-        /// Folders its path has in common with the hole's file
+        /// Folders that the best fragment's path has in common with the hole's file
         common_folders,
         /// The two files have the same name
         same_name,

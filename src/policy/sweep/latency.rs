@@ -65,7 +65,7 @@ pub enum Clock {
 
 impl Clock {
     /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, as `run` and `complete` keep them.
-    /// What is given replaces what is measured.
+    /// What is given stands for what nobody measured.
     ///
     /// # Errors
     /// The file cannot be read, or has no time of one of the two.
@@ -85,7 +85,7 @@ impl Clock {
             };
             let id = jsonl::Fields::new(path, at.line, "", &object).string("task_id")?;
             let times = (number("retrieval_ms")?, number("generation_ms")?);
-            found.push((id.to_owned(), retrieval.or(times.0), generation.or(times.1)));
+            found.push((id.to_owned(), times.0.or(retrieval), times.1.or(generation)));
             Ok(())
         })?;
         if let Some(problem) = problems.into_iter().next() {

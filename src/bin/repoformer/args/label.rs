@@ -66,6 +66,9 @@ pub(crate) struct LabelJudgeArgs {
     /// The same model's with it (mode given)
     #[arg(long, value_name = "FILE")]
     pub(crate) rag: PathBuf,
+    /// The prompts of --rag, where the instances do not carry what was retrieved: tasks of a benchmark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompts: Option<PathBuf>,
     /// The model's name [default: what the predictions say]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use repoformer::corpus::repository_names;
 use repoformer::label::{
-    Drawing, Filter, InstanceKind, Judged, Recorded, Repositories, Shard, collect, judge,
+    Drawing, Filter, InstanceKind, Judged, Judging, Recorded, Repositories, Shard, collect, judge,
 };
 use repoformer::language::Language;
 
@@ -171,7 +171,8 @@ fn shard(text: &str) -> Result<Shard> {
 }
 
 pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
-    let inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
+    let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
+    inputs.extend(args.prompts.as_deref());
     if inputs.contains(&Path::new("-")) {
         return Err(hinted(
             anyhow!("label judge reads its files twice, and standard input can be read once"),
@@ -179,13 +180,14 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
         ));
     }
     check_output(Some(&args.output), &inputs)?;
-    let files = (&*args.base, &*args.rag);
-    let judged = judge(
-        &args.instances,
-        files,
-        args.model.as_deref(),
-        args.threshold,
-    )?;
+    let judged = judge(&Judging {
+        instances: &args.instances,
+        base: &args.base,
+        augmented: &args.rag,
+        prompts: args.prompts.as_deref(),
+        model: args.model.as_deref(),
+        threshold: args.threshold,
+    })?;
     if judged.records.is_empty() {
         printer.problems(&judged.problems);
         return Err(hinted(

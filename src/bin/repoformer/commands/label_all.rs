@@ -56,6 +56,7 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
         instances,
         base: base?,
         rag: rag?,
+        prompts: None,
         model: None,
         threshold: args.threshold,
         output: labels.clone(),
