@@ -24,6 +24,9 @@
 //! 12. [`label`]: does retrieval help? Instances of varied code, drawn by [`cluster`], labels from completions without and with what
 //!     was retrieved, and sequences that teach a model to tell ([`label::verbalize`]).
 //!
+//! 13. [`policy`]: when to retrieve: every policy as a score and a threshold, learned ones trained on labels, and what each makes
+//!     of accuracy and latency.
+//!
 //! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
 //!
 //! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`] as the

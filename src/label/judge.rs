@@ -225,15 +225,15 @@ fn score(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<Quality>
 /// The file cannot be read.
 pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     let index = predictions::Index::new(tasks);
-    let mut signals = vec![Signals::default(); tasks.tasks.len()];
+    let mut signals = vec![None; tasks.tasks.len()];
     // What is wrong with the records was told of when their texts were read.
     let _ = jsonl::for_each(path, |at, object| {
         if let predictions::Target::Task(place) = index.find(path, at.line, &object)? {
-            signals[place] = Signals::of_prediction(&object);
+            signals[place].get_or_insert_with(|| Signals::of_prediction(&object));
         }
         Ok(())
     })?;
-    Ok(signals)
+    Ok(signals.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 /// The model that both files are of; `None` where neither says and nobody did.

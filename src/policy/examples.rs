@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use serde_json::Value;
 
 use super::features::{Context, Hashed, Local, Request, Retrieved};
 use crate::error::{Error, Result};
@@ -30,6 +31,10 @@ pub struct Example {
     pub em_rag: Option<f64>,
     /// Whether retrieval helped.
     pub label: bool,
+    /// Whether its fragments were found with the target in the query, as half of those are that `label sample` draws.
+    pub query_has_target: bool,
+    /// Score of the best fragment: negative infinity where nothing was retrieved, `None` where nobody says.
+    pub top_score: Option<f64>,
     /// What the model said of itself.
     pub signals: Signals,
     /// Features of its contexts.
@@ -66,6 +71,11 @@ impl Example {
             em_base,
             em_rag,
             label: outcome.label.unwrap_or(es_rag > es_base),
+            query_has_target: false,
+            top_score: match request.fragments.first() {
+                Some(best) => best.score.filter(|score| !score.is_nan()),
+                None => Some(f64::NEG_INFINITY),
+            },
             signals,
             local: Local::of(&context),
             hashed: Hashed::of(&context),
@@ -73,8 +83,8 @@ impl Example {
         }
     }
 
-    /// An instance; `None` where it is not judged.
-    fn of(label: &Label) -> Option<Self> {
+    /// An instance; where it is not judged, the field that is missing. One without `label` is judged by its similarities.
+    fn of(label: &Label) -> Result<Self, &'static str> {
         let request = Request {
             left: &label.prompt,
             right: &label.right_context,
@@ -83,11 +93,19 @@ impl Example {
             fragments: &label.cross_file.fragments,
         };
         let outcome = Outcome {
-            es: [label.es_infile?, label.es_rg1?],
+            es: [
+                label.es_infile.ok_or("es_infile")?,
+                label.es_rg1.ok_or("es_rg1")?,
+            ],
             em: [label.em_infile, label.em_rg1],
-            label: Some(label.label?),
+            label: label.label,
         };
-        Some(Self::new(&label.id, request, outcome, label.signals))
+        let has_target = label.record.get("metadata");
+        let has_target = has_target.and_then(|metadata| metadata.get("query_has_target"));
+        Ok(Self {
+            query_has_target: has_target.and_then(Value::as_bool) == Some(true),
+            ..Self::new(&label.id, request, outcome, label.signals)
+        })
     }
 }
 
@@ -109,8 +127,10 @@ pub struct Examples {
     pub all: Vec<Example>,
     /// Whose completions they were judged by.
     pub model: Option<String>,
-    /// How many records are instances that were not judged.
-    pub unjudged: usize,
+    /// How many records are instances that lack a similarity, by the field's name.
+    pub unjudged: BTreeMap<&'static str, usize>,
+    /// How many instances have the id and the repository of an earlier one of their file.
+    pub repeated: usize,
     /// The records that cannot be used.
     pub problems: Vec<Error>,
 }
@@ -143,20 +163,21 @@ impl Examples {
             of_file.iter_mut().for_each(|example| example.file = number);
             if of_file.iter().any(|e| e.es_base > 1.0 || e.es_rag > 1.0) {
                 for example in of_file {
-                    example.es_base /= 100.0;
-                    example.es_rag /= 100.0;
+                    let scores = [&mut example.es_base, &mut example.es_rag];
+                    let exact = [&mut example.em_base, &mut example.em_rag];
+                    let all = scores.into_iter().chain(exact.into_iter().flatten());
+                    all.for_each(|score| *score /= 100.0);
                 }
             }
         }
         let mut models = models.into_iter();
         examples.model = match (models.next(), models.next()) {
             (Some((one, _)), Some((other, (path, line)))) => {
-                return Err(Error::Record {
+                return Err(Error::Artifact {
                     path,
-                    line,
-                    reason: format!(
-                        "it is judged by model {other}, and others by {one}; what helps one model need not help another: give the labels of one"
-                    ),
+                    reason: format!("line {line} is judged by model {other}, and others by {one}"),
+                    hint: "what helps one model need not help another: give the labels of one"
+                        .into(),
                 });
             }
             (one, _) => one.map(|(name, _)| name),
@@ -170,17 +191,18 @@ impl Examples {
         batch: &mut Vec<(At, Object)>,
         models: &mut BTreeMap<String, (PathBuf, usize)>,
     ) {
-        let read: Vec<Result<(usize, Option<String>, Option<Example>)>> = std::mem::take(batch)
-            .into_par_iter()
-            .map(|(at, object)| {
-                let label = Label::read(path, at.line, object)?;
-                let example = Example::of(&label);
-                Ok((at.line, label.generation_model, example))
-            })
-            .collect();
+        let read: Vec<Result<(usize, Option<String>, Result<Example, &'static str>)>> =
+            std::mem::take(batch)
+                .into_par_iter()
+                .map(|(at, object)| {
+                    let label = Label::read(path, at.line, object)?;
+                    let example = Example::of(&label);
+                    Ok((at.line, label.generation_model, example))
+                })
+                .collect();
         for read in read {
             match read {
-                Ok((line, model, Some(example))) => {
+                Ok((line, model, Ok(example))) => {
                     if let Some(model) = model {
                         models
                             .entry(model)
@@ -188,7 +210,7 @@ impl Examples {
                     }
                     self.all.push(example);
                 }
-                Ok((.., None)) => self.unjudged += 1,
+                Ok((_, _, Err(missing))) => *self.unjudged.entry(missing).or_default() += 1,
                 Err(problem) => self.problems.push(problem),
             }
         }

@@ -90,6 +90,7 @@ impl Policy {
     /// What an instance lacks where the policy can give it no score.
     pub fn lacking(self) -> &'static str {
         match self {
+            Self::TrialRetrieval => "a score of their best fragment",
             Self::TrialGeneration => {
                 "min_logprob: completions without the log-probabilities of their tokens"
             }
@@ -107,7 +108,7 @@ impl Policy {
             Self::Never | Self::Learned | Self::LearnedScored => None,
             Self::Always => Some(1.0),
             Self::Random => Some(chance(example, seed)),
-            Self::TrialRetrieval => Some(f64::from(example.retrieved.top_score)),
+            Self::TrialRetrieval => example.top_score,
             Self::TrialGeneration => example.signals.min_logprob.map(|least| 1.0 - least.exp()),
             Self::Entropy => example.signals.entropy,
             Self::SelfDecision => example.signals.cc_probability,

@@ -19,7 +19,7 @@ pub struct Chart {
     pub y: String,
     /// The lines.
     pub lines: Vec<Line>,
-    /// Whether equal values of both are marked.
+    /// Whether both are shares in per cent, and equal ones are marked.
     pub has_diagonal: bool,
 }
 

@@ -67,6 +67,11 @@ fn statement(line: &str, language: Language) -> Option<(&str, &str)> {
         }
         Language::CSharp => {
             let module = line.strip_prefix("using ")?;
+            // `using (` holds a resource.
+            if !line.trim_end().ends_with(';') || module.starts_with('(') || module.contains(" = ")
+            {
+                return None;
+            }
             Some((module, ""))
         }
     }

@@ -70,7 +70,7 @@ features! {
         repeat_agreement,
         /// Share of the triples of tokens of the last five lines that the file has elsewhere
         familiar,
-        /// Share of those of the five lines behind the hole that stand before it
+        /// Share of those of the five lines behind the hole that the file has elsewhere
         familiar_behind,
         /// Tokens of the longest end of the left context that stands behind the hole
         repeat_behind,
@@ -119,30 +119,27 @@ impl Local {
     /// Counts.
     pub fn of(context: &Context<'_>) -> Self {
         let (left, right) = (&context.left, &context.right);
-        let (text, behind) = (context.request.left, context.request.right);
+        let text = super::tail(context.request.left, super::LEFT_BYTES);
+        let behind = super::head(context.request.right, super::RIGHT_BYTES);
         let last = last_line(text);
         let code = last.code;
         let next = behind.trim_start_matches([' ', '\t', '\r']);
         let next_is_open = next.starts_with('\n');
         let next_line = first_code(behind);
-        let repeat = find_end(&left.all, &left.all[..left.all.len().saturating_sub(1)]);
+        let repeat = context.repeat;
         let repeat_behind = find_end(&left.all, &right.all);
-        let follow = find_start(&right.all, &left.all, 0);
+        let follow = context.follow;
         let bridge = match repeat.length {
             0 => None,
             _ => Some(find_start(&right.all, &left.all, repeat.at))
                 .filter(|found| found.length > 2 && found.at - repeat.at < 200),
         };
-        let starts = code
-            .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .next();
-        let starts = starts.unwrap_or("");
+        let starts = first_word(code);
         let (mut unseen, mut common) = (0, 0);
         for &count in &context.elsewhere {
             unseen += usize::from(count == 0);
             common += usize::from(count > 2);
         }
-        let (familiar, familiar_behind) = familiar(context);
         let imports = &context.imports;
         let mut imported = 0u64;
         for &name in &imports.local_names {
@@ -157,18 +154,15 @@ impl Local {
         Self {
             lines_before: log(left.lines.len()),
             lines_behind: log(right.lines.len()),
-            bytes_before: log(text.len()),
+            bytes_before: log(context.request.left.len()),
             indent: last.indent as f32,
             indent_step: next_line.indent as f32 - last.indent as f32,
             begun: log(last.begun.trim().len()),
             begun_tokens: log(super::Tokens::of(last.begun).all.len()),
             open_brackets: open_brackets(text) as f32,
             opens: flag(code.ends_with([':', '{', '(', '['])),
-            after_def: flag(
-                is_one_of(&["def", "async", "function", "func"])
-                    || code.ends_with('{') && code.contains('(') && !is_one_of(BRANCHES),
-            ),
-            after_class: flag(is_one_of(&["class", "interface", "enum", "struct"])),
+            after_def: flag(is_definition(code) && !is_one_of(CLASSES)),
+            after_class: flag(is_one_of(CLASSES)),
             after_decorator: flag(code.starts_with('@')),
             after_import: flag(is_one_of(&["import", "from", "using", "package"])),
             after_leave: flag(is_one_of(LEAVES)),
@@ -185,12 +179,8 @@ impl Local {
             after_blank: flag(last.is_blank_after),
             before_blank: flag(next_is_open && first_line(&next[1..]).trim().is_empty()),
             before_closing: flag(next_line.code.starts_with([')', ']', '}'])),
-            before_leave: flag(LEAVES.iter().any(|word| next_line.code.starts_with(word))),
-            before_def: flag(
-                ["def ", "class ", "@", "async def "]
-                    .iter()
-                    .any(|word| next_line.code.starts_with(word)),
-            ),
+            before_leave: flag(LEAVES.contains(&first_word(next_line.code))),
+            before_def: flag(is_definition(next_line.code) || next_line.code.starts_with('@')),
             last_tokens: log(left.last_lines(1).len()),
             last_names: log(left.last_lines(1).iter().filter(|t| is_word(**t)).count()),
             repeat_tokens: log(repeat.length),
@@ -198,8 +188,8 @@ impl Local {
             repeat_places: log(repeat.places),
             repeat_place: share(repeat.at, left.all.len()),
             repeat_agreement: agreement(&left.all, repeat.length.min(3)),
-            familiar,
-            familiar_behind,
+            familiar: context.familiar[0],
+            familiar_behind: context.familiar[1],
             repeat_behind: log(repeat_behind.length),
             follow_tokens: log(follow.length),
             follow_lines: follow.lines as f32,
@@ -215,9 +205,9 @@ impl Local {
             near_imported_share: share(imported, context.near.len()),
             local_imports: log(imports.local_statements),
             local_import_share: share(imports.local_statements, imports.statements),
-            diversity: diversity(context),
+            diversity: share(context.different_before, context.words_before),
             same_beginning: log(same_beginnings(context)),
-            is_test: flag(path.contains("test")),
+            is_test: flag(super::is_test(context.request.path)),
             is_index: flag(file.starts_with("__init__") || file.starts_with("index.")),
             depth: path.matches('/').count() as f32,
         }
@@ -231,6 +221,49 @@ const BRANCHES: &[&str] = &[
     "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "switch", "case",
     "catch",
 ];
+
+const CLASSES: &[&str] = &["class", "interface", "enum", "struct", "record"];
+/// Words before what a line defines or does.
+const MODIFIERS: &[&str] = &[
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "static",
+    "final",
+    "abstract",
+    "sealed",
+    "export",
+    "default",
+    "async",
+    "override",
+    "virtual",
+    "partial",
+    "readonly",
+];
+
+/// A line's first word that says what it does: not a bracket that closes the block before, nor a modifier.
+fn first_word(code: &str) -> &str {
+    let mut words = code
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty());
+    let is_word = code
+        .trim_start_matches(['}', ')', ' '])
+        .starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    match is_word {
+        true => words.find(|word| !MODIFIERS.contains(word)).unwrap_or(""),
+        false => "",
+    }
+}
+
+/// Whether a line begins a function or a class.
+fn is_definition(code: &str) -> bool {
+    let first = first_word(code);
+    let is_body = code.ends_with('{') && code.contains('(') && !code.contains("=>");
+    CLASSES.contains(&first)
+        || ["def", "function", "func"].contains(&first)
+        || is_body && !BRANCHES.contains(&first)
+}
 
 /// A line at the hole's edge.
 struct Edge<'a> {
@@ -322,37 +355,17 @@ fn open_brackets(text: &str) -> usize {
 /// The largest share of near names that ten other lines before or behind the hole have.
 pub(super) fn near_overlap(context: &Context<'_>) -> f32 {
     const BLOCK: usize = 10;
-    let mut best: f32 = 0.0;
-    let left = &context.left;
-    let far = left.lines.len().saturating_sub(NEAR_LINES);
-    for first in (0..far).step_by(BLOCK / 2) {
-        let start = left.lines[first] as usize;
-        let end = (first + BLOCK).min(far);
-        let end = left
-            .lines
-            .get(end)
-            .map_or(left.all.len(), |&at| at as usize);
-        best = best.max(context.near_share(&left.all[start..end]));
-    }
-    let right = &context.right;
-    for first in (super::NEAR_LINES_BEHIND..right.lines.len()).step_by(BLOCK / 2) {
-        let start = right.lines[first] as usize;
-        let end = right.lines.get(first + BLOCK);
-        let end = end.map_or(right.all.len(), |&at| at as usize);
-        best = best.max(context.near_share(&right.all[start..end]));
-    }
-    best
-}
-
-/// Different names among the names before the hole.
-fn diversity(context: &Context<'_>) -> f32 {
-    let words = context.left.all.iter().filter(|token| is_word(**token));
-    let count = words.clone().count();
-    let mut set = super::WordSet::with_room(count);
-    for &token in words {
-        set.insert(token);
-    }
-    share(set.len(), count)
+    let [left, right] = &context.near_by_line;
+    let far = &left[..left.len().saturating_sub(NEAR_LINES)];
+    let behind = right.get(super::NEAR_LINES_BEHIND..).unwrap_or(&[]);
+    let most = [far, behind].into_iter().flat_map(|lines| {
+        let starts = (0..lines.len()).step_by(BLOCK / 2);
+        starts.map(|start| {
+            let block = lines[start..].iter().take(BLOCK);
+            block.fold(0, |names, line| names | line).count_ones()
+        })
+    });
+    share(most.max().unwrap_or(0) as usize, context.near.len())
 }
 
 /// Lines before the last that begin with its first two tokens.
@@ -375,30 +388,12 @@ fn agreement(left: &[u32], length: usize) -> f32 {
         return 0.0;
     }
     let end = &left[left.len() - length..];
+    let last = end[length - 1];
     let mut next: Vec<u32> = (left[..left.len() - 1].windows(length).enumerate())
-        .filter(|(_, window)| *window == end)
+        .filter(|(_, window)| window[length - 1] == last && *window == end)
         .map(|(at, _)| left[at + length])
         .collect();
     next.sort_unstable();
     let most = next.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
     share(most.unwrap_or(0), next.len())
 }
-
-/// Share of the triples of tokens of the last lines that the file has elsewhere, and of the next lines that stand before.
-pub(super) fn familiar(context: &Context<'_>) -> (f32, f32) {
-    let (left, right) = (&context.left, &context.right);
-    let (start, behind) = (
-        left.start_of_last(FAMILIAR_LINES),
-        right.first_lines(FAMILIAR_LINES),
-    );
-    let rest = &right.all[behind.len()..];
-    let mut triples = super::Triples::with_room(left.all.len() + rest.len());
-    triples.insert(&left.all[..start]);
-    triples.insert(rest);
-    let last = triples.share_of(&left.all[start..]);
-    triples.insert(&left.all[start..]);
-    (last, triples.share_of(behind))
-}
-
-/// Lines whose triples are compared.
-const FAMILIAR_LINES: usize = 5;

@@ -5,7 +5,7 @@
 //! - [`Retrieved`]: from the fragments too.
 //!
 //! All of it is counting over a bounded part of the contexts (the nearest 8 KiB before the hole, 3 KiB behind it, and the
-//! file's first 4 KiB for its imports), so that a decision costs microseconds whatever the file's size.
+//! file's first 4 KiB for its imports, 8 KiB of each fragment), so that a decision costs microseconds whatever the file's size.
 
 mod hashed;
 mod imports;
@@ -19,7 +19,7 @@ pub use retrieved::Retrieved;
 
 use crate::cross_file::Fragment;
 use crate::language::Language;
-use tokens::{Tokens, Triples, WordSet, is_word};
+use tokens::{Match, Sieve, Tokens, Triples, WordSet, find_end, find_start, is_word};
 
 /// Declares features: a struct of numbers, their names and what they mean.
 macro_rules! features {
@@ -66,9 +66,15 @@ const NEAR_LINES_BEHIND: usize = 3;
 /// Near names that are told apart at most.
 const NEAR_NAMES: usize = 64;
 
+/// Lines whose triples of tokens are looked for.
+const FAMILIAR_LINES: usize = 5;
+/// Bits of the sketch that different names are counted with.
+const SKETCH: usize = 8192;
+
 const LEFT_BYTES: usize = 8 << 10;
 const RIGHT_BYTES: usize = 3 << 10;
 const HEAD_BYTES: usize = 4 << 10;
+const FRAGMENT_BYTES: usize = 8 << 10;
 
 /// A request read once, for all features.
 #[derive(Debug)]
@@ -79,8 +85,19 @@ pub struct Context<'a> {
     /// The names near the hole, each with how often the rest of the file has it.
     near: WordSet,
     elsewhere: Vec<u32>,
+    /// The near names that each line before and behind the hole has, a bit each.
+    near_by_line: [Vec<u64>; 2],
+    /// Names before the hole, and how many different ones these are.
+    words_before: usize,
+    different_before: usize,
     /// Those of the lines behind the hole that no line before it has.
     new_behind: usize,
+    /// Share of the triples of tokens of the last lines that the file has elsewhere, and of those of the next lines.
+    familiar: [f32; 2],
+    /// The longest end of the left context that stands before in it.
+    repeat: Match,
+    /// The longest beginning of what follows that stands before.
+    follow: Match,
     imports: imports::Imports,
 }
 
@@ -98,26 +115,47 @@ impl<'a> Context<'a> {
             }
         }
         let mut elsewhere = vec![0; near.len()];
-        for &token in left.all[..start].iter().chain(&right.all[behind.len()..]) {
-            if is_word(token)
-                && let Some(number) = near.get(token)
-            {
-                elsewhere[number as usize] += 1;
+        let mut sieve = Sieve::default();
+        near.each(|token| sieve.add(token));
+        let by_line = |tokens: &Tokens, far: std::ops::Range<usize>, counts: &mut Vec<u32>| {
+            let mut lines = vec![0u64; tokens.lines.len()];
+            let mut line = 0;
+            for (at, &token) in tokens.all.iter().enumerate() {
+                if token == tokens::NEWLINE {
+                    line += 1;
+                } else if sieve.may_hold(token)
+                    && is_word(token)
+                    && let Some(number) = near.get(token)
+                {
+                    lines[line] |= 1 << number;
+                    counts[number as usize] += u32::from(far.contains(&at));
+                }
             }
+            lines
+        };
+        let near_by_line = [
+            by_line(&left, 0..start, &mut elsewhere),
+            by_line(&right, behind.len()..right.all.len(), &mut elsewhere),
+        ];
+        let (mut words_before, mut seen) = (0, vec![0u64; SKETCH / 64]);
+        for &token in left.all.iter().filter(|token| is_word(**token)) {
+            words_before += 1;
+            let bit = token as usize >> 1 & (SKETCH - 1);
+            seen[bit / 64] |= 1 << (bit % 64);
         }
-        let mut before = WordSet::with_room(left.all.len());
-        for &token in &left.all {
-            if is_word(token) {
-                before.insert(token);
-            }
-        }
-        let mut new_behind = WordSet::with_room(behind.len());
-        for &token in behind {
-            if is_word(token) && !before.contains(token) {
-                new_behind.insert(token);
-            }
-        }
-        let new_behind = new_behind.len();
+        let different_before = seen.iter().map(|bits| bits.count_ones() as usize).sum();
+        let held = |lines: &[u64]| lines.iter().fold(0, |names, line| names | line);
+        let first = &near_by_line[1][..NEAR_LINES_BEHIND.min(right.lines.len())];
+        let new_behind = (held(first) & !held(&near_by_line[0])).count_ones() as usize;
+        let mut last = Triples::of(&left.all[left.start_of_last(FAMILIAR_LINES)..]);
+        last.find_in(&left.all[..left.start_of_last(FAMILIAR_LINES)]);
+        let next = right.first_lines(FAMILIAR_LINES);
+        last.find_in(&right.all[next.len()..]);
+        let mut following = Triples::of(next);
+        following.find_in(&left.all);
+        following.find_in(&right.all[next.len()..]);
+        let repeat = find_end(&left.all, &left.all[..left.all.len().saturating_sub(1)]);
+        let follow = find_start(&right.all, &left.all, 0);
         let imports = imports::read(
             head(request.left, HEAD_BYTES),
             request.path,
@@ -129,7 +167,13 @@ impl<'a> Context<'a> {
             right,
             near,
             elsewhere,
+            near_by_line,
+            words_before,
+            different_before,
             new_behind,
+            familiar: [last.share(), following.share()],
+            repeat,
+            follow,
             imports,
         }
     }
@@ -171,6 +215,27 @@ fn head(text: &str, bytes: usize) -> &str {
         Some(end) if end > 0 => &text[..end],
         _ => text,
     }
+}
+
+/// Whether a path below its repository is that of a test: a name on it is `test`, `tests`, or begins or ends so.
+fn is_test(path: &str) -> bool {
+    let below = path.split_once('/').map_or("", |(_, below)| below);
+    below.split('/').any(is_test_name)
+}
+
+fn is_test_name(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    let lower = stem.to_ascii_lowercase();
+    matches!(
+        lower.as_str(),
+        "test" | "tests" | "testing" | "__tests__" | "spec"
+    ) || lower.starts_with("test_")
+        || lower.ends_with("_test")
+        || lower.ends_with("_tests")
+        || stem.ends_with("Test")
+        || stem.ends_with("Tests")
+        || name.contains(".test.")
+        || name.contains(".spec.")
 }
 
 /// `part / all`, 0 of nothing.

@@ -1,7 +1,7 @@
 //! Features of what was retrieved.
 
 use super::tokens::{Match, NEWLINE, Tokens, WordSet, find_end, find_start, is_word};
-use super::{Context, features, flag, log, share};
+use super::{Context, FAMILIAR_LINES, features, flag, log, share};
 
 features! {
     /// What is known once fragments were retrieved.
@@ -90,8 +90,18 @@ impl Retrieved {
         let Some(best) = fragments.first() else {
             return Self::default();
         };
-        let texts: Vec<Tokens> = fragments.iter().map(|f| Tokens::of(&f.text)).collect();
-        let score = |at: usize| fragments.get(at).and_then(|f| f.score).unwrap_or(0.0) as f32;
+        let read = |fragment: &crate::cross_file::Fragment| {
+            Tokens::of(super::head(&fragment.text, super::FRAGMENT_BYTES))
+        };
+        let texts: Vec<Tokens> = fragments.iter().map(read).collect();
+        // A ranker's score may be anything; what counts is its size among others.
+        let score = |at: usize| {
+            let score = fragments.get(at).and_then(|fragment| fragment.score);
+            score
+                .filter(|score| !score.is_nan())
+                .unwrap_or(0.0)
+                .clamp(-1e6, 1e6) as f32
+        };
         let (left, right) = (&context.left.all, &context.right.all);
 
         let mut file = WordSet::with_room(left.len() + right.len());
@@ -103,8 +113,7 @@ impl Retrieved {
         let overlaps: Vec<f32> = texts.iter().map(|t| context.near_share(&t.all)).collect();
         let overlap = overlaps.iter().copied().fold(0.0, f32::max);
         let ends: Vec<Match> = texts.iter().map(|t| find_end(left, &t.all)).collect();
-        let own_end = find_end(left, &left[..left.len().saturating_sub(1)]);
-        let own_start = find_start(right, left, 0);
+        let (own_end, own_start) = (context.repeat, context.follow);
         // The first of the longest.
         let longest = (0..ends.len()).rev().max_by_key(|&at| ends[at].length);
         let longest = longest.filter(|&at| ends[at].length > 0);
@@ -114,11 +123,12 @@ impl Retrieved {
             .map(|t| find_start(right, &t.all, 0))
             .max_by_key(|found| found.length)
             .unwrap_or_default();
-        let mut triples = super::Triples::with_room(texts.iter().map(|t| t.all.len()).sum());
-        for text in &texts {
-            triples.insert(&text.all);
-        }
-        let familiar = triples.share_of(context.left.last_lines(5));
+        let triples = |tokens: &[u32]| {
+            let mut triples = super::Triples::of(tokens);
+            texts.iter().for_each(|text| triples.find_in(&text.all));
+            triples.share()
+        };
+        let familiar = triples(context.left.last_lines(FAMILIAR_LINES));
         let bridge = bridge(&texts, &ends, right);
         let next = longest.map_or(&[][..], |at| next_line(&texts[at].all, ends[at].at));
         let names = next.iter().filter(|t| is_word(**t)).count();
@@ -178,8 +188,8 @@ impl Retrieved {
             follow_lines: start.lines as f32,
             follow_gain: log(start.length) - log(own_start.length),
             familiar,
-            familiar_gain: familiar - super::local::familiar(context).0,
-            familiar_behind: triples.share_of(context.right.first_lines(5)),
+            familiar_gain: familiar - context.familiar[0],
+            familiar_behind: triples(context.right.first_lines(FAMILIAR_LINES)),
             bridge: flag(bridge.is_some()),
             bridge_tokens: bridge.map_or(0.0, |(between, _)| log(between)),
             bridge_match: bridge.map_or(0.0, |(_, agree)| log(agree)),
@@ -192,7 +202,7 @@ impl Retrieved {
             same_folder: flag(folder == best_folder),
             common_folders: common as f32,
             same_name: flag(name == best_name),
-            from_test: flag(best.path.contains("test")),
+            from_test: flag(best.path.split('/').any(super::is_test_name)),
             files: files.len() as f32,
             tokens: log(texts.iter().map(|t| t.all.len()).sum()),
         }

@@ -8,7 +8,7 @@ use super::{Additive, Calibration, Kind, values};
 use crate::artifact::write_file;
 use crate::error::{Error, Result};
 use crate::policy::Example;
-use crate::policy::features::{Context, Hashed, Local, Request, Retrieved};
+use crate::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieved};
 
 /// What the file says it is.
 const FILE: &str = "repoformer-policy";
@@ -164,6 +164,21 @@ impl PolicyModel {
                 ),
             };
             return Err(wrong(reason, again));
+        }
+        if ![0, BUCKETS].contains(&policy.model.words.len()) {
+            let reason = format!(
+                "this policy has {} buckets of words, and this program {BUCKETS}",
+                policy.model.words.len()
+            );
+            return Err(wrong(reason, again));
+        }
+        if let Calibration::Isotonic { points } = &policy.calibration
+            && (points.is_empty() || !points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1))
+        {
+            return Err(wrong(
+                "this policy is damaged: its calibration does not rise".into(),
+                again,
+            ));
         }
         Ok(policy)
     }

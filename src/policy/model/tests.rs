@@ -119,7 +119,7 @@ fn held_out_scores_do_not_know_their_repository() {
     let all = examples(3).all;
     let scores = hold_out(&all, &[], Kind::Learned, Method::Platt)
         .unwrap()
-        .probabilities;
+        .ordered;
     // Turning all labels of one repository round leaves its own scores' order: they come from the others.
     let mut turned = all.clone();
     for example in turned.iter_mut().filter(|e| e.repository == "repo0") {
@@ -127,7 +127,7 @@ fn held_out_scores_do_not_know_their_repository() {
     }
     let of_turned = hold_out(&turned, &[], Kind::Learned, Method::Platt)
         .unwrap()
-        .probabilities;
+        .ordered;
     let of_repo0 = |scores: &[f64]| {
         let own = all
             .iter()

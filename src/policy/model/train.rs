@@ -8,7 +8,7 @@ use super::calibration::{Calibration, Method};
 use super::file::{PolicyModel, Training};
 use super::fit::fit;
 use super::{Additive, Kind, values};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::policy::measure::{area, expected_error};
 use crate::policy::{Example, Examples};
 
@@ -47,10 +47,12 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
 /// Scores of instances by models that each learned without their repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOut {
-    /// Probabilities that retrieval helps, by one calibration of all scores: their order is that of the models' log-odds.
+    /// Probabilities that retrieval helps, by one calibration of all scores: their order is that of the models' log-odds, and
+    /// says how much is gained at each budget.
+    pub ordered: Vec<f64>,
+    /// The same by calibrations that each left the instance's repository out: what a threshold is held against, and what says
+    /// how far probabilities hold.
     pub probabilities: Vec<f64>,
-    /// The same by calibrations that each left the instance's repository out: what says how far probabilities hold.
-    pub calibrated: Vec<f64>,
     /// That one calibration.
     pub calibration: Calibration,
 }
@@ -73,14 +75,24 @@ pub fn hold_out(
         .map(|part| {
             let others = all.iter().zip(&folds).filter(|(_, of)| **of != part);
             let others: Vec<&Example> = others.map(|(example, _)| *example).collect();
-            fit(&others, kind)
+            let own = all.iter().zip(&folds).find(|(_, of)| **of == part);
+            fit(&others, kind).map_err(|error| match own {
+                Some((example, _)) => Error::Parameter {
+                    name: "labels",
+                    reason: format!(
+                        "without those of repository {}: {error}; more repositories, or others, are needed to tell how good a policy is where it has not learned",
+                        example.repository
+                    ),
+                },
+                None => error,
+            })
         })
         .collect::<Result<_>>()?;
     let score = |(example, part): (&Example, &usize)| {
         models[*part].log_odds(values(kind, example), &example.hashed)
     };
-    let scores: Vec<f64> = examples.iter().zip(&folds).map(score).collect();
-    let labels: Vec<bool> = examples.iter().map(|example| example.label).collect();
+    let scores: Vec<f64> = all.iter().copied().zip(&folds).map(score).collect();
+    let labels: Vec<bool> = all.iter().map(|example| example.label).collect();
     let pooled = Calibration::fit(method, &scores, &labels);
     let without: Vec<Calibration> = (0..count)
         .map(|part| {
@@ -90,13 +102,14 @@ pub fn hold_out(
             Calibration::fit(method, &scores, &labels)
         })
         .collect();
+    let scores = &scores[..examples.len()];
     let calibrated = scores.iter().zip(&folds);
     Ok(HeldOut {
-        probabilities: scores
+        ordered: scores
             .iter()
             .map(|score| pooled.probability(*score))
             .collect(),
-        calibrated: calibrated
+        probabilities: calibrated
             .map(|(score, part)| without[*part].probability(*score))
             .collect(),
         calibration: pooled,
@@ -123,8 +136,8 @@ pub fn train(examples: &Examples, kind: Kind, method: Method) -> Result<PolicyMo
             .collect(),
         instances: all.len(),
         positive,
-        held_out_auc: area(&held_out.probabilities, &labels),
-        held_out_calibration_error: expected_error(&held_out.calibrated, &labels),
+        held_out_auc: area(&held_out.ordered, &labels),
+        held_out_calibration_error: expected_error(&held_out.probabilities, &labels),
     };
     Ok(PolicyModel::new(
         kind,

@@ -74,14 +74,18 @@ impl Clock {
         let problems = jsonl::for_each(path, |at, object| {
             let number = |name: &str| match object.get(name) {
                 None | Some(Value::Null) => Ok(None),
-                Some(value) => value.as_f64().map(Some).ok_or_else(|| {
-                    let kind = jsonl::kind(value);
-                    Error::record(
-                        path,
-                        at.line,
-                        format!("field '{name}' must be a number, not {kind}"),
-                    )
-                }),
+                Some(value) => match value.as_f64() {
+                    Some(time) if time >= 0.0 => Ok(Some(time)),
+                    Some(time) => {
+                        let reason = format!("field '{name}' cannot be {time}");
+                        Err(Error::record(path, at.line, reason))
+                    }
+                    None => {
+                        let kind = jsonl::kind(value);
+                        let reason = format!("field '{name}' must be a number, not {kind}");
+                        Err(Error::record(path, at.line, reason))
+                    }
+                },
             };
             let id = jsonl::Fields::new(path, at.line, "", &object).string("task_id")?;
             let times = (number("retrieval_ms")?, number("generation_ms")?);
@@ -122,6 +126,14 @@ impl Clock {
             times: times.collect(),
             mean,
         })
+    }
+
+    /// Whether a task's times are known, not the mean of the others'.
+    pub fn knows(&self, id: &str) -> bool {
+        match self {
+            Self::Given(_) => true,
+            Self::Measured { times, .. } => times.contains_key(id),
+        }
     }
 
     /// With the time that the generator takes to decide by itself.

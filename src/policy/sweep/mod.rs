@@ -40,8 +40,14 @@ pub struct Latency {
 pub struct Curve {
     /// Which.
     pub policy: Policy,
+    /// How many instances.
+    pub count: usize,
     /// From never retrieving to always, by threshold falling.
     pub points: Vec<Point>,
+    /// Each repository at the threshold that is best for all others; `None` of one repository, and where thresholds are given.
+    pub elsewhere: Option<Point>,
+    /// The point that retrieves least of those as good as always retrieving.
+    pub reaches_always: Option<Point>,
     /// How well the scores tell helped instances from others; 0.5 is chance.
     pub auc: f64,
     /// Where the scores are probabilities: how far they hold.
@@ -78,6 +84,10 @@ impl Curve {
         let count = examples.len();
         // How many are retrieved for at a threshold.
         let above = |threshold: f64| order.partition_point(|&place| scores[place] > threshold);
+        let threshold = |cut: usize| match order.get(cut) {
+            Some(&place) => scores[place],
+            None => f64::NEG_INFINITY,
+        };
         let mut cuts: Vec<(f64, usize)> = Vec::new();
         if policy == Policy::Never {
             cuts.push((f64::INFINITY, 0));
@@ -91,10 +101,6 @@ impl Curve {
             );
             cuts.sort_by_key(|(_, cut)| *cut);
         } else {
-            let threshold = |cut: usize| match order.get(cut) {
-                Some(&place) => scores[place],
-                None => f64::NEG_INFINITY,
-            };
             let is_possible = |cut: &usize| *cut == count || above(threshold(*cut)) == *cut;
             let best = (0..=count)
                 .filter(is_possible)
@@ -114,6 +120,18 @@ impl Curve {
                     .map(|cut| (threshold(cut), cut)),
             );
         }
+        let always = sums.es[count];
+        let reaches = (0..=count).find(|cut| {
+            sums.es[*cut] >= always - 1e-9 && (*cut == count || above(threshold(*cut)) == *cut)
+        });
+        let is_swept = thresholds.is_empty() && !matches!(policy, Policy::Never | Policy::Always);
+        let reaches_always = reaches
+            .filter(|_| is_swept)
+            .map(|cut| sums.point(threshold(cut), cut, clocks.len()));
+        let elsewhere = match is_swept {
+            true => elsewhere(policy, examples, scores, clocks),
+            false => None,
+        };
         let points = cuts
             .into_iter()
             .map(|(threshold, cut)| sums.point(threshold, cut, clocks.len()))
@@ -124,7 +142,10 @@ impl Curve {
         });
         Self {
             policy,
+            count,
             points,
+            elsewhere,
+            reaches_always,
             auc: area(scores, &labels),
             calibration,
         }
@@ -139,20 +160,62 @@ impl Curve {
         self.points.iter().max_by(better)
     }
 
-    /// The point that retrieves for this share, or for the nearest below it.
+    /// The point that retrieves for this share, or for up to a twentieth less.
     pub fn at_rate(&self, rate: f64) -> Option<&Point> {
-        let within = self
-            .points
-            .iter()
-            .filter(|point| point.rag_rate <= rate + 1e-9);
+        let near = |point: &&Point| (rate - 0.05..=rate + 1e-9).contains(&point.rag_rate);
+        let within = self.points.iter().filter(near);
         within.max_by(|a, b| a.rag_rate.total_cmp(&b.rag_rate))
     }
+}
 
-    /// The point that retrieves least among those as good as this edit similarity.
-    pub fn reaches(&self, es: f64) -> Option<&Point> {
-        let good = self.points.iter().filter(|point| point.es >= es - 1e-12);
-        good.min_by(|a, b| a.rag_rate.total_cmp(&b.rag_rate))
+/// Each repository at the threshold with the best edit similarity over all others.
+fn elsewhere(
+    policy: Policy,
+    examples: &[Example],
+    scores: &[f64],
+    clocks: &[Clock],
+) -> Option<Point> {
+    let mut repositories: Vec<&str> = examples.iter().map(|e| e.repository.as_str()).collect();
+    repositories.sort_unstable();
+    repositories.dedup();
+    if repositories.len() < 2 {
+        return None;
     }
+    let mut retrieves = vec![false; examples.len()];
+    for repository in repositories {
+        let mut others: Vec<usize> = (0..examples.len())
+            .filter(|&place| examples[place].repository != repository)
+            .collect();
+        others.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        let threshold = best_threshold(examples, scores, &others);
+        for (place, example) in examples.iter().enumerate() {
+            if example.repository == repository {
+                retrieves[place] = scores[place] > threshold;
+            }
+        }
+    }
+    // Sums over an order in which those retrieved for come first.
+    let mut order: Vec<usize> = (0..examples.len()).collect();
+    order.sort_by_key(|&place| !retrieves[place]);
+    let cut = retrieves.iter().filter(|retrieves| **retrieves).count();
+    let sums = Sums::of(policy, examples, &order, clocks);
+    Some(sums.point(f64::NAN, cut, clocks.len()))
+}
+
+/// The threshold with the best sum of gains over instances by falling score; of equal ones that which retrieves least.
+fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 {
+    let (mut sum, mut best) = (0.0, 0.0);
+    let mut threshold = order.first().map_or(0.0, |&place| scores[place]);
+    for (at, &place) in order.iter().enumerate() {
+        sum += examples[place].gain();
+        let next = order
+            .get(at + 1)
+            .map_or(f64::NEG_INFINITY, |&next| scores[next]);
+        if next < scores[place] && sum > best + 1e-12 {
+            (best, threshold) = (sum, next);
+        }
+    }
+    threshold
 }
 
 /// For each number of instances retrieved for, those with the highest scores, what is summed up over all.

@@ -52,7 +52,7 @@ fn a_threshold_retrieves_for_what_is_above_it() {
     };
     assert_eq!((none.rag_rate, none.es, none.em), (0.0, 0.5, Some(0.0)));
     assert_eq!(none.abstention_precision, Some(0.5));
-    assert_eq!(none.latencies[0].speedup, 1.0 - 700.0 / 1000.0);
+    assert_eq!(none.latencies[0].speedup, 0.3);
     assert_eq!(
         (half.rag_rate, half.threshold, half.em),
         (0.5, 0.3, Some(0.25))
@@ -77,8 +77,9 @@ fn ends_and_best_are_always_there() {
         "it does not retrieve in vain"
     );
     // Always comes to 0.55, which the first alone is worth more than.
-    assert_eq!(curve.reaches(0.55).unwrap().rag_rate, 0.25);
-    assert_eq!(curve.at_rate(0.6).unwrap().rag_rate, 0.5);
+    assert_eq!(curve.reaches_always.as_ref().unwrap().rag_rate, 0.25);
+    assert_eq!(curve.at_rate(0.52).unwrap().rag_rate, 0.5);
+    assert!(curve.at_rate(0.6).is_none() && curve.elsewhere.is_none());
     let never = sweep(Policy::Never, &[0.0; 4], &[]);
     assert_eq!((never.points.len(), never.points[0].rag_rate), (1, 0.0));
     let always = sweep(Policy::Always, &[1.0; 4], &[]);
@@ -86,6 +87,21 @@ fn ends_and_best_are_always_there() {
         (always.points.len(), always.points[0].latencies[0].speedup),
         (1, 0.0)
     );
+}
+
+#[test]
+fn thresholds_of_the_others_are_applied() {
+    let mut examples = examples(&FOUR);
+    // The first two stand for one repository, the others for another.
+    for (place, example) in examples.iter_mut().enumerate() {
+        example.repository = ["a", "a", "b", "b"][place].into();
+    }
+    let scores = [0.9, 0.3, 0.1, 0.6];
+    let curve = Curve::of(Policy::Learned, &examples, &scores, None, (&[], &[]));
+    // For b the best is above 0.1, so both of a are retrieved for; for a it is above 0.3, so one of b is.
+    let point = curve.elsewhere.unwrap();
+    assert_eq!((point.rag_rate, point.em), (0.75, Some(0.25)));
+    assert!((point.es - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
 }
 
 #[test]

@@ -28,8 +28,16 @@ pub(in super::super) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
     let top = y + 26.0;
     let bottom = top + PLOT;
     let (right, mut svg) = (Svg::WIDTH - RIGHT, Svg::new(medium, bottom + 34.0));
-    let across = Scale::new(range(points().map(|point| point.0)), LEFT, right);
-    let up = Scale::new(range(points().map(|point| point.1)), bottom, top);
+    // Only where both have one range does the diagonal say that they are equal.
+    let ranges = match chart.has_diagonal {
+        true => [(0.0, 100.0); 2],
+        false => [
+            range(points().map(|point| point.0)),
+            range(points().map(|point| point.1)),
+        ],
+    };
+    let across = Scale::new(ranges[0], LEFT, right);
+    let up = Scale::new(ranges[1], bottom, top);
     svg.text((0.0, top - 8.0), Start, FAINT, &chart.y);
     up.grid_beside(&mut svg, LEFT, right, 5);
     across.grid_below(&mut svg, top, bottom);
@@ -40,8 +48,7 @@ pub(in super::super) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
         &chart.x,
     );
     if chart.has_diagonal {
-        let (low, high) = range(points().map(|point| point.0));
-        let ends = [low, high].map(|value| (across.at(value), up.at(value)));
+        let ends = [0.0, 100.0].map(|value| (across.at(value), up.at(value)));
         svg.path(&ends, 1.2, true, Paint::Muted);
     }
     for (number, (line, &(x, y))) in chart.lines.iter().zip(&places).enumerate() {

@@ -130,4 +130,8 @@ pub(crate) struct LabelFlags {
     /// Judged instances: JSONL, plain, gzip or zstd (repeatable)
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) labels: Vec<PathBuf>,
+    /// Leave out instances whose fragments were found with the target in the query, as half of those are that `label
+    /// sample` draws: no query that is made before completing knows it
+    #[arg(long)]
+    pub(crate) no_target_queries: bool,
 }

@@ -1,15 +1,14 @@
 //! Rows of a run that retrieve for some tasks only, by a policy.
 
-use std::path::Path;
-
 use anyhow::{Result, anyhow};
 use repoformer::pipeline::{Completion, Experiment, Selective, selective};
-use repoformer::policy::model::{Kind, Method, PolicyModel, hold_out};
+use repoformer::policy::model::Method;
 use repoformer::policy::{Example, Policy};
 use repoformer::query::Mode;
 use repoformer::statistics::Resampling;
 use serde_json::{Value, json};
 
+use super::policy::scored::{Trained, score};
 use super::rows::{Row, Selected};
 use crate::args::RunArgs;
 use crate::config::Settings;
@@ -27,7 +26,9 @@ pub(super) struct Chosen {
 #[derive(Debug, Default)]
 pub(super) struct Policies {
     chosen: Vec<Chosen>,
-    models: Vec<PolicyModel>,
+    trained: Trained,
+    /// Whether flags name them: what settings name serves where it can.
+    asked: bool,
 }
 
 impl Policies {
@@ -44,8 +45,8 @@ impl Policies {
                 .iter()
                 .map(|text| parse(text))
                 .collect::<Result<_>>()?,
-            models: (models.iter().map(|path| PolicyModel::read(Path::new(path))))
-                .collect::<Result<_, _>>()?,
+            trained: Trained::read(&models)?,
+            asked: !args.policy.is_empty(),
         })
     }
 
@@ -64,13 +65,16 @@ impl Policies {
         let retrieves = [Mode::LeftContext, Mode::Given];
         let mode = retrieves.into_iter().find(|mode| modes.contains(mode));
         let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
-            printer.note(format!(
-                "{}: policies choose between none and rg1, and are left out",
-                experiment.layout.benchmark
-            ));
+            let benchmark = &experiment.layout.benchmark;
+            self.left_out(
+                &format!("{benchmark}: policies choose between none and rg1, and are left out"),
+                printer,
+            );
             return Ok(Vec::new());
         };
         let found = selective(experiment, mode, &completion.model)?;
+        let generator = Some(completion.model.as_str());
+        self.trained.warn(&found.examples, generator, printer);
         let mut rows = Vec::new();
         for chosen in &self.chosen {
             match self.scores(chosen.policy, &found.examples, resampling.seed) {
@@ -78,41 +82,40 @@ impl Policies {
                     let selected = select(chosen, &found, &scores);
                     rows.push(Row::selective(experiment, selected, resampling));
                 }
-                Err(reason) => printer.warning(format!(
-                    "{} {}: left out: {reason:#}",
-                    experiment.layout.benchmark, chosen.name
-                )),
+                Err(reason) => self.left_out(
+                    &format!(
+                        "{} {}: left out: {reason:#}",
+                        experiment.layout.benchmark, chosen.name
+                    ),
+                    printer,
+                ),
             }
         }
         Ok(rows)
     }
 
-    fn scores(&self, policy: Policy, examples: &[Example], seed: u64) -> Result<Vec<f64>> {
-        if let Some(kind) = policy.learned() {
-            return self.learned(kind, examples);
+    /// Tells of rows that cannot be.
+    fn left_out(&self, reason: &str, printer: &mut Printer) {
+        match self.asked {
+            true => printer.failed(reason),
+            false => printer.note(reason),
         }
-        let score = |example: &Example| match policy {
-            Policy::Never => Some(f64::NEG_INFINITY),
-            _ => policy.score(example, seed),
-        };
-        let scores: Option<Vec<f64>> = examples.iter().map(score).collect();
-        scores.ok_or_else(|| anyhow!("some tasks lack {}", policy.lacking()))
     }
 
-    /// By a trained policy; without one each repository by what the others teach.
-    fn learned(&self, kind: Kind, examples: &[Example]) -> Result<Vec<f64>> {
-        if let Some(model) = self.models.iter().find(|model| model.policy == kind) {
-            return Ok(examples.iter().map(|e| model.probability(e)).collect());
+    /// What decides for each task.
+    fn scores(&self, policy: Policy, examples: &[Example], seed: u64) -> Result<Vec<f64>> {
+        let scored = score(
+            policy,
+            (examples, &[]),
+            &self.trained,
+            (Method::default(), seed),
+        )?;
+        let scores = scored.probabilities.unwrap_or(scored.ordered);
+        let lacking = scores.iter().filter(|score| score.is_none()).count();
+        match lacking {
+            0 => Ok(scores.into_iter().flatten().collect()),
+            n => Err(anyhow!("{n} tasks lack {}", policy.lacking())),
         }
-        let mut repositories: Vec<&str> = examples.iter().map(|e| e.repository.as_str()).collect();
-        repositories.sort_unstable();
-        repositories.dedup();
-        if repositories.len() < 2 {
-            return Err(anyhow!(
-                "its tasks are of one repository, and there is no other to learn from; --policy-model FILE names a trained policy"
-            ));
-        }
-        Ok(hold_out(examples, &[], kind, Method::default())?.probabilities)
     }
 }
 
@@ -130,6 +133,12 @@ fn parse(text: &str) -> Result<Chosen> {
         Policy::Random | Policy::SelfDecision => Some(0.5),
         Policy::TrialRetrieval | Policy::TrialGeneration | Policy::Entropy => None,
     };
+    if let (Policy::Never | Policy::Always, Some(_)) = (policy, threshold) {
+        return Err(hinted(
+            anyhow!("policy '{text}': {policy} has no threshold"),
+            format!("leave it out: {policy}"),
+        ));
+    }
     let threshold = match threshold {
         Some(threshold) => threshold
             .parse()
@@ -139,7 +148,7 @@ fn parse(text: &str) -> Result<Chosen> {
     };
     let threshold = threshold.ok_or_else(|| {
         hinted(
-            anyhow!("policy '{text}' has no threshold"),
+            anyhow!("policy '{text}' has no threshold that is a number"),
             format!("it retrieves where its score is above one: {name}@0.3; `policy sweep` shows which is good"),
         )
     })?;

@@ -60,7 +60,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Clock>)
 }
 
 /// `NAME=VALUE`, or a value alone.
-fn named<'a>(text: &'a str, otherwise: &str) -> (String, &'a str) {
+pub(super) fn named<'a>(text: &'a str, otherwise: &str) -> (String, &'a str) {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !name.contains('/') => (name.into(), value),
         _ => (otherwise.into(), text),

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod page;
+pub(super) mod scored;
 mod sweep;
 
 use std::path::{Path, PathBuf};
@@ -30,16 +31,41 @@ pub(crate) fn run(args: &PolicyArgs, printer: &mut Printer) -> Result<()> {
 }
 
 /// The judged instances of some files; the others are told of.
-fn read_labels(labels: &[PathBuf], output: &Path, printer: &mut Printer) -> Result<Examples> {
+fn read_labels(
+    labels: &[PathBuf],
+    no_target_queries: bool,
+    output: &Path,
+    printer: &mut Printer,
+) -> Result<Examples> {
     let inputs: Vec<&Path> = labels.iter().map(PathBuf::as_path).collect();
     check_output(Some(output), &inputs)?;
-    let examples = Examples::read(labels)?;
+    let mut examples = Examples::read(labels)?;
     printer.problems(&examples.problems);
-    if examples.unjudged > 0 {
+    for (missing, count) in &examples.unjudged {
         printer.failed(&format!(
-            "{} instances are left out: not judged (no label, es_infile or es_rg1)",
-            group(examples.unjudged as u64)
+            "{} instances are left out: not judged (no {missing})",
+            group(*count as u64)
         ));
+    }
+    if examples.repeated > 0 {
+        printer.warning(format!(
+            "{} instances have the id of another of their repository: given twice they count twice",
+            group(examples.repeated as u64)
+        ));
+    }
+    let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
+    if knowing > 0 {
+        let them = "instances whose fragments were found with the target in the query";
+        printer.note(match no_target_queries {
+            true => format!("{} {them} are left out", group(knowing as u64)),
+            false => format!(
+                "{} {them} are among them (--no-target-queries leaves them out)",
+                group(knowing as u64)
+            ),
+        });
+    }
+    if no_target_queries {
+        examples.all.retain(|example| !example.query_has_target);
     }
     if examples.all.is_empty() {
         return Err(hinted(
@@ -52,7 +78,12 @@ fn read_labels(labels: &[PathBuf], output: &Path, printer: &mut Printer) -> Resu
 
 fn train_policy(args: &PolicyTrainArgs, printer: &mut Printer) -> Result<()> {
     let (kind, method) = (args.policy.parse()?, args.calibration.parse()?);
-    let examples = read_labels(&args.labels.labels, &args.output, printer)?;
+    let examples = read_labels(
+        &args.labels.labels,
+        args.labels.no_target_queries,
+        &args.output,
+        printer,
+    )?;
     let policy = train(&examples, kind, method)?;
     write_data(&args.output, policy.to_text().as_bytes())?;
     let training = &policy.training;
@@ -85,7 +116,7 @@ fn explain(args: &PolicyExplainArgs) -> Result<()> {
     let policy = PolicyModel::read(&args.file)?;
     let text = match args.format {
         ExplainFormat::Text => explanation(&policy, args.top),
-        ExplainFormat::Json => explanation_json(&policy),
+        ExplainFormat::Json => explanation_json(&policy, args.top),
     };
     write_data(Path::new("-"), text.as_bytes())
 }
@@ -140,9 +171,13 @@ fn explanation(policy: &PolicyModel, top: usize) -> String {
     text
 }
 
-fn explanation_json(policy: &PolicyModel) -> String {
+fn explanation_json(policy: &PolicyModel, top: usize) -> String {
     let features = policy.policy.features().zip(&policy.model.curves);
+    let mut features: Vec<_> = features.collect();
+    features.sort_by(|a, b| b.1.spread.total_cmp(&a.1.spread));
     let features: Vec<Value> = features
+        .into_iter()
+        .take(top)
         .map(|((name, meaning), curve)| {
             json!({
                 "feature": name, "meaning": meaning.trim(), "spread": curve.spread,
@@ -159,7 +194,12 @@ fn explanation_json(policy: &PolicyModel) -> String {
 }
 
 fn features(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()> {
-    let examples = read_labels(&args.labels.labels, &args.output, printer)?;
+    let examples = read_labels(
+        &args.labels.labels,
+        args.labels.no_target_queries,
+        &args.output,
+        printer,
+    )?;
     let mut output = RecordsOutput::new(&args.output);
     let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
         let pairs = features.iter().zip(values);

@@ -7,6 +7,8 @@ use repoformer::artifact::write_file;
 use repoformer::policy::sweep::{Curve, Point};
 use repoformer::report::{Chart, ChartPage, Line};
 
+use super::sweep::NOTE;
+
 /// Writes `index.html` and its figures into a folder.
 pub(super) fn write(
     folder: &Path,
@@ -18,7 +20,7 @@ pub(super) fn write(
         title: "When to retrieve".into(),
         finding,
         table,
-        note: "AUC: how well scores tell instances that retrieval helps from others. ECE: expected calibration error. SU: saved of always retrieving's latency, in per cent.".into(),
+        note: NOTE.into(),
         charts: charts(curves, retrievers),
     };
     write_file(&folder.join("index.html"), page.html().as_bytes())?;

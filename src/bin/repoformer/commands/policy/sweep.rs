@@ -1,18 +1,19 @@
 //! `policy sweep`
 
-use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::policy::model::{Kind, PolicyModel, hold_out};
-use repoformer::policy::sweep::{Curve, Point};
+use repoformer::policy::model::Method;
+use repoformer::policy::sweep::{Clock, Curve, Point};
 use repoformer::policy::{Example, Examples, Policy};
 use serde_json::{Value, json};
 
-use super::clocks::clocks;
+use super::clocks::{self, clocks};
 use super::page;
 use super::read_labels;
+use super::scored::{Scored, Trained, score};
 use crate::args::{PolicySweepArgs, SweepFormat};
-use crate::output::{Printer, group, hinted, write_data};
+use crate::output::{Printer, check_output, group, hinted, write_data};
 use crate::table::Table;
 
 pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
@@ -22,41 +23,42 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
         .iter()
         .map(|name| name.parse())
         .collect::<Result<_, _>>()?;
-    let models = models(args)?;
-    let examples = read_labels(&args.labels.labels, &args.output, printer)?;
-    for model in models.values() {
-        warn_of_overlap(model, &examples, printer);
+    let method: Method = args.calibration.parse()?;
+    if args.threshold.iter().any(|threshold| threshold.is_nan()) {
+        return Err(hinted(
+            anyhow!("--threshold: 'nan' is no threshold"),
+            "a number that scores are held against, as in 0.2",
+        ));
     }
+    check_outputs(args)?;
+    let trained = Trained::read(&args.model)?;
+    let read = |files: &[PathBuf], printer: &mut Printer| {
+        read_labels(files, args.labels.no_target_queries, &args.output, printer)
+    };
+    let mut examples = read(&args.labels.labels, printer)?;
     let more = match args.train_labels.is_empty() {
         true => Examples::default(),
-        false => read_labels(&args.train_labels, &args.output, printer)?.behind(&examples),
+        false => read(&args.train_labels, printer)?.behind(&examples),
     };
     same_model(&examples, &more)?;
+    trained.warn(&examples.all, examples.model.as_deref(), printer);
     let asked = !policies.is_empty();
-    let policies = if asked {
-        policies
-    } else {
-        Policy::ALL.to_vec()
+    let policies = match asked {
+        true => policies,
+        false => Policy::ALL.to_vec(),
     };
-    let mut curves = Vec::new();
-    let settings = (args.threshold.as_slice(), clocks.as_slice());
+    let mut scored = Vec::new();
     for policy in policies {
-        if let Some(kind) = policy.learned() {
-            let (scores, calibrated) = learned(kind, (&examples, &more), &models, args)?;
-            let curve = Curve::of(policy, &examples.all, &scores, Some(&calibrated), settings);
-            curves.push(curve);
-            continue;
+        let data = (examples.all.as_slice(), more.all.as_slice());
+        let found = score(policy, data, &trained, (method, args.seed)).and_then(known);
+        match found {
+            Ok(found) => scored.push(found),
+            Err(reason) if asked => return Err(reason),
+            Err(reason) => printer.note(format!("policy sweep: left out: {reason:#}")),
         }
-        let Some(scores) = scores(policy, &examples, args.seed, asked, printer)? else {
-            continue;
-        };
-        let known: Vec<(Example, f64)> = (examples.all.iter().cloned().zip(scores))
-            .filter_map(|(example, score)| Some((example, score?)))
-            .collect();
-        let (known, scores): (Vec<Example>, Vec<f64>) = known.into_iter().unzip();
-        let probabilities = policy.is_probability().then_some(scores.as_slice());
-        curves.push(Curve::of(policy, &known, &scores, probabilities, settings));
     }
+    let curves = curves(&mut examples, &scored, (&args.threshold, &clocks), printer);
+    check_clocks(&examples, &retrievers, &clocks, printer)?;
     let text = match args.format {
         SweepFormat::Text => text(&examples, &curves, &retrievers),
         SweepFormat::Tsv => table(&curves, &retrievers).tsv(),
@@ -70,7 +72,7 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     };
     write_data(&args.output, text.as_bytes())?;
     if let Some(folder) = &args.report {
-        let table = summary(&examples, &curves, &retrievers).into_rows();
+        let table = summary(&curves, &retrievers).into_rows();
         page::write(folder, (finding(&examples), table), &curves, &retrievers)?;
         printer.note(format!("report: {}", folder.join("index.html").display()));
     }
@@ -82,48 +84,116 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// The trained policies that were named.
-fn models(args: &PolicySweepArgs) -> Result<BTreeMap<&'static str, PolicyModel>> {
-    let mut models = BTreeMap::new();
-    for path in &args.model {
-        let model = PolicyModel::read(path)?;
-        let name = model.policy.name();
-        if models.insert(name, model).is_some() {
-            return Err(hinted(
-                anyhow!(
-                    "{}: another --model is of policy {name}, too",
-                    path.display()
-                ),
-                "sweep them one after the other",
+/// Nothing that is read is overwritten.
+fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
+    let times = args
+        .latency
+        .iter()
+        .map(|text| Path::new(clocks::named(text, "").1));
+    let files = [&args.labels.labels, &args.train_labels, &args.model];
+    let files = files.into_iter().flatten().map(PathBuf::as_path);
+    check_output(Some(&args.output), &files.chain(times).collect::<Vec<_>>())
+}
+
+/// A policy that no instance can be scored by is none.
+fn known(scored: Scored) -> Result<Scored> {
+    match scored.ordered.iter().any(Option::is_some) {
+        true => Ok(scored),
+        false => Err(hinted(
+            anyhow!(
+                "policy {}: no instance has what it goes by: {}",
+                scored.policy,
+                scored.policy.lacking()
+            ),
+            "complete and judge them again",
+        )),
+    }
+}
+
+/// The policies' curves over the instances that all of them can score; the others are taken out, and told of.
+fn curves(
+    examples: &mut Examples,
+    scored: &[Scored],
+    (thresholds, clocks): (&[f64], &[Clock]),
+    printer: &mut Printer,
+) -> Vec<Curve> {
+    for scored in scored {
+        let lacking = scored
+            .ordered
+            .iter()
+            .filter(|score| score.is_none())
+            .count();
+        if lacking > 0 {
+            printer.failed(&format!(
+                "{} instances are left out of every curve: policy {} lacks {}",
+                group(lacking as u64),
+                scored.policy,
+                scored.policy.lacking()
             ));
         }
     }
-    Ok(models)
+    let count = examples.all.len();
+    let kept: Vec<usize> = (0..count)
+        .filter(|&place| scored.iter().all(|scored| scored.ordered[place].is_some()))
+        .collect();
+    let mut place = 0..count;
+    examples.all.retain(|_| {
+        place
+            .next()
+            .is_some_and(|place| kept.binary_search(&place).is_ok())
+    });
+    let of_kept = |scores: &[Option<f64>]| -> Vec<f64> {
+        kept.iter().filter_map(|&place| scores[place]).collect()
+    };
+    let curve = |scored: &Scored| {
+        let ordered = of_kept(&scored.ordered);
+        let probabilities = scored.probabilities.as_deref().map(of_kept);
+        let all = &examples.all;
+        match (&probabilities, thresholds) {
+            // A threshold is held against what would have been known then.
+            (Some(probabilities), [_, ..]) => Curve::of(
+                scored.policy,
+                all,
+                probabilities,
+                Some(probabilities),
+                (thresholds, clocks),
+            ),
+            _ => Curve::of(
+                scored.policy,
+                all,
+                &ordered,
+                probabilities.as_deref(),
+                (thresholds, clocks),
+            ),
+        }
+    };
+    scored.iter().map(curve).collect()
 }
 
-/// A policy looks better on what it learned from, and worse on another model's completions.
-fn warn_of_overlap(model: &PolicyModel, examples: &Examples, printer: &Printer) {
-    let known = examples.repositories();
-    let seen = &model.training.repositories;
-    let both: Vec<&str> = (seen.iter().map(String::as_str))
-        .filter(|name| known.contains(name))
-        .collect();
-    if !both.is_empty() {
-        printer.warning(format!(
-            "policy {} was trained on {} of these repositories ({}); leave --model out to see it on repositories that it has not seen",
-            model.policy,
-            both.len(),
-            both.join(", ")
-        ));
+/// Measured times must be those of these instances.
+fn check_clocks(
+    examples: &Examples,
+    retrievers: &[String],
+    clocks: &[Clock],
+    printer: &Printer,
+) -> Result<()> {
+    for (name, clock) in retrievers.iter().zip(clocks) {
+        let known = examples.all.iter().filter(|e| clock.knows(&e.id)).count();
+        if known == 0 {
+            return Err(hinted(
+                anyhow!("the times of {name} are of none of these instances"),
+                "give the latencies of their own predictions, or --retrieval-ms MS with --generation-ms MS",
+            ));
+        }
+        if known < examples.all.len() {
+            printer.warning(format!(
+                "{} of {} instances have no time of {name}, and take the mean of the others",
+                group((examples.all.len() - known) as u64),
+                group(examples.all.len() as u64)
+            ));
+        }
     }
-    if let (Some(trained), Some(here)) = (&model.training.generation_model, &examples.model)
-        && trained != here
-    {
-        printer.warning(format!(
-            "policy {} was trained on completions of {trained}, and these labels are of {here}",
-            model.policy
-        ));
-    }
+    Ok(())
 }
 
 /// What is learned from must be judged by the model whose labels are swept.
@@ -137,78 +207,6 @@ fn same_model(examples: &Examples, more: &Examples) -> Result<()> {
     }
 }
 
-/// A policy's scores, `None` where an instance lacks what it goes by; no scores at all where all do and nobody asked for it.
-fn scores(
-    policy: Policy,
-    examples: &Examples,
-    seed: u64,
-    asked: bool,
-    printer: &mut Printer,
-) -> Result<Option<Vec<Option<f64>>>> {
-    let all = &examples.all;
-    let scores: Vec<Option<f64>> = match policy {
-        Policy::Never => vec![Some(0.0); all.len()],
-        _ => all
-            .iter()
-            .map(|example| policy.score(example, seed))
-            .collect(),
-    };
-    let lacking = scores.iter().filter(|score| score.is_none()).count();
-    if lacking == all.len() {
-        if asked {
-            return Err(hinted(
-                anyhow!("policy {policy}: no instance has what it goes by"),
-                format!(
-                    "these are {}; complete and judge them again",
-                    policy.lacking()
-                ),
-            ));
-        }
-        printer.note(format!(
-            "policy sweep: {policy} is left out: {}",
-            policy.lacking()
-        ));
-        return Ok(None);
-    }
-    if lacking > 0 {
-        printer.failed(&format!(
-            "policy {policy}: {} instances are left out: {}",
-            group(lacking as u64),
-            policy.lacking()
-        ));
-    }
-    Ok(Some(scores))
-}
-
-/// Probabilities by which a learned policy decides, and those whose calibration is measured.
-fn learned(
-    kind: Kind,
-    (examples, more): (&Examples, &Examples),
-    models: &BTreeMap<&'static str, PolicyModel>,
-    args: &PolicySweepArgs,
-) -> Result<(Vec<f64>, Vec<f64>)> {
-    let all = &examples.all;
-    if let Some(model) = models.get(kind.name()) {
-        let scores: Vec<f64> = all
-            .iter()
-            .map(|example| model.probability(example))
-            .collect();
-        return Ok((scores.clone(), scores));
-    }
-    let mut repositories = examples.repositories();
-    repositories.extend(more.repositories());
-    if repositories.len() < 2 {
-        return Err(hinted(
-            anyhow!(
-                "policy {kind}: these labels are of one repository, and there is no other to learn from"
-            ),
-            "give a trained policy with --model FILE, or labels of more repositories",
-        ));
-    }
-    let held_out = hold_out(all, &more.all, kind, args.calibration.parse()?)?;
-    Ok((held_out.probabilities, held_out.calibrated))
-}
-
 /// Every point as a record.
 fn records<'a>(curves: &'a [Curve], retrievers: &'a [String]) -> impl Iterator<Item = Value> + 'a {
     curves.iter().flat_map(move |curve| {
@@ -217,6 +215,7 @@ fn records<'a>(curves: &'a [Curve], retrievers: &'a [String]) -> impl Iterator<I
             let mut record = json!({
                 "policy": curve.policy.name(),
                 "threshold": threshold(point.threshold),
+                "n": curve.count,
                 "rag_rate": point.rag_rate,
                 "em": point.em,
                 "es": point.es,
@@ -299,49 +298,52 @@ fn finding(examples: &Examples) -> String {
     )
 }
 
-/// What each policy comes to: at a fifth and half of the budget, at its best threshold, and where it is as good as always
-/// retrieving.
-fn summary(examples: &Examples, curves: &[Curve], retrievers: &[String]) -> Table {
-    let always = mean(&examples.all, |example| example.es_rag);
-    let speedups: Vec<String> = retrievers.iter().map(|name| format!("SU {name}")).collect();
-    let mut head = vec![
-        "policy",
-        "AUC",
-        "ECE",
-        "ES at 20 %",
-        "at 50 %",
-        "best ES",
-        "EM",
-        "%RAG",
-        "threshold",
-        "abstains rightly",
-    ];
-    head.extend(speedups.iter().map(String::as_str));
-    head.push("%RAG as good as always");
-    head.extend(speedups.iter().map(String::as_str));
+/// What each policy comes to: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
+/// threshold in hindsight, and where it is as good as always retrieving.
+fn summary(curves: &[Curve], retrievers: &[String]) -> Table {
+    let mut head: Vec<String> = ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"]
+        .map(String::from)
+        .to_vec();
+    let mut point = |title: &str, names: &[&str]| {
+        let names = names.iter().map(ToString::to_string);
+        let speedups = retrievers.iter().map(|name| format!("SU {name}"));
+        let mut names: Vec<String> = names.chain(speedups).collect();
+        names[0] = format!("{title} {}", names[0]);
+        head.extend(names);
+    };
+    point(
+        "| chosen elsewhere:",
+        &["ES", "EM", "%RAG", "abstains rightly"],
+    );
+    point("| best in hindsight:", &["ES", "EM", "%RAG", "threshold"]);
+    point("| as good as always:", &["%RAG"]);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut table = Table::new(&head);
     for curve in curves {
-        table.row(row(curve, always, retrievers.len()));
+        table.row(row(curve, retrievers.len()));
     }
     table
 }
 
 fn text(examples: &Examples, curves: &[Curve], retrievers: &[String]) -> String {
     format!(
-        "{}\n\n{}\nBest ES: the threshold with the best edit similarity. SU: saved of always retrieving's latency, in per cent.\n",
+        "{}\n\n{}\n{NOTE}\n",
         finding(examples),
-        summary(examples, curves, retrievers).text()
+        summary(curves, retrievers).text()
     )
 }
 
-fn row(curve: &Curve, always: f64, clocks: usize) -> Vec<String> {
-    let best = curve.best();
+/// What the columns are.
+pub(super) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
+    AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
+
+fn row(curve: &Curve, clocks: usize) -> Vec<String> {
     let is_chosen = !matches!(curve.policy, Policy::Never | Policy::Always);
     let at = |rate: f64| {
         let point = curve.at_rate(rate).filter(|_| is_chosen);
         or_dash(point.map(|point| hundredths(point.es)))
     };
-    let of_best = |value: &dyn Fn(&Point) -> Option<String>| or_dash(best.and_then(value));
+    let share = |point: &Point| Some(format!("{:.1}", 100.0 * point.rag_rate));
     let mut row = vec![
         curve.policy.to_string(),
         or_dash(is_chosen.then(|| format!("{:.3}", curve.auc))),
@@ -353,26 +355,21 @@ fn row(curve: &Curve, always: f64, clocks: usize) -> Vec<String> {
         ),
         at(0.2),
         at(0.5),
-        of_best(&|point| Some(hundredths(point.es))),
-        of_best(&|point| point.em.map(hundredths)),
-        of_best(&|point| Some(format!("{:.1}", 100.0 * point.rag_rate))),
-        of_best(&|point| threshold(point.threshold).map(|t| format!("{t:.3}"))),
-        of_best(&|point| point.abstention_precision.map(hundredths)),
     ];
-    let speedups = |point: Option<&Point>| -> Vec<String> {
-        (0..clocks)
-            .map(|clock| {
-                let latency = point.and_then(|point| point.latencies.get(clock));
-                or_dash(latency.map(|latency| format!("{:.1}", 100.0 * latency.speedup)))
-            })
-            .collect()
+    let mut point = |point: Option<&Point>, values: &[&dyn Fn(&Point) -> Option<String>]| {
+        row.extend(values.iter().map(|value| or_dash(point.and_then(value))));
+        row.extend((0..clocks).map(|clock| {
+            let latency = point.and_then(|point| point.latencies.get(clock));
+            or_dash(latency.map(|latency| format!("{:.1}", 100.0 * latency.speedup)))
+        }));
     };
-    row.extend(speedups(best));
-    let reached = curve.reaches(always);
-    row.push(or_dash(
-        reached.map(|point| format!("{:.1}", 100.0 * point.rag_rate)),
-    ));
-    row.extend(speedups(reached));
+    let es = |point: &Point| Some(hundredths(point.es));
+    let em = |point: &Point| point.em.map(hundredths);
+    let abstains = |point: &Point| point.abstention_precision.map(hundredths);
+    let value = |point: &Point| threshold(point.threshold).map(|t| format!("{t:.3}"));
+    point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains]);
+    point(curve.best(), &[&es, &em, &share, &value]);
+    point(curve.reaches_always.as_ref(), &[&share]);
     row
 }
 

@@ -1,0 +1,135 @@
+//! The scores that policies give instances, and the trained policies among them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use repoformer::policy::model::{Kind, Method, PolicyModel, hold_out};
+use repoformer::policy::{Example, Policy};
+
+use crate::output::{Printer, hinted};
+
+/// Trained policies by kind.
+#[derive(Debug, Default)]
+pub(in crate::commands) struct Trained(BTreeMap<&'static str, PolicyModel>);
+
+impl Trained {
+    pub(in crate::commands) fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self> {
+        let mut models = BTreeMap::new();
+        for path in paths {
+            let model = PolicyModel::read(path.as_ref())?;
+            let name = model.policy.name();
+            if models.insert(name, model).is_some() {
+                return Err(hinted(
+                    anyhow!(
+                        "{}: another trained policy is of kind {name}, too",
+                        path.as_ref().display()
+                    ),
+                    "give one of each kind",
+                ));
+            }
+        }
+        Ok(Self(models))
+    }
+
+    /// A policy looks better on what it learned from, and worse on another model's completions.
+    pub(in crate::commands) fn warn(
+        &self,
+        examples: &[Example],
+        generator: Option<&str>,
+        printer: &Printer,
+    ) {
+        for model in self.0.values() {
+            let is_known = |name: &&String| examples.iter().any(|e| e.repository == **name);
+            let both: Vec<&str> = (model.training.repositories.iter())
+                .filter(is_known)
+                .map(String::as_str)
+                .collect();
+            if !both.is_empty() {
+                printer.warning(format!(
+                    "policy {} was trained on {} of these repositories ({}); without its file each repository is scored by what the others teach",
+                    model.policy,
+                    both.len(),
+                    both.join(", ")
+                ));
+            }
+            if let (Some(trained), Some(here)) = (&model.training.generation_model, generator)
+                && trained != here
+            {
+                printer.warning(format!(
+                    "policy {} was trained on completions of {trained}, and these are of {here}",
+                    model.policy
+                ));
+            }
+        }
+    }
+}
+
+/// What a policy makes of each instance.
+pub(in crate::commands) struct Scored {
+    pub(in crate::commands) policy: Policy,
+    /// By which instances are ordered; `None` where one lacks what the policy goes by.
+    pub(in crate::commands) ordered: Vec<Option<f64>>,
+    /// Of policies whose scores are probabilities: what thresholds are held against.
+    pub(in crate::commands) probabilities: Option<Vec<Option<f64>>>,
+}
+
+/// Scores instances. Learned policies without a file learn from the other repositories of these instances, and from `more`.
+///
+/// # Errors
+/// There is nothing to learn from.
+pub(in crate::commands) fn score(
+    policy: Policy,
+    (examples, more): (&[Example], &[Example]),
+    trained: &Trained,
+    (method, seed): (Method, u64),
+) -> Result<Scored> {
+    let (ordered, probabilities): (Vec<Option<f64>>, _) = match policy.learned() {
+        Some(kind) => {
+            let (ordered, probabilities) = learned(kind, (examples, more), trained, method)?;
+            let some = |scores: Vec<f64>| scores.into_iter().map(Some).collect::<Vec<_>>();
+            (some(ordered), Some(some(probabilities)))
+        }
+        None => {
+            let scores: Vec<Option<f64>> = (examples.iter())
+                .map(|example| match policy {
+                    Policy::Never => Some(f64::NEG_INFINITY),
+                    _ => policy.score(example, seed),
+                })
+                .collect();
+            (scores.clone(), policy.is_probability().then_some(scores))
+        }
+    };
+    Ok(Scored {
+        policy,
+        ordered,
+        probabilities,
+    })
+}
+
+fn learned(
+    kind: Kind,
+    (examples, more): (&[Example], &[Example]),
+    trained: &Trained,
+    method: Method,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    if let Some(model) = trained.0.get(kind.name()) {
+        let scores: Vec<f64> = examples.iter().map(|e| model.probability(e)).collect();
+        return Ok((scores.clone(), scores));
+    }
+    let mut repositories: Vec<&str> = (examples.iter().chain(more))
+        .map(|example| example.repository.as_str())
+        .collect();
+    repositories.sort_unstable();
+    repositories.dedup();
+    if repositories.len() < 2 {
+        return Err(hinted(
+            anyhow!(
+                "policy {kind}: these instances are of one repository, and there is no other to learn from"
+            ),
+            "give a trained policy (--model FILE; of `run`, --policy-model FILE), or instances of more repositories",
+        ));
+    }
+    let held_out = hold_out(examples, more, kind, method)?;
+    Ok((held_out.ordered, held_out.probabilities))
+}
