@@ -6,9 +6,9 @@ use super::{Context, NEAR_LINES, features, flag, log, share};
 features! {
     /// What is known before any retrieval.
     Local {
-        /// Lines before the hole, of the nearest 8 KiB (ln(1 + count), as every count)
+        /// Lines before the hole, of the nearest 5 KiB (ln(1 + count), as every count)
         lines_before,
-        /// Lines behind the hole, of the nearest 3 KiB
+        /// Lines behind the hole, of the nearest 2 KiB
         lines_behind,
         /// Bytes of the file before the hole, all of them
         bytes_before,

@@ -4,8 +4,8 @@
 //! - [`Hashed`]: the words near the hole, each in one of a few hundred buckets.
 //! - [`Retrieved`]: from the fragments too.
 //!
-//! All of it is counting over a bounded part of the contexts (the nearest 8 KiB before the hole, 3 KiB behind it, and the
-//! file's first 4 KiB for its imports, 8 KiB of each fragment), so that a decision costs microseconds whatever the file's size.
+//! All of it is counting over a bounded part of the contexts (the nearest 5 KiB before the hole, 2 KiB behind it, and the
+//! file's first 2 KiB for its imports, 8 KiB of each fragment), so that a decision costs microseconds whatever the file's size.
 
 mod hashed;
 mod imports;
@@ -71,9 +71,9 @@ const FAMILIAR_LINES: usize = 5;
 /// Bits of the sketch that different names are counted with.
 const SKETCH: usize = 8192;
 
-const LEFT_BYTES: usize = 8 << 10;
-const RIGHT_BYTES: usize = 3 << 10;
-const HEAD_BYTES: usize = 4 << 10;
+const LEFT_BYTES: usize = 5 << 10;
+const RIGHT_BYTES: usize = 2 << 10;
+const HEAD_BYTES: usize = 2 << 10;
 const FRAGMENT_BYTES: usize = 8 << 10;
 
 /// A request read once, for all features.

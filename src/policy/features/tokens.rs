@@ -348,8 +348,11 @@ impl Triples {
     }
 
     fn hash(triple: &[u32]) -> u32 {
-        let hash =
-            |hash: u32, token: &u32| (hash.rotate_left(11) ^ token).wrapping_mul(0x9e37_79b1);
-        triple.iter().fold(SEED as u32, hash) | 1
+        // Multiplied apart from one another, so that none waits for the one before.
+        let [a, b, c] = [triple[0], triple[1], triple[2]];
+        let mixed = a.wrapping_mul(0x9e37_79b1)
+            ^ b.wrapping_mul(0x85eb_ca6b).rotate_left(9)
+            ^ c.wrapping_mul(0xc2b2_ae35).rotate_left(18);
+        mixed | 1
     }
 }
