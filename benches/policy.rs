@@ -1,7 +1,7 @@
 //! A decision of the learned policies, from text to probability: for each label of `REPOFORMER_LABELS=FILE`, or of holes in the
 //! middle of the sample's files. `-- policy` runs these alone.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use divan::counter::ItemsCount;
@@ -36,11 +36,11 @@ impl Hole {
 }
 
 static HOLES: LazyLock<Vec<Hole>> = LazyLock::new(|| match std::env::var_os("REPOFORMER_LABELS") {
-    Some(file) => of_labels(&PathBuf::from(file)),
+    Some(file) => of_labels(Path::new(&file)),
     None => of_sample(),
 });
 
-fn of_labels(path: &PathBuf) -> Vec<Hole> {
+fn of_labels(path: &Path) -> Vec<Hole> {
     let mut holes = Vec::new();
     jsonl::for_each(path, |at, object| {
         let label = Label::read(path, at.line, object)?;
@@ -83,7 +83,7 @@ fn of_sample() -> Vec<Hole> {
 /// Trained on the holes themselves: what is measured is time.
 fn model(kind: Kind) -> PolicyModel {
     let example = |(number, hole): (usize, &Hole)| {
-        let es = [0.5, if number % 3 == 0 { 0.75 } else { 0.25 }];
+        let es = [0.5, if number.is_multiple_of(3) { 0.75 } else { 0.25 }];
         let outcome = Outcome {
             es,
             em: [None; 2],

@@ -9,7 +9,7 @@ use support::{Place, jsonl, parse_jsonl};
 
 /// A judged instance: where `helps`, a fragment goes on where the file stops; else the file has it all.
 fn label(repository: usize, number: usize) -> Value {
-    let helps = number % 3 == 0;
+    let helps = number.is_multiple_of(3);
     let block = format!("    total = scale_{number}(total)\n    emit(total, {number})\n");
     let seen = if helps {
         format!("    first = start({})\n", number * 7)

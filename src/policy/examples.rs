@@ -135,6 +135,9 @@ pub struct Examples {
     pub problems: Vec<Error>,
 }
 
+/// A record's line, the model it is judged by, and the example or the field that it lacks.
+type Read = (usize, Option<String>, Result<Example, &'static str>);
+
 /// Records that are worked on at once.
 const BATCH: usize = 512;
 
@@ -191,15 +194,14 @@ impl Examples {
         batch: &mut Vec<(At, Object)>,
         models: &mut BTreeMap<String, (PathBuf, usize)>,
     ) {
-        let read: Vec<Result<(usize, Option<String>, Result<Example, &'static str>)>> =
-            std::mem::take(batch)
-                .into_par_iter()
-                .map(|(at, object)| {
-                    let label = Label::read(path, at.line, object)?;
-                    let example = Example::of(&label);
-                    Ok((at.line, label.generation_model, example))
-                })
-                .collect();
+        let read: Vec<Result<Read>> = std::mem::take(batch)
+            .into_par_iter()
+            .map(|(at, object)| {
+                let label = Label::read(path, at.line, object)?;
+                let example = Example::of(&label);
+                Ok((at.line, label.generation_model, example))
+            })
+            .collect();
         for read in read {
             match read {
                 Ok((line, model, Ok(example))) => {

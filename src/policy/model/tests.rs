@@ -37,7 +37,7 @@ fn fragments(number: usize, is_known: bool) -> Vec<Fragment> {
 }
 
 fn example(repository: usize, number: usize) -> Example {
-    let is_known = number % 3 != 0;
+    let is_known = !number.is_multiple_of(3);
     let (left, fragments) = (left(number, is_known), fragments(number, is_known));
     let request = Request {
         left: &left,

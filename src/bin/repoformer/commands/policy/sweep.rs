@@ -337,6 +337,9 @@ fn text(examples: &Examples, curves: &[Curve], retrievers: &[String]) -> String 
 pub(super) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
 
+/// What a cell says of a point.
+type Cell<'a> = &'a dyn Fn(&Point) -> Option<String>;
+
 fn row(curve: &Curve, clocks: usize) -> Vec<String> {
     let is_chosen = !matches!(curve.policy, Policy::Never | Policy::Always);
     let at = |rate: f64| {
@@ -356,7 +359,7 @@ fn row(curve: &Curve, clocks: usize) -> Vec<String> {
         at(0.2),
         at(0.5),
     ];
-    let mut point = |point: Option<&Point>, values: &[&dyn Fn(&Point) -> Option<String>]| {
+    let mut point = |point: Option<&Point>, values: &[Cell<'_>]| {
         row.extend(values.iter().map(|value| or_dash(point.and_then(value))));
         row.extend((0..clocks).map(|clock| {
             let latency = point.and_then(|point| point.latencies.get(clock));
