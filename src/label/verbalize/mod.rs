@@ -107,17 +107,16 @@ pub fn verbalize(
     if verbalized.splits.values().all(|split| split.sequences == 0) {
         return Err(nothing(labels, &verbalized));
     }
+    // Splits of another run hold other repositories: none of them may lie beside new ones, whenever this is broken off.
+    for split in Split::ALL {
+        write::remove(folder, split.name())?;
+    }
     for files in files.into_values() {
         files.finish()?;
     }
     write_file(&folder.join("tokenizer.json"), encoder.json())?;
     let style = settings.frame.to_style_file();
     write_file(&folder.join("prompt-style.toml"), style.as_bytes())?;
-    for split in Split::ALL {
-        if !settings.held_out.wants(split) {
-            write::remove(folder, split.name())?;
-        }
-    }
     Ok(verbalized)
 }
 

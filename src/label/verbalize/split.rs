@@ -57,8 +57,10 @@ pub(super) fn repository_of(label: &Label) -> Option<&str> {
         .record
         .get("metadata")
         .and_then(|m| m.get("repository")?.as_str());
-    let first = label.filename.split_once('/').map(|(first, _)| first);
-    said.or(first).filter(|name| !name.is_empty())
+    let path = label.filename.trim_start_matches("./");
+    let first = path.split_once('/').map(|(first, _)| first);
+    let is_name = |name: &&str| !name.is_empty();
+    said.filter(is_name).or(first.filter(is_name))
 }
 
 /// What the first reading of the labels finds: names of repositories, and 20 bytes an instance.

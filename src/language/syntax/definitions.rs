@@ -74,10 +74,16 @@ pub(super) fn functions<'a>(syntax: &Syntax<'a>) -> Vec<Function<'a>> {
     let mut found = Vec::new();
     definitions(syntax, |definition| {
         if definition.kind == ScopeKind::Function {
+            let mut body = body::of(syntax, definition.node);
+            // In torn code a statement may take the line's end along that its function does not have.
+            if let Some(body) = &mut body {
+                let end = definition.span.bytes.end;
+                body.span.bytes.end = body.span.bytes.end.min(end);
+            }
             found.push(Function {
                 name: definition.name,
                 span: definition.span,
-                body: body::of(syntax, definition.node),
+                body,
                 is_broken: definition.is_broken,
             });
         }

@@ -90,7 +90,8 @@ fn flags(args: &LabelAllArgs, instances: &Path) -> Result<SettingFlags> {
     if flags.cache_dir.is_none() {
         flags.cache_dir = Some(text(&args.output.join("cache"))?);
     }
-    if flags.profile.is_none() && flags.config.is_none() {
+    // Only where nobody names one, in the environment or in a file either.
+    if Settings::resolve(&flags)?.text("profile").is_none() && flags.config.is_none() {
         flags.profile = Some("repoformer-paper".into());
     }
     Ok(flags)
@@ -108,14 +109,23 @@ fn draw(
     let dir = repos_dir(settings)?;
     let mut manifest = Manifest::new("instances");
     for (name, value) in [
-        ("repos-dir", dir.display().to_string()),
+        (
+            "repos-dir",
+            dir.canonicalize()
+                .unwrap_or_else(|_| dir.clone())
+                .display()
+                .to_string(),
+        ),
         ("repo", repositories(settings, &dir)?.join(",")),
         (
             "language",
             settings.text("language").unwrap_or("python").into(),
         ),
         ("walk", settings.parsed("walk").map(|walk: String| walk)?),
-        ("profile", flags.profile.clone().unwrap_or_default()),
+        (
+            "profile",
+            settings.text("profile").unwrap_or_default().into(),
+        ),
         ("kind", args.kind.clone()),
         (
             "ratio",
@@ -126,13 +136,28 @@ fn draw(
     ] {
         manifest.setting(name, value);
     }
-    let manifest = manifest.to_record();
+    let wanted = |digest: &str| {
+        let mut manifest = manifest.to_record();
+        manifest["digest"] = digest.into();
+        manifest
+    };
     let beside = instances.with_extension("jsonl.manifest.json");
     let known = std::fs::read(&beside).ok();
     let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    if instances.is_file() && known.as_ref() == Some(&manifest) {
-        printer.note(format!("label sample: {} is current", instances.display()));
+    if known.is_some() && known == digest(instances).map(|found| wanted(&found)) {
+        printer.note(format!(
+            "label sample: {} is current (the repositories' files were not looked at)",
+            instances.display()
+        ));
         return Ok(());
+    }
+    if let Err(e) = std::fs::remove_file(&beside)
+        && e.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(anyhow!(
+            "{}: cannot remove this file: {e}",
+            beside.display()
+        ));
     }
     let drawing = LabelSampleArgs {
         settings: flags.clone(),
@@ -146,7 +171,14 @@ fn draw(
         output: instances.to_owned(),
     };
     draw_instances(&drawing, settings, printer)?;
-    write_manifest_beside(instances, &manifest)
+    write_manifest_beside(instances, &wanted(&digest(instances).unwrap_or_default()))
+}
+
+/// A digest of a file's bytes, where it can be read.
+fn digest(path: &Path) -> Option<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(std::fs::File::open(path).ok()?).ok()?;
+    Some(hasher.finalize().to_hex().to_string())
 }
 
 /// The names of the repositories that take part.

@@ -1,6 +1,6 @@
 //! `label verbalize`: labels as training sequences.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use repoformer::label::verbalize::{Proportions, Settings, SplitSummary, Verbalized, verbalize};
@@ -47,8 +47,7 @@ pub(super) fn verbalize_labels(
     folder: &Path,
     printer: &mut Printer,
 ) -> Result<()> {
-    for name in ["train", "validation", "test"] {
-        let output = folder.join(format!("{name}.jsonl"));
+    for output in outputs(folder) {
         check_output(Some(&output), &[labels])?;
     }
     let bar = printer.bar("label verbalize", 0);
@@ -70,6 +69,14 @@ pub(super) fn verbalize_labels(
     Ok(())
 }
 
+/// What is written into a folder.
+fn outputs(folder: &Path) -> Vec<PathBuf> {
+    let splits = ["train", "validation", "test"].into_iter();
+    let splits = splits.flat_map(|name| [format!("{name}.jsonl"), format!("{name}.parquet")]);
+    let beside = ["tokenizer.json", "prompt-style.toml"].map(String::from);
+    splits.chain(beside).map(|name| folder.join(name)).collect()
+}
+
 /// What was asked for.
 pub(super) struct Making<'a> {
     pub(super) tokenizer: &'a Path,
@@ -83,8 +90,10 @@ impl Making<'_> {
     /// That the tokenizer that is written is not the one that is read.
     pub(super) fn check_output(&self, folder: &Path) -> Result<()> {
         let inside = self.tokenizer.join("tokenizer.json");
-        let written = folder.join("tokenizer.json");
-        check_output(Some(&written), &[self.tokenizer, &inside])
+        let style = Path::new(self.prompt_style);
+        outputs(folder)
+            .iter()
+            .try_for_each(|written| check_output(Some(written), &[self.tokenizer, &inside, style]))
     }
 
     /// How sequences are made, and the tokenizer that makes them.

@@ -72,7 +72,10 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     };
     write_data(&args.output, text.as_bytes())?;
     if let Some(folder) = &args.report {
-        let table = summary(&curves, &retrievers).into_rows();
+        let mut table = summary(&curves, &retrievers).into_rows();
+        // Rules between the columns of a text; the page has its own.
+        let head = table.first_mut().into_iter().flatten();
+        head.for_each(|name| *name = name.trim_start_matches("| ").to_owned());
         page::write(folder, (finding(&examples), table), &curves, &retrievers)?;
         printer.note(format!("report: {}", folder.join("index.html").display()));
     }
