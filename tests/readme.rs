@@ -61,7 +61,8 @@ fn the_pipeline_by_hand_runs_as_written() {
             .map(|line| line.split_whitespace().collect::<Vec<_>>());
         rows.filter(|row| row[0] == first).count()
     };
-    assert_eq!(rows("tasks"), 1 + 4, "{chunks}");
+    // The head, four modes, and the profile's six policies.
+    assert_eq!(rows("tasks"), 1 + 4 + 6, "{chunks}");
     // Two queries, a row for each of three repositories and one for all.
     assert_eq!((rows("jaccard"), rows("bm25")), (8, 8), "{chunks}");
     for written in ["prompts.jsonl", "with-context.jsonl"] {
