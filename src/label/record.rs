@@ -137,6 +137,12 @@ impl Label {
         }
     }
 
+    /// Whether retrieval helped: its label; of a record of the released program, which has the similarities alone, whether the one
+    /// with retrieval is higher. `None` where it is not judged.
+    pub fn helped(&self) -> Option<bool> {
+        self.label.or_else(|| Some(self.es_rg1? > self.es_infile?))
+    }
+
     /// Gives it another cross-file context.
     pub(super) fn show(&mut self, cross_file: CrossFile) {
         let shown = write_cross_file(&cross_file, Format::CrossCodeEval);

@@ -98,7 +98,7 @@ impl Example {
                 label.es_rg1.ok_or("es_rg1")?,
             ],
             em: [label.em_infile, label.em_rg1],
-            label: label.label,
+            label: label.helped(),
         };
         let has_target = label.record.get("metadata");
         let has_target = has_target.and_then(|metadata| metadata.get("query_has_target"));

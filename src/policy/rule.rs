@@ -105,7 +105,8 @@ impl Policy {
     /// The score of an instance; `None` where what it goes by is not known. The learned ones are scored by their model.
     pub fn score(self, example: &Example, seed: u64) -> Option<f64> {
         match self {
-            Self::Never | Self::Learned | Self::LearnedScored => None,
+            Self::Learned | Self::LearnedScored => None,
+            Self::Never => Some(f64::NEG_INFINITY),
             Self::Always => Some(1.0),
             Self::Random => Some(chance(example, seed)),
             Self::TrialRetrieval => example.top_score,

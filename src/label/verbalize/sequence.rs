@@ -31,14 +31,9 @@ pub struct Sequence {
     pub cut: [bool; 3],
 }
 
-/// Whether an instance can be a sequence, and of which label: the label's own; of a record of the released program, which has the
-/// similarities alone, whether the one with retrieval is higher.
+/// Whether an instance can be a sequence, and of which label.
 pub(super) fn label_of(label: &Label) -> Result<bool, LeftOut> {
-    let judged = match (label.label, label.es_infile, label.es_rg1) {
-        (Some(label), ..) => label,
-        (None, Some(without), Some(with)) => with > without,
-        _ => return Err(LeftOut::NotJudged),
-    };
+    let judged = label.helped().ok_or(LeftOut::NotJudged)?;
     if label.ground_truth.is_empty() {
         return Err(LeftOut::NoTarget);
     }

@@ -21,7 +21,7 @@ pub(crate) use label::{
     SequenceFlags,
 };
 pub(crate) use policy::{
-    ExplainFormat, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyFeaturesArgs,
+    ExplainFormat, LabelFlags, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyFeaturesArgs,
     PolicySweepArgs, PolicyTrainArgs, SweepFormat,
 };
 pub(crate) use server::{ProbabilityArgs, ServerArgs};

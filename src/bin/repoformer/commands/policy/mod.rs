@@ -14,7 +14,7 @@ use repoformer::policy::model::{Calibration, Kind, PolicyModel, Training, train}
 use serde_json::{Map, Value, json};
 
 use crate::args::{
-    ExplainFormat, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyFeaturesArgs,
+    ExplainFormat, LabelFlags, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyFeaturesArgs,
     PolicyTrainArgs,
 };
 use crate::output::{Printer, check_output, group, hinted, write_data};
@@ -31,15 +31,10 @@ pub(crate) fn run(args: &PolicyArgs, printer: &mut Printer) -> Result<()> {
 }
 
 /// The judged instances of some files; the others are told of.
-fn read_labels(
-    labels: &[PathBuf],
-    no_target_queries: bool,
-    output: &Path,
-    printer: &mut Printer,
-) -> Result<Examples> {
-    let inputs: Vec<&Path> = labels.iter().map(PathBuf::as_path).collect();
+fn read_labels(flags: &LabelFlags, output: &Path, printer: &mut Printer) -> Result<Examples> {
+    let inputs: Vec<&Path> = flags.labels.iter().map(PathBuf::as_path).collect();
     check_output(Some(output), &inputs)?;
-    let mut examples = Examples::read(labels)?;
+    let mut examples = Examples::read(&flags.labels)?;
     printer.problems(&examples.problems);
     for (missing, count) in &examples.unjudged {
         printer.failed(&format!(
@@ -56,7 +51,7 @@ fn read_labels(
     let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
     if knowing > 0 {
         let them = "instances whose fragments were found with the target in the query";
-        printer.note(match no_target_queries {
+        printer.note(match flags.no_target_queries {
             true => format!("{} {them} are left out", group(knowing as u64)),
             false => format!(
                 "{} {them} are among them (--no-target-queries leaves them out)",
@@ -64,7 +59,7 @@ fn read_labels(
             ),
         });
     }
-    if no_target_queries {
+    if flags.no_target_queries {
         examples.all.retain(|example| !example.query_has_target);
     }
     if examples.all.is_empty() {
@@ -78,12 +73,7 @@ fn read_labels(
 
 fn train_policy(args: &PolicyTrainArgs, printer: &mut Printer) -> Result<()> {
     let (kind, method) = (args.policy.parse()?, args.calibration.parse()?);
-    let examples = read_labels(
-        &args.labels.labels,
-        args.labels.no_target_queries,
-        &args.output,
-        printer,
-    )?;
+    let examples = read_labels(&args.labels, &args.output, printer)?;
     let policy = train(&examples, kind, method)?;
     write_data(&args.output, policy.to_text().as_bytes())?;
     let training = &policy.training;
@@ -194,12 +184,7 @@ fn explanation_json(policy: &PolicyModel, top: usize) -> String {
 }
 
 fn features(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()> {
-    let examples = read_labels(
-        &args.labels.labels,
-        args.labels.no_target_queries,
-        &args.output,
-        printer,
-    )?;
+    let examples = read_labels(&args.labels, &args.output, printer)?;
     let mut output = RecordsOutput::new(&args.output);
     let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
         let pairs = features.iter().zip(values);

@@ -92,10 +92,7 @@ pub(in crate::commands) fn score(
         }
         None => {
             let scores: Vec<Option<f64>> = (examples.iter())
-                .map(|example| match policy {
-                    Policy::Never => Some(f64::NEG_INFINITY),
-                    _ => policy.score(example, seed),
-                })
+                .map(|example| policy.score(example, seed))
                 .collect();
             (scores.clone(), policy.is_probability().then_some(scores))
         }

@@ -12,7 +12,7 @@ use super::clocks::{self, clocks};
 use super::page;
 use super::read_labels;
 use super::scored::{Scored, Trained, score};
-use crate::args::{PolicySweepArgs, SweepFormat};
+use crate::args::{LabelFlags, PolicySweepArgs, SweepFormat};
 use crate::output::{Printer, check_output, group, hinted, write_data};
 use crate::table::Table;
 
@@ -32,13 +32,16 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     }
     check_outputs(args)?;
     let trained = Trained::read(&args.model)?;
-    let read = |files: &[PathBuf], printer: &mut Printer| {
-        read_labels(files, args.labels.no_target_queries, &args.output, printer)
-    };
-    let mut examples = read(&args.labels.labels, printer)?;
+    let mut examples = read_labels(&args.labels, &args.output, printer)?;
     let more = match args.train_labels.is_empty() {
         true => Examples::default(),
-        false => read(&args.train_labels, printer)?.behind(&examples),
+        false => {
+            let flags = LabelFlags {
+                labels: args.train_labels.clone(),
+                ..args.labels
+            };
+            read_labels(&flags, &args.output, printer)?.behind(&examples)
+        }
     };
     same_model(&examples, &more)?;
     trained.warn(&examples.all, examples.model.as_deref(), printer);
