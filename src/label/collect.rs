@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::draw::{Drawing, Instance, InstanceKind, draw};
+use super::drawn::{Journal, Key, Outcome};
 use super::filter::{Facts, Filter, Rejection};
 use crate::corpus::{Repository, Walk};
 use crate::error::{Error, Result};
@@ -46,6 +48,23 @@ impl Shard {
     }
 }
 
+/// What is drawn from, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Collecting<'a> {
+    /// The repositories.
+    pub from: &'a Repositories,
+    /// The part of them that is drawn from.
+    pub shard: Shard,
+    /// Which of these serve.
+    pub filter: &'a Filter,
+    /// How instances are drawn from each.
+    pub drawing: &'a Drawing,
+    /// How they are written.
+    pub recorded: Recorded,
+    /// Where what was drawn is kept until all is: a drawing that was broken off goes on from this file.
+    pub journal: Option<&'a Path>,
+}
+
 /// What was collected.
 #[derive(Debug, Default)]
 pub struct Collected {
@@ -57,6 +76,8 @@ pub struct Collected {
     pub instances: usize,
     /// Lines of their targets.
     pub lines: usize,
+    /// Repositories whose outcome the journal knew.
+    pub known: usize,
     /// What could not be read.
     pub problems: Vec<Error>,
 }
@@ -72,47 +93,62 @@ pub enum Recorded {
 }
 
 /// Draws the instances of all repositories that a filter lets through, in the order of the repositories, and hands each
-/// record to `emit`. `progress` is called after each repository.
+/// record, a line of JSON without its end, to `emit`. `progress` is called after each repository.
 ///
 /// # Errors
-/// The raw file cannot be read on, or `emit` fails.
+/// The raw file cannot be read on, the journal cannot be written, or `emit` fails.
 pub fn collect(
-    from: &Repositories,
-    drawing: &Drawing,
-    filter: &Filter,
-    (shard, recorded): (Shard, Recorded),
+    collecting: &Collecting<'_>,
     progress: &(dyn Fn() + Sync),
-    emit: &mut dyn FnMut(&Value) -> Result<()>,
+    emit: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<Collected> {
     let mut collected = Collected::default();
+    let mut journal = collecting.journal.map(Journal::open).transpose()?;
     let at_once = rayon::current_num_threads().max(1);
     let mut take = |batch: Vec<Result<Read>>| -> Result<()> {
         let drawn: Vec<_> = batch
             .into_par_iter()
             .map(|read| {
                 let read = read?;
-                let outcome = outcome(read.repository, read.said, drawing, filter);
+                let drawn = collecting.draw(read.repository, read.said, journal.as_ref());
                 progress();
-                Ok((outcome, read.skipped))
+                Ok((drawn, read.skipped))
             })
             .collect();
         for drawn in drawn {
             match drawn {
-                Ok((outcome, skipped)) => {
+                Ok((drawn, skipped)) => {
                     collected.problems.extend(skipped);
-                    collected.add(outcome, drawing, recorded, emit)?;
+                    let outcome = match drawn {
+                        Drawn::Now(outcome) => {
+                            if let Some(journal) = &mut journal {
+                                journal.append(&outcome)?;
+                            }
+                            outcome
+                        }
+                        Drawn::Before(key) => {
+                            collected.known += 1;
+                            match &journal {
+                                Some(journal) => journal.get(&key)?,
+                                None => Outcome::default(),
+                            }
+                        }
+                    };
+                    collected.add(&outcome, emit)?;
                 }
                 Err(error) => collected.problems.push(error),
             }
         }
         Ok(())
     };
-    match from {
+    match collecting.from {
         Repositories::Folders(dir, names, walk) => {
-            let names: Vec<&String> = names.iter().filter(|name| shard.holds(name)).collect();
+            let is_held = |name: &&String| collecting.shard.holds(name);
+            let names: Vec<&String> = names.iter().filter(is_held).collect();
             for names in names.chunks(at_once) {
                 let read = names.par_iter().map(|name| {
-                    let reading = Repository::read_with(dir, name, (drawing.language, *walk))?;
+                    let language = collecting.drawing.language;
+                    let reading = Repository::read_with(dir, name, (language, *walk))?;
                     Ok(Read {
                         repository: reading.repository,
                         said: None,
@@ -125,7 +161,7 @@ pub fn collect(
         Repositories::Raw(path, wanted) => {
             let mut reader = Reader::open(path)?;
             loop {
-                let batch = raw_batch(&mut reader, path, (shard, at_once), wanted, drawing)?;
+                let batch = collecting.raw_batch(&mut reader, path, (at_once, wanted))?;
                 if batch.is_empty() {
                     break;
                 }
@@ -136,6 +172,12 @@ pub fn collect(
     Ok(collected)
 }
 
+/// What came of a repository: just now, or when an earlier drawing came to it.
+enum Drawn {
+    Now(Outcome),
+    Before(Key),
+}
+
 struct Read {
     repository: Repository,
     /// What its record says of it, so that it need not be found out.
@@ -143,76 +185,95 @@ struct Read {
     skipped: Vec<Error>,
 }
 
-/// The next raw repositories of a shard; none at the end of the file.
-fn raw_batch(
-    reader: &mut Reader<'_>,
-    path: &Path,
-    (shard, at_once): (Shard, usize),
-    wanted: &[String],
-    drawing: &Drawing,
-) -> Result<Vec<Result<Read>>> {
-    let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
-    let mut batch = Vec::new();
-    while batch.len() < at_once {
-        let Some((at, bytes)) = reader.next_record()? else {
-            break;
-        };
-        let read = crate::jsonl::parse(path, at.line, bytes)
-            .and_then(|object| RawRepository::read(path, at.line, object));
-        match read {
-            Ok(raw) if !shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
-            Ok(raw) => batch.push(Ok(Read {
-                said: Facts::said(&raw, drawing.language),
-                repository: raw.repository(drawing.language),
-                skipped: Vec::new(),
-            })),
-            Err(error) => batch.push(Err(error)),
+impl Collecting<'_> {
+    /// The next raw repositories of the shard; none at the end of the file.
+    fn raw_batch(
+        &self,
+        reader: &mut Reader<'_>,
+        path: &Path,
+        (at_once, wanted): (usize, &[String]),
+    ) -> Result<Vec<Result<Read>>> {
+        let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
+        let language = self.drawing.language;
+        let mut batch = Vec::new();
+        while batch.len() < at_once {
+            let Some((at, bytes)) = reader.next_record()? else {
+                break;
+            };
+            let read = crate::jsonl::parse(path, at.line, bytes)
+                .and_then(|object| RawRepository::read(path, at.line, object));
+            match read {
+                Ok(raw) if !self.shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
+                Ok(raw) => batch.push(Ok(Read {
+                    said: Facts::said(&raw, language),
+                    repository: raw.repository(language),
+                    skipped: Vec::new(),
+                })),
+                Err(error) => batch.push(Err(error)),
+            }
         }
+        Ok(batch)
     }
-    Ok(batch)
-}
 
-fn outcome(
-    repository: Repository,
-    said: Option<Facts>,
-    drawing: &Drawing,
-    filter: &Filter,
-) -> Result<Vec<Instance>, Rejection> {
-    match said {
-        Some(facts) => facts.pass(filter)?,
-        None => filter.check(&repository, drawing.language)?,
+    fn draw(
+        &self,
+        repository: Repository,
+        said: Option<Facts>,
+        journal: Option<&Journal>,
+    ) -> Drawn {
+        let how = (self.drawing, self.filter, self.recorded);
+        let key = journal.map(|_| Key::of(&repository, said.as_ref(), how));
+        if let (Some(journal), Some(key)) = (journal, &key)
+            && journal.knows(key)
+        {
+            return Drawn::Before(key.clone());
+        }
+        let outcome = match self.instances(repository, said) {
+            Ok(instances) => {
+                let lines = instances.iter().map(|instance| instance.lines.len()).sum();
+                let record = |instance: &Instance| {
+                    let record = match self.recorded {
+                        Recorded::Labels => instance.to_label(self.drawing.kind),
+                        Recorded::Tasks => instance.to_task(),
+                    };
+                    to_raw_value(&record).unwrap_or_default()
+                };
+                Outcome::drawn(lines, instances.iter().map(record).collect())
+            }
+            Err(reason) => Outcome::rejected(reason),
+        };
+        Drawn::Now(outcome.keyed(key))
     }
-    match draw(repository, drawing) {
-        drawn if drawn.is_empty() => Err(Rejection::NoInstance),
-        drawn => Ok(drawn),
+
+    fn instances(
+        &self,
+        repository: Repository,
+        said: Option<Facts>,
+    ) -> Result<Vec<Instance>, Rejection> {
+        match said {
+            Some(facts) => facts.pass(self.filter)?,
+            None => self.filter.check(&repository, self.drawing.language)?,
+        }
+        match draw(repository, self.drawing) {
+            drawn if drawn.is_empty() => Err(Rejection::NoInstance),
+            drawn => Ok(drawn),
+        }
     }
 }
 
 impl Collected {
-    fn add(
-        &mut self,
-        outcome: Result<Vec<Instance>, Rejection>,
-        drawing: &Drawing,
-        recorded: Recorded,
-        emit: &mut dyn FnMut(&Value) -> Result<()>,
-    ) -> Result<()> {
-        let instances = match outcome {
-            Ok(instances) => instances,
-            Err(rejection) => {
-                *self.rejected.entry(rejection).or_default() += 1;
-                return Ok(());
-            }
-        };
-        self.repositories += 1;
-        for instance in instances {
-            self.instances += 1;
-            self.lines += instance.lines.len();
-            emit(&match recorded {
-                Recorded::Labels => instance.to_label(drawing.kind),
-                Recorded::Tasks => instance.to_task(),
-            })?;
+    fn add(&mut self, outcome: &Outcome, emit: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+        if let Some(reason) = outcome.rejected {
+            *self.rejected.entry(reason).or_default() += 1;
+            return Ok(());
         }
-        Ok(())
+        self.repositories += 1;
+        self.instances += outcome.records.len();
+        self.lines += outcome.lines;
+        outcome
+            .records
+            .iter()
+            .try_for_each(|record| emit(record.get()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::corpus::Repository;
@@ -55,7 +56,8 @@ impl Filter {
 }
 
 /// Why a repository is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rejection {
     /// It has too few files of the language.
     FewFiles,

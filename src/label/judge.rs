@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::{Label, Signals};
 use crate::artifact;
 use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
-use crate::jsonl;
+use crate::jsonl::{self, At, Object, Reader};
 use crate::kind::Kind;
 use crate::metrics::Metric;
 use crate::pipeline::report::read_fragments;
@@ -41,12 +43,10 @@ impl std::fmt::Display for Lacking {
     }
 }
 
-/// Instances with their labels.
+/// What judging instances gave.
 #[derive(Debug, Default)]
 pub struct Judged {
-    /// A record in the label format for each instance that has both completions, in their order.
-    pub records: Vec<Value>,
-    /// Edit similarity with retrieval less that without, between −1 and 1, of each of them.
+    /// Edit similarity with retrieval less that without, between −1 and 1, of each instance that has both completions.
     pub gains: Vec<f64>,
     /// How many of them are labelled as helped.
     pub positive: usize,
@@ -82,18 +82,14 @@ pub struct Judging<'a> {
 
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: helped are those whose edit
 /// similarity rises by more than `threshold` (0 in the paper). Both must be the same model's, where they say whose they are.
-/// Any benchmark's tasks are instances.
+/// Any benchmark's tasks are instances. `emit` is given a record in the label format for each that has both completions, in
+/// their order; of the instances, no more than some hundreds are in memory.
 ///
 /// # Errors
-/// A file cannot be read, or the two are of different models.
-pub fn judge(judging: &Judging<'_>) -> Result<Judged> {
+/// A file cannot be read, the two are of different models, or `emit` fails.
+pub fn judge(judging: &Judging<'_>, emit: &mut dyn FnMut(&Value) -> Result<()>) -> Result<Judged> {
     let Judging {
-        instances,
-        base,
-        augmented,
-        prompts,
-        model,
-        threshold,
+        base, augmented, ..
     } = *judging;
     if base == augmented {
         return Err(Error::Parameter {
@@ -102,79 +98,225 @@ pub fn judge(judging: &Judging<'_>) -> Result<Judged> {
         });
     }
     let mut judged = Judged::default();
-    let (tasks, mut labels) = read(instances, &mut judged.problems)?;
-    if let Some(prompts) = prompts {
-        show_fragments(&tasks, &mut labels, prompts)?;
-    }
-    let model = one_model(model, base, augmented)?;
-    let mut scores = Vec::new();
-    for path in [base, augmented] {
-        let joined = predictions::read(path, &tasks)?;
-        judged.problems.extend(joined.problems);
-        scores.push(score(&tasks, &joined.predictions)?);
-    }
-    let signals = signals(base, &tasks)?;
-    for (number, mut label) in labels.into_iter().enumerate() {
-        let lacking = match (scores[0][number], scores[1][number]) {
-            (Some(without), Some(with)) => {
-                if let (Some(before), Some(now)) = (&label.generation_model, &model)
-                    && before != now
-                {
-                    let reason = format!(
-                        "it was judged by model {before}, and these completions are of {now}"
-                    );
-                    let problem = tasks.error(&tasks.tasks[number], reason);
-                    judged.problems.push(problem);
-                    continue;
-                }
-                let gain = with.es - without.es;
-                (label.es_infile, label.es_rg1) = (Some(without.es), Some(with.es));
-                (label.em_infile, label.em_rg1) = (Some(without.em), Some(with.em));
-                label.signals = signals[number];
-                label.generation_model = model.clone().or(label.generation_model);
-                label.label = Some(gain > threshold);
-                label.threshold = Some(threshold);
-                judged.positive += usize::from(gain > threshold);
-                judged.gains.push(gain);
-                judged.records.push(label.to_record());
-                continue;
-            }
-            (None, Some(_)) => Lacking::Base,
-            (Some(_), None) => Lacking::Augmented,
-            (None, None) => Lacking::Both,
-        };
-        *judged.lacking.entry(lacking).or_default() += 1;
+    let known = Known::read(judging, &mut judged.problems)?;
+    let mut reader = Reader::open(judging.instances)?;
+    let mut first = 0;
+    while let Some(batch) = known.batch(&mut reader, first)? {
+        let next = first + batch.tasks.len();
+        known.judge(batch, first, &mut judged, emit)?;
+        first = next;
     }
     Ok(judged)
 }
 
-/// The instances of a file, as tasks and as labels yet to be, in its order.
-fn read(path: &Path, problems: &mut Vec<Error>) -> Result<(TaskSet, Vec<Label>)> {
-    let (mut tasks, mut labels) = (Vec::new(), Vec::new());
-    let found = jsonl::for_each(path, |at, object| {
-        let label = match Kind::of(&object) {
-            Some(Kind::Label) => Some(Label::read(path, at.line, object.clone())?),
-            _ => None,
-        };
-        let task = Task::from_record(path, at, object)?;
-        labels.push(label.unwrap_or_else(|| Label::of_task(&task)));
-        tasks.push(task);
-        Ok(())
-    })?;
-    problems.extend(found);
-    let path = path.to_owned();
-    Ok((TaskSet { path, tasks }, labels))
+/// Instances in memory at once, and bytes of their records.
+const AT_ONCE: (usize, usize) = (512, 32 << 20);
+
+/// Some instances, as tasks and as labels yet to be.
+struct Batch {
+    tasks: Vec<Task>,
+    labels: Vec<Label>,
 }
 
-/// Gives instances what their prompts show.
-fn show_fragments(tasks: &TaskSet, labels: &mut [Label], prompts: &Path) -> Result<()> {
-    let mut fragments = read_fragments(prompts)?;
-    for (task, label) in tasks.tasks.iter().zip(labels) {
-        let found = fragments.remove(&task.row).unwrap_or_default();
-        let found = found.iter().map(report::Fragment::to_cross_file).collect();
-        label.show(CrossFile::of(found, task.language()));
+/// What is known before the first instance is judged.
+struct Known<'a> {
+    judging: &'a Judging<'a>,
+    /// The instances without their texts.
+    tasks: TaskSet,
+    /// Whether those that do not say it are function bodies.
+    are_bodies: bool,
+    model: Option<String>,
+    /// Each task's predictions without retrieval and with it.
+    predictions: [Vec<Vec<String>>; 2],
+    signals: Vec<Signals>,
+    /// What each row's prompt shows, where the instances do not say.
+    shown: Option<FxHashMap<usize, Vec<report::Fragment>>>,
+}
+
+impl<'a> Known<'a> {
+    fn read(judging: &'a Judging<'a>, problems: &mut Vec<Error>) -> Result<Self> {
+        /// As many tell what all are.
+        const LOOKED_AT: usize = 40;
+        let path = judging.instances;
+        let (mut tasks, mut whole) = (Vec::new(), Vec::new());
+        problems.extend(jsonl::for_each(path, |at, object| {
+            let (mut task, _) = instance(path, at, object)?;
+            if whole.len() < LOOKED_AT {
+                whole.push(task.clone());
+            }
+            task.forget_texts();
+            tasks.push(task);
+            Ok(())
+        })?);
+        let path = path.to_owned();
+        let tasks = TaskSet { path, tasks };
+        let model = one_model(judging.model, judging.base, judging.augmented)?;
+        let mut of_file = |path: &Path| -> Result<_> {
+            let joined = predictions::read(path, &tasks)?;
+            problems.extend(joined.problems);
+            Ok(joined.predictions)
+        };
+        Ok(Self {
+            judging,
+            are_bodies: are_function_bodies(&whole),
+            model,
+            predictions: [of_file(judging.base)?, of_file(judging.augmented)?],
+            signals: signals(judging.base, &tasks)?,
+            shown: judging.prompts.map(read_fragments).transpose()?,
+            tasks,
+        })
     }
-    Ok(())
+
+    /// The next instances, of which the first is at this place; none at the end of the file.
+    fn batch(&self, reader: &mut Reader<'_>, first: usize) -> Result<Option<Batch>> {
+        let (mut lines, mut bytes) = (Vec::new(), 0);
+        while lines.len() < AT_ONCE.0
+            && bytes < AT_ONCE.1
+            && let Some((at, line)) = reader.next_record()?
+        {
+            bytes += line.len();
+            lines.push((at, line.to_owned()));
+        }
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let path = self.judging.instances;
+        let read = lines.into_par_iter().filter_map(|(at, line)| {
+            let object = jsonl::parse(path, at.line, &line);
+            // What is wrong with the others was told of when they were read first.
+            object.and_then(|object| instance(path, at, object)).ok()
+        });
+        let (tasks, labels): (Vec<Task>, Vec<Label>) = read.unzip();
+        for (place, task) in tasks.iter().enumerate() {
+            let before = self.tasks.tasks.get(first + place);
+            if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {
+                return Err(Error::Artifact {
+                    path: path.to_owned(),
+                    reason: "was changed while it was read".into(),
+                    hint: "judge again once nobody writes to it".into(),
+                });
+            }
+        }
+        Ok(Some(Batch { tasks, labels }))
+    }
+
+    /// Judges the instances from this place on.
+    fn judge(
+        &self,
+        mut batch: Batch,
+        first: usize,
+        judged: &mut Judged,
+        emit: &mut dyn FnMut(&Value) -> Result<()>,
+    ) -> Result<()> {
+        let places = first..first + batch.tasks.len();
+        if let Some(shown) = &self.shown {
+            for (task, label) in batch.tasks.iter().zip(&mut batch.labels) {
+                let found = shown.get(&task.row).map_or(&[][..], Vec::as_slice);
+                let found = found.iter().map(report::Fragment::to_cross_file).collect();
+                label.show(CrossFile::of(found, task.language()));
+            }
+        }
+        let path = self.tasks.path.clone();
+        let tasks = TaskSet {
+            path,
+            tasks: batch.tasks,
+        };
+        let [without, with] = &self.predictions;
+        let without = self.score(&tasks, &without[places.clone()])?;
+        let with = self.score(&tasks, &with[places.clone()])?;
+        for ((number, label), place) in batch.labels.into_iter().enumerate().zip(places) {
+            let lacking = match (without[number], with[number]) {
+                (Some(without), Some(with)) => {
+                    match self.label(label, without, with, self.signals[place]) {
+                        Ok(label) => {
+                            judged.positive += usize::from(label.label == Some(true));
+                            judged.gains.push(with.es - without.es);
+                            emit(&label.to_record())?;
+                        }
+                        Err(reason) => {
+                            let problem = tasks.error(&tasks.tasks[number], reason);
+                            judged.problems.push(problem);
+                        }
+                    }
+                    continue;
+                }
+                (None, Some(_)) => Lacking::Base,
+                (Some(_), None) => Lacking::Augmented,
+                (None, None) => Lacking::Both,
+            };
+            *judged.lacking.entry(lacking).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// An instance with its label; in words why it can have none.
+    fn label(
+        &self,
+        mut label: Label,
+        without: Quality,
+        with: Quality,
+        signals: Signals,
+    ) -> Result<Label, String> {
+        if let (Some(before), Some(now)) = (&label.generation_model, &self.model)
+            && before != now
+        {
+            return Err(format!(
+                "it was judged by model {before}, and these completions are of {now}"
+            ));
+        }
+        let threshold = self.judging.threshold;
+        (label.es_infile, label.es_rg1) = (Some(without.es), Some(with.es));
+        (label.em_infile, label.em_rg1) = (Some(without.em), Some(with.em));
+        label.signals = signals;
+        label.generation_model = self.model.clone().or(label.generation_model);
+        label.label = Some(with.es - without.es > threshold);
+        label.threshold = Some(threshold);
+        Ok(label)
+    }
+
+    /// The scores of each task's first prediction, cut as the paper's program cuts its kind; `None` without any.
+    fn score(&self, tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<Quality>>> {
+        let metric = Metric::Repoformer;
+        let kind = |task: &Task| Some(task.metadata.get("kind")?.as_str()? == "function");
+        let mut found = vec![None; tasks.tasks.len()];
+        for function_bodies in [false, true] {
+            let is_of_kind = |task: &Task| kind(task).unwrap_or(self.are_bodies) == function_bodies;
+            let of_kind: Vec<Vec<String>> = tasks
+                .tasks
+                .iter()
+                .zip(samples)
+                .map(|(task, samples)| match is_of_kind(task) {
+                    true => samples.clone(),
+                    false => Vec::new(),
+                })
+                .collect();
+            let postprocess = Postprocess::Own { function_bodies };
+            let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
+            let by_row: BTreeMap<usize, Quality> = scores
+                .tasks
+                .iter()
+                .filter_map(|task| {
+                    let (em, es) = (task.get(metric, "em")?, task.get(metric, "es")?);
+                    Some((task.row, Quality { em, es }))
+                })
+                .collect();
+            for (found, task) in found.iter_mut().zip(&tasks.tasks) {
+                *found = found.or_else(|| by_row.get(&task.row).copied());
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A record as a task and as a label yet to be.
+fn instance(path: &Path, at: At, object: Object) -> Result<(Task, Label)> {
+    let label = match Kind::of(&object) {
+        Some(Kind::Label) => Some(Label::read(path, at.line, object.clone())?),
+        _ => None,
+    };
+    let task = Task::from_record(path, at, object)?;
+    let label = label.unwrap_or_else(|| Label::of_task(&task));
+    Ok((task, label))
 }
 
 /// How good a completion is, each between 0 and 1.
@@ -182,40 +324,6 @@ fn show_fragments(tasks: &TaskSet, labels: &mut [Label], prompts: &Path) -> Resu
 struct Quality {
     em: f64,
     es: f64,
-}
-
-/// The scores of each task's first prediction, cut as the paper's program cuts its kind; `None` without any.
-fn score(tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<Quality>>> {
-    let metric = Metric::Repoformer;
-    let kind = |task: &Task| Some(task.metadata.get("kind")?.as_str()? == "function");
-    let guessed = are_function_bodies(&tasks.tasks);
-    let mut found = vec![None; tasks.tasks.len()];
-    for function_bodies in [false, true] {
-        let is_of_kind = |task: &Task| kind(task).unwrap_or(guessed) == function_bodies;
-        let of_kind: Vec<Vec<String>> = tasks
-            .tasks
-            .iter()
-            .zip(samples)
-            .map(|(task, samples)| match is_of_kind(task) {
-                true => samples.clone(),
-                false => Vec::new(),
-            })
-            .collect();
-        let postprocess = Postprocess::Own { function_bodies };
-        let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
-        let by_row: BTreeMap<usize, Quality> = scores
-            .tasks
-            .iter()
-            .filter_map(|task| {
-                let (em, es) = (task.get(metric, "em")?, task.get(metric, "es")?);
-                Some((task.row, Quality { em, es }))
-            })
-            .collect();
-        for (found, task) in found.iter_mut().zip(&tasks.tasks) {
-            *found = found.or_else(|| by_row.get(&task.row).copied());
-        }
-    }
-    Ok(found)
 }
 
 /// What the model said of itself in each task's first prediction, in the order of the tasks; nothing where that cannot be told

@@ -326,3 +326,80 @@ fn shards_are_parts_of_the_whole() {
     assert_eq!((held.len(), sum), (1000, 1000), "each in one part");
     assert!(names.iter().all(|name| Shard::WHOLE.holds(name)));
 }
+
+/// One that is broken off after some repositories goes on behind them, and its output is that of one that was not.
+#[test]
+fn a_drawing_goes_on_where_it_was_broken_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
+    let names = crate::corpus::repository_names(&sample).unwrap();
+    for name in &names {
+        let read = crate::repository_file::read_folder(&sample, name, Language::Python);
+        for content in read.unwrap().0 {
+            let path = dir.path().join("repos").join(name).join(content.path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content.text).unwrap();
+        }
+    }
+    let repos = dir.path().join("repos");
+    let from = Repositories::Folders(repos.clone(), names.clone(), Default::default());
+    let journal = dir.path().join("x.jsonl.drawn");
+    let drawing = Drawing::paper(InstanceKind::Chunk);
+    let collecting = Collecting {
+        from: &from,
+        shard: Shard::WHOLE,
+        filter: &Filter::none(),
+        drawing: &drawing,
+        recorded: Recorded::Labels,
+        journal: Some(&journal),
+    };
+    let run = |collecting: &Collecting<'_>, most: usize| {
+        let mut records = Vec::new();
+        let collected = collect(collecting, &|| {}, &mut |record| {
+            if records.len() == most {
+                return Err(crate::error::Error::Parameter {
+                    name: "disk",
+                    reason: "full".into(),
+                });
+            }
+            records.push(record.to_owned());
+            Ok(())
+        });
+        (collected, records)
+    };
+    let without = Collecting {
+        journal: None,
+        ..collecting
+    };
+    let (_, whole) = run(&without, usize::MAX);
+    assert!(whole.len() > 80, "{}", whole.len());
+    assert!(!journal.exists());
+    // The last record of the last repository finds no room.
+    assert!(run(&collecting, whole.len() - 1).0.is_err());
+    let (collected, again) = run(&collecting, usize::MAX);
+    let collected = collected.unwrap();
+    assert_eq!(collected.known, names.len());
+    assert_eq!(collected.instances, whole.len());
+    assert!(again == whole);
+    // What was cut off is drawn anew, and so is what was changed, or is drawn in another manner.
+    let bytes = std::fs::read(&journal).unwrap();
+    std::fs::write(&journal, &bytes[..bytes.len() - 5]).unwrap();
+    let (collected, again) = run(&collecting, usize::MAX);
+    assert_eq!(collected.unwrap().known, names.len() - 1);
+    assert!(again == whole);
+    std::fs::write(repos.join(&names[0]).join("new.py"), "import os\n").unwrap();
+    assert_eq!(
+        run(&collecting, usize::MAX).0.unwrap().known,
+        names.len() - 1
+    );
+    let other = Drawing { seed: 1, ..drawing };
+    let other = Collecting {
+        drawing: &other,
+        ..collecting
+    };
+    assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
+    // A file of something else is left as it is.
+    std::fs::write(&journal, "mine\n").unwrap();
+    assert!(run(&collecting, usize::MAX).0.is_err());
+    assert_eq!(std::fs::read(&journal).unwrap(), b"mine\n");
+}

@@ -19,9 +19,13 @@ impl<'a> RecordsOutput<'a> {
     }
 
     pub(crate) fn line(&mut self, record: &serde_json::Value) -> Result<(), Error> {
-        let mut line = record.to_string();
-        line.push('\n');
-        self.open()?.write(line.as_bytes())
+        self.text(&record.to_string())
+    }
+
+    /// A record as a line without its end.
+    pub(crate) fn text(&mut self, line: &str) -> Result<(), Error> {
+        self.open()?.write(line.as_bytes())?;
+        self.write(b"\n")
     }
 
     fn open(&mut self) -> Result<&mut Self, Error> {

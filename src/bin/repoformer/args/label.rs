@@ -50,7 +50,8 @@ pub(crate) struct LabelSampleArgs {
     /// Same seed, same bytes
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Where the instances go (`-`: standard output; compressed where the name ends in .gz or .zst)
+    /// Where the instances go (`-`: standard output; compressed where the name ends in .gz or .zst). Until all are drawn they
+    /// are kept in FILE.drawn: the same command goes on from there
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 }

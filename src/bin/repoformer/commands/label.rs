@@ -1,11 +1,12 @@
 //! `label`: labelled data for selective retrieval.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use repoformer::corpus::repository_names;
 use repoformer::label::{
-    Drawing, Filter, InstanceKind, Judged, Judging, Recorded, Repositories, Shard, collect, judge,
+    Collecting, Drawing, Filter, InstanceKind, Judged, Judging, Recorded, Repositories, Shard,
+    collect, judge,
 };
 use repoformer::language::Language;
 
@@ -112,17 +113,28 @@ pub(super) fn draw_instances(
     };
     let mut output = RecordsOutput::new(&args.output);
     let bar = printer.bar("label sample", total);
-    let collected = collect(
-        &from,
-        &drawing,
-        &filter,
-        (shard, recorded),
-        &|| bar.inc(1),
-        &mut |record| output.line(record),
-    );
+    let journal = journal_beside(&args.output);
+    let collecting = Collecting {
+        from: &from,
+        shard,
+        filter: &filter,
+        drawing: &drawing,
+        recorded,
+        journal: journal.as_deref(),
+    };
+    let collected = collect(&collecting, &|| bar.inc(1), &mut |record| {
+        output.text(record)
+    });
     bar.finish_and_clear();
     let collected = collected?;
     printer.problems(&collected.problems);
+    if let (Some(journal), 1..) = (&journal, collected.known) {
+        printer.note(format!(
+            "label sample: {} had been drawn from before it was broken off ({})",
+            repositories(collected.known),
+            journal.display(),
+        ));
+    }
     for (reason, count) in &collected.rejected {
         printer.note(format!(
             "label sample: {} left out: {reason}",
@@ -137,6 +149,10 @@ pub(super) fn draw_instances(
         ));
     }
     output.finish()?;
+    if let Some(journal) = &journal {
+        // What it keeps is in its place now; left behind, it would be of no harm.
+        let _ = std::fs::remove_file(journal);
+    }
     printer.note(format!(
         "label sample: {} {} instances of {:.2} lines from {}",
         group(collected.instances as u64),
@@ -145,6 +161,14 @@ pub(super) fn draw_instances(
         repositories(collected.repositories),
     ));
     Ok(())
+}
+
+/// Where a drawing into this file keeps what it has drawn until it is whole; nowhere for what is no file.
+fn journal_beside(output: &Path) -> Option<PathBuf> {
+    let is_file = output != Path::new("-") && (output.is_file() || !output.exists());
+    let mut name = output.file_name().filter(|_| is_file)?.to_owned();
+    name.push(".drawn");
+    Some(output.with_file_name(name))
 }
 
 fn repositories(count: usize) -> String {
@@ -180,15 +204,23 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
         ));
     }
     check_output(Some(&args.output), &inputs)?;
-    let judged = judge(&Judging {
+    if !args.threshold.is_finite() {
+        return Err(hinted(
+            anyhow!("--threshold must be a number"),
+            "the paper's is 0: what makes a completion any better helps",
+        ));
+    }
+    let judging = Judging {
         instances: &args.instances,
         base: &args.base,
         augmented: &args.rag,
         prompts: args.prompts.as_deref(),
         model: args.model.as_deref(),
         threshold: args.threshold,
-    })?;
-    if judged.records.is_empty() {
+    };
+    let mut output = RecordsOutput::new(&args.output);
+    let judged = judge(&judging, &mut |record| output.line(record))?;
+    if judged.gains.is_empty() {
         printer.problems(&judged.problems);
         return Err(hinted(
             anyhow!(
@@ -197,10 +229,6 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
             ),
             "complete prompts of modes none and given of these instances, and give the two files",
         ));
-    }
-    let mut output = RecordsOutput::new(&args.output);
-    for record in &judged.records {
-        output.line(record)?;
     }
     output.finish()?;
     printer.problems(&judged.problems);
@@ -216,7 +244,7 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
 
 /// The share of positive labels, and the gains by size (figure 10).
 fn report(judged: &Judged) -> String {
-    let count = judged.records.len();
+    let count = judged.gains.len();
     format!(
         "label judge: {} instances, {:.2} % positive; gain × 100:\n{}",
         group(count as u64),
