@@ -4,16 +4,13 @@
 
 mod support;
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use support::{Place, parse_jsonl};
 
-/// The sample repositories, which stand two folders above this test's place.
+/// The sample repositories.
 fn sample_place() -> Place {
     let place = Place::empty();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
-    std::os::unix::fs::symlink(data, place.path("repos")).unwrap();
+    place.add_samples();
     place
 }
 
@@ -157,15 +154,7 @@ fn labels_by_the_embedded_model() {
             .run(&[&[stage, "--cache-dir", "cache"][..], &data].concat())
             .done();
     }
-    let folder = place.path("cache/predictions/instances");
-    let file = |mode: &str| {
-        let files = std::fs::read_dir(&folder).unwrap();
-        let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        format!(
-            "cache/predictions/instances/{}",
-            names.find(|name| name.starts_with(mode)).unwrap()
-        )
-    };
+    let file = |mode: &str| place.named("cache/predictions/instances", mode);
     let (base, rag) = (file("none"), file("given"));
     let judge = [
         "label",

@@ -477,9 +477,9 @@ fn run_adds_a_row_a_policy() {
         );
     }
     let with = |policy: &'static str| [&run[..], &["--policy", policy]].concat();
-    let rows = parse_jsonl(&place.run(&with("always,never")).done().stdout);
+    let of_two = parse_jsonl(&place.run(&with("always,never")).done().stdout);
     let of = |name: &str, field: &str| {
-        let row = rows
+        let row = of_two
             .iter()
             .find(|row| row["benchmark"] == "api" && row["mode"] == name);
         row.unwrap()[field].clone()
@@ -490,7 +490,25 @@ fn run_adds_a_row_a_policy() {
             of(mode, "es_interval"),
             "{policy}"
         );
+        let latency = |name: &str| of(name, "latency_ms").as_f64().unwrap();
+        let apart = (latency(policy) - latency(mode)).abs();
+        assert!(latency(mode) > 0.0 && apart < 1e-9, "{policy}: {apart}");
     }
+    // What was measured is kept with what is current.
+    assert_eq!(parse_jsonl(&place.run(&run).done().stdout), rows);
+    // What a policy chose is a file of predictions like any other.
+    let chosen = place.named("cache/predictions/line", "learned@0.2-");
+    let scored = [
+        "eval",
+        "--tasks",
+        "cache/demo/data/tasks/line.jsonl",
+        "--predictions",
+        &chosen,
+        "--format",
+        "json",
+    ];
+    let scores: Value = serde_json::from_str(&place.run(&scored).done().stdout).unwrap();
+    assert_eq!(scores["all"]["repocoder"]["es"], named("learned@0.2")["es"]);
     place
         .run(&with("trial-retrieval"))
         .failed()
@@ -505,17 +523,7 @@ fn run_adds_a_row_a_policy() {
 fn any_tasks_are_judged() {
     let place = Place::new();
     place.all_stages(&[]);
-    let folder = place.path("cache/predictions/tasks");
-    let files = std::fs::read_dir(&folder)
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap());
-    let files: Vec<String> = files.filter(|name| name.ends_with(".jsonl")).collect();
-    let file = |mode: &str| {
-        format!(
-            "cache/predictions/tasks/{}",
-            files.iter().find(|name| name.starts_with(mode)).unwrap()
-        )
-    };
+    let file = |mode: &str| place.named("cache/predictions/tasks", mode);
     let (base, rag) = (file("none"), file("rg1"));
     let judge = [
         "label",
@@ -542,11 +550,7 @@ fn any_tasks_are_judged() {
         Some("alpha")
     );
     assert_eq!(labels[0]["crossfile_context"]["list"], json!([]));
-    let prompts = std::fs::read_dir(place.path("cache/prompts/tasks")).unwrap();
-    let mut prompts = prompts.map(|file| file.unwrap().path().to_str().unwrap().to_owned());
-    let prompts = prompts
-        .find(|name| name.contains("/rg1") && name.ends_with(".jsonl"))
-        .unwrap();
+    let prompts = place.named("cache/prompts/tasks", "rg1");
     place
         .run(&[&judge[..], &["--prompts", &prompts]].concat())
         .done();
@@ -566,4 +570,40 @@ fn any_tasks_are_judged() {
         .done()
         .stdout;
     assert!(parse_jsonl(&features)[0]["local"]["repeat_tokens"].is_number());
+}
+
+/// A completion without a token is as doubtful as can be, where the others' doubts are known.
+#[test]
+fn empty_completions_have_a_score() {
+    let place = Place::new();
+    place.all_stages(&[]);
+    let file = |mode: &str| place.named("cache/predictions/tasks", mode);
+    let mut base = place.records(&file("none"));
+    base[0]["choices"] = json!([{"text": "", "index": 0, "finish_reason": "stop"}]);
+    place.write("base.jsonl", support::jsonl(&base));
+    let rag = file("rg1");
+    let judge = [
+        "label",
+        "judge",
+        "--instances",
+        "tasks.jsonl",
+        "--base",
+        "base.jsonl",
+        "--rag",
+        &rag,
+        "--model",
+        "in-context",
+        "-o",
+        "labels.jsonl",
+    ];
+    place.run(&judge).done();
+    let labels = place.records("labels.jsonl");
+    let least = labels[0]["min_logprob"].as_f64().unwrap();
+    assert!(least < -700.0, "{least}");
+    assert!(labels[1]["min_logprob"].as_f64().unwrap() > -100.0);
+    let sweep = ["policy", "sweep", "--labels", "labels.jsonl", "--policy"];
+    let ran = place
+        .run(&[&sweep[..], &["trial-generation"]].concat())
+        .done();
+    assert!(ran.stdout.starts_with("3 instances"), "{}", ran.stdout);
 }

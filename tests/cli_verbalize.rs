@@ -82,8 +82,7 @@ fn json_of(field: &Field) -> Value {
 #[test]
 fn real_instances_come_back() {
     let place = place();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
-    std::os::unix::fs::symlink(data, place.path("repos")).unwrap();
+    place.add_samples();
     let sample = ["label", "sample", "--repos-dir", "repos", "--no-filter"];
     let instances = parse_jsonl(&place.run(&sample).done().stdout);
     let mut judged = instances.clone();
@@ -230,10 +229,7 @@ fn repositories_are_held_out_whole() {
 
     place.write("labels.jsonl", jsonl(&labels()[..3]));
     let ran = place.run(&VERBALIZE).failed();
-    ran.says(&[
-        "leave none of the labels' 1 repository to train on",
-        "--validation 0",
-    ]);
+    ran.says(&["leave none of 1 repository to train on", "--validation 0"]);
 }
 
 #[test]
@@ -268,14 +264,28 @@ fn what_cannot_be_used_is_told_and_counted() {
     let before = place.read("out/train.jsonl");
     let ran = place.run(&VERBALIZE).failed();
     ran.says(&[
-        "labels.jsonl: line 10 was judged by model other, and lines before it by m",
-        "on their own",
+        "line 10 was judged by model other with threshold 0, and lines before it by model m with",
+        "on its own",
     ]);
     assert_eq!(
         before,
         place.read("out/train.jsonl"),
         "what was there stays"
     );
+
+    let mut mixed = labels();
+    mixed[20]["threshold"] = json!(0.5);
+    place.write("labels.jsonl", jsonl(&mixed));
+    place
+        .run(&VERBALIZE)
+        .failed()
+        .says(&["line 21 was judged", "with threshold 0.5"]);
+    // What is wrong with some is told where the rest is too little.
+    place.write("labels.jsonl", jsonl(&labels()[..2]) + "{\n[]\n");
+    place.run(&VERBALIZE).failed().says(&[
+        "leave none of 1 repository",
+        "2 records cannot be used, the first: labels.jsonl:3: not JSON",
+    ]);
 
     place.write("labels.jsonl", "");
     place
@@ -298,6 +308,14 @@ fn what_cannot_be_used_is_told_and_counted() {
             "--tokenizer must be the file of a model",
         ),
         (["--eof-token", "<cc>"], "'<cc>'"),
+        (["--eof-token", "end"], "'end' could stand in a program"),
+        (["--end-token", ""], "'' could stand in a program"),
+        (
+            ["--end-token", "<fim_suffix>"],
+            "--end-token <fim_suffix> has its place",
+        ),
+        (["--max-tokens", "6"], "cannot hold its 5 special ones"),
+        (["-o", "labels.jsonl"], "labels.jsonl: is a file"),
         (["--labels", "-"], "name a file"),
         (
             ["--max-cc-tokens", "0"],
@@ -365,8 +383,7 @@ fn tokens_and_weights_are_named_on_the_command_line() {
 #[test]
 fn all_of_it_in_one_command() {
     let place = place();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
-    std::os::unix::fs::symlink(data, place.path("repos")).unwrap();
+    place.add_samples();
     let all = [
         "label",
         "all",
@@ -404,6 +421,15 @@ fn all_of_it_in_one_command() {
         "(current)",
     ]);
     support::assert_same(&first, &place.files("out"));
+    // Other files, other instances; unless they were there before.
+    let new = "def new(x):\n    y = x\n    y += 1\n    return y\n";
+    place.write("repos/quillpad/new.py", new);
+    place
+        .run(&[&all[..], &["--ratio", "0.3"]].concat())
+        .silent_on("instances.jsonl is current");
+    std::fs::remove_file(place.path("repos/quillpad/new.py")).unwrap();
+    place.run(&[&all[..], &["--ratio", "0.3"]].concat());
+    support::assert_same(&first, &place.files("out"));
     // By the stages' own commands.
     let paper = [
         "--profile",
@@ -435,14 +461,8 @@ fn all_of_it_in_one_command() {
         let data = ["--tasks", "instances.jsonl", "--mode", "none,given"];
         place.run(&[&[stage][..], &data, &paper].concat()).done();
     }
-    let file = |mode: &str| {
-        let files = std::fs::read_dir(place.path("cache/predictions/instances")).unwrap();
-        let mut names = files.map(|file| file.unwrap().path().display().to_string());
-        names
-            .find(|name| name.contains(&format!("/{mode}-")))
-            .unwrap()
-    };
-    let (base, rag) = (file("none"), file("given"));
+    let file = |mode: &str| place.named("cache/predictions/instances", mode);
+    let (base, rag) = (file("none-"), file("given-"));
     place
         .run(&[
             "label",
@@ -486,6 +506,15 @@ fn all_of_it_in_one_command() {
         .run(&tasks)
         .failed()
         .says(&["--tasks is not for label all"]);
+    place
+        .run(&[&all[..], &["--threshold", "nan"]].concat())
+        .failed()
+        .says(&["--threshold must be a number"]);
+    // Nor is anything completed that cannot be split.
+    let alone = [&all[..], &["--repo", "quillpad", "--ratio", "0.3"]].concat();
+    let ran = place.run(&alone).failed();
+    ran.says(&["leave none of 1 repository"])
+        .silent_on("complete");
     // What cannot be made is known before anything is drawn.
     let without = ["label", "all", "--repos-dir", "repos", "-o", "none"];
     place

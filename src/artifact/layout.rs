@@ -217,6 +217,21 @@ impl Layout {
         ])
     }
 
+    /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what a policy chose between the predictions of
+    /// `mode` and those without retrieval.
+    pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
+        let policy = policy.replace('/', "-");
+        self.below(&[
+            "predictions",
+            &self.benchmark,
+            &format!(
+                "{policy}-{}-{}.jsonl",
+                self.run_name(mode),
+                file_name(model)
+            ),
+        ])
+    }
+
     /// `.notes/<where the artifact lies>.<name>`: what the artifact's stage notes for its next run (see
     /// [`read_note`](super::read_note)).
     pub fn note(&self, artifact: &Path, name: &str) -> PathBuf {

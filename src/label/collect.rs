@@ -104,8 +104,7 @@ pub fn collect(
 ) -> Result<Collected> {
     let mut collected = Collected::default();
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
-    let at_once = rayon::current_num_threads().max(1);
-    let mut take = |batch: Vec<Result<Read>>| -> Result<()> {
+    collecting.for_each_batch(&mut |batch| {
         let drawn: Vec<_> = batch
             .into_par_iter()
             .map(|read| {
@@ -140,36 +139,30 @@ pub fn collect(
             }
         }
         Ok(())
-    };
-    match collecting.from {
-        Repositories::Folders(dir, names, walk) => {
-            let is_held = |name: &&String| collecting.shard.holds(name);
-            let names: Vec<&String> = names.iter().filter(is_held).collect();
-            for names in names.chunks(at_once) {
-                let read = names.par_iter().map(|name| {
-                    let language = collecting.drawing.language;
-                    let reading = Repository::read_with(dir, name, (language, *walk))?;
-                    Ok(Read {
-                        repository: reading.repository,
-                        said: None,
-                        skipped: reading.skipped,
-                    })
-                });
-                take(read.collect())?;
-            }
-        }
-        Repositories::Raw(path, wanted) => {
-            let mut reader = Reader::open(path)?;
-            loop {
-                let batch = collecting.raw_batch(&mut reader, path, (at_once, wanted))?;
-                if batch.is_empty() {
-                    break;
-                }
-                take(batch)?;
-            }
-        }
-    }
+    })?;
     Ok(collected)
+}
+
+/// A digest of all that [`collect`] would give, without drawing anything: of the repositories' files, and of how they are drawn
+/// from.
+///
+/// # Errors
+/// The raw file cannot be read on.
+pub fn fingerprint(collecting: &Collecting<'_>) -> Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    collecting.for_each_batch(&mut |batch| {
+        let keys = batch.into_par_iter().map(|read| match read {
+            Ok(read) => collecting
+                .key(&read.repository, read.said.as_ref())
+                .to_string(),
+            Err(error) => error.to_string(),
+        });
+        for key in keys.collect::<Vec<_>>() {
+            hasher.update(key.as_bytes());
+        }
+        Ok(())
+    })?;
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// What came of a repository: just now, or when an earlier drawing came to it.
@@ -186,6 +179,44 @@ struct Read {
 }
 
 impl Collecting<'_> {
+    /// Reads as many repositories at once as there are threads, in their order.
+    fn for_each_batch(&self, take: &mut dyn FnMut(Vec<Result<Read>>) -> Result<()>) -> Result<()> {
+        let at_once = rayon::current_num_threads().max(1);
+        match self.from {
+            Repositories::Folders(dir, names, walk) => {
+                let is_held = |name: &&String| self.shard.holds(name);
+                let names: Vec<&String> = names.iter().filter(is_held).collect();
+                for names in names.chunks(at_once) {
+                    let read = names.par_iter().map(|name| {
+                        let language = self.drawing.language;
+                        let reading = Repository::read_with(dir, name, (language, *walk))?;
+                        Ok(Read {
+                            repository: reading.repository,
+                            said: None,
+                            skipped: reading.skipped,
+                        })
+                    });
+                    take(read.collect())?;
+                }
+            }
+            Repositories::Raw(path, wanted) => {
+                let mut reader = Reader::open(path)?;
+                loop {
+                    let batch = self.raw_batch(&mut reader, path, (at_once, wanted))?;
+                    if batch.is_empty() {
+                        break;
+                    }
+                    take(batch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&self, repository: &Repository, said: Option<&Facts>) -> Key {
+        Key::of(repository, said, (self.drawing, self.filter, self.recorded))
+    }
+
     /// The next raw repositories of the shard; none at the end of the file.
     fn raw_batch(
         &self,
@@ -221,8 +252,7 @@ impl Collecting<'_> {
         said: Option<Facts>,
         journal: Option<&Journal>,
     ) -> Drawn {
-        let how = (self.drawing, self.filter, self.recorded);
-        let key = journal.map(|_| Key::of(&repository, said.as_ref(), how));
+        let key = journal.map(|_| self.key(&repository, said.as_ref()));
         if let (Some(journal), Some(key)) = (journal, &key)
             && journal.knows(key)
         {

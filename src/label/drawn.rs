@@ -91,6 +91,12 @@ impl Key {
     }
 }
 
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
 /// The outcomes of a drawing that was broken off, open for more.
 #[derive(Debug)]
 pub(super) struct Journal {

@@ -327,21 +327,32 @@ struct Quality {
 }
 
 /// What the model said of itself in each task's first prediction, in the order of the tasks; nothing where that cannot be told
-/// apart from another's.
+/// apart from another's. Where the others come with log-probabilities, a completion of no token at all is as doubtful as can be.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     let index = predictions::Index::new(tasks);
     let mut signals = vec![None; tasks.tasks.len()];
+    let mut empty = Vec::new();
     // What is wrong with the records was told of when their texts were read.
     let _ = jsonl::for_each(path, |at, object| {
         if let predictions::Target::Task(place) = index.find(path, at.line, &object)? {
-            signals[place].get_or_insert_with(|| Signals::of_prediction(&object));
+            let said = signals[place].get_or_insert_with(|| Signals::of_prediction(&object));
+            let wrote = predictions::samples(path, at.line, &object)?;
+            if said.min_logprob.is_none() && wrote.first().is_some_and(String::is_empty) {
+                empty.push(place);
+            }
         }
         Ok(())
     })?;
-    Ok(signals.into_iter().map(Option::unwrap_or_default).collect())
+    let mut signals: Vec<Signals> = signals.into_iter().map(Option::unwrap_or_default).collect();
+    if signals.iter().any(|said| said.min_logprob.is_some()) {
+        for place in empty {
+            signals[place].min_logprob = Some(f64::MIN_POSITIVE.ln());
+        }
+    }
+    Ok(signals)
 }
 
 /// The model that both files are of; `None` where neither says and nobody did.

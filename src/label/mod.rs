@@ -20,7 +20,7 @@ mod record;
 mod tests;
 pub mod verbalize;
 
-pub use collect::{Collected, Collecting, Recorded, Repositories, Shard, collect};
+pub use collect::{Collected, Collecting, Recorded, Repositories, Shard, collect, fingerprint};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
 pub use judge::{Judged, Judging, Lacking, judge, signals};

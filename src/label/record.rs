@@ -57,7 +57,8 @@ pub struct Label {
 /// What a model says of itself when it completes without retrieval: what policies that ask the model decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Signals {
-    /// `min_logprob`: natural logarithm of the probability of its completion's least probable token.
+    /// `min_logprob`: natural logarithm of the probability of its completion's least probable token; of an empty completion that
+    /// of the least number that is more than 0.
     pub min_logprob: Option<f64>,
     /// `entropy`: that of its distribution over completions in nats, from samples.
     pub entropy: Option<f64>,

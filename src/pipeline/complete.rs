@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -107,7 +108,10 @@ pub fn complete(
             let kept = KeptLines::read(&path, &note, &settings).load();
             let text = read_prompts(experiment, mode)?;
             let predictions = match &completion.server {
-                None => complete_text(&prompts, &text, completion, &kept, tick),
+                None => {
+                    let before = || experiment.layout.latency(mode, &completion.model);
+                    complete_text(&prompts, &text, completion, &kept, tick).timed_before(before)
+                }
                 Some(server) => server.complete(&prompts, text, completion, tick)?,
             };
             sink.write(&predictions.text)?;
@@ -170,7 +174,7 @@ pub struct Predictions {
     pub(super) lines: Vec<NotedLine<()>>,
     /// The records that could not be used.
     pub problems: Vec<Error>,
-    /// What each took, where a server wrote them.
+    /// What each took.
     pub latencies: Vec<Latency>,
 }
 
@@ -183,6 +187,15 @@ impl Predictions {
             bytes: line.len() as u64,
             adds: (),
         });
+    }
+
+    /// With what lines took that were kept from an earlier run, where that is known.
+    fn timed_before(mut self, file: impl Fn() -> PathBuf) -> Self {
+        let is_kept = |latency: &Latency| latency.generation_ms.is_none();
+        if self.latencies.iter().any(is_kept) {
+            serve::fill_latencies(&file(), &mut self.latencies);
+        }
+        self
     }
 
     /// Number of records.
@@ -220,22 +233,31 @@ fn complete_text(
 ) -> Predictions {
     let model = InContextModel::default();
     let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
-    let made: Vec<Result<(Input, Cow<'_, [u8]>)>> = records
+    let made: Vec<Result<_>> = records
         .into_par_iter()
         .map(|(at, bytes)| {
             let input = Input(*blake3::hash(bytes).as_bytes());
-            let line = match kept.get(&input) {
-                Some((line, _)) => Cow::Borrowed(line),
-                None => complete_record(&model, path, at, bytes, completion)?.into(),
+            let mut latency = Latency::of_prompt(bytes);
+            let line: Cow<'_, [u8]> = match kept.get(&input) {
+                Some((line, _)) => line.into(),
+                None => {
+                    let begin = Instant::now();
+                    let line = complete_record(&model, path, at, bytes, completion)?;
+                    latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
+                    line.into()
+                }
             };
             tick();
-            Ok((input, line))
+            Ok((input, line, latency))
         })
         .collect();
     let mut predictions = Predictions::default();
     for made in made {
         match made {
-            Ok((input, line)) => predictions.push(input, &line),
+            Ok((input, line, latency)) => {
+                predictions.push(input, &line);
+                predictions.latencies.push(latency);
+            }
             Err(error) => predictions.problems.push(error),
         }
     }

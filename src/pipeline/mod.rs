@@ -29,7 +29,7 @@ pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use executed::{Executed, read_executed};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
-pub use selective::{Selective, selective};
+pub use selective::{Selective, selective, write_chosen};
 pub use serve::{
     Asked, BatchRead, BatchWritten, Latency, PromptText, Server, TokenQuestion, latencies,
     probabilities, read_batch, write_batch,

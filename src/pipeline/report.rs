@@ -1,6 +1,6 @@
 //! From scores to a report: what each system made of each task, what it was shown, and how the systems compare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct Contender {
     pub evaluation: Evaluation,
     /// The prompts that it completed, if they are at hand: they tell what was retrieved.
     pub prompts: Option<PathBuf>,
+    /// The rows that it completed these prompts of, where it retrieves for some alone.
+    pub retrieved: Option<BTreeSet<usize>>,
     /// By row of the task file how the unit tests went, where they were run.
     pub executed: BTreeMap<usize, Executed>,
 }
@@ -185,10 +187,13 @@ fn system(
     resampling: &Resampling,
 ) -> Result<(System, Scores)> {
     let scores = contender.evaluation.scores?;
-    let fragments = match &contender.prompts {
+    let mut fragments = match &contender.prompts {
         Some(path) => read_fragments(path)?,
         None => FxHashMap::default(),
     };
+    if let Some(rows) = &contender.retrieved {
+        fragments.retain(|row, _| rows.contains(row));
+    }
     let by_row: FxHashMap<usize, &TaskScore> =
         scores.tasks.iter().map(|task| (task.row, task)).collect();
     let outcome = |task: &Task| {
@@ -219,10 +224,9 @@ fn system(
     }
     let system = System {
         name: contender.name,
-        is_oracle: contender
-            .settings
-            .iter()
-            .any(|(name, value)| name == "mode" && value == "gt"),
+        is_oracle: contender.settings.iter().any(|(name, value)| {
+            name == "mode" && value == "gt" || name == "policy" && value.starts_with("oracle")
+        }),
         settings: contender.settings,
         means,
         n: scores.all.n,

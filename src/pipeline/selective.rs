@@ -1,13 +1,20 @@
 //! An experiment's tasks as policies see them: what was retrieved for each, and what it did for the prediction.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::report::read_fragments;
-use super::{Experiment, scores};
+use super::{Experiment, Latency, latencies, scores};
+use crate::artifact::OutputFile;
 use crate::cross_file::Fragment;
 use crate::error::Result;
+use crate::jsonl;
 use crate::label::signals;
 use crate::policy::features::Request;
+use crate::policy::sweep::Times;
 use crate::policy::{Example, Outcome};
 use crate::query::Mode;
 
@@ -18,6 +25,8 @@ pub struct Selective {
     pub examples: Vec<Example>,
     /// The score of each without retrieval and with it, as the modes' own artifacts have them.
     pub scores: Vec<[Value; 2]>,
+    /// What each takes, where all was measured.
+    pub times: Option<Vec<Times>>,
 }
 
 /// Joins the scores of none and of `mode` with what was retrieved.
@@ -35,7 +44,10 @@ pub fn selective(experiment: &Experiment, mode: Mode, model: &str) -> Result<Sel
     let mut selective = Selective {
         examples: Vec::new(),
         scores: Vec::new(),
+        times: None,
     };
+    let clock = TaskTimes::measured(experiment, mode, model)?;
+    let mut times = Vec::new();
     let augmented = list(&augmented);
     for without in list(&base) {
         // Both lists are in the order of the tasks.
@@ -74,6 +86,82 @@ pub fn selective(experiment: &Experiment, mode: Mode, model: &str) -> Result<Sel
         let example = Example::new(&task.id, request, outcome, signals[place]);
         selective.examples.push(example);
         selective.scores.push([without, with]);
+        times.push(clock.of(number));
     }
+    selective.times = times.into_iter().collect();
     Ok(selective)
+}
+
+/// Measured times by row of the task file.
+struct TaskTimes {
+    without: FxHashMap<u64, f64>,
+    with: FxHashMap<u64, (f64, f64)>,
+}
+
+impl TaskTimes {
+    fn measured(experiment: &Experiment, mode: Mode, model: &str) -> Result<Self> {
+        let without = latencies(experiment, Mode::Without, model)?;
+        let with = latencies(experiment, mode, model)?;
+        // A given context was retrieved elsewhere, in no time that is known.
+        let retrieval = |latency: &Latency| match mode.retrieves() {
+            true => latency.retrieval_ms,
+            false => None,
+        };
+        let with = with.iter().filter_map(|latency| {
+            Some((latency.row?, (retrieval(latency)?, latency.generation_ms?)))
+        });
+        let without = without
+            .iter()
+            .filter_map(|latency| Some((latency.row?, latency.generation_ms?)));
+        Ok(Self {
+            without: without.collect(),
+            with: with.collect(),
+        })
+    }
+
+    fn of(&self, row: u64) -> Option<Times> {
+        let &(retrieval, generation) = self.with.get(&row)?;
+        Some(Times {
+            base: *self.without.get(&row)?,
+            ..Times::new(retrieval, generation)
+        })
+    }
+}
+
+/// Writes the predictions that a policy chose, as their artifacts have them: of these rows that with retrieval, of the others
+/// that without. Returns where they lie.
+///
+/// # Errors
+/// Predictions cannot be read, or these cannot be written.
+pub fn write_chosen(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    (policy, retrieved): (&str, &BTreeSet<usize>),
+) -> Result<PathBuf> {
+    let layout = &experiment.layout;
+    let path = layout.chosen_predictions(policy, mode, model);
+    let mut of_row: BTreeMap<usize, String> = BTreeMap::new();
+    for mode in [Mode::Without, mode] {
+        let file = layout.predictions(mode, model);
+        jsonl::for_each(&file, |_, object| {
+            let row = object.get("metadata").and_then(|m| m.get("row")?.as_u64());
+            if let Some(row) = row.map(|row| row as usize)
+                && retrieved.contains(&row) == (mode != Mode::Without)
+            {
+                // Of a task's samples the first is scored.
+                of_row
+                    .entry(row)
+                    .or_insert_with(|| Value::Object(object).to_string());
+            }
+            Ok(())
+        })?;
+    }
+    let mut output = OutputFile::create(&path)?;
+    for line in of_row.values() {
+        output.write(line.as_bytes())?;
+        output.write(b"\n")?;
+    }
+    output.finish()?;
+    Ok(path)
 }

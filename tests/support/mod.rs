@@ -215,7 +215,11 @@ impl Place {
     pub(crate) fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         self.paths(folder)
             .into_iter()
-            .filter(|path| !path.ends_with(".time.json") && !path.starts_with(".notes/"))
+            .filter(|path| {
+                let is_measured = path.ends_with(".time.json")
+                    || path.split('/').any(|folder| folder == "latency");
+                !is_measured && !path.starts_with(".notes/")
+            })
             .map(|path| {
                 let bytes = fs::read(self.path(folder).join(&path)).unwrap();
                 (path, bytes)
@@ -232,6 +236,27 @@ impl Place {
                 (path, metadata.modified().unwrap())
             })
             .collect()
+    }
+
+    /// The project's sample repositories in `repos`.
+    pub(crate) fn add_samples(&self) {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
+        let mut names = Vec::new();
+        collect(&data, &data, &mut names);
+        for name in names {
+            let text = fs::read_to_string(data.join(&name)).unwrap();
+            self.write(&format!("repos/{name}"), text);
+        }
+    }
+
+    /// The JSON lines in a folder whose name begins so: `folder/name`.
+    pub(crate) fn named(&self, folder: &str, begin: &str) -> String {
+        let mut names = self.paths(folder).into_iter();
+        let is_one = |name: &String| name.starts_with(begin) && name.ends_with(".jsonl");
+        let name = names
+            .find(is_one)
+            .unwrap_or_else(|| panic!("{folder}/{begin}…"));
+        format!("{folder}/{name}")
     }
 
     fn paths(&self, folder: &str) -> Vec<String> {

@@ -270,6 +270,43 @@ pub(crate) fn check_output(output: Option<&Path>, inputs: &[&Path]) -> Result<()
     }
 }
 
+/// What is read more than once can be no pipe.
+pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
+    let is_pipe = |path: &&&Path| **path == Path::new("-") || path.exists() && !path.is_file();
+    match inputs.iter().find(is_pipe) {
+        None => Ok(()),
+        Some(path) if path.is_dir() => Err(hinted(
+            anyhow::anyhow!("{}: is a folder", path.display()),
+            "name a file",
+        )),
+        Some(path) => Err(hinted(
+            anyhow::anyhow!(
+                "{command} reads this twice, and {} can be read once",
+                match path.to_str() {
+                    Some("-") => "standard input".into(),
+                    _ => path.display().to_string(),
+                }
+            ),
+            "name a file",
+        )),
+    }
+}
+
+/// Several files need a folder.
+pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
+    let reason = match output == Path::new("-") {
+        true => format!("{command} writes several files"),
+        false if output.is_file() => {
+            format!(
+                "{}: is a file, and {command} writes several",
+                output.display()
+            )
+        }
+        false => return Ok(()),
+    };
+    Err(hinted(anyhow::anyhow!(reason), "name a folder with -o"))
+}
+
 /// Writes data to a file, whole or not at all, or to standard output (`-`).
 pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
     if path != Path::new("-") {

@@ -13,7 +13,7 @@ mod summary;
 mod tests;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -158,45 +158,89 @@ fn read(path: &Path, record: &Record) -> Result<Label> {
     Label::read(path, record.line, object)
 }
 
-/// The first reading: which repositories there are, and that one model judged.
+/// The first reading: which repositories there are, and that all was judged alike.
 fn plan(path: &Path, settings: &Settings) -> Result<Plan> {
     let mut found = Occurrences::default();
-    let mut models: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut judgements, mut unread) = (BTreeMap::new(), Vec::<Error>::new());
     for_each_part(path, |part| {
         let read = part.par_iter().map(|record| {
-            // What cannot be read is told of when it is read again.
-            let label = read(path, record).ok()?;
+            let label = read(path, record)?;
             let usable = sequence::label_of(&label).is_ok();
-            let repository = repository_of(&label).filter(|_| usable)?.to_owned();
-            Some((
-                digest(&label),
-                repository,
-                label.generation_model,
-                record.line,
-            ))
+            let Some(repository) = repository_of(&label).filter(|_| usable) else {
+                return Ok(None);
+            };
+            let seen = (digest(&label), repository.to_owned());
+            Ok(Some((seen, judgement(&label), record.line)))
         });
-        for (instance, repository, model, line) in read.collect::<Vec<_>>().into_iter().flatten() {
-            found.note(instance, &repository);
-            if let Some(model) = model {
-                models.entry(model).or_insert(line);
+        for read in read.collect::<Vec<_>>() {
+            match read {
+                Ok(None) => {}
+                Ok(Some(((instance, repository), judgement, line))) => {
+                    found.note(instance, &repository);
+                    judgements.entry(judgement).or_insert(line);
+                }
+                // What cannot be read is told of when it is read again, if it comes to that.
+                Err(problem) => unread.push(problem),
             }
         }
         Ok(())
     })?;
-    let mut by_line: Vec<(usize, &str)> = models.iter().map(|(m, line)| (*line, &**m)).collect();
+    let mut by_line: Vec<(usize, &str)> =
+        judgements.iter().map(|(j, line)| (*line, &**j)).collect();
     by_line.sort_unstable();
     if let [(_, first), (line, other), ..] = by_line[..] {
         return Err(Error::Artifact {
             path: path.to_owned(),
-            reason: format!("line {line} was judged by model {other}, and lines before it by {first}"),
-            hint: "what helps one model need not help another: verbalize the labels of each model on their own".into(),
+            reason: format!("line {line} was judged {other}, and lines before it {first}"),
+            hint: "what helps one model need not help another: verbalize what was judged alike on its own".into(),
         });
     }
     if found.is_empty() {
         // What is wrong with each, the second reading tells.
         return Ok(Plan::default());
     }
-    Plan::of(found, settings.held_out, settings.seed)
+    Plan::of(found, settings.held_out, settings.seed).map_err(|error| match (error, &unread[..]) {
+        (Error::Parameter { name, reason }, [first, rest @ ..]) => Error::Parameter {
+            name,
+            reason: match rest.len() {
+                0 => format!("{reason} (a record cannot be used: {first})"),
+                more => format!(
+                    "{reason} ({} records cannot be used, the first: {first})",
+                    more + 1
+                ),
+            },
+        },
+        (error, _) => error,
+    })
+}
+
+/// By whom and how an instance was judged, in words.
+fn judgement(label: &Label) -> String {
+    let model = match &label.generation_model {
+        Some(model) => format!("by model {model}"),
+        None => "by no model that is named".into(),
+    };
+    match label.threshold {
+        Some(threshold) => format!("{model} with threshold {threshold}"),
+        None => model,
+    }
+}
+
+/// Whether instances are of enough repositories for these splits.
+///
+/// # Errors
+/// They are not, or the file cannot be read.
+pub fn check_splits(instances: &Path, held_out: Proportions) -> Result<()> {
+    let mut repositories = BTreeSet::new();
+    for_each_part(instances, |part| {
+        let of_each = part.par_iter().filter_map(|record| {
+            let label = read(instances, record).ok()?;
+            repository_of(&label).map(str::to_owned)
+        });
+        repositories.extend(of_each.collect::<Vec<_>>());
+        Ok(())
+    })?;
+    held_out.of(repositories.len()).map(|_| ())
 }
 
 /// Verbalizes one record.

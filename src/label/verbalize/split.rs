@@ -40,6 +40,32 @@ pub struct Proportions {
 }
 
 impl Proportions {
+    /// How many of so many repositories are for tests, and for validation.
+    ///
+    /// # Errors
+    /// They leave none to train on.
+    pub(super) fn of(&self, repositories: usize) -> Result<[usize; 2]> {
+        let count = |share: f64| match share > 0.0 {
+            true => ((share * repositories as f64).round() as usize).max(1),
+            false => 0,
+        };
+        let (test, validation) = (count(self.test), count(self.validation));
+        if test + validation < repositories {
+            return Ok([test, validation]);
+        }
+        Err(Error::Parameter {
+            name: "validation",
+            reason: format!(
+                "{validation} for validation and {test} for tests leave none of {} to train on; label more, or hold \
+                 none out with --validation 0 --test 0",
+                match repositories {
+                    1 => "1 repository".into(),
+                    n => format!("{n} repositories"),
+                }
+            ),
+        })
+    }
+
     /// Whether a split is asked for.
     pub(super) fn wants(&self, split: Split) -> bool {
         match split {
@@ -111,21 +137,7 @@ impl Plan {
             let seeded = [&seed.to_le_bytes()[..], name.as_bytes()].concat();
             (*blake3::hash(&seeded).as_bytes(), name.clone())
         });
-        let count = |share: f64| match share > 0.0 {
-            true => ((share * names.len() as f64).round() as usize).max(1),
-            false => 0,
-        };
-        let (test, validation) = (count(shares.test), count(shares.validation));
-        if test + validation >= names.len() {
-            return Err(Error::Parameter {
-                name: "validation",
-                reason: format!(
-                    "{validation} for validation and {test} for tests leave none of the labels' {} to train on; label more, or hold \
-                     none out with --validation 0 --test 0",
-                    repositories(names.len()),
-                ),
-            });
-        }
+        let [test, validation] = shares.of(names.len())?;
         let mut splits = vec![Split::Train; names.len()];
         for (at, (_, number)) in names[..test + validation].iter().enumerate() {
             let is_test = at < test;
@@ -180,11 +192,4 @@ pub(super) fn digest(label: &Label) -> [u8; 16] {
     let mut digest = [0; 16];
     digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     digest
-}
-
-fn repositories(count: usize) -> String {
-    match count {
-        1 => "1 repository".into(),
-        n => format!("{n} repositories"),
-    }
 }

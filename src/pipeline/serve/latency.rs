@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Experiment, search};
@@ -23,8 +24,55 @@ pub struct Latency {
     /// From the query's text to what was found for it, alone on one thread, in an index that is there; `None` where the
     /// mode does not retrieve or nobody measured.
     pub retrieval_ms: Option<f64>,
-    /// From the request to the last of its samples, waiting among others included.
+    /// From the request to the last of its samples, waiting among others included; of the embedded model what one thread took,
+    /// others beside it.
     pub generation_ms: Option<f64>,
+}
+
+impl Latency {
+    /// Of a prompt's record that nothing was measured of yet.
+    pub(in crate::pipeline) fn of_prompt(record: &[u8]) -> Self {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Prompt {
+            task_id: Option<String>,
+            metadata: Metadata,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Metadata {
+            task_id: Option<String>,
+            row: Option<u64>,
+            sample: u64,
+        }
+        let prompt: Prompt = serde_json::from_slice(record).unwrap_or_default();
+        let id = prompt.metadata.task_id.or(prompt.task_id);
+        Self {
+            task_id: id.unwrap_or_default(),
+            row: prompt.metadata.row,
+            sample: prompt.metadata.sample,
+            retrieval_ms: None,
+            generation_ms: None,
+        }
+    }
+
+    /// Which prompt it is of.
+    fn prompt(&self) -> (&str, Option<u64>, u64) {
+        (&self.task_id, self.row, self.sample)
+    }
+}
+
+/// Fills in what is kept of generations that were not measured now.
+pub(in crate::pipeline) fn fill(path: &Path, latencies: &mut [Latency]) {
+    let known = read(path);
+    let by_prompt: FxHashMap<_, f64> = known
+        .iter()
+        .filter_map(|latency| Some((latency.prompt(), latency.generation_ms?)))
+        .collect();
+    for latency in latencies {
+        let before = by_prompt.get(&latency.prompt()).copied();
+        latency.generation_ms = latency.generation_ms.or(before);
+    }
 }
 
 /// The latencies of a mode's predictions by a model: what [`complete`](super::super::complete) kept, with the retrieval of

@@ -6,8 +6,8 @@ mod probability;
 mod record;
 
 pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
-pub(super) use latency::keep as keep_latencies;
 pub use latency::{Latency, latencies};
+pub(super) use latency::{fill as fill_latencies, keep as keep_latencies};
 pub use probability::{TokenQuestion, probabilities};
 pub use record::PromptText;
 use record::Record;

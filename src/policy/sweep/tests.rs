@@ -30,11 +30,7 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
 const FOUR: [[f64; 2]; 4] = [[0.2, 1.0], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]];
 
 fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> Curve {
-    let clock = Clock::Given(Times {
-        retrieval: 300.0,
-        generation: 700.0,
-        decision: 0.0,
-    });
+    let clock = Clock::Given(Times::new(300.0, 700.0));
     Curve::of(
         policy,
         &examples(&FOUR),
@@ -114,15 +110,22 @@ fn equal_scores_are_never_parted() {
 #[test]
 fn policies_wait_for_what_they_go_by() {
     let times = Times {
-        retrieval: 900.0,
-        generation: 500.0,
         decision: 600.0,
+        ..Times::new(900.0, 500.0)
     };
     let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
     assert_eq!(costs(Policy::Learned), [500.0, 1400.0]);
     assert_eq!(costs(Policy::LearnedScored), [900.0, 1400.0]);
     assert_eq!(costs(Policy::TrialGeneration), [500.0, 1400.0]);
     assert_eq!(costs(Policy::SelfDecision), [600.0, 1400.0]);
+    // A prompt without what was retrieved is shorter.
+    let times = Times {
+        base: 200.0,
+        ..times
+    };
+    let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
+    assert_eq!(costs(Policy::Learned), [200.0, 1400.0]);
+    assert_eq!(costs(Policy::TrialGeneration), [200.0, 1400.0]);
 }
 
 #[test]
@@ -139,6 +142,11 @@ fn measured_times_are_read_and_filled_up() {
         ((10.0, 100.0), (30.0, 100.0), (20.0, 100.0))
     );
     assert_eq!(clock.of("t/1").decision, 5.0);
+    let base = folder.path().join("base.jsonl");
+    std::fs::write(&base, "{\"task_id\": \"t/1\", \"generation_ms\": 40}\n").unwrap();
+    let clock = Clock::read(&path, Some(&base), None).unwrap();
+    let of = |id: &str| (clock.of(id).base, clock.of(id).generation);
+    assert_eq!((of("t/0"), of("t/1")), ((40.0, 100.0), (40.0, 100.0)));
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"generation_ms\": 100}\n").unwrap();
     let error = Clock::read(&path, None, None).unwrap_err().to_string();
     assert!(error.contains("retrieval_ms"), "{error}");

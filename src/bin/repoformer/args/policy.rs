@@ -17,7 +17,7 @@ pub(crate) enum PolicyCommand {
     /// Say what a trained policy goes by
     Explain(PolicyExplainArgs),
     /// For each policy and threshold: share retrieved for, accuracy, latency
-    Sweep(PolicySweepArgs),
+    Sweep(Box<PolicySweepArgs>),
     /// Write what the learned policies see of judged instances, for a learner of one's own
     Features(PolicyFeaturesArgs),
 }
@@ -85,6 +85,9 @@ pub(crate) struct PolicySweepArgs {
     /// Measured times, with or without a retriever's name: JSON lines with task_id, retrieval_ms, generation_ms (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]
     pub(crate) latency: Vec<String>,
+    /// What completions without retrieval took, as --latency has it [default: as long as those with it]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base_latency: Option<PathBuf>,
     /// Milliseconds of a retrieval, with or without a retriever's name (repeatable)
     #[arg(long, value_name = "[NAME=]MS")]
     pub(crate) retrieval_ms: Vec<String>,

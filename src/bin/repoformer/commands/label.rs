@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use repoformer::corpus::repository_names;
 use repoformer::label::{
     Collecting, Drawing, Filter, InstanceKind, Judged, Judging, Recorded, Repositories, Shard,
-    collect, judge,
+    collect, fingerprint, judge,
 };
 use repoformer::language::Language;
 
@@ -14,7 +14,7 @@ use super::comparison_text::histogram;
 use super::session::{open, repos_dir};
 use crate::args::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
 use crate::config::Settings;
-use crate::output::{Printer, check_output, group, hinted};
+use crate::output::{Printer, check_output, check_rereadable, group, hinted};
 use crate::records_output::RecordsOutput;
 
 pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
@@ -53,75 +53,106 @@ const SAMPLED_WITH: [&str; 6] = [
     "threads",
 ];
 
+/// What is drawn, as flags and settings say.
+struct Wanted {
+    from: Repositories,
+    /// How many repositories there are, where that is known.
+    total: usize,
+    shard: Shard,
+    filter: Filter,
+    drawing: Drawing,
+    recorded: Recorded,
+}
+
+impl Wanted {
+    fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
+        let kind: InstanceKind = args.kind.parse()?;
+        let paper = match settings.text("profile") {
+            Some("repoformer-release") => Drawing::release(kind),
+            _ => Drawing::paper(kind),
+        };
+        let language: Language = settings.parsed_option("language")?.unwrap_or_default();
+        let ratio = args.ratio.unwrap_or(paper.ratio);
+        if !(ratio > 0.0 && ratio <= 1.0) {
+            return Err(hinted(
+                anyhow!("--ratio must be more than 0 and at most 1"),
+                "the paper's is 0.2",
+            ));
+        }
+        let (from, total) = match &args.raw {
+            Some(file) => {
+                check_output(Some(&args.output), &[file])?;
+                (
+                    Repositories::Raw(file.clone(), settings.list("repo").to_vec()),
+                    0,
+                )
+            }
+            None => {
+                let dir = repos_dir(settings)?;
+                let mut names = match settings.list("repo") {
+                    [] => repository_names(&dir)?,
+                    named => named.to_vec(),
+                };
+                names.sort_unstable();
+                names.dedup();
+                let total = names.len();
+                (
+                    Repositories::Folders(dir, names, settings.parsed("walk")?),
+                    total,
+                )
+            }
+        };
+        Ok(Self {
+            from,
+            total,
+            shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
+            filter: match args.no_filter {
+                true => Filter::none(),
+                false => Filter::paper(language),
+            },
+            drawing: Drawing {
+                language,
+                ratio,
+                seed: args.seed,
+                retrieves: !args.as_benchmark,
+                ..paper
+            },
+            recorded: match args.as_benchmark {
+                true => Recorded::Tasks,
+                false => Recorded::Labels,
+            },
+        })
+    }
+
+    fn collecting<'a>(&'a self, journal: Option<&'a Path>) -> Collecting<'a> {
+        Collecting {
+            from: &self.from,
+            shard: self.shard,
+            filter: &self.filter,
+            drawing: &self.drawing,
+            recorded: self.recorded,
+            journal,
+        }
+    }
+}
+
+/// A digest of the instances that would be drawn, from the repositories' files as they are now.
+pub(super) fn instances_digest(args: &LabelSampleArgs, settings: &Settings) -> Result<String> {
+    let wanted = Wanted::of(args, settings)?;
+    Ok(fingerprint(&wanted.collecting(None))?)
+}
+
 /// Draws instances with these settings, in force already.
 pub(super) fn draw_instances(
     args: &LabelSampleArgs,
     settings: &Settings,
     printer: &mut Printer,
 ) -> Result<()> {
-    let kind: InstanceKind = args.kind.parse()?;
-    let paper = match settings.text("profile") {
-        Some("repoformer-release") => Drawing::release(kind),
-        _ => Drawing::paper(kind),
-    };
-    let language: Language = settings.parsed_option("language")?.unwrap_or_default();
-    let ratio = args.ratio.unwrap_or(paper.ratio);
-    if !(ratio > 0.0 && ratio <= 1.0) {
-        return Err(hinted(
-            anyhow!("--ratio must be more than 0 and at most 1"),
-            "the paper's is 0.2",
-        ));
-    }
-    let drawing = Drawing {
-        language,
-        ratio,
-        seed: args.seed,
-        retrieves: !args.as_benchmark,
-        ..paper
-    };
-    let filter = match args.no_filter {
-        true => Filter::none(),
-        false => Filter::paper(language),
-    };
-    let (from, total) = match &args.raw {
-        Some(file) => {
-            check_output(Some(&args.output), &[file])?;
-            (
-                Repositories::Raw(file.clone(), settings.list("repo").to_vec()),
-                0,
-            )
-        }
-        None => {
-            let dir = repos_dir(settings)?;
-            let mut names = match settings.list("repo") {
-                [] => repository_names(&dir)?,
-                named => named.to_vec(),
-            };
-            names.sort_unstable();
-            names.dedup();
-            let total = names.len();
-            (
-                Repositories::Folders(dir, names, settings.parsed("walk")?),
-                total,
-            )
-        }
-    };
-    let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
-    let recorded = match args.as_benchmark {
-        true => Recorded::Tasks,
-        false => Recorded::Labels,
-    };
+    let wanted = Wanted::of(args, settings)?;
     let mut output = RecordsOutput::new(&args.output);
-    let bar = printer.bar("label sample", total);
+    let bar = printer.bar("label sample", wanted.total);
     let journal = journal_beside(&args.output);
-    let collecting = Collecting {
-        from: &from,
-        shard,
-        filter: &filter,
-        drawing: &drawing,
-        recorded,
-        journal: journal.as_deref(),
-    };
+    let collecting = wanted.collecting(journal.as_deref());
     let collected = collect(&collecting, &|| bar.inc(1), &mut |record| {
         output.text(record)
     });
@@ -156,7 +187,7 @@ pub(super) fn draw_instances(
     printer.note(format!(
         "label sample: {} {} instances of {:.2} lines from {}",
         group(collected.instances as u64),
-        kind.name(),
+        wanted.drawing.kind.name(),
         collected.lines as f64 / collected.instances.max(1) as f64,
         repositories(collected.repositories),
     ));
@@ -197,19 +228,9 @@ fn shard(text: &str) -> Result<Shard> {
 pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
     let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
     inputs.extend(args.prompts.as_deref());
-    if inputs.contains(&Path::new("-")) {
-        return Err(hinted(
-            anyhow!("label judge reads its files twice, and standard input can be read once"),
-            "name files",
-        ));
-    }
+    check_rereadable(&inputs, "label judge")?;
     check_output(Some(&args.output), &inputs)?;
-    if !args.threshold.is_finite() {
-        return Err(hinted(
-            anyhow!("--threshold must be a number"),
-            "the paper's is 0: what makes a completion any better helps",
-        ));
-    }
+    check_threshold(args.threshold)?;
     let judging = Judging {
         instances: &args.instances,
         base: &args.base,
@@ -240,6 +261,16 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
     }
     printer.note(report(&judged));
     Ok(())
+}
+
+pub(super) fn check_threshold(threshold: f64) -> Result<()> {
+    match threshold.is_finite() {
+        true => Ok(()),
+        false => Err(hinted(
+            anyhow!("--threshold must be a number"),
+            "the paper's is 0: what makes a completion any better helps",
+        )),
+    }
 }
 
 /// The share of positive labels, and the gains by size (figure 10).

@@ -3,24 +3,27 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use repoformer::label::verbalize::check_splits;
 use repoformer::manifest::Manifest;
 use repoformer::pipeline::{self, cached_predictions};
 use repoformer::query::Mode;
 
 use super::complete::complete_modes;
-use super::label::{draw_instances, judge_instances};
+use super::label::{check_threshold, draw_instances, instances_digest, judge_instances};
 use super::server::{self, Asked};
-use super::session::{check_completable, label, open, repos_dir, without_repositories};
+use super::session::{check_completable, label, open, without_repositories};
 use super::verbalize::{Making, verbalize_labels};
 use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs, SettingFlags};
 use crate::config::Settings;
-use crate::output::{Printer, hinted, write_manifest_beside};
+use crate::output::{Printer, check_folder, hinted, write_manifest_beside};
 
 /// Completed without what was retrieved, and with it.
 const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
 
 pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
     let folder = &args.output;
+    check_folder(folder, "label all")?;
+    check_threshold(args.threshold)?;
     let instances = folder.join("instances.jsonl");
     let flags = flags(args, &instances)?;
     let Some(settings) = open(&flags)? else {
@@ -44,6 +47,7 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
     };
     let completion = server::model(&asked, &settings, None)?;
     draw(args, &settings, &flags, &instances, printer)?;
+    check_splits(&instances, sequences.0.held_out)?;
 
     let experiment = without_repositories(&settings, printer)?;
     check_completable(&experiment)?;
@@ -97,8 +101,7 @@ fn flags(args: &LabelAllArgs, instances: &Path) -> Result<SettingFlags> {
     Ok(flags)
 }
 
-/// Draws the instances, unless they are there and were drawn alike. Repositories are told by their names: those whose files changed
-/// are drawn from again when the file is removed.
+/// Draws the instances, unless they are there and would be the same.
 fn draw(
     args: &LabelAllArgs,
     settings: &Settings,
@@ -106,59 +109,6 @@ fn draw(
     instances: &Path,
     printer: &mut Printer,
 ) -> Result<()> {
-    let dir = repos_dir(settings)?;
-    let mut manifest = Manifest::new("instances");
-    for (name, value) in [
-        (
-            "repos-dir",
-            dir.canonicalize()
-                .unwrap_or_else(|_| dir.clone())
-                .display()
-                .to_string(),
-        ),
-        ("repo", repositories(settings, &dir)?.join(",")),
-        (
-            "language",
-            settings.text("language").unwrap_or("python").into(),
-        ),
-        ("walk", settings.parsed("walk").map(|walk: String| walk)?),
-        (
-            "profile",
-            settings.text("profile").unwrap_or_default().into(),
-        ),
-        ("kind", args.kind.clone()),
-        (
-            "ratio",
-            args.ratio.map_or(String::new(), |ratio| ratio.to_string()),
-        ),
-        ("filter", (!args.no_filter).to_string()),
-        ("seed", args.seed.to_string()),
-    ] {
-        manifest.setting(name, value);
-    }
-    let wanted = |digest: &str| {
-        let mut manifest = manifest.to_record();
-        manifest["digest"] = digest.into();
-        manifest
-    };
-    let beside = instances.with_extension("jsonl.manifest.json");
-    let known = std::fs::read(&beside).ok();
-    let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    if known.is_some() && known == digest(instances).map(|found| wanted(&found)) {
-        printer.note(format!(
-            "label sample: {} is current (the repositories' files were not looked at)",
-            instances.display()
-        ));
-        return Ok(());
-    }
-    if let Err(e) = std::fs::remove_file(&beside)
-        && e.kind() != std::io::ErrorKind::NotFound
-    {
-        return Err(anyhow!(
-            "{}: cannot remove this file: {e}",
-            beside.display()
-        ));
-    }
     let drawing = LabelSampleArgs {
         settings: flags.clone(),
         raw: None,
@@ -170,6 +120,28 @@ fn draw(
         seed: args.seed,
         output: instances.to_owned(),
     };
+    let mut manifest = Manifest::new("instances");
+    manifest.setting("drawn-from", instances_digest(&drawing, settings)?);
+    let wanted = |digest: &str| {
+        let mut manifest = manifest.to_record();
+        manifest["digest"] = digest.into();
+        manifest
+    };
+    let beside = instances.with_extension("jsonl.manifest.json");
+    let known = std::fs::read(&beside).ok();
+    let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    if known.is_some() && known == digest(instances).map(|found| wanted(&found)) {
+        printer.note(format!("label sample: {} is current", instances.display()));
+        return Ok(());
+    }
+    if let Err(e) = std::fs::remove_file(&beside)
+        && e.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(anyhow!(
+            "{}: cannot remove this file: {e}",
+            beside.display()
+        ));
+    }
     draw_instances(&drawing, settings, printer)?;
     write_manifest_beside(instances, &wanted(&digest(instances).unwrap_or_default()))
 }
@@ -179,12 +151,4 @@ fn digest(path: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(std::fs::File::open(path).ok()?).ok()?;
     Some(hasher.finalize().to_hex().to_string())
-}
-
-/// The names of the repositories that take part.
-fn repositories(settings: &Settings, dir: &Path) -> Result<Vec<String>> {
-    Ok(match settings.list("repo") {
-        [] => repoformer::corpus::repository_names(dir)?,
-        named => named.to_vec(),
-    })
 }

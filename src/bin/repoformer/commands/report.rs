@@ -1,6 +1,6 @@
 //! `report`: one page of HTML and its figures, from the predictions in the cache or in files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
@@ -32,6 +32,8 @@ pub(super) struct Source {
     pub(super) name: String,
     pub(super) predictions: PathBuf,
     pub(super) prompts: Option<PathBuf>,
+    /// Of a policy: the rows that it retrieves for.
+    pub(super) retrieved: Option<BTreeSet<usize>>,
 }
 
 /// How a report is made.
@@ -96,6 +98,7 @@ fn of_file(given: &str) -> Source {
         name,
         predictions: path,
         prompts: None,
+        retrieved: None,
     }
 }
 
@@ -115,6 +118,7 @@ pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<V
                 name: mode.to_string(),
                 predictions: cached_predictions(experiment, mode, &completion)?,
                 prompts: Some(experiment.layout.prompts(mode)).filter(|path| path.exists()),
+                retrieved: None,
             });
         }
     }
@@ -167,12 +171,18 @@ pub(super) fn make(
                 evaluation.tasks.tasks.len()
             ));
         }
+        let mut settings = settings_of(&source.predictions, source.prompts.as_deref());
+        if let Some(rows) = &source.retrieved {
+            settings.insert(0, ("policy".into(), source.name.clone()));
+            settings.push(("retrieved-for".into(), rows.len().to_string()));
+        }
         contenders.push(Contender {
             executed: executed(&making.exec, &source.name, &mut manifest)?,
             name: source.name,
-            settings: settings_of(&source.predictions, source.prompts.as_deref()),
+            settings,
             evaluation,
             prompts: source.prompts,
+            retrieved: source.retrieved,
         });
     }
     manifest.count("tasks", contenders[0].evaluation.tasks.tasks.len());

@@ -9,6 +9,7 @@ use repoformer::statistics::{Groups, Interval, Resampling};
 use serde_json::{Value, json};
 
 use super::eval_output::interval;
+use super::selective::Selected;
 use crate::args::ScoreFormat;
 use crate::output::Printer;
 use crate::table::Table;
@@ -27,8 +28,10 @@ pub(super) struct Row {
     /// Share of the tasks that a policy retrieves for.
     rag_rate: Option<f64>,
     time: Option<SearchTime>,
-    /// Milliseconds that a completion took, where a server made it.
+    /// Milliseconds that a completion took, where it was measured.
     generation_ms: Option<f64>,
+    /// Milliseconds from a request to its completion: what is retrieved for it, and the completion.
+    latency_ms: Option<f64>,
     /// Share of the tasks whose predictions are those of the iteration before.
     pub(super) unchanged: Option<f64>,
 }
@@ -48,8 +51,7 @@ impl Row {
             .iter()
             .for_each(|rebuilt| printer.warning(rebuilt));
         printer.problems(&report.problems);
-        let latencies = pipeline::latencies(experiment, mode, &completion.model)?;
-        Ok(Self {
+        let row = Self {
             benchmark: experiment.layout.benchmark.clone(),
             mode: experiment.layout.mode_name(mode),
             intervals: intervals(&scores, resampling),
@@ -57,48 +59,60 @@ impl Row {
             prompts: Some(prompt_totals(experiment, mode)?),
             rag_rate: None,
             time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
-            generation_ms: mean_generation(&latencies),
+            generation_ms: None,
+            latency_ms: None,
             unchanged: None,
-        })
+        };
+        match completion.is_embedded() {
+            true => Ok(row),
+            false => row.timed(experiment, mode, &completion.model),
+        }
     }
 
     /// Of a policy.
     pub(super) fn selective(
         experiment: &Experiment,
-        selected: Selected,
+        selected: &Selected,
         resampling: &Resampling,
     ) -> Row {
+        let count = selected.scores["all"]["n"].as_f64().unwrap_or(0.0);
         Self {
             benchmark: experiment.layout.benchmark.clone(),
-            mode: selected.policy,
+            mode: selected.policy.clone(),
             intervals: intervals(&selected.scores, resampling),
-            scores: selected.scores,
+            scores: selected.scores.clone(),
             prompts: None,
-            rag_rate: Some(selected.rag_rate),
+            rag_rate: Some(selected.retrieved.len() as f64 / count.max(1.0)),
             time: None,
             generation_ms: None,
+            latency_ms: selected.latency_ms,
             unchanged: None,
         }
     }
+
+    /// With what its prompts took, measured now where it was not yet.
+    pub(super) fn timed(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
+        let latencies = pipeline::latencies(experiment, mode, model)?;
+        let latency = |latency: &Latency| {
+            let retrieval = match mode.retrieves() {
+                true => latency.retrieval_ms?,
+                false => 0.0,
+            };
+            Some(retrieval + latency.generation_ms?)
+        };
+        Ok(Self {
+            generation_ms: mean(latencies.iter().filter_map(|latency| latency.generation_ms)),
+            // What was given was retrieved in a time that nobody knows.
+            latency_ms: mean(latencies.iter().filter_map(latency)).filter(|_| mode != Mode::Given),
+            ..self
+        })
+    }
 }
 
-/// What a policy chose.
-pub(super) struct Selected {
-    /// The policy's name, with its threshold.
-    pub(super) policy: String,
-    /// The scores of the predictions it chose, in the form of a mode's.
-    pub(super) scores: Value,
-    /// Share of the tasks that it retrieves for.
-    pub(super) rag_rate: f64,
-}
-
-/// The mean time of a completion, where it was measured.
-fn mean_generation(latencies: &[Latency]) -> Option<f64> {
-    let times: Vec<f64> = latencies
-        .iter()
-        .filter_map(|latency| latency.generation_ms)
-        .collect();
-    (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+/// The mean of these, if there are any.
+fn mean(times: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = times.fold((0, 0.0), |(count, sum), time| (count + 1, sum + time));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// Tells where rows of a benchmark are of different tasks, since some have no prediction.
@@ -191,9 +205,13 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     ];
     // Columns of which nothing is known are left out.
     let has_generation = rows.iter().any(|row| row.generation_ms.is_some());
+    let has_latency = rows.iter().any(|row| row.latency_ms.is_some());
     let has_unchanged = rows.iter().any(|row| row.unchanged.is_some());
     if has_generation {
         head.push("generation ms/prompt");
+    }
+    if has_latency {
+        head.push("latency ms");
     }
     if has_unchanged {
         head.push("unchanged %");
@@ -220,7 +238,10 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
         ];
         if has_generation {
             let ms = row.generation_ms;
-            cells.push(ms.map_or("-".into(), |ms| format!("{ms:.0}")));
+            cells.push(milliseconds(ms));
+        }
+        if has_latency {
+            cells.push(milliseconds(row.latency_ms));
         }
         if has_unchanged {
             let share = row.unchanged;
@@ -244,6 +265,15 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     table
 }
 
+/// Whole ones, but for short times.
+fn milliseconds(time: Option<f64>) -> String {
+    match time {
+        None => "-".into(),
+        Some(time) if time < 20.0 => format!("{time:.2}"),
+        Some(time) => format!("{time:.0}"),
+    }
+}
+
 fn json_row(row: &Row) -> Value {
     let mut record = json!({
         "benchmark": row.benchmark,
@@ -259,6 +289,7 @@ fn json_row(row: &Row) -> Value {
     });
     for (name, value) in [
         ("generation_ms", row.generation_ms),
+        ("latency_ms", row.latency_ms),
         ("unchanged", row.unchanged),
     ] {
         if let Some(value) = value {

@@ -11,7 +11,7 @@ use repoformer::statistics::Resampling;
 use super::complete::complete_modes;
 use super::report::{self, Making};
 use super::rows::{self, Row};
-use super::selective::Policies;
+use super::selective::{Policies, Selected};
 use super::server::{self, Asked};
 use super::session::{check_completable, experiments_of, label, modes, open};
 use super::{rg_rg, window};
@@ -71,20 +71,27 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
                 printer.failed(&format!("{mode} has no prediction, and so no row"));
                 continue;
             }
-            rows.push(Row::of(
-                &experiment,
-                mode,
-                &completion,
-                &resampling,
-                printer,
-            )?);
+            let row = Row::of(&experiment, mode, &completion, &resampling, printer)?;
+            // What policies trade is seen beside what each mode takes.
+            rows.push(match policies.is_empty() {
+                true => row,
+                false => row.timed(&experiment, mode, &completion.model)?,
+            });
         }
-        rows.extend(policies.rows(&experiment, &modes, &completion, &resampling, printer)?);
+        let selected = policies.choose(&experiment, &modes, &completion, args.seed, printer)?;
+        let selective = |selected| Row::selective(&experiment, selected, &resampling);
+        rows.extend(selected.iter().map(selective));
         if let Some(folder) = &args.report {
             let folder = folder
                 .clone()
                 .unwrap_or_else(|| experiment.layout.cache.join("report"));
-            let page = leave_report(&experiment, &settings, &folder, resampling, printer)?;
+            let page = leave_report(
+                &experiment,
+                &settings,
+                (&folder, selected),
+                resampling,
+                printer,
+            )?;
             places.push(format!("report: {}", page.display()));
         }
     }
@@ -98,11 +105,11 @@ fn has_predictions(experiment: &Experiment, mode: Mode, completion: &Completion)
     Ok(pipeline::count_predictions(experiment, mode, completion)? > 0)
 }
 
-/// Leaves the report of a benchmark.
+/// Leaves the report of a benchmark, with what policies chose.
 fn leave_report(
     experiment: &Experiment,
     settings: &Settings,
-    folder: &Path,
+    (folder, selected): (&Path, Vec<Selected>),
     resampling: Resampling,
     printer: &mut Printer,
 ) -> Result<PathBuf> {
@@ -114,7 +121,8 @@ fn leave_report(
         baseline: None,
         resampling,
     };
-    let sources = report::of_cache(experiment, settings)?;
+    let mut sources = report::of_cache(experiment, settings)?;
+    sources.extend(selected.into_iter().map(Selected::into_source));
     let folder = folder.join(&experiment.layout.benchmark);
     report::make(experiment, sources, &making, &folder, printer)
 }

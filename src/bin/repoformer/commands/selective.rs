@@ -1,15 +1,18 @@
-//! Rows of a run that retrieve for some tasks only, by a policy.
+//! Policies in a run: which of two predictions each takes for every task.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use repoformer::pipeline::{Completion, Experiment, Selective, selective};
+use repoformer::pipeline::{Completion, Experiment, Selective, selective, write_chosen};
 use repoformer::policy::model::Method;
+use repoformer::policy::sweep::Times;
 use repoformer::policy::{Example, Policy};
 use repoformer::query::Mode;
-use repoformer::statistics::Resampling;
 use serde_json::{Value, json};
 
 use super::policy::scored::{Trained, score};
-use super::rows::{Row, Selected};
+use super::report::Source;
 use crate::args::RunArgs;
 use crate::config::Settings;
 use crate::output::{Printer, hinted};
@@ -50,16 +53,21 @@ impl Policies {
         })
     }
 
-    /// A row a policy, where both the predictions that it chooses between are there.
-    pub(super) fn rows(
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
+    /// What each policy chooses, where both the predictions that it chooses between are there.
+    pub(super) fn choose(
         &self,
         experiment: &Experiment,
         modes: &[Mode],
         completion: &Completion,
-        resampling: &Resampling,
+        seed: u64,
         printer: &mut Printer,
-    ) -> Result<Vec<Row>> {
-        if self.chosen.is_empty() {
+    ) -> Result<Vec<Selected>> {
+        if self.is_empty() {
             return Ok(Vec::new());
         }
         let retrieves = [Mode::LeftContext, Mode::Given];
@@ -75,12 +83,15 @@ impl Policies {
         let found = selective(experiment, mode, &completion.model)?;
         let generator = Some(completion.model.as_str());
         self.trained.warn(&found.examples, generator, printer);
-        let mut rows = Vec::new();
+        let mut all = Vec::new();
         for chosen in &self.chosen {
-            match self.scores(chosen.policy, &found.examples, resampling.seed) {
+            match self.scores(chosen.policy, &found.examples, seed) {
                 Ok(scores) => {
-                    let selected = select(chosen, &found, &scores);
-                    rows.push(Row::selective(experiment, selected, resampling));
+                    let mut selected = select(chosen, &found, &scores);
+                    let name = (selected.policy.as_str(), &selected.retrieved);
+                    selected.predictions = write_chosen(experiment, mode, &completion.model, name)?;
+                    selected.prompts = experiment.layout.prompts(mode);
+                    all.push(selected);
                 }
                 Err(reason) => self.left_out(
                     &format!(
@@ -91,7 +102,7 @@ impl Policies {
                 ),
             }
         }
-        Ok(rows)
+        Ok(all)
     }
 
     /// Tells of rows that cannot be.
@@ -159,27 +170,69 @@ fn parse(text: &str) -> Result<Chosen> {
     })
 }
 
-/// For each task the score of the prediction that the policy chooses.
+/// What a policy chose.
+#[derive(Debug)]
+pub(super) struct Selected {
+    /// The policy's name, with its threshold.
+    pub(super) policy: String,
+    /// The scores of the predictions it chose, in the form of a mode's.
+    pub(super) scores: Value,
+    /// The rows of the tasks that it retrieves for.
+    pub(super) retrieved: BTreeSet<usize>,
+    /// Milliseconds a task by the paper's latency model, where its parts were measured.
+    pub(super) latency_ms: Option<f64>,
+    /// Where the predictions that it chose lie.
+    predictions: PathBuf,
+    /// The prompts of those with retrieval.
+    prompts: PathBuf,
+}
+
+impl Selected {
+    /// As a report takes it.
+    pub(super) fn into_source(self) -> Source {
+        Source {
+            name: self.policy,
+            predictions: self.predictions,
+            prompts: Some(self.prompts),
+            retrieved: Some(self.retrieved),
+        }
+    }
+}
+
+/// For each task the prediction that the policy chooses.
 fn select(chosen: &Chosen, found: &Selective, scores: &[f64]) -> Selected {
-    let mut retrieved = 0;
-    let tasks: Vec<Value> = (found.scores.iter().zip(scores))
-        .map(|([without, with], &score)| {
-            let retrieves = score > chosen.threshold;
-            retrieved += usize::from(retrieves);
-            if retrieves { with } else { without }.clone()
-        })
+    let retrieves: Vec<bool> = scores
+        .iter()
+        .map(|&score| score > chosen.threshold)
         .collect();
-    let count = tasks.len();
+    let tasks: Vec<Value> = (found.scores.iter().zip(&retrieves))
+        .map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone())
+        .collect();
+    let count = tasks.len().max(1) as f64;
     let mean = |name: &str| {
         let values = tasks
             .iter()
             .filter_map(|task| task["repocoder"][name].as_f64());
-        values.sum::<f64>() / count.max(1) as f64
+        values.sum::<f64>() / count
     };
-    let all = json!({"n": count, "repocoder": {"em": mean("em"), "es": mean("es")}});
+    let all = json!({"n": tasks.len(), "repocoder": {"em": mean("em"), "es": mean("es")}});
+    let rows = tasks
+        .iter()
+        .zip(&retrieves)
+        .filter(|(_, retrieves)| **retrieves);
+    let latency = |times: &Vec<Times>| {
+        let costs = times.iter().zip(&retrieves);
+        let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves));
+        costs.sum::<f64>() / count
+    };
     Selected {
         policy: chosen.name.clone(),
+        retrieved: rows
+            .filter_map(|(task, _)| Some(task["row"].as_u64()? as usize))
+            .collect(),
+        latency_ms: found.times.as_ref().map(latency),
         scores: json!({"all": all, "tasks": tasks}),
-        rag_rate: retrieved as f64 / count.max(1) as f64,
+        predictions: PathBuf::new(),
+        prompts: PathBuf::new(),
     }
 }

@@ -9,22 +9,12 @@ use repoformer::tokenize::model::Encoder;
 
 use super::session::use_threads;
 use crate::args::{LabelVerbalizeArgs, SequenceFlags};
-use crate::output::{Printer, check_output, group, hinted};
+use crate::output::{Printer, check_folder, check_output, check_rereadable, group, hinted};
 
 pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()> {
     use_threads(args.threads.min(1024))?;
-    if args.labels == Path::new("-") {
-        return Err(hinted(
-            anyhow!("label verbalize reads its labels twice, and standard input can be read once"),
-            "name a file",
-        ));
-    }
-    if args.output == Path::new("-") {
-        return Err(hinted(
-            anyhow!("label verbalize writes several files"),
-            "name a folder with -o",
-        ));
-    }
+    check_rereadable(&[&args.labels], "label verbalize")?;
+    check_folder(&args.output, "label verbalize")?;
     let making = Making {
         tokenizer: &args.tokenizer,
         prompt_style: &args.prompt_style,
@@ -131,7 +121,29 @@ impl Making<'_> {
         let (eof, cc) = (flags.eof_token.as_deref(), flags.cc_token.as_deref());
         let frame = DecisionFrame::of(&style, eof, cc)?;
         let mut specials = frame.specials();
-        specials.extend(flags.end_token.as_deref());
+        let end = flags.end_token.as_deref();
+        for (flag, token) in [("eof-token", eof), ("cc-token", cc), ("end-token", end)] {
+            check_token(flag, token)?;
+        }
+        if let Some(end) = end.filter(|end| specials.contains(end)) {
+            return Err(hinted(
+                anyhow!("--end-token {end} has its place in a sequence already"),
+                "take the model's own end of a text, such as <|endoftext|>",
+            ));
+        }
+        specials.extend(end);
+        // Them, and something to decide by and to write.
+        let least = specials.len() + 2;
+        if self.max_tokens < least {
+            return Err(hinted(
+                anyhow!(
+                    "a sequence of {} tokens cannot hold its {} special ones",
+                    self.max_tokens,
+                    specials.len()
+                ),
+                "the paper's have 2048",
+            ));
+        }
         let encoder = Encoder::open(self.tokenizer, &specials)?;
         let settings = Settings {
             max_tokens: self.max_tokens,
@@ -146,6 +158,23 @@ impl Making<'_> {
             frame,
         };
         Ok((settings, encoder))
+    }
+}
+
+/// A token of its own must be none that code is made of.
+fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
+    let is_code = |token: &&str| {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        token.chars().count() < 3
+            || token.contains(char::is_whitespace)
+            || token.chars().all(is_word)
+    };
+    match token.filter(is_code) {
+        None => Ok(()),
+        Some(token) => Err(hinted(
+            anyhow!("--{flag} '{token}' could stand in a program, where it would be special too"),
+            "take a text that none holds, as in <eof>",
+        )),
     }
 }
 

@@ -14,9 +14,17 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Clock>)
     for text in &args.latency {
         let (name, file) = named(text, "measured");
         names.push(name);
-        clocks.push(
-            Clock::read(Path::new(file), None, args.generation_ms)?.deciding(args.decision_ms),
-        );
+        let base = args.base_latency.as_deref();
+        let clock = Clock::read(Path::new(file), base, args.generation_ms)?;
+        clocks.push(clock.deciding(args.decision_ms));
+    }
+    if args.latency.is_empty() && args.base_latency.is_some() {
+        return Err(hinted(
+            anyhow!(
+                "--base-latency says what completions without retrieval took, and nothing says what those with it did"
+            ),
+            "add --latency FILE",
+        ));
     }
     for text in &args.retrieval_ms {
         let (name, number) = named(text, "retrieval");
@@ -30,11 +38,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Clock>)
             ));
         };
         names.push(name);
-        clocks.push(Clock::Given(Times {
-            retrieval,
-            generation,
-            decision: args.decision_ms,
-        }));
+        clocks.push(Clock::Given(Times::new(retrieval, generation)).deciding(args.decision_ms));
     }
     if clocks.is_empty() && args.generation_ms.is_some() {
         return Err(hinted(

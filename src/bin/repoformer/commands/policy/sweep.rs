@@ -97,7 +97,8 @@ fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
         .iter()
         .map(|text| Path::new(clocks::named(text, "").1));
     let files = [&args.labels.labels, &args.train_labels, &args.model];
-    let files = files.into_iter().flatten().map(PathBuf::as_path);
+    let files = files.into_iter().flatten().chain(&args.base_latency);
+    let files = files.map(PathBuf::as_path);
     check_output(Some(&args.output), &files.chain(times).collect::<Vec<_>>())
 }
 
