@@ -220,7 +220,7 @@ impl<'a> Files<'a> {
         let of_each = part.into_par_iter().map(|number| {
             let file = &self.repository.files[number];
             let python = match self.language {
-                Language::Python => PythonFile::read(&file.text).unwrap_or_default(),
+                Language::Python => PythonFile::read_imports(&file.text).unwrap_or_default(),
                 _ => PythonFile::default(),
             };
             let local = python.local_imports(self.paths[number], &self.modules);

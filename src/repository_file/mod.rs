@@ -6,6 +6,7 @@ mod git;
 mod package;
 mod python;
 mod raw;
+mod statements;
 
 pub use folders::Folders;
 pub use git::blob_sha1;

@@ -5,6 +5,8 @@ use std::fmt;
 use rustc_hash::FxHashSet;
 use tree_sitter::{Node, Parser};
 
+use super::statements::import_statements;
+
 /// One module that a file imports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Imports {
@@ -59,21 +61,42 @@ impl PythonFile {
         if text.len() > LARGEST_FILE {
             return None;
         }
+        let mut file = Self::default();
+        file.parse(text)?;
+        Some(file)
+    }
+
+    /// What [`read`](Self::read) gives without the functions: only the import statements are parsed, where it can be told which
+    /// they are.
+    pub fn read_imports(text: &str) -> Option<Self> {
+        if text.len() > LARGEST_FILE {
+            return None;
+        }
+        let mut file = Self::default();
+        match import_statements(text) {
+            Some(statements) => file.parse(&statements.join("\n"))?,
+            None => file.parse(text)?,
+        }
+        file.functions.clear();
+        Some(file)
+    }
+
+    /// Takes what a text holds.
+    fn parse(&mut self, text: &str) -> Option<()> {
         let mut parser = Parser::new();
         parser
             .set_language(&tree_sitter_python::LANGUAGE.into())
             .ok()?;
         let tree = parser.parse(text, None)?;
-        let mut file = Self::default();
         let mut cursor = tree.walk();
         loop {
-            file.take(cursor.node(), text);
+            self.take(cursor.node(), text);
             if cursor.goto_first_child() {
                 continue;
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
-                    return Some(file);
+                    return Some(());
                 }
             }
         }
@@ -255,6 +278,34 @@ from x import *
         assert_eq!(file.imports[3].names, ["a", "c"]);
         assert_eq!(file.imports[0].names, ["path"]);
         assert_eq!(file.functions, [((5, 4), (8, 16)), ((7, 8), (7, 25))]);
+    }
+
+    /// Those alone are found that a parse of the whole file finds.
+    #[test]
+    fn imports_alone_are_those_of_the_whole_file() {
+        let folders = match std::env::var_os("REPOFORMER_CORPORA") {
+            Some(folder) => vec![std::path::PathBuf::from(folder)],
+            None => vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos")],
+        };
+        let (mut files, mut imports) = (0, 0);
+        for folder in folders {
+            let entries = walkdir::WalkDir::new(folder).follow_links(true).into_iter();
+            for entry in entries.filter_map(Result::ok) {
+                if entry.path().extension().is_none_or(|ending| ending != "py") {
+                    continue;
+                }
+                let Ok(text) = std::fs::read_to_string(entry.path()) else {
+                    continue;
+                };
+                let text = text.replace("\r\n", "\n");
+                let whole = PythonFile::read(&text).unwrap_or_default();
+                let alone = PythonFile::read_imports(&text).unwrap_or_default();
+                assert_eq!(alone.imports, whole.imports, "{}", entry.path().display());
+                files += 1;
+                imports += whole.imports.len();
+            }
+        }
+        assert!(files > 10 && imports > 30, "{files} {imports}");
     }
 
     #[test]

@@ -1,0 +1,180 @@
+//! Where a Python file's import statements stand, without a syntax tree: a walk over its bytes that knows strings, comments,
+//! brackets and continued lines, and nothing else.
+
+/// What the next byte is part of.
+struct Walk<'t> {
+    text: &'t str,
+    at: usize,
+    /// Brackets that are open.
+    depth: usize,
+}
+
+/// The import statements of a file in their order, each from its keyword to its end, wherever in the file; `None` where a bracket
+/// or a string is not closed, or a bracket closed that is not open, so that only a parser can say what is a statement.
+pub(super) fn import_statements(text: &str) -> Option<Vec<&str>> {
+    let mut walk = Walk {
+        text,
+        at: 0,
+        depth: 0,
+    };
+    let (mut found, mut is_start, mut import) = (Vec::new(), true, None);
+    let bytes = text.as_bytes();
+    while let Some(&byte) = bytes.get(walk.at) {
+        if is_start && (byte.is_ascii_alphabetic() || byte == b'_' || !byte.is_ascii()) {
+            is_start = false;
+            let word = walk.word();
+            if matches!(word, "import" | "from") {
+                import = Some(walk.at - word.len());
+            }
+            continue;
+        }
+        let ends = match byte {
+            b'\n' | b';' => walk.depth == 0,
+            b':' => walk.depth == 0 && import.is_none(),
+            _ => false,
+        };
+        if ends {
+            let statement = import.take().map(|start: usize| &text[start..walk.at]);
+            found.extend(statement);
+            is_start = true;
+            walk.at += 1;
+            continue;
+        }
+        // Blanks, and a line that goes on, stand before a statement; all else is part of one.
+        is_start &= matches!(byte, b' ' | b'\t' | b'\x0c' | b'\r' | b'\\' | b'#' | b'\n');
+        walk.step(byte)?;
+    }
+    found.extend(import.map(|start| &text[start..]));
+    (walk.depth == 0).then_some(found)
+}
+
+impl<'t> Walk<'t> {
+    /// The name that begins here.
+    fn word(&mut self) -> &'t str {
+        let rest = &self.text[self.at..];
+        let is_name = |c: char| c == '_' || c.is_alphanumeric();
+        let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+        // A character that is none still is gone past.
+        let end = end.max(rest.chars().next().map_or(0, char::len_utf8));
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Goes past a byte that ends no statement, or the string, comment or escape that it begins.
+    fn step(&mut self, byte: u8) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        match byte {
+            b'#' => {
+                let rest = &bytes[self.at..];
+                self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            }
+            b'\'' | b'"' => self.string(byte)?,
+            b'(' | b'[' | b'{' => {
+                self.depth += 1;
+                self.at += 1;
+            }
+            b')' | b']' | b'}' => {
+                self.depth = self.depth.checked_sub(1)?;
+                self.at += 1;
+            }
+            b'\\' => self.at += 2,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'0'..=b'9' => {
+                let rest = &bytes[self.at..];
+                let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+                self.at += rest
+                    .iter()
+                    .position(|byte| !is_name(byte))
+                    .unwrap_or(rest.len());
+            }
+            _ => self.at += 1,
+        }
+        Some(())
+    }
+
+    /// Goes past a string; `None` where it is not closed.
+    fn string(&mut self, quote: u8) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        let three = [quote; 3];
+        if bytes[self.at..].starts_with(&three) {
+            self.at += 3;
+            loop {
+                let rest = bytes.get(self.at..)?;
+                self.at += memchr::memchr2(quote, b'\\', rest)?;
+                if bytes[self.at] == b'\\' {
+                    self.at += 2;
+                } else if bytes[self.at..].starts_with(&three) {
+                    self.at += 3;
+                    return Some(());
+                } else {
+                    self.at += 1;
+                }
+            }
+        }
+        self.at += 1;
+        loop {
+            let rest = bytes.get(self.at..)?;
+            self.at += memchr::memchr3(quote, b'\\', b'\n', rest)?;
+            match bytes[self.at] {
+                b'\\' => self.at += 2,
+                b'\n' => return None,
+                _ => {
+                    self.at += 1;
+                    return Some(());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_wherever_they_stand() {
+        let text = "\
+'''import a
+from b import c'''
+import d, e as f  # import g
+x = [
+    'import h', from_i,
+]
+if x: import j; from k import (l,
+    m)  # n
+else:from . import o
+\tfrom p import q \\
+    , r
+important = s; fromage = t
+raise u from v
+y = {'z': \"\\\"import aa\"}
+é = 1; import bb";
+        let found = import_statements(text).unwrap();
+        assert_eq!(
+            found,
+            [
+                "import d, e as f  # import g",
+                "import j",
+                "from k import (l,\n    m)  # n",
+                "from . import o",
+                "from p import q \\\n    , r",
+                "import bb",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_closed_is_left_to_a_parser() {
+        for text in [
+            "x = (\nimport a\n",
+            "x = )\n",
+            "'''\nimport a",
+            "'a\n",
+            "x = 'a\\",
+        ] {
+            assert_eq!(import_statements(text), None, "{text:?}");
+        }
+        for text in ["", "\\", "é", "\u{a0}import a", "#"] {
+            assert_eq!(import_statements(text), Some(Vec::new()), "{text:?}");
+        }
+    }
+}
