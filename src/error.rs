@@ -234,7 +234,7 @@ fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
         Kind::PermissionDenied => "make it readable, or name another",
         Kind::NotFound => "check the path; relative ones start at the current folder",
         Kind::IsADirectory if !writing => "name a file in it",
-        Kind::NotADirectory if !writing => "name a folder",
+        Kind::NotADirectory if !writing => "check the path: a file stands where a folder is needed",
         _ => return None,
     })
 }

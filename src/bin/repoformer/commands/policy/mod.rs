@@ -1,6 +1,7 @@
 //! `policy`: when to retrieve.
 
 mod clocks;
+mod explain;
 mod page;
 pub(super) mod scored;
 mod sweep;
@@ -10,21 +11,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use repoformer::policy::Examples;
 use repoformer::policy::features::{Local, Retrieved};
-use repoformer::policy::model::{Calibration, Kind, PolicyModel, Training, train};
+use repoformer::policy::model::{Kind, train};
 use serde_json::{Map, Value, json};
 
-use crate::args::{
-    ExplainFormat, LabelFlags, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyFeaturesArgs,
-    PolicyTrainArgs,
-};
+use crate::args::{LabelFlags, PolicyArgs, PolicyCommand, PolicyFeaturesArgs, PolicyTrainArgs};
 use crate::output::{Printer, check_output, group, hinted, write_data};
 use crate::records_output::RecordsOutput;
-use crate::table::Table;
 
 pub(crate) fn run(args: &PolicyArgs, printer: &mut Printer) -> Result<()> {
     match &args.command {
         PolicyCommand::Train(args) => train_policy(args, printer),
-        PolicyCommand::Explain(args) => explain(args),
+        PolicyCommand::Explain(args) => explain::run(args),
         PolicyCommand::Sweep(args) => sweep::run(args, printer),
         PolicyCommand::Features(args) => features(args, printer),
     }
@@ -83,104 +80,11 @@ fn train_policy(args: &PolicyTrainArgs, printer: &mut Printer) -> Result<()> {
             training.repositories.join(", ")
         ));
     }
-    printer.note(format!("policy train: {kind}: {}", trained_on(training)));
+    printer.note(format!(
+        "policy train: {kind}: {}",
+        explain::trained_on(training)
+    ));
     Ok(())
-}
-
-fn trained_on(training: &Training) -> String {
-    format!(
-        "{} instances of {} repositories, {:.2} % positive, by model {}; held out: AUC {:.3}, calibration error {:.3}",
-        group(training.instances as u64),
-        training.repositories.len(),
-        100.0 * training.positive as f64 / training.instances.max(1) as f64,
-        training
-            .generation_model
-            .as_deref()
-            .unwrap_or("(not named)"),
-        training.held_out_auc,
-        training.held_out_calibration_error,
-    )
-}
-
-fn explain(args: &PolicyExplainArgs) -> Result<()> {
-    let policy = PolicyModel::read(&args.file)?;
-    let text = match args.format {
-        ExplainFormat::Text => explanation(&policy, args.top),
-        ExplainFormat::Json => explanation_json(&policy, args.top),
-    };
-    write_data(Path::new("-"), text.as_bytes())
-}
-
-/// What a policy goes by, what counts most first.
-fn explanation(policy: &PolicyModel, top: usize) -> String {
-    let mut text = format!(
-        "{}: trained on {}\nrepositories: {}\n",
-        policy.policy,
-        trained_on(&policy.training),
-        policy.training.repositories.join(", ")
-    );
-    text += &match &policy.calibration {
-        Calibration::Platt { slope, offset } => {
-            format!("probability: 1 / (1 + exp(-({slope:.3} x log-odds + {offset:.3})))\n")
-        }
-        Calibration::Isotonic { points } => {
-            format!(
-                "probability: a rising curve through {} points\n",
-                points.len()
-            )
-        }
-    };
-    text += "\nWhat each feature adds to the log-odds: its spread over the training data, and whether more of it speaks for (+)\nor against (-) retrieval.\n\n";
-    let meanings: Vec<&str> = policy
-        .policy
-        .features()
-        .map(|(_, meaning)| meaning)
-        .collect();
-    let mut curves: Vec<_> = policy.model.curves.iter().zip(meanings).collect();
-    curves.sort_by(|a, b| b.0.spread.total_cmp(&a.0.spread));
-    let mut table = Table::new(&["feature", "spread", "direction"]);
-    for (curve, _) in curves.iter().take(top) {
-        table.row(vec![
-            curve.feature.clone(),
-            format!("{:.3}", curve.spread),
-            format!("{:+.2}", curve.direction),
-        ]);
-    }
-    let table = table.text();
-    let mut lines = table.lines();
-    text += &format!("{}  meaning\n", lines.next().unwrap_or_default());
-    for (line, (_, meaning)) in lines.zip(&curves) {
-        text += &format!("{line}  {}\n", meaning.trim());
-    }
-    if !policy.model.words.is_empty() {
-        text += &format!(
-            "\nThe words near the hole, hashed into {} buckets, add to that.\n",
-            policy.model.words.len()
-        );
-    }
-    text
-}
-
-fn explanation_json(policy: &PolicyModel, top: usize) -> String {
-    let features = policy.policy.features().zip(&policy.model.curves);
-    let mut features: Vec<_> = features.collect();
-    features.sort_by(|a, b| b.1.spread.total_cmp(&a.1.spread));
-    let features: Vec<Value> = features
-        .into_iter()
-        .take(top)
-        .map(|((name, meaning), curve)| {
-            json!({
-                "feature": name, "meaning": meaning.trim(), "spread": curve.spread,
-                "direction": curve.direction, "slope": curve.slope, "knots": curve.knots,
-            })
-        })
-        .collect();
-    let record = json!({
-        "policy": policy.policy, "training": policy.training,
-        "calibration": policy.calibration, "features": features,
-        "word_buckets": policy.model.words.len(),
-    });
-    format!("{record:#}\n")
 }
 
 fn features(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()> {

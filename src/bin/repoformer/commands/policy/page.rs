@@ -7,21 +7,16 @@ use repoformer::artifact::write_file;
 use repoformer::policy::sweep::{Curve, Point};
 use repoformer::report::{Chart, ChartPage, Line};
 
-use super::sweep::NOTE;
+use super::sweep::tables::{NOTE, Swept};
 
 /// Writes `index.html` and its figures into a folder.
-pub(super) fn write(
-    folder: &Path,
-    (finding, table): (String, Vec<Vec<String>>),
-    curves: &[Curve],
-    retrievers: &[String],
-) -> Result<()> {
+pub(super) fn write(folder: &Path, swept: &Swept<'_>) -> Result<()> {
     let page = ChartPage {
         title: "When to retrieve".into(),
-        finding,
-        table,
+        finding: swept.finding.clone(),
+        table: swept.rows(),
         note: NOTE.into(),
-        charts: charts(curves, retrievers),
+        charts: charts(swept.curves, swept.retrievers),
     };
     write_file(&folder.join("index.html"), page.html().as_bytes())?;
     for (name, svg) in page.figures() {

@@ -1,0 +1,107 @@
+//! `policy explain`: what a trained policy goes by.
+
+use std::path::Path;
+
+use anyhow::Result;
+use repoformer::policy::model::{Calibration, Curve, PolicyModel, Training};
+use serde_json::{Value, json};
+
+use crate::args::{ExplainFormat, PolicyExplainArgs};
+use crate::output::{group, write_data};
+use crate::table::Table;
+
+/// What a policy learned from, and how well.
+pub(super) fn trained_on(training: &Training) -> String {
+    format!(
+        "{} instances of {} repositories, {:.2} % positive, by model {}; held out: AUC {:.3}, calibration error {:.3}",
+        group(training.instances as u64),
+        training.repositories.len(),
+        100.0 * training.positive as f64 / training.instances.max(1) as f64,
+        training
+            .generation_model
+            .as_deref()
+            .unwrap_or("(not named)"),
+        training.held_out_auc,
+        training.held_out_calibration_error,
+    )
+}
+
+pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
+    let policy = PolicyModel::read(&args.file)?;
+    let text = match args.format {
+        ExplainFormat::Text => explanation(&policy, args.top),
+        ExplainFormat::Json => explanation_json(&policy, args.top),
+    };
+    write_data(Path::new("-"), text.as_bytes())
+}
+
+/// What a policy goes by, what counts most first.
+fn explanation(policy: &PolicyModel, top: usize) -> String {
+    let mut text = format!(
+        "{}: trained on {}\nrepositories: {}\n",
+        policy.policy,
+        trained_on(&policy.training),
+        policy.training.repositories.join(", ")
+    );
+    text += &match &policy.calibration {
+        Calibration::Platt { slope, offset } => {
+            format!("probability: 1 / (1 + exp(-({slope:.3} x log-odds + {offset:.3})))\n")
+        }
+        Calibration::Isotonic { points } => {
+            format!(
+                "probability: a rising curve through {} points\n",
+                points.len()
+            )
+        }
+    };
+    text += "\nWhat each feature adds to the log-odds: its spread over the training data, and whether more of it speaks for (+)\nor against (-) retrieval.\n\n";
+    let features = by_spread(policy, top);
+    let mut table = Table::new(&["feature", "spread", "direction"]);
+    for (_, curve) in &features {
+        table.row(vec![
+            curve.feature.clone(),
+            format!("{:.3}", curve.spread),
+            format!("{:+.2}", curve.direction),
+        ]);
+    }
+    let table = table.text();
+    let mut lines = table.lines();
+    text += &format!("{}  meaning\n", lines.next().unwrap_or_default());
+    for (line, (meaning, _)) in lines.zip(&features) {
+        text += &format!("{line}  {meaning}\n");
+    }
+    if !policy.model.words.is_empty() {
+        text += &format!(
+            "\nThe words near the hole, hashed into {} buckets, add to that.\n",
+            policy.model.words.len()
+        );
+    }
+    text
+}
+
+fn explanation_json(policy: &PolicyModel, top: usize) -> String {
+    let features = by_spread(policy, top).into_iter();
+    let features: Vec<Value> = features
+        .map(|(meaning, curve)| {
+            json!({
+                "feature": curve.feature, "meaning": meaning, "spread": curve.spread,
+                "direction": curve.direction, "slope": curve.slope, "knots": curve.knots,
+            })
+        })
+        .collect();
+    let record = json!({
+        "policy": policy.policy, "training": policy.training,
+        "calibration": policy.calibration, "features": features,
+        "word_buckets": policy.model.words.len(),
+    });
+    format!("{record:#}\n")
+}
+
+/// The meanings and curves of the features that count most, so many of them.
+fn by_spread(policy: &PolicyModel, top: usize) -> Vec<(&'static str, &Curve)> {
+    let meanings = policy.policy.features().map(|(_, meaning)| meaning.trim());
+    let mut features: Vec<_> = meanings.zip(&policy.model.curves).collect();
+    features.sort_by(|a, b| b.1.spread.total_cmp(&a.1.spread));
+    features.truncate(top);
+    features
+}

@@ -1,0 +1,206 @@
+//! `policy sweep`: policies' scores, and the curves that come of them.
+
+pub(super) mod tables;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use repoformer::policy::model::Method;
+use repoformer::policy::sweep::{Clock, Curve};
+use repoformer::policy::{Examples, Policy};
+
+use self::tables::Swept;
+use super::clocks::{self, clocks};
+use super::page;
+use super::read_labels;
+use super::scored::{Scored, Trained, score};
+use crate::args::{LabelFlags, PolicySweepArgs};
+use crate::output::{Printer, check_output, group, hinted, write_data};
+
+pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
+    let (retrievers, clocks) = clocks(args)?;
+    let policies: Vec<Policy> = args
+        .policy
+        .iter()
+        .map(|name| name.parse())
+        .collect::<Result<_, _>>()?;
+    let method: Method = args.calibration.parse()?;
+    if args.threshold.iter().any(|threshold| threshold.is_nan()) {
+        return Err(hinted(
+            anyhow!("--threshold: 'nan' is no threshold"),
+            "a number that scores are held against, as in 0.2",
+        ));
+    }
+    check_outputs(args)?;
+    let trained = Trained::read(&args.model)?;
+    let mut examples = read_labels(&args.labels, &args.output, printer)?;
+    let more = match args.train_labels.is_empty() {
+        true => Examples::default(),
+        false => {
+            let flags = LabelFlags {
+                labels: args.train_labels.clone(),
+                ..args.labels
+            };
+            read_labels(&flags, &args.output, printer)?.behind(&examples)
+        }
+    };
+    same_model(&examples, &more)?;
+    trained.warn(&examples.all, examples.model.as_deref(), printer);
+    let asked = !policies.is_empty();
+    let policies = match asked {
+        true => policies,
+        false => Policy::ALL.to_vec(),
+    };
+    let mut scored = Vec::new();
+    for policy in policies {
+        let data = (examples.all.as_slice(), more.all.as_slice());
+        let found = score(policy, data, &trained, (method, args.seed)).and_then(known);
+        match found {
+            Ok(found) => scored.push(found),
+            Err(reason) if asked => return Err(reason),
+            Err(reason) => printer.note(format!("policy sweep: left out: {reason:#}")),
+        }
+    }
+    let curves = curves(&mut examples, &scored, (&args.threshold, &clocks), printer);
+    check_clocks(&examples, &retrievers, &clocks, printer)?;
+    let swept = Swept {
+        finding: tables::finding(&examples),
+        curves: &curves,
+        retrievers: &retrievers,
+    };
+    write_data(&args.output, swept.text(args.format).as_bytes())?;
+    if let Some(folder) = &args.report {
+        page::write(folder, &swept)?;
+        printer.note(format!("report: {}", folder.join("index.html").display()));
+    }
+    if clocks.is_empty() {
+        printer.note(
+            "policy sweep: no times: --latency FILE, or --retrieval-ms MS with --generation-ms MS, tell what policies save",
+        );
+    }
+    Ok(())
+}
+
+/// Nothing that is read is overwritten.
+fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
+    let times = args
+        .latency
+        .iter()
+        .map(|text| Path::new(clocks::named(text, "").1));
+    let files = [&args.labels.labels, &args.train_labels, &args.model];
+    let files = files.into_iter().flatten().chain(&args.base_latency);
+    let files = files.map(PathBuf::as_path);
+    check_output(Some(&args.output), &files.chain(times).collect::<Vec<_>>())
+}
+
+/// A policy that no instance can be scored by is none.
+fn known(scored: Scored) -> Result<Scored> {
+    match scored.ordered.iter().any(Option::is_some) {
+        true => Ok(scored),
+        false => Err(hinted(
+            anyhow!(
+                "policy {}: no instance has what it goes by: {}",
+                scored.policy,
+                scored.policy.lacking()
+            ),
+            "complete and judge them again",
+        )),
+    }
+}
+
+/// The policies' curves over the instances that all of them can score; the others are taken out, and told of.
+fn curves(
+    examples: &mut Examples,
+    scored: &[Scored],
+    (thresholds, clocks): (&[f64], &[Clock]),
+    printer: &mut Printer,
+) -> Vec<Curve> {
+    for scored in scored {
+        let lacking = scored
+            .ordered
+            .iter()
+            .filter(|score| score.is_none())
+            .count();
+        if lacking > 0 {
+            printer.failed(&format!(
+                "{} instances are left out of every curve: policy {} lacks {}",
+                group(lacking as u64),
+                scored.policy,
+                scored.policy.lacking()
+            ));
+        }
+    }
+    let count = examples.all.len();
+    let kept: Vec<usize> = (0..count)
+        .filter(|&place| scored.iter().all(|scored| scored.ordered[place].is_some()))
+        .collect();
+    let mut place = 0..count;
+    examples.all.retain(|_| {
+        place
+            .next()
+            .is_some_and(|place| kept.binary_search(&place).is_ok())
+    });
+    let of_kept = |scores: &[Option<f64>]| -> Vec<f64> {
+        kept.iter().filter_map(|&place| scores[place]).collect()
+    };
+    let curve = |scored: &Scored| {
+        let ordered = of_kept(&scored.ordered);
+        let probabilities = scored.probabilities.as_deref().map(of_kept);
+        let all = &examples.all;
+        match (&probabilities, thresholds) {
+            // A threshold is held against what would have been known then.
+            (Some(probabilities), [_, ..]) => Curve::of(
+                scored.policy,
+                all,
+                probabilities,
+                Some(probabilities),
+                (thresholds, clocks),
+            ),
+            _ => Curve::of(
+                scored.policy,
+                all,
+                &ordered,
+                probabilities.as_deref(),
+                (thresholds, clocks),
+            ),
+        }
+    };
+    scored.iter().map(curve).collect()
+}
+
+/// Measured times must be those of these instances.
+fn check_clocks(
+    examples: &Examples,
+    retrievers: &[String],
+    clocks: &[Clock],
+    printer: &Printer,
+) -> Result<()> {
+    for (name, clock) in retrievers.iter().zip(clocks) {
+        let known = examples.all.iter().filter(|e| clock.knows(&e.id)).count();
+        if known == 0 {
+            return Err(hinted(
+                anyhow!("the times of {name} are of none of these instances"),
+                "give the latencies of their own predictions, or --retrieval-ms MS with --generation-ms MS",
+            ));
+        }
+        if known < examples.all.len() {
+            printer.warning(format!(
+                "{} of {} instances have no time of {name}, and take the mean of the others",
+                group((examples.all.len() - known) as u64),
+                group(examples.all.len() as u64)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What is learned from must be judged by the model whose labels are swept.
+fn same_model(examples: &Examples, more: &Examples) -> Result<()> {
+    match (&examples.model, &more.model) {
+        (Some(here), Some(there)) if here != there => Err(hinted(
+            anyhow!("--train-labels are judged by model {there}, and --labels by {here}"),
+            "what helps one model need not help another: judge both by the same",
+        )),
+        _ => Ok(()),
+    }
+}

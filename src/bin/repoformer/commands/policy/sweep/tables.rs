@@ -1,0 +1,212 @@
+//! A sweep as it is asked for: every point for programs, a summary for readers.
+
+use repoformer::policy::sweep::{Curve, Point};
+use repoformer::policy::{Example, Examples, Policy};
+use serde_json::{Value, json};
+
+use crate::args::SweepFormat;
+use crate::output::group;
+use crate::table::Table;
+
+/// What a sweep gave.
+pub(in crate::commands::policy) struct Swept<'a> {
+    /// What can be had at all.
+    pub(in crate::commands::policy) finding: String,
+    pub(in crate::commands::policy) curves: &'a [Curve],
+    /// The names of the clocks, in the order of each point's latencies.
+    pub(in crate::commands::policy) retrievers: &'a [String],
+}
+
+impl Swept<'_> {
+    pub(super) fn text(&self, format: SweepFormat) -> String {
+        let (curves, retrievers) = (self.curves, self.retrievers);
+        match format {
+            SweepFormat::Text => {
+                let summary = summary(curves, retrievers).text();
+                format!("{}\n\n{summary}\n{NOTE}\n", self.finding)
+            }
+            SweepFormat::Tsv => table(curves, retrievers).tsv(),
+            SweepFormat::Json => {
+                let records: Vec<Value> = records(curves, retrievers).collect();
+                format!("{:#}\n", Value::Array(records))
+            }
+            SweepFormat::Jsonl => records(curves, retrievers)
+                .map(|record| format!("{record}\n"))
+                .collect(),
+        }
+    }
+
+    /// The rows of the summary, the head first.
+    pub(in crate::commands::policy) fn rows(&self) -> Vec<Vec<String>> {
+        let mut rows = summary(self.curves, self.retrievers).into_rows();
+        // Rules between the columns of a text; a page has its own.
+        let head = rows.first_mut().into_iter().flatten();
+        head.for_each(|name| *name = name.trim_start_matches("| ").to_owned());
+        rows
+    }
+}
+
+/// Every point as a record.
+fn records<'a>(curves: &'a [Curve], retrievers: &'a [String]) -> impl Iterator<Item = Value> + 'a {
+    curves.iter().flat_map(move |curve| {
+        curve.points.iter().map(move |point| {
+            let first = point.latencies.first();
+            let mut record = json!({
+                "policy": curve.policy.name(),
+                "threshold": threshold(point.threshold),
+                "n": curve.count,
+                "rag_rate": point.rag_rate,
+                "em": point.em,
+                "es": point.es,
+                "latency_ms": first.map(|latency| latency.mean_ms),
+                "speedup": first.map(|latency| latency.speedup),
+                "abstention_precision": point.abstention_precision,
+                "auc": curve.auc,
+                "calibration_error": curve.calibration.as_ref().map(|c| c.error),
+            });
+            if retrievers.len() > 1 {
+                let each = retrievers
+                    .iter()
+                    .zip(&point.latencies)
+                    .map(|(name, latency)| {
+                        let times =
+                            json!({"latency_ms": latency.mean_ms, "speedup": latency.speedup});
+                        (name.clone(), times)
+                    });
+                record["retrievers"] = Value::Object(each.collect());
+            }
+            record
+        })
+    })
+}
+
+/// Never and always have no threshold that could be written.
+fn threshold(threshold: f64) -> Option<f64> {
+    threshold.is_finite().then_some(threshold)
+}
+
+fn hundredths(value: f64) -> String {
+    format!("{:.2}", 100.0 * value)
+}
+
+fn or_dash(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "-".into())
+}
+
+/// Every point as a row.
+fn table(curves: &[Curve], retrievers: &[String]) -> Table {
+    let mut head = vec!["policy", "threshold", "rag_rate", "em", "es"];
+    let of_time: Vec<[String; 2]> = retrievers
+        .iter()
+        .map(|name| [format!("latency_ms:{name}"), format!("speedup:{name}")])
+        .collect();
+    head.extend(of_time.iter().flatten().map(String::as_str));
+    head.push("abstention_precision");
+    let mut table = Table::new(&head);
+    for curve in curves {
+        for point in &curve.points {
+            let mut row = vec![
+                curve.policy.to_string(),
+                or_dash(threshold(point.threshold).map(|t| format!("{t:.6}"))),
+                format!("{:.6}", point.rag_rate),
+                or_dash(point.em.map(|em| format!("{em:.6}"))),
+                format!("{:.6}", point.es),
+            ];
+            for latency in &point.latencies {
+                row.push(format!("{:.3}", latency.mean_ms));
+                row.push(format!("{:.6}", latency.speedup));
+            }
+            row.push(or_dash(
+                point.abstention_precision.map(|p| format!("{p:.6}")),
+            ));
+            table.row(row);
+        }
+    }
+    table
+}
+
+/// What can be had at all.
+pub(super) fn finding(examples: &Examples) -> String {
+    format!(
+        "{} instances of {} repositories, ES x 100: never {}, always {}, oracle {}",
+        group(examples.all.len() as u64),
+        examples.repositories().len(),
+        hundredths(mean(&examples.all, |example| example.es_base)),
+        hundredths(mean(&examples.all, |example| example.es_rag)),
+        hundredths(mean(&examples.all, |e| e.es_base.max(e.es_rag))),
+    )
+}
+
+/// What each policy comes to: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
+/// threshold in hindsight, and where it is as good as always retrieving.
+fn summary(curves: &[Curve], retrievers: &[String]) -> Table {
+    let mut head: Vec<String> = ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"]
+        .map(String::from)
+        .to_vec();
+    let mut point = |title: &str, names: &[&str]| {
+        let names = names.iter().map(ToString::to_string);
+        let speedups = retrievers.iter().map(|name| format!("SU {name}"));
+        let mut names: Vec<String> = names.chain(speedups).collect();
+        names[0] = format!("{title} {}", names[0]);
+        head.extend(names);
+    };
+    point(
+        "| chosen elsewhere:",
+        &["ES", "EM", "%RAG", "abstains rightly"],
+    );
+    point("| best in hindsight:", &["ES", "EM", "%RAG", "threshold"]);
+    point("| as good as always:", &["%RAG"]);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let mut table = Table::new(&head);
+    for curve in curves {
+        table.row(row(curve, retrievers.len()));
+    }
+    table
+}
+
+/// What the columns are.
+pub(in crate::commands::policy) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
+    AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
+
+/// What a cell says of a point.
+type Cell<'a> = &'a dyn Fn(&Point) -> Option<String>;
+
+fn row(curve: &Curve, clocks: usize) -> Vec<String> {
+    let is_chosen = !matches!(curve.policy, Policy::Never | Policy::Always);
+    let at = |rate: f64| {
+        let point = curve.at_rate(rate).filter(|_| is_chosen);
+        or_dash(point.map(|point| hundredths(point.es)))
+    };
+    let share = |point: &Point| Some(format!("{:.1}", 100.0 * point.rag_rate));
+    let mut row = vec![
+        curve.policy.to_string(),
+        or_dash(is_chosen.then(|| format!("{:.3}", curve.auc))),
+        or_dash(
+            curve
+                .calibration
+                .as_ref()
+                .map(|c| format!("{:.3}", c.error)),
+        ),
+        at(0.2),
+        at(0.5),
+    ];
+    let mut point = |point: Option<&Point>, values: &[Cell<'_>]| {
+        row.extend(values.iter().map(|value| or_dash(point.and_then(value))));
+        row.extend((0..clocks).map(|clock| {
+            let latency = point.and_then(|point| point.latencies.get(clock));
+            or_dash(latency.map(|latency| format!("{:.1}", 100.0 * latency.speedup)))
+        }));
+    };
+    let es = |point: &Point| Some(hundredths(point.es));
+    let em = |point: &Point| point.em.map(hundredths);
+    let abstains = |point: &Point| point.abstention_precision.map(hundredths);
+    let value = |point: &Point| threshold(point.threshold).map(|t| format!("{t:.3}"));
+    point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains]);
+    point(curve.best(), &[&es, &em, &share, &value]);
+    point(curve.reaches_always.as_ref(), &[&share]);
+    row
+}
+
+fn mean(examples: &[Example], of: impl Fn(&Example) -> f64) -> f64 {
+    examples.iter().map(of).sum::<f64>() / examples.len().max(1) as f64
+}
