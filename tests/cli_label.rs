@@ -183,7 +183,7 @@ fn labels_by_the_embedded_model() {
         "{:.2} % positive",
         100.0 * positive as f64 / labels.len() as f64
     );
-    ran.says(&[&share, "gain × 100"]);
+    ran.says(&[&share, "gain × 100", "lines  instances"]);
     let valid = place.run(&["validate", "labels.jsonl"]).done();
     assert!(valid.stdout.contains("labels"), "{}", valid.stdout);
     // A higher threshold, fewer positives.

@@ -13,6 +13,7 @@ use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
 use crate::jsonl::{self, At, Object, Reader};
 use crate::kind::Kind;
+use crate::lines::{Lines, strip};
 use crate::metrics::Metric;
 use crate::pipeline::report::read_fragments;
 use crate::postprocess::{Postprocess, are_function_bodies};
@@ -43,6 +44,17 @@ impl std::fmt::Display for Lacking {
     }
 }
 
+/// Instances whose targets have so many lines.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct OfLength {
+    /// How many there are.
+    pub count: usize,
+    /// How many of them are labelled as helped.
+    pub positive: usize,
+    /// The sum of their gains.
+    pub gain: f64,
+}
+
 /// What judging instances gave.
 #[derive(Debug, Default)]
 pub struct Judged {
@@ -50,6 +62,8 @@ pub struct Judged {
     pub gains: Vec<f64>,
     /// How many of them are labelled as helped.
     pub positive: usize,
+    /// The same by the lines of their targets that are not blank.
+    pub lengths: BTreeMap<usize, OfLength>,
     /// How many instances were not judged, by reason.
     pub lacking: BTreeMap<Lacking, usize>,
     /// What could not be read or belongs to no instance.
@@ -57,6 +71,18 @@ pub struct Judged {
 }
 
 impl Judged {
+    fn add(&mut self, label: &Label, gain: f64) {
+        let positive = usize::from(label.label == Some(true));
+        let lines = Lines::new(&label.ground_truth);
+        let lines = lines.iter().filter(|line| !strip(line).is_empty()).count();
+        let of_length = self.lengths.entry(lines).or_default();
+        of_length.count += 1;
+        of_length.positive += positive;
+        of_length.gain += gain;
+        self.positive += positive;
+        self.gains.push(gain);
+    }
+
     /// The gains by size, as the paper's figure 10 shows them.
     pub fn buckets(&self) -> Buckets {
         Buckets::of(self.gains.iter().copied())
@@ -229,8 +255,7 @@ impl<'a> Known<'a> {
                 (Some(without), Some(with)) => {
                     match self.label(label, without, with, self.signals[place]) {
                         Ok(label) => {
-                            judged.positive += usize::from(label.label == Some(true));
-                            judged.gains.push(with.es - without.es);
+                            judged.add(&label, with.es - without.es);
                             emit(&label.to_record())?;
                         }
                         Err(reason) => {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -128,8 +129,8 @@ impl TaskTimes {
     }
 }
 
-/// Writes the predictions that a policy chose, as their artifacts have them: of these rows that with retrieval, of the others
-/// that without. Returns where they lie.
+/// Writes the predictions that policies chose, as their artifacts have them: of a policy's rows those with retrieval, of the others
+/// those without. Returns where each policy's lie.
 ///
 /// # Errors
 /// Predictions cannot be read, or these cannot be written.
@@ -137,31 +138,40 @@ pub fn write_chosen(
     experiment: &Experiment,
     mode: Mode,
     model: &str,
-    (policy, retrieved): (&str, &BTreeSet<usize>),
-) -> Result<PathBuf> {
+    policies: &[(&str, &BTreeSet<usize>)],
+) -> Result<Vec<PathBuf>> {
     let layout = &experiment.layout;
-    let path = layout.chosen_predictions(policy, mode, model);
-    let mut of_row: BTreeMap<usize, String> = BTreeMap::new();
-    for mode in [Mode::Without, mode] {
-        let file = layout.predictions(mode, model);
-        jsonl::for_each(&file, |_, object| {
-            let row = object.get("metadata").and_then(|m| m.get("row")?.as_u64());
-            if let Some(row) = row.map(|row| row as usize)
-                && retrieved.contains(&row) == (mode != Mode::Without)
-            {
-                // Of a task's samples the first is scored.
-                of_row
-                    .entry(row)
-                    .or_insert_with(|| Value::Object(object).to_string());
-            }
-            Ok(())
-        })?;
+    let read = |mode| jsonl::read(&layout.predictions(mode, model));
+    let (without, with) = (read(Mode::Without)?, read(mode)?);
+    let (without, with) = (by_row(&without), by_row(&with));
+    let mut paths = Vec::new();
+    for (policy, retrieved) in policies {
+        let path = layout.chosen_predictions(policy, mode, model);
+        let mut output = OutputFile::create(&path)?;
+        for (row, base) in &without {
+            let line = match retrieved.contains(row) {
+                true => with.get(row),
+                false => with.get(row).and(Some(base)),
+            };
+            output.write(line.copied().unwrap_or_default())?;
+        }
+        output.finish()?;
+        paths.push(path);
     }
-    let mut output = OutputFile::create(&path)?;
-    for line in of_row.values() {
-        output.write(line.as_bytes())?;
-        output.write(b"\n")?;
+    Ok(paths)
+}
+
+/// The record of each row's first prediction, which is the one that is scored.
+fn by_row(text: &[u8]) -> BTreeMap<usize, &[u8]> {
+    let records: Vec<&[u8]> = jsonl::records(text).map(|(_, bytes)| bytes).collect();
+    let rows = records
+        .par_iter()
+        .map(|bytes| Latency::of_prompt(bytes).row);
+    let mut found = BTreeMap::new();
+    for (row, record) in rows.collect::<Vec<_>>().into_iter().zip(records) {
+        if let Some(row) = row {
+            found.entry(row as usize).or_insert(record);
+        }
     }
-    output.finish()?;
-    Ok(path)
+    found
 }

@@ -31,16 +31,8 @@ pub(crate) struct LabelSampleArgs {
     /// Repositories as records instead of folders: JSONL, plain, gzip or zstd
     #[arg(long, value_name = "FILE")]
     pub(crate) raw: Option<PathBuf>,
-    /// What is cut out: chunk (about three lines), function (a body of 3 to 30 lines)
-    #[arg(long, value_name = "KIND", default_value = "chunk")]
-    pub(crate) kind: String,
-    /// Clusters, and so instances, for each chunk or function of a repository [default: 0.2; 0.1 with --profile
-    /// repoformer-release]
-    #[arg(long, value_name = "R")]
-    pub(crate) ratio: Option<f64>,
-    /// Take every repository, not only those whose files import one another
-    #[arg(long)]
-    pub(crate) no_filter: bool,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingFlags,
     /// A part of the repositories: 2/8 is the second of eight
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
@@ -54,6 +46,21 @@ pub(crate) struct LabelSampleArgs {
     /// are kept in FILE.drawn: the same command goes on from there
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+}
+
+/// What is drawn, from which repositories.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DrawingFlags {
+    /// What is cut out: chunk (about three lines), function (a body of 3 to 30 lines)
+    #[arg(long, value_name = "KIND", default_value = "chunk")]
+    pub(crate) kind: String,
+    /// Clusters, and so instances, for each chunk or function of a repository [default: 0.2; 0.1 with --profile
+    /// repoformer-release]
+    #[arg(long, value_name = "R")]
+    pub(crate) ratio: Option<f64>,
+    /// Take every repository, not only those whose files import one another
+    #[arg(long)]
+    pub(crate) no_filter: bool,
 }
 
 #[derive(Debug, Args)]
@@ -146,16 +153,8 @@ pub(crate) struct SequenceFlags {
 pub(crate) struct LabelAllArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// What is cut out: chunk (about three lines), function (a body of 3 to 30 lines)
-    #[arg(long, value_name = "KIND", default_value = "chunk")]
-    pub(crate) kind: String,
-    /// Clusters, and so instances, for each chunk or function of a repository [default: 0.2; 0.1 with --profile
-    /// repoformer-release]
-    #[arg(long, value_name = "R")]
-    pub(crate) ratio: Option<f64>,
-    /// Take every repository, not only those whose files import one another
-    #[arg(long)]
-    pub(crate) no_filter: bool,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingFlags,
     /// The least gain in edit similarity (0 to 1) that does not count as help
     #[arg(
         long,

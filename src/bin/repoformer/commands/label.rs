@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use repoformer::corpus::repository_names;
 use repoformer::label::{
-    Collecting, Drawing, Filter, InstanceKind, Judged, Judging, Recorded, Repositories, Shard,
-    collect, fingerprint, judge,
+    Collecting, Drawing, Filter, InstanceKind, Judged, Judging, OfLength, Recorded, Repositories,
+    Shard, collect, fingerprint, judge,
 };
 use repoformer::language::Language;
 
@@ -16,6 +16,7 @@ use crate::args::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
 use crate::config::Settings;
 use crate::output::{Printer, check_output, check_rereadable, group, hinted};
 use crate::records_output::RecordsOutput;
+use crate::table::Table;
 
 pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
     match &args.command {
@@ -66,13 +67,13 @@ struct Wanted {
 
 impl Wanted {
     fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
-        let kind: InstanceKind = args.kind.parse()?;
+        let kind: InstanceKind = args.drawing.kind.parse()?;
         let paper = match settings.text("profile") {
             Some("repoformer-release") => Drawing::release(kind),
             _ => Drawing::paper(kind),
         };
         let language: Language = settings.parsed_option("language")?.unwrap_or_default();
-        let ratio = args.ratio.unwrap_or(paper.ratio);
+        let ratio = args.drawing.ratio.unwrap_or(paper.ratio);
         if !(ratio > 0.0 && ratio <= 1.0) {
             return Err(hinted(
                 anyhow!("--ratio must be more than 0 and at most 1"),
@@ -106,7 +107,7 @@ impl Wanted {
             from,
             total,
             shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
-            filter: match args.no_filter {
+            filter: match args.drawing.no_filter {
                 true => Filter::none(),
                 false => Filter::paper(language),
             },
@@ -273,13 +274,46 @@ pub(super) fn check_threshold(threshold: f64) -> Result<()> {
     }
 }
 
-/// The share of positive labels, and the gains by size (figure 10).
+/// The share of positive labels, the gains by size (figure 10), and both by the length of the targets.
 fn report(judged: &Judged) -> String {
     let count = judged.gains.len();
     format!(
-        "label judge: {} instances, {:.2} % positive; gain × 100:\n{}",
+        "label judge: {} instances, {:.2} % positive; gain × 100:\n{}\n\n{}",
         group(count as u64),
         100.0 * judged.positive as f64 / count as f64,
         histogram(&judged.buckets()).trim_end(),
+        lengths(judged).text().trim_end(),
     )
+}
+
+/// Instances by the lines of their targets, longer ones together.
+fn lengths(judged: &Judged) -> Table {
+    /// From so many lines on, up to the next.
+    const FROM: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
+    let mut table = Table::new(&["lines", "instances", "%", "positive %", "mean gain × 100"]);
+    for (place, &from) in FROM.iter().enumerate() {
+        let next = FROM.get(place + 1).copied();
+        let of = judged.lengths.range(from..next.unwrap_or(usize::MAX));
+        let all = of.fold(OfLength::default(), |sum, (_, one)| OfLength {
+            count: sum.count + one.count,
+            positive: sum.positive + one.positive,
+            gain: sum.gain + one.gain,
+        });
+        if all.count == 0 {
+            continue;
+        }
+        let count = all.count as f64;
+        table.row(vec![
+            match next {
+                None => format!("{from}+"),
+                Some(next) if next == from + 1 => from.to_string(),
+                Some(next) => format!("{from}-{}", next - 1),
+            },
+            all.count.to_string(),
+            format!("{:.1}", 100.0 * count / judged.gains.len() as f64),
+            format!("{:.1}", 100.0 * all.positive as f64 / count),
+            format!("{:+.2}", 100.0 * all.gain / count),
+        ]);
+    }
+    table
 }

@@ -112,9 +112,7 @@ fn draw(
     let drawing = LabelSampleArgs {
         settings: flags.clone(),
         raw: None,
-        kind: args.kind.clone(),
-        ratio: args.ratio,
-        no_filter: args.no_filter,
+        drawing: args.drawing.clone(),
         shard: None,
         as_benchmark: false,
         seed: args.seed,

@@ -87,11 +87,7 @@ impl Policies {
         for chosen in &self.chosen {
             match self.scores(chosen.policy, &found.examples, seed) {
                 Ok(scores) => {
-                    let mut selected = select(chosen, &found, &scores);
-                    let name = (selected.policy.as_str(), &selected.retrieved);
-                    selected.predictions = write_chosen(experiment, mode, &completion.model, name)?;
-                    selected.prompts = experiment.layout.prompts(mode);
-                    all.push(selected);
+                    all.push(select(chosen, &found, &scores));
                 }
                 Err(reason) => self.left_out(
                     &format!(
@@ -101,6 +97,13 @@ impl Policies {
                     printer,
                 ),
             }
+        }
+        let chosen = all.iter().map(|one| (one.policy.as_str(), &one.retrieved));
+        let chosen: Vec<_> = chosen.collect();
+        let paths = write_chosen(experiment, mode, &completion.model, &chosen)?;
+        for (selected, path) in all.iter_mut().zip(paths) {
+            selected.predictions = path;
+            selected.prompts = experiment.layout.prompts(mode);
         }
         Ok(all)
     }
