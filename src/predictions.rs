@@ -140,6 +140,10 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
             ("pred", texts.into_iter().map(str::to_owned).collect())
         }
         (None, Some(_)) => ("pred", vec![fields.string("pred")?.to_owned()]),
+        (None, None) if object.contains_key("next_token") => {
+            return Err(fields
+                .error("the probability of a token, and no completion; --probabilities takes it"));
+        }
         (None, None) => return Err(fields.error("field 'choices' or 'pred' is missing")),
     };
     if samples.is_empty() {

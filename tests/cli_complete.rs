@@ -821,3 +821,109 @@ fn a_mode_without_any_answer_leaves_the_others_their_rows() {
     assert_eq!(rows.len(), 2, "{}", ran.stdout);
     assert!(rows[1].contains("none"), "{}", ran.stdout);
 }
+
+/// Policy self goes by what the model says of `<cc>`: `run` asks the server, and a file of the answers serves labels.
+#[test]
+fn a_model_decides_by_itself() {
+    let place = Place::new();
+    // Asks for retrieval in the first task alone.
+    let (url, seen) = server(|request| {
+        if request.path == "/tokenize" {
+            return ("200 OK", json!({"tokens": [7]}).to_string());
+        }
+        if request.body.get("logit_bias").is_none() {
+            return completion("\nx");
+        }
+        let logprob = match request.prompt().contains("store_11") {
+            true => -0.8,
+            false => -3.0,
+        };
+        let token = json!({"id": 7, "token": "", "logprob": logprob});
+        let choice = json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": {"content": [token]}});
+        ("200 OK", json!({"choices": [choice]}).to_string())
+    });
+    let run = [
+        "run",
+        "--unit",
+        "chunks",
+        "--prompt-style",
+        "starcoder",
+        "--mode",
+        "none,rg1",
+        "--endpoint",
+        &url,
+        "--model",
+        "tiny",
+        "--max-tokens",
+        "8",
+        "--policy",
+        "self@0.3",
+        "--format",
+        "jsonl",
+        "--cache-dir",
+        "cache",
+    ];
+    let ran = place.stage(&run).done();
+    let of_self = parse_jsonl(&ran.stdout).pop().unwrap();
+    assert_eq!(of_self["mode"], "self@0.3");
+    assert!((of_self["with_retrieved"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+    let asked = |request: &&Request| request.body.get("logit_bias").is_some();
+    let ends = |request: &Request| request.prompt().ends_with("<eof>");
+    let seen: Vec<Request> = seen.lock().unwrap().drain(..).collect();
+    assert_eq!(seen.iter().filter(asked).count(), 3);
+    assert!(seen.iter().filter(asked).all(ends));
+    let file = |kind: &str, mode: &str| place.named(&format!("cache/{kind}/tasks"), mode);
+    let probabilities = file("probabilities", "none");
+    let (base, rag) = (file("predictions", "none"), file("predictions", "rg1"));
+    let judge = [
+        "label",
+        "judge",
+        "--instances",
+        "tasks.jsonl",
+        "--base",
+        &base,
+        "--rag",
+        &rag,
+        "-o",
+        "labels.jsonl",
+        "--probabilities",
+    ];
+    place.run(&[&judge[..], &[&probabilities]].concat()).done();
+    let labels = place.records("labels.jsonl");
+    let said: Vec<f64> = labels
+        .iter()
+        .map(|label| label["cc_probability"].as_f64().unwrap().ln())
+        .collect();
+    assert!(
+        (said[0] + 0.8).abs() < 1e-9 && (said[2] + 3.0).abs() < 1e-9,
+        "{said:?}"
+    );
+    place
+        .run(&[
+            "policy",
+            "sweep",
+            "--labels",
+            "labels.jsonl",
+            "--policy",
+            "self",
+        ])
+        .done();
+    // Of an instance without one, all that nobody asked for is swept.
+    let mut some = labels;
+    some[1]
+        .as_object_mut()
+        .unwrap()
+        .shift_remove("cc_probability");
+    place.write("some.jsonl", support::jsonl(&some));
+    let sweep = ["policy", "sweep", "--labels", "some.jsonl"];
+    let ran = place.run(&sweep).done();
+    ran.says(&["left out: policy self: 1 of 3 instances lack cc_probability"]);
+    // Files that are something else are told from probabilities.
+    place
+        .run(&[&judge[..], &[&base]].concat())
+        .failed()
+        .says(&["'next_token.probability' must be a number from 0 to 1"]);
+    let given = [&run[..], &["--probabilities", &probabilities]].concat();
+    let again = place.stage(&given).done();
+    assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), of_self);
+}

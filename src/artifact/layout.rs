@@ -217,6 +217,12 @@ impl Layout {
         ])
     }
 
+    /// `probabilities/<benchmark>/<mode>-<model>.jsonl`: of the token that asks for retrieval, behind each prompt.
+    pub fn probabilities(&self, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("{}-{}.jsonl", self.run_name(mode), file_name(model));
+        self.below(&["probabilities", &self.benchmark, &name])
+    }
+
     /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what a policy chose between the predictions of
     /// `mode` and those without retrieval.
     pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {

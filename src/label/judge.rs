@@ -11,7 +11,7 @@ use super::{Label, Signals};
 use crate::artifact;
 use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
-use crate::jsonl::{self, At, Object, Reader};
+use crate::jsonl::{self, At, Fields, Object, Reader};
 use crate::kind::Kind;
 use crate::lines::{Lines, strip};
 use crate::metrics::Metric;
@@ -100,6 +100,8 @@ pub struct Judging<'a> {
     pub augmented: &'a Path,
     /// The prompts of the latter, where the instances do not carry what was retrieved.
     pub prompts: Option<&'a Path>,
+    /// The probabilities of the token that asks for retrieval, where they are in a file of their own.
+    pub probabilities: Option<&'a Path>,
     /// The model, where the predictions do not say.
     pub model: Option<&'a str>,
     /// The least gain that does not count.
@@ -182,12 +184,17 @@ impl<'a> Known<'a> {
             problems.extend(joined.problems);
             Ok(joined.predictions)
         };
+        let predictions = [of_file(judging.base)?, of_file(judging.augmented)?];
+        let mut signals = signals(judging.base, &tasks)?;
+        if let Some(path) = judging.probabilities {
+            problems.extend(probabilities(path, &tasks, &mut signals)?);
+        }
         Ok(Self {
             judging,
             are_bodies: are_function_bodies(&whole),
             model,
-            predictions: [of_file(judging.base)?, of_file(judging.augmented)?],
-            signals: signals(judging.base, &tasks)?,
+            predictions,
+            signals,
             shown: judging.prompts.map(read_fragments).transpose()?,
             tasks,
         })
@@ -292,7 +299,7 @@ impl<'a> Known<'a> {
         let threshold = self.judging.threshold;
         (label.es_infile, label.es_rg1) = (Some(without.es), Some(with.es));
         (label.em_infile, label.em_rg1) = (Some(without.em), Some(with.em));
-        label.signals = signals;
+        label.signals = signals.or_probability(label.signals);
         label.generation_model = self.model.clone().or(label.generation_model);
         label.label = Some(with.es - without.es > threshold);
         label.threshold = Some(threshold);
@@ -378,6 +385,44 @@ pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
         }
     }
     Ok(signals)
+}
+
+/// Adds the probabilities of the token that asks for retrieval, as `complete --probability-of` writes them, to the signals of
+/// each task. Records of other tasks, and such without a probability, are returned.
+///
+/// # Errors
+/// The file cannot be read, or is of none of these tasks.
+pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<Vec<Error>> {
+    let index = predictions::Index::new(tasks);
+    let mut found = 0;
+    let problems = jsonl::for_each(path, |at, object| {
+        let record = Fields::new(path, at.line, "", &object);
+        let probability = Signals::asked_for(&object).filter(|p| (0.0..=1.0).contains(p));
+        let Some(probability) = probability else {
+            return Err(record.error("field 'next_token.probability' must be a number from 0 to 1"));
+        };
+        match index.find(path, at.line, &object)? {
+            predictions::Target::Task(place) => {
+                signals[place].cc_probability = Some(probability);
+                found += 1;
+                Ok(())
+            }
+            predictions::Target::Alike(_) => {
+                Err(record.error("several tasks are called so; add metadata.row"))
+            }
+        }
+    })?;
+    match found {
+        0 => Err(problems
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| Error::Artifact {
+                path: path.to_owned(),
+                reason: "holds no probability".into(),
+                hint: "`complete --probability-of '<cc>' --after '<eof>'` writes them".into(),
+            })),
+        _ => Ok(problems),
+    }
 }
 
 /// The model that both files are of; `None` where neither says and nobody did.

@@ -23,5 +23,5 @@ pub mod verbalize;
 pub use collect::{Collected, Collecting, Recorded, Repositories, Shard, collect, fingerprint};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{Judged, Judging, Lacking, OfLength, judge, signals};
+pub use judge::{Judged, Judging, Lacking, OfLength, judge, probabilities, signals};
 pub use record::{Label, Signals};

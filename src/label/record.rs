@@ -78,11 +78,24 @@ impl Signals {
             Some(Confidence::of(&known)?.min_logprob)
         };
         let given = number(choice.and_then(|choice| choice.get("min_logprob")));
-        let next = record.get("next_token");
         Self {
             min_logprob: given.or_else(least),
             entropy: number(record.get("entropy")),
-            cc_probability: number(next.and_then(|next| next.get("probability"))),
+            cc_probability: Self::asked_for(record),
+        }
+    }
+
+    /// The probability of a token that a record was asked for.
+    pub(super) fn asked_for(record: &Object) -> Option<f64> {
+        record.get("next_token")?.get("probability")?.as_f64()
+    }
+
+    /// These, with the others' probability where they have none: it depends on the prompt and the model alone, and all else on
+    /// the completion.
+    pub(super) fn or_probability(self, others: Self) -> Self {
+        Self {
+            cc_probability: self.cc_probability.or(others.cc_probability),
+            ..self
         }
     }
 
@@ -170,6 +183,10 @@ impl Label {
         for (name, value) in signals.fields() {
             *value = number(name)?;
         }
+        if let Some(wrong) = signals.cc_probability.filter(|p| !(0.0..=1.0).contains(p)) {
+            let reason = format!("field 'cc_probability' must be between 0 and 1, not {wrong}");
+            return Err(top.error(reason));
+        }
         let cross_file = match record.get("crossfile_context") {
             Some(value) => read_cross_file(value, language).map_err(|e| top.error(e))?,
             None => None,
@@ -217,12 +234,17 @@ impl Label {
         for (name, value) in judgement.into_iter().chain(said) {
             let same = record.get(name).is_some_and(|old| {
                 Some(old) == value.as_ref()
+                    || old.is_null() && value.is_none()
                     || old.as_f64().is_some()
                         && old.as_f64() == value.as_ref().and_then(Value::as_f64)
             });
             match value {
                 Some(value) if !same => {
                     record.insert(name.into(), value);
+                }
+                // What was said of an earlier completion.
+                None if !same => {
+                    record.shift_remove(name);
                 }
                 _ => {}
             }
@@ -276,6 +298,14 @@ mod tests {
             record.to_string(),
             "1 stays 1"
         );
+        // What is judged anew says nothing of what was said before.
+        let mut again = read(json!({"metadata": record["metadata"], "prompt": "", "groundtruth": "", "right_context": "",
+            "min_logprob": -1.5, "entropy": null}))
+        .unwrap();
+        assert_eq!(again.to_record()["min_logprob"], -1.5);
+        again.signals.min_logprob = None;
+        let again = again.to_record();
+        assert!(again.get("min_logprob").is_none() && again["entropy"].is_null());
         (label.es_rg1, label.label) = (Some(0.5), Some(false));
         let written = label.to_record();
         assert_eq!(
@@ -297,6 +327,11 @@ mod tests {
                 "crossfile_context",
                 json!(3),
                 "field 'crossfile_context' must be a string or an object, not a number",
+            ),
+            (
+                "cc_probability",
+                json!(1.7),
+                "field 'cc_probability' must be between 0 and 1, not 1.7",
             ),
             (
                 "metadata",

@@ -11,9 +11,9 @@ use super::report::read_fragments;
 use super::{Experiment, Latency, latencies, scores};
 use crate::artifact::OutputFile;
 use crate::cross_file::Fragment;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::jsonl;
-use crate::label::signals;
+use crate::label::{self, signals};
 use crate::policy::features::Request;
 use crate::policy::sweep::Times;
 use crate::policy::{Example, Outcome};
@@ -30,16 +30,28 @@ pub struct Selective {
     pub times: Option<Vec<Times>>,
 }
 
-/// Joins the scores of none and of `mode` with what was retrieved.
+/// Joins the scores of none and of `mode` with what was retrieved, and with the model's `probabilities` of the token that asks for
+/// it; files of other tasks say nothing.
 ///
 /// # Errors
-/// Predictions or prompts of one of the two are missing.
-pub fn selective(experiment: &Experiment, mode: Mode, model: &str) -> Result<Selective> {
+/// Predictions or prompts of one of the two are missing, or a file cannot be read.
+pub fn selective(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    probabilities: &[PathBuf],
+) -> Result<Selective> {
     let tasks = experiment.tasks()?;
     let (base, _) = scores(experiment, Mode::Without, model, None)?;
     let (augmented, _) = scores(experiment, mode, model, None)?;
     let fragments = read_fragments(&experiment.layout.prompts(mode))?;
-    let signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
+    let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
+    for path in probabilities {
+        // A file may be of another benchmark.
+        if let Err(error @ Error::Io { .. }) = label::probabilities(path, tasks, &mut signals) {
+            return Err(error);
+        }
+    }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
     let row = |score: &Value| score["row"].as_u64();
     let mut selective = Selective {

@@ -96,7 +96,7 @@ impl Policy {
             }
             Self::Entropy => "entropy: completions without `complete --samples 20 --temperature 1`",
             Self::SelfDecision => {
-                "cc_probability: completions without `complete --probability-of '<cc>' --after '<eof>'`"
+                "cc_probability: `complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
             }
             _ => "a score",
         }

@@ -14,7 +14,8 @@ pub struct TokenQuestion {
     pub text: String,
     /// Its number in the model's vocabulary, where it is known.
     pub id: Option<u64>,
-    /// Prompts are cut behind the last such text, which is added where there is none.
+    /// Prompts are cut behind the last such text, or behind the first that the token itself follows, since what was retrieved
+    /// may hold more of them; it is added where there is none.
     pub after: Option<String>,
 }
 
@@ -26,12 +27,14 @@ impl TokenQuestion {
     /// let question = TokenQuestion { text: "<cc>".into(), id: None, after: Some("<eof>".into()) };
     /// assert_eq!(question.prompt("<p>L<s>R<eof><m>"), "<p>L<s>R<eof>");
     /// assert_eq!(question.prompt("L"), "L<eof>");
+    /// assert_eq!(question.prompt("<p>L<eof><cc># '<eof>'<m>"), "<p>L<eof>");
     /// ```
     pub fn prompt(&self, prompt: &str) -> String {
         let Some(after) = &self.after else {
             return prompt.to_owned();
         };
-        match prompt.rfind(after.as_str()) {
+        let both = format!("{after}{}", self.text);
+        match prompt.find(&both).or_else(|| prompt.rfind(after.as_str())) {
             Some(at) => prompt[..at + after.len()].to_owned(),
             None => format!("{prompt}{after}"),
         }

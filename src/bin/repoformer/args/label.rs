@@ -77,6 +77,9 @@ pub(crate) struct LabelJudgeArgs {
     /// The prompts of --rag, where the instances do not carry what was retrieved: tasks of a benchmark
     #[arg(long, value_name = "FILE")]
     pub(crate) prompts: Option<PathBuf>,
+    /// The model's probabilities of the token that asks for retrieval, from `complete --probability-of`: what policy self goes by
+    #[arg(long, value_name = "FILE")]
+    pub(crate) probabilities: Option<PathBuf>,
     /// The model's name [default: what the predictions say]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,

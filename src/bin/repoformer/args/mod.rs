@@ -424,6 +424,10 @@ pub(crate) struct RunArgs {
     /// A trained policy (repeatable); without one learned policies score each repository by what the others teach
     #[arg(long, value_name = "FILE")]
     pub(crate) policy_model: Vec<String>,
+    /// The model's probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of`
+    /// (repeatable) [default: the server is asked, where the prompt style says which token it is]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) probabilities: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 }

@@ -229,6 +229,7 @@ fn shard(text: &str) -> Result<Shard> {
 pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
     let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
     inputs.extend(args.prompts.as_deref());
+    inputs.extend(args.probabilities.as_deref());
     check_rereadable(&inputs, "label judge")?;
     check_output(Some(&args.output), &inputs)?;
     check_threshold(args.threshold)?;
@@ -237,6 +238,7 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
         base: &args.base,
         augmented: &args.rag,
         prompts: args.prompts.as_deref(),
+        probabilities: args.probabilities.as_deref(),
         model: args.model.as_deref(),
         threshold: args.threshold,
     };

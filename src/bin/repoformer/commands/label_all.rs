@@ -61,6 +61,7 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
         base: base?,
         rag: rag?,
         prompts: None,
+        probabilities: None,
         model: None,
         threshold: args.threshold,
         output: labels.clone(),

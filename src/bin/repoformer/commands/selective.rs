@@ -4,15 +4,21 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use repoformer::pipeline::{Completion, Experiment, Selective, selective, write_chosen};
+use repoformer::artifact::write_file;
+use repoformer::pipeline::{
+    self, Completion, Experiment, PromptLayout, PromptText, Selective, TokenQuestion, selective,
+    write_chosen,
+};
 use repoformer::policy::model::Method;
 use repoformer::policy::sweep::Times;
 use repoformer::policy::{Example, Policy};
+use repoformer::prompt::style::DecisionFrame;
 use repoformer::query::Mode;
 use serde_json::{Value, json};
 
 use super::policy::scored::{Trained, score};
 use super::report::Source;
+use super::server::resumable;
 use crate::args::RunArgs;
 use crate::config::Settings;
 use crate::output::{Printer, hinted};
@@ -30,6 +36,8 @@ pub(super) struct Chosen {
 pub(super) struct Policies {
     chosen: Vec<Chosen>,
     trained: Trained,
+    /// Files of the probabilities that policy self goes by.
+    probabilities: Vec<PathBuf>,
     /// Whether flags name them: what settings name serves where it can.
     asked: bool,
 }
@@ -49,6 +57,7 @@ impl Policies {
                 .map(|text| parse(text))
                 .collect::<Result<_>>()?,
             trained: Trained::read(&models)?,
+            probabilities: args.probabilities.clone(),
             asked: !args.policy.is_empty(),
         })
     }
@@ -80,7 +89,17 @@ impl Policies {
             );
             return Ok(Vec::new());
         };
-        let found = selective(experiment, mode, &completion.model)?;
+        let mut probabilities = self.probabilities.clone();
+        if probabilities.is_empty() && self.has(Policy::SelfDecision) {
+            match ask(experiment, completion, printer) {
+                Ok(found) => probabilities.extend(found),
+                Err(reason) => self.left_out(
+                    &format!("{}: policy self: {reason:#}", experiment.layout.benchmark),
+                    printer,
+                ),
+            }
+        }
+        let found = selective(experiment, mode, &completion.model, &probabilities)?;
         let generator = Some(completion.model.as_str());
         self.trained.warn(&found.examples, generator, printer);
         let mut all = Vec::new();
@@ -108,6 +127,10 @@ impl Policies {
         Ok(all)
     }
 
+    fn has(&self, policy: Policy) -> bool {
+        self.chosen.iter().any(|chosen| chosen.policy == policy)
+    }
+
     /// Tells of rows that cannot be.
     fn left_out(&self, reason: &str, printer: &mut Printer) {
         match self.asked {
@@ -131,6 +154,36 @@ impl Policies {
             n => Err(anyhow!("{n} tasks lack {}", policy.lacking())),
         }
     }
+}
+
+/// Asks the server for the probability of the token that asks for retrieval, where there is a server and the prompt style says
+/// which token that is; returns where the answers lie.
+fn ask(
+    experiment: &Experiment,
+    completion: &Completion,
+    printer: &mut Printer,
+) -> Result<Option<PathBuf>> {
+    let style = experiment.chunks.as_ref().map(|chunks| &chunks.layout);
+    let (Some(PromptLayout::Style(style)), true) = (style, completion.server.is_some()) else {
+        return Ok(None);
+    };
+    let frame = DecisionFrame::of(style, None, None)?;
+    let question = TokenQuestion {
+        text: frame.cc().to_owned(),
+        id: None,
+        after: Some(frame.eof().to_owned()),
+    };
+    let prompts = PromptText::of_mode(experiment, Mode::Without)?;
+    let bar = printer.bar("probabilities", prompts.records());
+    let found = resumable(completion, || {
+        pipeline::probabilities(&prompts, completion, &question, &|| bar.inc(1))
+    });
+    bar.finish_and_clear();
+    let found = found?;
+    printer.problems(&found.problems);
+    let path = (experiment.layout).probabilities(Mode::Without, &completion.model);
+    write_file(&path, &found.text)?;
+    Ok(Some(path))
 }
 
 /// `NAME` or `NAME@THRESHOLD`.

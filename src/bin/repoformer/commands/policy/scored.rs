@@ -74,6 +74,13 @@ pub(in crate::commands) struct Scored {
     pub(in crate::commands) probabilities: Option<Vec<Option<f64>>>,
 }
 
+impl Scored {
+    /// How many instances have no score.
+    pub(in crate::commands) fn lacking(&self) -> usize {
+        self.ordered.iter().filter(|score| score.is_none()).count()
+    }
+}
+
 /// Scores instances. Learned policies without a file learn from the other repositories of these instances, and from `more`.
 ///
 /// # Errors

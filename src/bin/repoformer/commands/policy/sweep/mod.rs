@@ -56,7 +56,14 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
         let data = (examples.all.as_slice(), more.all.as_slice());
         let found = score(policy, data, &trained, (method, args.seed)).and_then(known);
         match found {
-            Ok(found) => scored.push(found),
+            Ok(found) if asked || found.lacking() == 0 => scored.push(found),
+            // Nobody asked for it, and instances that it cannot score are for the others.
+            Ok(found) => printer.note(format!(
+                "policy sweep: left out: policy {policy}: {} of {} instances lack {} (--policy {policy} sweeps the others)",
+                group(found.lacking() as u64),
+                group(examples.all.len() as u64),
+                policy.lacking()
+            )),
             Err(reason) if asked => return Err(reason),
             Err(reason) => printer.note(format!("policy sweep: left out: {reason:#}")),
         }
@@ -116,11 +123,7 @@ fn curves(
     printer: &mut Printer,
 ) -> Vec<Curve> {
     for scored in scored {
-        let lacking = scored
-            .ordered
-            .iter()
-            .filter(|score| score.is_none())
-            .count();
+        let lacking = scored.lacking();
         if lacking > 0 {
             printer.failed(&format!(
                 "{} instances are left out of every curve: policy {} lacks {}",
