@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use serde_json::value::to_raw_value;
-use serde_json::{Value, json};
 
-use super::draw::{Drawing, Instance, InstanceKind, draw};
+use super::draw::{Drawing, Instance, draw};
 use super::drawn::{Journal, Key, Outcome};
 use super::filter::{Facts, Filter, Rejection};
 use crate::corpus::{Repository, Walk};
@@ -261,13 +259,8 @@ impl Collecting<'_> {
         let outcome = match self.instances(repository, said) {
             Ok(instances) => {
                 let lines = instances.iter().map(|instance| instance.lines.len()).sum();
-                let record = |instance: &Instance| {
-                    let record = match self.recorded {
-                        Recorded::Labels => instance.to_label(self.drawing.kind),
-                        Recorded::Tasks => instance.to_task(),
-                    };
-                    to_raw_value(&record).unwrap_or_default()
-                };
+                let record =
+                    |instance: &Instance| instance.to_record(self.recorded, self.drawing.kind);
                 Outcome::drawn(lines, instances.iter().map(record).collect())
             }
             Err(reason) => Outcome::rejected(reason),
@@ -304,40 +297,5 @@ impl Collected {
             .records
             .iter()
             .try_for_each(|record| emit(record.get()))
-    }
-}
-
-impl Instance {
-    fn id(&self) -> String {
-        format!("{}/{}_{}", self.path, self.lines.start, self.lines.end)
-    }
-
-    /// Its record in the label format, yet to be judged.
-    pub fn to_label(&self, kind: InstanceKind) -> Value {
-        let fragment = |fragment: &crate::cross_file::Fragment| json!({"retrieved_chunk": fragment.text, "filename": fragment.path, "score": fragment.score});
-        let list: Vec<Value> = self.cross_file.fragments.iter().map(fragment).collect();
-        json!({
-            "metadata": {
-                "task_id": self.id(), "filename": self.path, "start_i": self.lines.start, "end_i": self.lines.end,
-                "kind": kind.name(), "query_has_target": self.query_has_target,
-            },
-            "prompt": self.left, "groundtruth": self.target, "right_context": self.right,
-            "crossfile_context": {"text": self.cross_file.text, "list": list},
-        })
-    }
-
-    /// The same as a benchmark's task, without what was retrieved: CrossCodeEval's record, which says its lines.
-    pub fn to_task(&self) -> Value {
-        let (repository, file) = self.path.split_once('/').unwrap_or(("", &self.path));
-        let line = |text: &str| text.matches('\n').count();
-        let (start, lines) = (line(&self.left), line(&self.target));
-        json!({
-            "prompt": self.left, "groundtruth": self.target, "right_context": self.right,
-            "metadata": {
-                "task_id": self.id(), "repository": repository, "file": file, "context_start_lineno": 0,
-                "groundtruth_start_lineno": start, "right_context_start_lineno": start + lines + 1,
-            },
-            "crossfile_context": {"text": "", "list": []},
-        })
     }
 }

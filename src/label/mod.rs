@@ -19,6 +19,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 pub mod verbalize;
+mod written;
 
 pub use collect::{Collected, Collecting, Recorded, Repositories, Shard, collect, fingerprint};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
