@@ -869,9 +869,12 @@ fn a_model_decides_by_itself() {
     assert!((of_self["with_retrieved"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
     let asked = |request: &&Request| request.body.get("logit_bias").is_some();
     let ends = |request: &Request| request.prompt().ends_with("<eof>");
-    let seen: Vec<Request> = seen.lock().unwrap().drain(..).collect();
+    let all_seen = seen;
+    let seen: Vec<Request> = all_seen.lock().unwrap().drain(..).collect();
     assert_eq!(seen.iter().filter(asked).count(), 3);
     assert!(seen.iter().filter(asked).all(ends));
+    let again = place.stage(&run).done();
+    assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), of_self);
     let file = |kind: &str, mode: &str| place.named(&format!("cache/{kind}/tasks"), mode);
     let probabilities = file("probabilities", "none");
     let (base, rag) = (file("predictions", "none"), file("predictions", "rg1"));
@@ -923,6 +926,16 @@ fn a_model_decides_by_itself() {
         .run(&[&judge[..], &[&base]].concat())
         .failed()
         .says(&["'next_token.probability' must be a number from 0 to 1"]);
+    let one = place.read(&probabilities);
+    place.write("one.jsonl", one.lines().next().unwrap());
+    place
+        .run(&[&judge[..], &["one.jsonl"]].concat())
+        .done()
+        .says(&["2 of 3 instances have no probability"]);
+    assert!(
+        all_seen.lock().unwrap().is_empty(),
+        "what is known is not asked for again"
+    );
     let given = [&run[..], &["--probabilities", &probabilities]].concat();
     let again = place.stage(&given).done();
     assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), of_self);

@@ -152,6 +152,8 @@ fn retrievers_have_times_of_their_own_and_measured_ones_count() {
         .map(|label| json!({"task_id": label["metadata"]["task_id"], "retrieval_ms": 50, "generation_ms": 100}))
         .collect();
     place.write("times.jsonl", jsonl(&times));
+    let other = json!({"task_id": "other", "generation_ms": 9});
+    place.write("other.jsonl", jsonl(&[other]));
     let more = [
         "--policy",
         "never",
@@ -187,6 +189,11 @@ fn retrievers_have_times_of_their_own_and_measured_ones_count() {
             "two retrievers are called",
         ),
         (&["--latency", "none.jsonl"], "none.jsonl"),
+        (
+            &["--latency", "times.jsonl", "--base-latency", "other.jsonl"],
+            "the times of measured without retrieval are of none of these instances",
+        ),
+        (&["--base-latency", "times.jsonl"], "add --latency FILE"),
         (&["--policy", "sometimes"], "trial-retrieval"),
         (&["--policy", "self"], "--probability-of"),
     ] {
@@ -494,6 +501,20 @@ fn run_adds_a_row_a_policy() {
         let apart = (latency(policy) - latency(mode)).abs();
         assert!(latency(mode) > 0.0 && apart < 1e-9, "{policy}: {apart}");
     }
+    let chosen = place.files("cache/predictions/line");
+    assert!(
+        chosen.keys().all(|name| !name.starts_with("learned@")),
+        "{:?}",
+        chosen.keys()
+    );
+    place
+        .run(&with("always,always"))
+        .failed()
+        .says(&["'always' is named twice"]);
+    place
+        .run(&[&with("always")[..], &["--probabilities", "none.jsonl"]].concat())
+        .failed()
+        .says(&["--probabilities is for policy self"]);
     // What was measured is kept with what is current.
     assert_eq!(parse_jsonl(&place.run(&run).done().stdout), rows);
     // What a policy chose is a file of predictions like any other.

@@ -226,16 +226,12 @@ impl Layout {
     /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what a policy chose between the predictions of
     /// `mode` and those without retrieval.
     pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
-        let policy = policy.replace('/', "-");
-        self.below(&[
-            "predictions",
-            &self.benchmark,
-            &format!(
-                "{policy}-{}-{}.jsonl",
-                self.run_name(mode),
-                file_name(model)
-            ),
-        ])
+        let name = format!(
+            "{policy}-{}-{}.jsonl",
+            self.run_name(mode),
+            file_name(model)
+        );
+        self.below(&["predictions", &self.benchmark, &name])
     }
 
     /// `.notes/<where the artifact lies>.<name>`: what the artifact's stage notes for its next run (see

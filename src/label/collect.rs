@@ -142,25 +142,27 @@ pub fn collect(
 }
 
 /// A digest of all that [`collect`] would give, without drawing anything: of the repositories' files, and of how they are drawn
-/// from.
+/// from. Also what could not be read.
 ///
 /// # Errors
 /// The raw file cannot be read on.
-pub fn fingerprint(collecting: &Collecting<'_>) -> Result<String> {
-    let mut hasher = blake3::Hasher::new();
+pub fn fingerprint(collecting: &Collecting<'_>) -> Result<(String, Vec<Error>)> {
+    let (mut hasher, mut problems) = (blake3::Hasher::new(), Vec::new());
     collecting.for_each_batch(&mut |batch| {
         let keys = batch.into_par_iter().map(|read| match read {
-            Ok(read) => collecting
-                .key(&read.repository, read.said.as_ref())
-                .to_string(),
-            Err(error) => error.to_string(),
+            Ok(read) => {
+                let key = collecting.key(&read.repository, read.said.as_ref());
+                (key.to_string(), read.skipped)
+            }
+            Err(error) => (error.to_string(), vec![error]),
         });
-        for key in keys.collect::<Vec<_>>() {
+        for (key, skipped) in keys.collect::<Vec<_>>() {
             hasher.update(key.as_bytes());
+            problems.extend(skipped);
         }
         Ok(())
     })?;
-    Ok(hasher.finalize().to_hex().to_string())
+    Ok((hasher.finalize().to_hex().to_string(), problems))
 }
 
 /// What came of a repository: just now, or when an earlier drawing came to it.

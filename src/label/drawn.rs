@@ -17,9 +17,12 @@ use crate::error::{Error, Result};
 const HOLDS: Holds = Holds {
     begin: "{\"key\":",
     what: "what `label sample` has drawn from a repository",
-    flag: "-o, beside which it lies",
+    flag: "-o (it lies beside the output)",
     writer: "drawing",
 };
+
+/// Another number, other instances of the same repositories.
+const REVISION: u32 = 1;
 
 /// What came of a repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -79,7 +82,8 @@ impl Key {
         };
         // Their debugging text names every field that they have, whichever are added.
         let settings = format!("{drawing:?}{filter:?}{recorded:?}{said:?}");
-        for text in [env!("CARGO_PKG_VERSION"), &settings, &repository.name] {
+        let revision = REVISION.to_string();
+        for text in [&revision, &settings, &repository.name] {
             part(text.as_bytes());
         }
         for file in &repository.files {
@@ -141,14 +145,12 @@ impl Journal {
         serde_json::from_slice(&self.lines.line(*place)?).map_err(|_| changed())
     }
 
-    /// Appends what came of a repository.
+    /// Appends what came of a repository, for another drawing to know.
     ///
     /// # Errors
     /// It cannot be written.
     pub(super) fn append(&mut self, outcome: &Outcome) -> Result<()> {
         let line = serde_json::to_vec(outcome).unwrap_or_default();
-        let place = self.lines.append(line)?;
-        self.known.insert(outcome.key.clone(), place);
-        Ok(())
+        self.lines.append(line).map(|_| ())
     }
 }

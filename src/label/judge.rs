@@ -16,7 +16,7 @@ use crate::kind::Kind;
 use crate::lines::{Lines, strip};
 use crate::metrics::Metric;
 use crate::pipeline::report::read_fragments;
-use crate::postprocess::{Postprocess, are_function_bodies};
+use crate::postprocess::{LOOKED_AT_FOR_BODIES, Postprocess, are_function_bodies};
 use crate::predictions;
 use crate::report;
 use crate::score::{Missing, score_tasks};
@@ -64,6 +64,8 @@ pub struct Judged {
     pub positive: usize,
     /// The same by the lines of their targets that are not blank.
     pub lengths: BTreeMap<usize, OfLength>,
+    /// How many of them have the probability of the token that asks for retrieval.
+    pub probable: usize,
     /// How many instances were not judged, by reason.
     pub lacking: BTreeMap<Lacking, usize>,
     /// What could not be read or belongs to no instance.
@@ -163,13 +165,11 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn read(judging: &'a Judging<'a>, problems: &mut Vec<Error>) -> Result<Self> {
-        /// As many tell what all are.
-        const LOOKED_AT: usize = 40;
         let path = judging.instances;
         let (mut tasks, mut whole) = (Vec::new(), Vec::new());
         problems.extend(jsonl::for_each(path, |at, object| {
             let (mut task, _) = instance(path, at, object)?;
-            if whole.len() < LOOKED_AT {
+            if whole.len() < LOOKED_AT_FOR_BODIES {
                 whole.push(task.clone());
             }
             task.forget_texts();
@@ -187,7 +187,12 @@ impl<'a> Known<'a> {
         let predictions = [of_file(judging.base)?, of_file(judging.augmented)?];
         let mut signals = signals(judging.base, &tasks)?;
         if let Some(path) = judging.probabilities {
-            problems.extend(probabilities(path, &tasks, &mut signals)?);
+            let found = probabilities(path, &tasks, &mut signals)?;
+            if found.found == 0 {
+                return Err(found.nothing(path));
+            }
+            problems.extend(found.problems);
+            problems.extend(found.strangers);
         }
         Ok(Self {
             judging,
@@ -262,6 +267,7 @@ impl<'a> Known<'a> {
                 (Some(without), Some(with)) => {
                     match self.label(label, without, with, self.signals[place]) {
                         Ok(label) => {
+                            judged.probable += usize::from(label.signals.cc_probability.is_some());
                             judged.add(&label, with.es - without.es);
                             emit(&label.to_record())?;
                         }
@@ -296,10 +302,18 @@ impl<'a> Known<'a> {
                 "it was judged by model {before}, and these completions are of {now}"
             ));
         }
-        let threshold = self.judging.threshold;
+        // Of 0 and -0 the first.
+        let threshold = self.judging.threshold + 0.0;
         (label.es_infile, label.es_rg1) = (Some(without.es), Some(with.es));
         (label.em_infile, label.em_rg1) = (Some(without.em), Some(with.em));
-        label.signals = signals.or_probability(label.signals);
+        // It depends on the prompt and the model alone, all else on the completion.
+        let is_same_model =
+            label.generation_model.is_some() && label.generation_model == self.model;
+        let before = label.signals.cc_probability.filter(|_| is_same_model);
+        label.signals = Signals {
+            cc_probability: signals.cc_probability.or(before),
+            ..signals
+        };
         label.generation_model = self.model.clone().or(label.generation_model);
         label.label = Some(with.es - without.es > threshold);
         label.threshold = Some(threshold);
@@ -387,42 +401,70 @@ pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     Ok(signals)
 }
 
+/// What a file of probabilities gave.
+#[derive(Debug, Default)]
+pub struct Probabilities {
+    /// Tasks that have one now.
+    pub found: usize,
+    /// What is wrong with records.
+    pub problems: Vec<Error>,
+    /// Records that belong to none of the tasks.
+    pub strangers: Vec<Error>,
+}
+
+impl Probabilities {
+    /// Why a file gave none.
+    fn nothing(self, path: &Path) -> Error {
+        let first = self.problems.into_iter().chain(self.strangers).next();
+        first.unwrap_or_else(|| Error::Artifact {
+            path: path.to_owned(),
+            reason: "holds no probability".into(),
+            hint: "`complete --probability-of '<cc>' --after '<eof>'` writes them".into(),
+        })
+    }
+}
+
 /// Adds the probabilities of the token that asks for retrieval, as `complete --probability-of` writes them, to the signals of
-/// each task. Records of other tasks, and such without a probability, are returned.
+/// each task; of a task's several the first.
 ///
 /// # Errors
-/// The file cannot be read, or is of none of these tasks.
-pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<Vec<Error>> {
+/// The file cannot be read.
+pub fn probabilities(
+    path: &Path,
+    tasks: &TaskSet,
+    signals: &mut [Signals],
+) -> Result<Probabilities> {
     let index = predictions::Index::new(tasks);
-    let mut found = 0;
+    let mut of_task: Vec<Option<f64>> = vec![None; tasks.tasks.len()];
+    let mut strangers = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
         let probability = Signals::asked_for(&object).filter(|p| (0.0..=1.0).contains(p));
         let Some(probability) = probability else {
             return Err(record.error("field 'next_token.probability' must be a number from 0 to 1"));
         };
-        match index.find(path, at.line, &object)? {
-            predictions::Target::Task(place) => {
-                signals[place].cc_probability = Some(probability);
-                found += 1;
+        match index.find(path, at.line, &object) {
+            Ok(predictions::Target::Task(place)) => {
+                of_task[place].get_or_insert(probability);
                 Ok(())
             }
-            predictions::Target::Alike(_) => {
+            Ok(predictions::Target::Alike(_)) => {
                 Err(record.error("several tasks are called so; add metadata.row"))
+            }
+            Err(stranger) => {
+                strangers.push(stranger);
+                Ok(())
             }
         }
     })?;
-    match found {
-        0 => Err(problems
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| Error::Artifact {
-                path: path.to_owned(),
-                reason: "holds no probability".into(),
-                hint: "`complete --probability-of '<cc>' --after '<eof>'` writes them".into(),
-            })),
-        _ => Ok(problems),
+    for (signals, probability) in signals.iter_mut().zip(&of_task) {
+        signals.cc_probability = probability.or(signals.cc_probability);
     }
+    Ok(Probabilities {
+        found: of_task.iter().flatten().count(),
+        problems,
+        strangers,
+    })
 }
 
 /// The model that both files are of; `None` where neither says and nobody did.

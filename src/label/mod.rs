@@ -24,5 +24,5 @@ mod written;
 pub use collect::{Collected, Collecting, Recorded, Repositories, Shard, collect, fingerprint};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{Judged, Judging, Lacking, OfLength, judge, probabilities, signals};
+pub use judge::{Judged, Judging, Lacking, OfLength, Probabilities, judge, probabilities, signals};
 pub use record::{Label, Signals};

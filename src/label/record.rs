@@ -90,15 +90,6 @@ impl Signals {
         record.get("next_token")?.get("probability")?.as_f64()
     }
 
-    /// These, with the others' probability where they have none: it depends on the prompt and the model alone, and all else on
-    /// the completion.
-    pub(super) fn or_probability(self, others: Self) -> Self {
-        Self {
-            cc_probability: self.cc_probability.or(others.cc_probability),
-            ..self
-        }
-    }
-
     /// Name and value of each.
     fn fields(&mut self) -> [(&'static str, &mut Option<f64>); 3] {
         [

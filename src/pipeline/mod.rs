@@ -29,10 +29,10 @@ pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use executed::{Executed, read_executed};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
-pub use selective::{Selective, selective, write_chosen};
+pub use selective::{Selective, forget_chosen, selective, write_chosen};
 pub use serve::{
-    Asked, BatchRead, BatchWritten, Latency, PromptText, Server, TokenQuestion, latencies,
-    probabilities, read_batch, write_batch,
+    Asked, BatchRead, BatchWritten, Latency, PromptText, Server, TokenQuestion,
+    cached_probabilities, latencies, probabilities, read_batch, write_batch,
 };
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};

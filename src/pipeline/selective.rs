@@ -1,7 +1,7 @@
 //! An experiment's tasks as policies see them: what was retrieved for each, and what it did for the prediction.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::Path;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use crate::jsonl;
 use crate::label::{self, signals};
 use crate::policy::features::Request;
 use crate::policy::sweep::Times;
-use crate::policy::{Example, Outcome};
+use crate::policy::{Example, Outcome, Policy};
 use crate::query::Mode;
 
 /// The tasks that have predictions both without retrieval and with that of `mode`.
@@ -28,10 +28,12 @@ pub struct Selective {
     pub scores: Vec<[Value; 2]>,
     /// What each takes, where all was measured.
     pub times: Option<Vec<Times>>,
+    /// Records of probabilities that cannot be used.
+    pub problems: Vec<Error>,
 }
 
 /// Joins the scores of none and of `mode` with what was retrieved, and with the model's `probabilities` of the token that asks for
-/// it; files of other tasks say nothing.
+/// it; records of other tasks say nothing.
 ///
 /// # Errors
 /// Predictions or prompts of one of the two are missing, or a file cannot be read.
@@ -39,18 +41,17 @@ pub fn selective(
     experiment: &Experiment,
     mode: Mode,
     model: &str,
-    probabilities: &[PathBuf],
+    probabilities: &[impl AsRef<Path>],
 ) -> Result<Selective> {
     let tasks = experiment.tasks()?;
     let (base, _) = scores(experiment, Mode::Without, model, None)?;
     let (augmented, _) = scores(experiment, mode, model, None)?;
     let fragments = read_fragments(&experiment.layout.prompts(mode))?;
     let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
+    let mut problems = Vec::new();
     for path in probabilities {
-        // A file may be of another benchmark.
-        if let Err(error @ Error::Io { .. }) = label::probabilities(path, tasks, &mut signals) {
-            return Err(error);
-        }
+        // A file may hold those of other benchmarks, too.
+        problems.extend(label::probabilities(path.as_ref(), tasks, &mut signals)?.problems);
     }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
     let row = |score: &Value| score["row"].as_u64();
@@ -58,6 +59,7 @@ pub fn selective(
         examples: Vec::new(),
         scores: Vec::new(),
         times: None,
+        problems,
     };
     let clock = TaskTimes::measured(experiment, mode, model)?;
     let mut times = Vec::new();
@@ -141,8 +143,32 @@ impl TaskTimes {
     }
 }
 
-/// Writes the predictions that policies chose, as their artifacts have them: of a policy's rows those with retrieval, of the others
-/// those without. Returns where each policy's lie.
+/// Removes what policies of earlier runs chose between the predictions of `mode` and those without retrieval, which may be others
+/// now.
+///
+/// # Errors
+/// A file cannot be removed.
+pub fn forget_chosen(experiment: &Experiment, mode: Mode, model: &str) -> Result<()> {
+    let of_nobody = experiment.layout.chosen_predictions("", mode, model);
+    let (Some(folder), Some(end)) = (of_nobody.parent(), of_nobody.file_name()) else {
+        return Ok(());
+    };
+    let end = end.to_string_lossy();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let policy = name.to_str().and_then(|name| name.strip_suffix(&*end));
+        let name = policy.map(|policy| policy.split('@').next().unwrap_or(policy));
+        if name.is_some_and(|name| name.parse::<Policy>().is_ok()) {
+            let path = entry.path();
+            std::fs::remove_file(&path)
+                .map_err(|e| Error::writing(&path, "remove this file", e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the predictions that policies chose, each into its file, as their artifacts have them: of a policy's rows those with
+/// retrieval, of the others those without.
 ///
 /// # Errors
 /// Predictions cannot be read, or these cannot be written.
@@ -150,16 +176,14 @@ pub fn write_chosen(
     experiment: &Experiment,
     mode: Mode,
     model: &str,
-    policies: &[(&str, &BTreeSet<usize>)],
-) -> Result<Vec<PathBuf>> {
+    policies: &[(&Path, &BTreeSet<usize>)],
+) -> Result<()> {
     let layout = &experiment.layout;
     let read = |mode| jsonl::read(&layout.predictions(mode, model));
     let (without, with) = (read(Mode::Without)?, read(mode)?);
     let (without, with) = (by_row(&without), by_row(&with));
-    let mut paths = Vec::new();
-    for (policy, retrieved) in policies {
-        let path = layout.chosen_predictions(policy, mode, model);
-        let mut output = OutputFile::create(&path)?;
+    for (path, retrieved) in policies {
+        let mut output = OutputFile::create(path)?;
         for (row, base) in &without {
             let line = match retrieved.contains(row) {
                 true => with.get(row),
@@ -168,9 +192,8 @@ pub fn write_chosen(
             output.write(line.copied().unwrap_or_default())?;
         }
         output.finish()?;
-        paths.push(path);
     }
-    Ok(paths)
+    Ok(())
 }
 
 /// The record of each row's first prediction, which is the one that is scored.

@@ -284,11 +284,12 @@ impl Postprocess {
     }
 }
 
+/// Tasks that tell whether the holes of a set are function bodies; each costs a parse of its prompt.
+pub(crate) const LOOKED_AT_FOR_BODIES: usize = 40;
+
 /// Whether the holes of a set are function bodies: most of the first tasks are, and have more than one line.
 pub fn are_function_bodies(tasks: &[Task]) -> bool {
-    /// Enough to tell; each costs a parse of its prompt.
-    const LOOKED_AT: usize = 40;
-    let looked_at = tasks.len().min(LOOKED_AT);
+    let looked_at = tasks.len().min(LOOKED_AT_FOR_BODIES);
     let is_one = |task: &&Task| is_function_body(&Hole::of(task));
     let found = tasks[..looked_at].iter().filter(is_one).count();
     looked_at > 0 && found * 10 >= looked_at * 9

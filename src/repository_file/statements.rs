@@ -12,6 +12,8 @@ struct Walk<'t> {
 /// The import statements of a file in their order, each from its keyword to its end, wherever in the file; `None` where a bracket
 /// or a string is not closed, or a bracket closed that is not open, so that only a parser can say what is a statement.
 pub(super) fn import_statements(text: &str) -> Option<Vec<&str>> {
+    // Some editors begin a file with a byte-order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut walk = Walk {
         text,
         at: 0,
@@ -173,6 +175,7 @@ y = {'z': \"\\\"import aa\"}
         ] {
             assert_eq!(import_statements(text), None, "{text:?}");
         }
+        assert_eq!(import_statements("\u{feff}import a").unwrap(), ["import a"]);
         for text in ["", "\\", "é", "\u{a0}import a", "#"] {
             assert_eq!(import_statements(text), Some(Vec::new()), "{text:?}");
         }

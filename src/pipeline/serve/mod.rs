@@ -8,7 +8,7 @@ mod record;
 pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
 pub use latency::{Latency, latencies};
 pub(super) use latency::{fill as fill_latencies, keep as keep_latencies};
-pub use probability::{TokenQuestion, probabilities};
+pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use record::Record;
 

@@ -1,11 +1,17 @@
 //! `complete --probability-of`: each prompt's record with the probability that one given token comes next.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use super::super::complete::{Completion, Predictions};
+use super::super::prompt::require_prompts;
+use super::super::{Experiment, Report};
 use super::{Asked, PromptText, Record, Server};
+use crate::artifact::{Identity, LineTotals, header_path};
 use crate::error::{Error, Result};
 use crate::generate::{Answer, NextToken, Prober};
+use crate::query::Mode;
 
 /// Which token's probability is asked for, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +120,45 @@ pub fn probabilities(
         }
     }
     Ok(predictions)
+}
+
+/// The same behind the cached prompts of a mode, kept as an artifact: where it is current, nobody is asked. Returns where it lies.
+///
+/// # Errors
+/// As [`probabilities`], or the prompts are missing.
+pub fn cached_probabilities(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    question: &TokenQuestion,
+    tick: &(dyn Fn() + Sync),
+) -> Result<(PathBuf, Report)> {
+    let prompts = require_prompts(experiment, mode)?;
+    let path = experiment.layout.probabilities(mode, &completion.model);
+    let identity = Identity::new("probabilities")
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .parameter("model", &completion.model)
+        .parameter("token", &question.text)
+        .parameter("after", question.after.as_deref().unwrap_or_default())
+        .input("prompts", prompts.checksum);
+    let mut report = Report::default();
+    let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
+        let prompts = PromptText::of_mode(experiment, mode)?;
+        let found = probabilities(&prompts, completion, question, tick)?;
+        sink.write(&found.text)?;
+        report.problems.extend(found.problems);
+        Ok(LineTotals {
+            records: found.lines.len(),
+            ..LineTotals::default()
+        })
+    })?;
+    if header.records < prompts.records {
+        // What failed is asked for again; the journal has the others.
+        std::fs::remove_file(header_path(&path))
+            .map_err(|e| Error::writing(&path, "remove the header of this file", e))?;
+    }
+    Ok((path, report))
 }
 
 /// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability"}, …}`.

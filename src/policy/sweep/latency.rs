@@ -4,7 +4,7 @@
 //! begin together. A request that abstains costs the longer of T_d and T_g, one that retrieves the longer of T_d and T_r + T_g.
 //! The paper has one T_g; a prompt that shows what was retrieved is longer, so where both were measured each counts as itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -71,6 +71,8 @@ pub enum Clock {
     Measured {
         /// By task id.
         times: BTreeMap<String, Times>,
+        /// The tasks whose completions without retrieval were measured, where these are known apart.
+        base: Option<BTreeSet<String>>,
         /// What is not measured of a task: the mean over the others.
         mean: Times,
     },
@@ -92,7 +94,7 @@ impl Clock {
         let mean = Times {
             retrieval: found.mean(|time| time.retrieval, "retrieval")?,
             base: match &base {
-                Some(base) => base.mean(|time| time.generation, "generation")?,
+                Some(base) => base.mean(|time| time.generation, "base generation")?,
                 None => with,
             },
             generation: with,
@@ -114,6 +116,7 @@ impl Clock {
         Ok(Self::Measured {
             times: found.times.iter().map(of_task).collect(),
             mean,
+            base: base.map(|base| base.times.into_keys().collect()),
         })
     }
 
@@ -125,11 +128,26 @@ impl Clock {
         }
     }
 
+    /// Whether completions without retrieval were measured apart.
+    pub fn has_base(&self) -> bool {
+        matches!(self, Self::Measured { base: Some(_), .. })
+    }
+
+    /// Whether that of a task was.
+    pub fn knows_base(&self, id: &str) -> bool {
+        match self {
+            Self::Measured {
+                base: Some(base), ..
+            } => base.contains(id),
+            _ => false,
+        }
+    }
+
     /// With the time that the generator takes to decide by itself.
     pub fn deciding(mut self, decision: f64) -> Self {
         match &mut self {
             Self::Given(times) => times.decision = decision,
-            Self::Measured { times, mean } => {
+            Self::Measured { times, mean, .. } => {
                 mean.decision = decision;
                 times
                     .values_mut()
@@ -143,7 +161,7 @@ impl Clock {
     pub fn of(&self, id: &str) -> Times {
         match self {
             Self::Given(times) => *times,
-            Self::Measured { times, mean } => times.get(id).copied().unwrap_or(*mean),
+            Self::Measured { times, mean, .. } => times.get(id).copied().unwrap_or(*mean),
         }
     }
 }
@@ -206,8 +224,16 @@ impl Measured {
         match times.len() {
             0 => Err(Error::Artifact {
                 path: self.path.clone(),
-                reason: format!("has no {name}_ms"),
-                hint: format!("take the latencies of a mode that retrieves, or give --{name}-ms"),
+                reason: match name {
+                    "retrieval" => "has no retrieval_ms".into(),
+                    _ => "has no generation_ms".into(),
+                },
+                hint: match name {
+                    "base generation" => "take the latencies of mode none".into(),
+                    name => {
+                        format!("take the latencies of a mode that retrieves, or give --{name}-ms")
+                    }
+                },
             }),
             count => Ok(times.iter().sum::<f64>() / count as f64),
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use repoformer::corpus::repository_names;
+use repoformer::error::Error;
 use repoformer::label::{
     Collecting, Drawing, Filter, InstanceKind, Judged, Judging, OfLength, Recorded, Repositories,
     Shard, collect, fingerprint, judge,
@@ -137,8 +138,11 @@ impl Wanted {
     }
 }
 
-/// A digest of the instances that would be drawn, from the repositories' files as they are now.
-pub(super) fn instances_digest(args: &LabelSampleArgs, settings: &Settings) -> Result<String> {
+/// A digest of the instances that would be drawn, from the repositories' files as they are now, and what could not be read.
+pub(super) fn instances_digest(
+    args: &LabelSampleArgs,
+    settings: &Settings,
+) -> Result<(String, Vec<Error>)> {
     let wanted = Wanted::of(args, settings)?;
     Ok(fingerprint(&wanted.collecting(None))?)
 }
@@ -173,6 +177,15 @@ pub(super) fn draw_instances(
             repositories(*count)
         ));
     }
+    let forget = || {
+        if let Some(journal) = &journal {
+            // Left behind, it would be of no harm.
+            let _ = std::fs::remove_file(journal);
+        }
+    };
+    if collected.instances == 0 {
+        forget();
+    }
     // A part of the repositories may have none that serves.
     if collected.instances == 0 && (args.shard.is_none() || !collected.problems.is_empty()) {
         return Err(hinted(
@@ -181,10 +194,7 @@ pub(super) fn draw_instances(
         ));
     }
     output.finish()?;
-    if let Some(journal) = &journal {
-        // What it keeps is in its place now; left behind, it would be of no harm.
-        let _ = std::fs::remove_file(journal);
-    }
+    forget();
     printer.note(format!(
         "label sample: {} {} instances of {:.2} lines from {}",
         group(collected.instances as u64),
@@ -260,6 +270,13 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
         printer.failed(&format!(
             "{} instances are left out: {reason}",
             group(*count as u64)
+        ));
+    }
+    if args.probabilities.is_some() && judged.probable < judged.gains.len() {
+        printer.warning(format!(
+            "{} of {} instances have no probability in --probabilities, and policy self no score of them",
+            group((judged.gains.len() - judged.probable) as u64),
+            group(judged.gains.len() as u64)
         ));
     }
     printer.note(report(&judged));

@@ -120,7 +120,14 @@ fn draw(
         output: instances.to_owned(),
     };
     let mut manifest = Manifest::new("instances");
-    manifest.setting("drawn-from", instances_digest(&drawing, settings)?);
+    let (drawn_from, problems) = instances_digest(&drawing, settings)?;
+    for (name, value) in [
+        ("kind", args.drawing.kind.clone()),
+        ("seed", args.seed.to_string()),
+        ("drawn-from", drawn_from),
+    ] {
+        manifest.setting(name, value);
+    }
     let wanted = |digest: &str| {
         let mut manifest = manifest.to_record();
         manifest["digest"] = digest.into();
@@ -130,6 +137,7 @@ fn draw(
     let known = std::fs::read(&beside).ok();
     let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     if known.is_some() && known == digest(instances).map(|found| wanted(&found)) {
+        printer.problems(&problems);
         printer.note(format!("label sample: {} is current", instances.display()));
         return Ok(());
     }

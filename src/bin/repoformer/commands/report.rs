@@ -31,6 +31,8 @@ type ByRow = BTreeMap<usize, Executed>;
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) predictions: PathBuf,
+    /// The artifact that says how they were made, where it is not they themselves.
+    pub(super) made_as: Option<PathBuf>,
     pub(super) prompts: Option<PathBuf>,
     /// Of a policy: the rows that it retrieves for.
     pub(super) retrieved: Option<BTreeSet<usize>>,
@@ -97,6 +99,7 @@ fn of_file(given: &str) -> Source {
     Source {
         name,
         predictions: path,
+        made_as: None,
         prompts: None,
         retrieved: None,
     }
@@ -117,6 +120,7 @@ pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<V
             sources.push(Source {
                 name: mode.to_string(),
                 predictions: cached_predictions(experiment, mode, &completion)?,
+                made_as: None,
                 prompts: Some(experiment.layout.prompts(mode)).filter(|path| path.exists()),
                 retrieved: None,
             });
@@ -171,7 +175,8 @@ pub(super) fn make(
                 evaluation.tasks.tasks.len()
             ));
         }
-        let mut settings = settings_of(&source.predictions, source.prompts.as_deref());
+        let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
+        let mut settings = settings_of(made_as, source.prompts.as_deref());
         if let Some(rows) = &source.retrieved {
             settings.insert(0, ("policy".into(), source.name.clone()));
             settings.push(("retrieved-for".into(), rows.len().to_string()));

@@ -28,7 +28,7 @@ pub(super) struct Row {
     /// Share of the tasks that a policy retrieves for.
     rag_rate: Option<f64>,
     time: Option<SearchTime>,
-    /// Milliseconds that a completion took, where it was measured.
+    /// Milliseconds that a completion took, where all were measured.
     generation_ms: Option<f64>,
     /// Milliseconds from a request to its completion: what is retrieved for it, and the completion.
     latency_ms: Option<f64>,
@@ -101,18 +101,19 @@ impl Row {
             Some(retrieval + latency.generation_ms?)
         };
         Ok(Self {
-            generation_ms: mean(latencies.iter().filter_map(|latency| latency.generation_ms)),
-            // What was given was retrieved in a time that nobody knows.
-            latency_ms: mean(latencies.iter().filter_map(latency)).filter(|_| mode != Mode::Given),
+            generation_ms: mean(latencies.iter().map(|latency| latency.generation_ms)),
+            // What was given was retrieved in a time that nobody knows, and a second retrieval waits for a completion before it.
+            latency_ms: mean(latencies.iter().map(latency))
+                .filter(|_| !matches!(mode, Mode::Given | Mode::Prediction)),
             ..self
         })
     }
 }
 
-/// The mean of these, if there are any.
-fn mean(times: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = times.fold((0, 0.0), |(count, sum), time| (count + 1, sum + time));
-    (count > 0).then(|| sum / f64::from(count))
+/// The mean of these, if there are any and all are known.
+fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let times: Vec<f64> = times.collect::<Option<_>>()?;
+    (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
 /// Tells where rows of a benchmark are of different tasks, since some have no prediction.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use repoformer::artifact::write_file;
+use repoformer::artifact::Layout;
 use repoformer::pipeline::{
-    self, Completion, Experiment, PromptLayout, PromptText, Selective, TokenQuestion, selective,
-    write_chosen,
+    Completion, Experiment, PromptLayout, Selective, TokenQuestion, cached_probabilities,
+    forget_chosen, prompt_totals, selective, write_chosen,
 };
 use repoformer::policy::model::Method;
 use repoformer::policy::sweep::Times;
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::policy::scored::{Trained, score};
 use super::report::Source;
 use super::server::resumable;
+use super::session::label;
 use crate::args::RunArgs;
 use crate::config::Settings;
 use crate::output::{Printer, hinted};
@@ -51,11 +52,30 @@ impl Policies {
         };
         let chosen = of_flags(&args.policy, "policy");
         let models = of_flags(&args.policy_model, "policy-model");
+        let mut names = BTreeSet::new();
+        if let Some(twice) = chosen.iter().find(|name| !names.insert(name.as_str())) {
+            return Err(hinted(
+                anyhow!("policy '{twice}' is named twice"),
+                "name each once, or with another threshold",
+            ));
+        }
+        let chosen: Vec<Chosen> = chosen
+            .iter()
+            .map(|text| parse(text))
+            .collect::<Result<_>>()?;
+        let has_self = chosen.iter().any(|one| one.policy == Policy::SelfDecision);
+        if !args.probabilities.is_empty() && !has_self {
+            return Err(hinted(
+                anyhow!("--probabilities is for policy self, which is none of these policies"),
+                "add --policy self@0.5, or leave it out",
+            ));
+        }
+        for path in &args.probabilities {
+            // Before the hours of completing.
+            repoformer::jsonl::open(path)?;
+        }
         Ok(Self {
-            chosen: chosen
-                .iter()
-                .map(|text| parse(text))
-                .collect::<Result<_>>()?,
+            chosen,
             trained: Trained::read(&models)?,
             probabilities: args.probabilities.clone(),
             asked: !args.policy.is_empty(),
@@ -76,10 +96,13 @@ impl Policies {
         seed: u64,
         printer: &mut Printer,
     ) -> Result<Vec<Selected>> {
+        let retrieves = [Mode::LeftContext, Mode::Given];
+        for mode in retrieves {
+            forget_chosen(experiment, mode, &completion.model)?;
+        }
         if self.is_empty() {
             return Ok(Vec::new());
         }
-        let retrieves = [Mode::LeftContext, Mode::Given];
         let mode = retrieves.into_iter().find(|mode| modes.contains(mode));
         let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
             let benchmark = &experiment.layout.benchmark;
@@ -100,14 +123,17 @@ impl Policies {
             }
         }
         let found = selective(experiment, mode, &completion.model, &probabilities)?;
+        printer.problems(&found.problems);
         let generator = Some(completion.model.as_str());
         self.trained.warn(&found.examples, generator, printer);
         let mut all = Vec::new();
         for chosen in &self.chosen {
             match self.scores(chosen.policy, &found.examples, seed) {
-                Ok(scores) => {
-                    all.push(select(chosen, &found, &scores));
-                }
+                Ok(scores) => all.push(select(
+                    chosen,
+                    (&found, &scores),
+                    (&experiment.layout, mode, &completion.model),
+                )),
                 Err(reason) => self.left_out(
                     &format!(
                         "{} {}: left out: {reason:#}",
@@ -117,13 +143,15 @@ impl Policies {
                 ),
             }
         }
-        let chosen = all.iter().map(|one| (one.policy.as_str(), &one.retrieved));
-        let chosen: Vec<_> = chosen.collect();
-        let paths = write_chosen(experiment, mode, &completion.model, &chosen)?;
-        for (selected, path) in all.iter_mut().zip(paths) {
-            selected.predictions = path;
-            selected.prompts = experiment.layout.prompts(mode);
-        }
+        let chosen = all
+            .iter()
+            .map(|one| (one.predictions.as_path(), &one.retrieved));
+        write_chosen(
+            experiment,
+            mode,
+            &completion.model,
+            &chosen.collect::<Vec<_>>(),
+        )?;
         Ok(all)
     }
 
@@ -173,16 +201,15 @@ fn ask(
         id: None,
         after: Some(frame.eof().to_owned()),
     };
-    let prompts = PromptText::of_mode(experiment, Mode::Without)?;
-    let bar = printer.bar("probabilities", prompts.records());
+    let prompts = prompt_totals(experiment, Mode::Without)?.prompts;
+    let bar = printer.bar("probabilities", prompts as usize);
     let found = resumable(completion, || {
-        pipeline::probabilities(&prompts, completion, &question, &|| bar.inc(1))
+        let tick = || bar.inc(1);
+        cached_probabilities(experiment, Mode::Without, completion, &question, &tick)
     });
     bar.finish_and_clear();
-    let found = found?;
-    printer.problems(&found.problems);
-    let path = (experiment.layout).probabilities(Mode::Without, &completion.model);
-    write_file(&path, &found.text)?;
+    let (path, report) = found?;
+    printer.report(&label("probabilities", experiment), &report);
     Ok(Some(path))
 }
 
@@ -239,7 +266,9 @@ pub(super) struct Selected {
     pub(super) latency_ms: Option<f64>,
     /// Where the predictions that it chose lie.
     predictions: PathBuf,
-    /// The prompts of those with retrieval.
+    /// Those with retrieval.
+    augmented: PathBuf,
+    /// And their prompts.
     prompts: PathBuf,
 }
 
@@ -249,6 +278,7 @@ impl Selected {
         Source {
             name: self.policy,
             predictions: self.predictions,
+            made_as: Some(self.augmented),
             prompts: Some(self.prompts),
             retrieved: Some(self.retrieved),
         }
@@ -256,7 +286,11 @@ impl Selected {
 }
 
 /// For each task the prediction that the policy chooses.
-fn select(chosen: &Chosen, found: &Selective, scores: &[f64]) -> Selected {
+fn select(
+    chosen: &Chosen,
+    (found, scores): (&Selective, &[f64]),
+    (layout, mode, model): (&Layout, Mode, &str),
+) -> Selected {
     let retrieves: Vec<bool> = scores
         .iter()
         .map(|&score| score > chosen.threshold)
@@ -288,7 +322,8 @@ fn select(chosen: &Chosen, found: &Selective, scores: &[f64]) -> Selected {
             .collect(),
         latency_ms: found.times.as_ref().map(latency),
         scores: json!({"all": all, "tasks": tasks}),
-        predictions: PathBuf::new(),
-        prompts: PathBuf::new(),
+        predictions: layout.chosen_predictions(&chosen.name, mode, model),
+        augmented: layout.predictions(mode, model),
+        prompts: layout.prompts(mode),
     }
 }

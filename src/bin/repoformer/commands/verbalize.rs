@@ -164,10 +164,12 @@ impl Making<'_> {
 /// A token of its own must be none that code is made of.
 fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
     let is_code = |token: &&str| {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        token.chars().count() < 3
-            || token.contains(char::is_whitespace)
-            || token.chars().all(is_word)
+        let token = token.strip_prefix('\u{2581}').unwrap_or(token);
+        let ends = [('<', '>'), ('[', ']')];
+        let is_framed = ends
+            .iter()
+            .any(|(first, last)| token.starts_with(*first) && token.ends_with(*last));
+        !is_framed || token.len() < 3 || token.contains(char::is_whitespace)
     };
     match token.filter(is_code) {
         None => Ok(()),

@@ -179,19 +179,30 @@ fn check_clocks(
     printer: &Printer,
 ) -> Result<()> {
     for (name, clock) in retrievers.iter().zip(clocks) {
-        let known = examples.all.iter().filter(|e| clock.knows(&e.id)).count();
-        if known == 0 {
-            return Err(hinted(
-                anyhow!("the times of {name} are of none of these instances"),
-                "give the latencies of their own predictions, or --retrieval-ms MS with --generation-ms MS",
-            ));
+        let all = examples.all.len();
+        let count = |knows: &dyn Fn(&str) -> bool| {
+            let known = examples.all.iter().filter(|example| knows(&example.id));
+            known.count()
+        };
+        let mut found = vec![(name.clone(), count(&|id| clock.knows(id)))];
+        if clock.has_base() {
+            let name = format!("{name} without retrieval");
+            found.push((name, count(&|id| clock.knows_base(id))));
         }
-        if known < examples.all.len() {
-            printer.warning(format!(
-                "{} of {} instances have no time of {name}, and take the mean of the others",
-                group((examples.all.len() - known) as u64),
-                group(examples.all.len() as u64)
-            ));
+        for (name, known) in found {
+            if known == 0 {
+                return Err(hinted(
+                    anyhow!("the times of {name} are of none of these instances"),
+                    "give the latencies of their own predictions, or --retrieval-ms MS with --generation-ms MS",
+                ));
+            }
+            if known < all {
+                printer.warning(format!(
+                    "{} of {} instances have no time of {name}, and take the mean of the others",
+                    group((all - known) as u64),
+                    group(all as u64)
+                ));
+            }
         }
     }
     Ok(())
