@@ -6,6 +6,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 
@@ -23,6 +24,18 @@ pub(crate) struct Holds {
     pub(crate) flag: &'static str,
     /// What writes to it: `evaluation`.
     pub(crate) writer: &'static str,
+}
+
+/// Whether another process writes to a file, one that is about to end not counted; where a file system knows no locks there are
+/// none.
+fn is_locked(file: &File) -> bool {
+    const TRIES: usize = 20;
+    (0..TRIES).all(|number| {
+        if number > 0 {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    })
 }
 
 /// A file of lines, open for more; nobody else may write to it meanwhile.
@@ -64,8 +77,7 @@ impl Appended {
             .append(true)
             .open(path)
             .map_err(writing)?;
-        // Where a file system knows no locks there are none.
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        if is_locked(&file) {
             return Err(Error::Execution {
                 reason: format!(
                     "{}: another {} is writing to it",

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{IoSlice, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -21,6 +22,36 @@ pub(super) fn replace_file(path: &Path, parts: &[&[u8]], synced: bool) -> Result
     let mut file = Replacement::new(path)?;
     file.write(parts)?;
     file.finish(synced)
+}
+
+/// The folder that a file lies in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// How the names of files begin that are being written.
+const TEMPORARY: &str = ".writing-";
+
+/// A file is locked this long after it was created, at the latest.
+const UNTIL_LOCKED: Duration = Duration::from_secs(60);
+
+/// Removes from a folder what killed programs were writing there.
+pub(super) fn remove_abandoned(folder: &Path) {
+    let is_abandoned = |path: &Path| {
+        let age = fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()?;
+        let file = File::open(path).ok()?;
+        Some(age > UNTIL_LOCKED && file.try_lock().is_ok())
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+        if is_temporary && is_abandoned(&entry.path()) == Some(true) {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// A file while it is written, beside the one that it is to replace. Dropped, it leaves nothing behind.
@@ -43,10 +74,7 @@ impl Replacement {
         // A link is written through; renaming over it would put a file in its place.
         let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
         let path = target.as_deref().unwrap_or(path);
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let folder = folder_of(path);
         fs::create_dir_all(folder)
             .map_err(|e| Error::writing(folder, "create this folder to write into it", e))?;
         let is_device =
@@ -56,13 +84,15 @@ impl Replacement {
             Target::Device(device.map_err(|e| Error::writing(path, "write this file", e))?)
         } else {
             let mut builder = tempfile::Builder::new();
-            builder.prefix(".writing-");
+            builder.prefix(TEMPORARY);
             #[cfg(unix)]
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let temporary = builder.tempfile_in(folder);
-            Target::Temporary(
-                temporary.map_err(|e| Error::writing(folder, "write into this folder", e))?,
-            )
+            let temporary = builder
+                .tempfile_in(folder)
+                .map_err(|e| Error::writing(folder, "write into this folder", e))?;
+            // It says that somebody is writing; where a file system knows no locks, nobody takes it for abandoned either.
+            let _ = temporary.as_file().try_lock();
+            Target::Temporary(temporary)
         };
         let path = path.to_owned();
         Ok(Self { path, file })
@@ -143,6 +173,33 @@ mod tests {
         drop(dropped);
         assert_eq!(fs::read(&path).unwrap(), parts.concat());
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
+    }
+
+    /// Of a file that is being written, one that was given up, and a new one that is not locked yet, the second goes.
+    #[test]
+    fn what_is_abandoned_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = Replacement::new(&dir.path().join("file")).unwrap();
+        let (old, new) = (
+            dir.path().join(".writing-old"),
+            dir.path().join(".writing-new"),
+        );
+        fs::write(&new, b"half").unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * UNTIL_LOCKED;
+        let Target::Temporary(temporary) = &written.file else {
+            panic!()
+        };
+        temporary.as_file().set_modified(long_ago).unwrap();
+        fs::write(&old, b"half").unwrap();
+        File::options()
+            .write(true)
+            .open(&old)
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
+        remove_abandoned(dir.path());
+        assert!(!old.exists() && new.exists() && temporary.path().exists());
+        written.finish(false).unwrap();
     }
 
     #[cfg(unix)]

@@ -90,6 +90,11 @@ impl Row {
         }
     }
 
+    /// Whether all of its completions were timed.
+    pub(super) fn is_timed(&self) -> bool {
+        self.generation_ms.is_some()
+    }
+
     /// With what its prompts took, measured now where it was not yet.
     pub(super) fn timed(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
         let latencies = pipeline::latencies(experiment, mode, model)?;

@@ -75,7 +75,11 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
             // What policies trade is seen beside what each mode takes.
             rows.push(match policies.is_empty() {
                 true => row,
-                false => row.timed(&experiment, mode, &completion.model)?,
+                false => {
+                    let row = row.timed(&experiment, mode, &completion.model)?;
+                    tell_untimed(&row, &experiment, mode, &completion, printer);
+                    row
+                }
             });
         }
         let selected = policies.choose(&experiment, &modes, &completion, args.seed, printer)?;
@@ -99,6 +103,24 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     rows::warn_of_gaps(&rows, printer);
     places.iter().for_each(|place| printer.note(place));
     Ok(())
+}
+
+/// Completions that were made before anybody measured have no time, and are not made again for that alone.
+fn tell_untimed(
+    row: &Row,
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    printer: &Printer,
+) {
+    if completion.is_embedded() && !row.is_timed() {
+        let path = experiment.layout.predictions(mode, &completion.model);
+        printer.note(format!(
+            "{} {mode}: not all completions were timed when they were made; they are made and timed anew without {}",
+            experiment.layout.benchmark,
+            path.display()
+        ));
+    }
 }
 
 fn has_predictions(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<bool> {
