@@ -498,6 +498,14 @@ fn a_batch_of_a_file_of_prompts() {
     );
 }
 
+/// An answer of one token, special to the model, with its probability.
+fn next_token(id: u64, logprob: f64) -> (&'static str, String) {
+    let token = json!({"id": id, "token": "", "logprob": logprob});
+    let choice =
+        json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": {"content": [token]}});
+    ("200 OK", json!({"choices": [choice]}).to_string())
+}
+
 #[test]
 fn the_probability_of_a_token_behind_each_prompt() {
     let place = prompted();
@@ -505,9 +513,7 @@ fn the_probability_of_a_token_behind_each_prompt() {
         "/tokenize" => ("200 OK", json!({"tokens": [49_153]}).to_string()),
         _ => {
             assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
-            let token = json!({"id": 49_153, "token": "", "logprob": -1.5});
-            let choice = json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": {"content": [token]}});
-            ("200 OK", json!({"choices": [choice]}).to_string())
+            next_token(49_153, -1.5)
         }
     });
     let flags = [
@@ -838,9 +844,7 @@ fn a_model_decides_by_itself() {
             true => -0.8,
             false => -3.0,
         };
-        let token = json!({"id": 7, "token": "", "logprob": logprob});
-        let choice = json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": {"content": [token]}});
-        ("200 OK", json!({"choices": [choice]}).to_string())
+        next_token(7, logprob)
     });
     let run = [
         "run",
@@ -879,18 +883,10 @@ fn a_model_decides_by_itself() {
     let probabilities = file("probabilities", "none");
     let (base, rag) = (file("predictions", "none"), file("predictions", "rg1"));
     let judge = [
-        "label",
-        "judge",
-        "--instances",
-        "tasks.jsonl",
-        "--base",
-        &base,
-        "--rag",
-        &rag,
-        "-o",
-        "labels.jsonl",
-        "--probabilities",
-    ];
+        &support::judge("tasks.jsonl", &base, &rag)[..],
+        &["-o", "labels.jsonl", "--probabilities"],
+    ]
+    .concat();
     place.run(&[&judge[..], &[&probabilities]].concat()).done();
     let labels = place.records("labels.jsonl");
     let said: Vec<f64> = labels

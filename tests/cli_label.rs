@@ -156,16 +156,7 @@ fn labels_by_the_embedded_model() {
     }
     let file = |mode: &str| place.named("cache/predictions/instances", mode);
     let (base, rag) = (file("none"), file("given"));
-    let judge = [
-        "label",
-        "judge",
-        "--instances",
-        "instances.jsonl",
-        "--base",
-        &base,
-        "--rag",
-        &rag,
-    ];
+    let judge = support::judge("instances.jsonl", &base, &rag);
     let ran = place
         .run(&[&judge[..], &["-o", "labels.jsonl"]].concat())
         .done();
@@ -207,16 +198,7 @@ fn labels_by_the_embedded_model() {
         .map(|line| format!("{line}\n"))
         .collect();
     place.write("some.jsonl", some);
-    let partly = [
-        "label",
-        "judge",
-        "--instances",
-        "instances.jsonl",
-        "--base",
-        "some.jsonl",
-        "--rag",
-        &rag,
-    ];
+    let partly = support::judge("instances.jsonl", "some.jsonl", &rag);
     place
         .run(&partly)
         .failed()
@@ -227,16 +209,7 @@ fn labels_by_the_embedded_model() {
         .partly()
         .says(&["3 instances are left out: no completion without retrieval"]);
     assert_eq!(parse_jsonl(&ran.stdout).len(), labels.len() - 3);
-    let twice = [
-        "label",
-        "judge",
-        "--instances",
-        "labels.jsonl",
-        "--base",
-        &rag,
-        "--rag",
-        &rag,
-    ];
+    let twice = support::judge("labels.jsonl", &rag, &rag);
     place.run(&twice).failed().says(&["--base"]);
     // Completions of two models cannot be compared.
     let of = |model: &str| {
@@ -249,16 +222,7 @@ fn labels_by_the_embedded_model() {
     };
     place.write("a.jsonl", of("a"));
     place.write("b.jsonl", of("b"));
-    let mixed = [
-        "label",
-        "judge",
-        "--instances",
-        "instances.jsonl",
-        "--base",
-        "a.jsonl",
-        "--rag",
-        "b.jsonl",
-    ];
+    let mixed = support::judge("instances.jsonl", "a.jsonl", "b.jsonl");
     place
         .run(&mixed)
         .failed()

@@ -547,17 +547,10 @@ fn any_tasks_are_judged() {
     let file = |mode: &str| place.named("cache/predictions/tasks", mode);
     let (base, rag) = (file("none"), file("rg1"));
     let judge = [
-        "label",
-        "judge",
-        "--instances",
-        "tasks.jsonl",
-        "--base",
-        &base,
-        "--rag",
-        &rag,
-        "-o",
-        "labels.jsonl",
-    ];
+        &support::judge("tasks.jsonl", &base, &rag)[..],
+        &["-o", "labels.jsonl"],
+    ]
+    .concat();
     place.run(&judge).done();
     let labels = place.records("labels.jsonl");
     assert_eq!(labels.len(), 3);
@@ -604,19 +597,10 @@ fn empty_completions_have_a_score() {
     place.write("base.jsonl", support::jsonl(&base));
     let rag = file("rg1");
     let judge = [
-        "label",
-        "judge",
-        "--instances",
-        "tasks.jsonl",
-        "--base",
-        "base.jsonl",
-        "--rag",
-        &rag,
-        "--model",
-        "in-context",
-        "-o",
-        "labels.jsonl",
-    ];
+        &support::judge("tasks.jsonl", "base.jsonl", &rag)[..],
+        &["--model", "in-context", "-o", "labels.jsonl"],
+    ]
+    .concat();
     place.run(&judge).done();
     let labels = place.records("labels.jsonl");
     let least = labels[0]["min_logprob"].as_f64().unwrap();

@@ -464,18 +464,13 @@ fn all_of_it_in_one_command() {
     let file = |mode: &str| place.named("cache/predictions/instances", mode);
     let (base, rag) = (file("none-"), file("given-"));
     place
-        .run(&[
-            "label",
-            "judge",
-            "--instances",
-            "instances.jsonl",
-            "--base",
-            &base,
-            "--rag",
-            &rag,
-            "-o",
-            "labels.jsonl",
-        ])
+        .run(
+            &[
+                &support::judge("instances.jsonl", &base, &rag)[..],
+                &["-o", "labels.jsonl"],
+            ]
+            .concat(),
+        )
         .done();
     assert_eq!(place.read("labels.jsonl"), place.read("out/labels.jsonl"));
     let verbalize = [

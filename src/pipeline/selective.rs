@@ -117,13 +117,9 @@ impl TaskTimes {
     fn measured(experiment: &Experiment, mode: Mode, model: &str) -> Result<Self> {
         let without = latencies(experiment, Mode::Without, model)?;
         let with = latencies(experiment, mode, model)?;
-        // A given context was retrieved elsewhere, in no time that is known.
-        let retrieval = |latency: &Latency| match mode.retrieves() {
-            true => latency.retrieval_ms,
-            false => None,
-        };
-        let with = with.iter().filter_map(|latency| {
-            Some((latency.row?, (retrieval(latency)?, latency.generation_ms?)))
+        let with = with.iter().filter_map(|latency: &Latency| {
+            let times = (latency.retrieval(mode)?, latency.generation_ms?);
+            Some((latency.row?, times))
         });
         let without = without
             .iter()

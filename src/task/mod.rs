@@ -227,20 +227,10 @@ fn digest<'t>(tasks: impl Iterator<Item = &'t Task>) -> String {
 impl Task {
     /// Keeps what tells the task from others, and drops its texts and all else that its record holds.
     pub(crate) fn forget_texts(&mut self) {
-        *self = Self {
-            id: std::mem::take(&mut self.id),
-            repository: std::mem::take(&mut self.repository),
-            path: std::mem::take(&mut self.path),
-            ground_truth: String::new(),
-            prompt: String::new(),
-            right_context: None,
-            full_left_context: None,
-            full_right_context: None,
-            cross_file: None,
-            metadata: Object::new(),
-            extra: Object::new(),
-            ..*self
-        };
+        (self.prompt, self.ground_truth) = (String::new(), String::new());
+        (self.full_left_context, self.full_right_context) = (None, None);
+        (self.right_context, self.cross_file) = (None, None);
+        (self.metadata, self.extra) = (Object::new(), Object::new());
     }
 
     /// A new task with the metadata that RepoEval gives a task.

@@ -282,6 +282,20 @@ fn collect(root: &Path, folder: &Path, found: &mut Vec<String>) {
     }
 }
 
+/// `label judge` of instances by two files of predictions.
+pub(crate) fn judge<'a>(instances: &'a str, base: &'a str, rag: &'a str) -> [&'a str; 8] {
+    [
+        "label",
+        "judge",
+        "--instances",
+        instances,
+        "--base",
+        base,
+        "--rag",
+        rag,
+    ]
+}
+
 /// The records of JSON lines.
 pub(crate) fn parse_jsonl(text: &str) -> Vec<Value> {
     text.lines()

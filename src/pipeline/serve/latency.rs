@@ -56,6 +56,15 @@ impl Latency {
         }
     }
 
+    /// What its retrieval took; `None` where nobody measured, or it was made elsewhere (mode given).
+    pub fn retrieval(&self, mode: Mode) -> Option<f64> {
+        match mode {
+            Mode::Without => Some(0.0),
+            Mode::Given => None,
+            _ => self.retrieval_ms,
+        }
+    }
+
     /// Which prompt it is of.
     fn prompt(&self) -> (&str, Option<u64>, u64) {
         (&self.task_id, self.row, self.sample)

@@ -98,18 +98,11 @@ impl Row {
     /// With what its prompts took, measured now where it was not yet.
     pub(super) fn timed(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
         let latencies = pipeline::latencies(experiment, mode, model)?;
-        let latency = |latency: &Latency| {
-            let retrieval = match mode.retrieves() {
-                true => latency.retrieval_ms?,
-                false => 0.0,
-            };
-            Some(retrieval + latency.generation_ms?)
-        };
+        let latency = |latency: &Latency| Some(latency.retrieval(mode)? + latency.generation_ms?);
         Ok(Self {
             generation_ms: mean(latencies.iter().map(|latency| latency.generation_ms)),
-            // What was given was retrieved in a time that nobody knows, and a second retrieval waits for a completion before it.
-            latency_ms: mean(latencies.iter().map(latency))
-                .filter(|_| !matches!(mode, Mode::Given | Mode::Prediction)),
+            // A second retrieval waits for a completion before it.
+            latency_ms: mean(latencies.iter().map(latency)).filter(|_| mode != Mode::Prediction),
             ..self
         })
     }
