@@ -16,6 +16,7 @@ mod filter;
 mod judge;
 mod nearest;
 mod record;
+mod signals;
 #[cfg(test)]
 mod tests;
 pub mod verbalize;
@@ -24,5 +25,6 @@ mod written;
 pub use collect::{Collected, Collecting, Recorded, Repositories, Shard, collect, fingerprint};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{Judged, Judging, Lacking, OfLength, Probabilities, judge, probabilities, signals};
+pub use judge::{Judged, Judging, Lacking, OfLength, judge};
 pub use record::{Label, Signals};
+pub use signals::{Probabilities, probabilities, signals};

@@ -149,24 +149,18 @@ fn curves(
     let curve = |scored: &Scored| {
         let ordered = of_kept(&scored.ordered);
         let probabilities = scored.probabilities.as_deref().map(of_kept);
-        let all = &examples.all;
-        match (&probabilities, thresholds) {
-            // A threshold is held against what would have been known then.
-            (Some(probabilities), [_, ..]) => Curve::of(
-                scored.policy,
-                all,
-                probabilities,
-                Some(probabilities),
-                (thresholds, clocks),
-            ),
-            _ => Curve::of(
-                scored.policy,
-                all,
-                &ordered,
-                probabilities.as_deref(),
-                (thresholds, clocks),
-            ),
-        }
+        // A threshold is held against what would have been known then.
+        let scores = match (&probabilities, thresholds) {
+            (Some(probabilities), [_, ..]) => probabilities,
+            _ => &ordered,
+        };
+        Curve::of(
+            scored.policy,
+            &examples.all,
+            scores,
+            probabilities.as_deref(),
+            (thresholds, clocks),
+        )
     };
     scored.iter().map(curve).collect()
 }
