@@ -11,7 +11,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::{env, fs};
 
-#[path = "src/tokenize/key.rs"]
+#[path = "src/text/tokenize/key.rs"]
 mod key;
 use key::{HEAD, Key};
 
@@ -72,7 +72,7 @@ fn demo_files() -> Outcome<String> {
 
 fn main() -> Outcome<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/tokenize/key.rs");
+    println!("cargo::rerun-if-changed=src/text/tokenize/key.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     fs::write(folder.join("demo_files.rs"), demo_files()?)?;
     let write = |name: &str, content: &[u8]| fs::write(folder.join(name), content);

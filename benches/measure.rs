@@ -12,12 +12,12 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use cpu_time::ProcessTime;
-use repoformer::artifact::{self, Payload};
-use repoformer::query::QueryWindows;
+use repoformer::repository::window::RepoWindows;
+use repoformer::retrieve::query::QueryWindows;
+use repoformer::retrieve::vector::TokenSets;
 use repoformer::retrieve::{Level, Retrieval};
-use repoformer::tokenize::{P50k, each_word};
-use repoformer::vector::TokenSets;
-use repoformer::window::RepoWindows;
+use repoformer::store::artifact::{self, Payload};
+use repoformer::text::tokenize::{P50k, each_word};
 use serde_json::json;
 use support::chunks::{self, CHUNKS};
 use support::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};

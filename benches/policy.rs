@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use repoformer::cross_file::Fragment;
-use repoformer::jsonl;
-use repoformer::label::{Label, Signals};
-use repoformer::language::Language;
-use repoformer::policy::features::Request;
-use repoformer::policy::model::{Kind, Method, PolicyModel, train};
-use repoformer::policy::{Example, Examples, Outcome};
+use repoformer::selective::label::{Label, Signals};
+use repoformer::selective::policy::features::Request;
+use repoformer::selective::policy::model::{Kind, Method, PolicyModel, train};
+use repoformer::selective::policy::{Example, Examples, Outcome};
+use repoformer::store::jsonl;
+use repoformer::task::cross_file::Fragment;
+use repoformer::text::language::Language;
 
 use crate::support::corpus::SAMPLE;
 

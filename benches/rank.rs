@@ -7,8 +7,8 @@ use std::cell::Cell;
 use crate::support::chunks::{CHUNKS, Chunks, sizes};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use repoformer::language::Language;
-use repoformer::rank::{Candidates, Hit, Index, Ranker, Scratch, Words};
+use repoformer::retrieve::rank::{Candidates, Hit, Index, Ranker, Scratch, Words};
+use repoformer::text::language::Language;
 
 const TOP_K: usize = 10;
 

@@ -3,7 +3,7 @@
 use crate::support::corpus::{REPOSITORY, WINDOWS, bytes};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use repoformer::window::{RepoWindows, WindowShape};
+use repoformer::repository::window::{RepoWindows, WindowShape};
 
 #[divan::bench]
 fn cut(bencher: Bencher<'_, '_>) {

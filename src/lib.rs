@@ -1,51 +1,39 @@
 //! Repository-level code completion experiments, whole and exact.
 //!
-//! The pipeline is RepoCoder's and Repoformer's, and each module is one step of it:
+//! The chapters below stand in the order in which a task passes through them, from source text to a score. A chapter imports
+//! only from those before it; a test holds the whole library to that. `ARCHITECTURE.md` walks through them at length.
 //!
-//! 1. [`corpus`]: a folder → a repository's source files in one [`language`], decoded, in one fixed order; [`lines`] counts
-//!    their lines.
-//! 2. [`window`]: files → overlapping windows of lines, merged by text; or [`chunk`]: files → chunks of non-blank lines, with
-//!    the queries that search them, what each task sees of them, and what is shown for those found.
-//! 3. [`task`]: a benchmark's holes, in every benchmark's format; [`sample`] draws new ones from any repository.
-//! 4. [`query`]: holes → what is searched for: the left context (rg1), the lines around the hole (gt), a prediction (rg-rg).
-//! 5. [`tokenize`] and [`vector`]: windows → sets of `p50k_base` tokens; [`dense`]: → vectors of an embedding model, computed
-//!    by a server ([`endpoint`]) or by the user.
-//! 6. [`retrieve`]: for each query the most similar windows, its own hole kept out; [`rank`]: the rankers of chunks.
-//! 7. [`prompt`]: the windows as comment blocks within a budget, before the task's own prompt; [`prompt::style`]: left context,
-//!    right context and [`cross_file`] context in a model's own order.
-//! 8. [`complete`]: prompts → predictions, with an embedded model that needs nothing but the prompt; [`generate`]: by a
-//!    language model on a server.
-//! 9. [`predictions`], [`metrics`] and [`score`]: predictions beside their tasks → exact match and edit similarity.
-//!    [`quality`] says how near what was retrieved comes to what stood in the hole, without any model.
-//! 10. [`statistics`] and [`comparison`]: how far a mean can be trusted, and whether one system gains over another.
+//! 1. [`error`]: typed errors that name the file, the line and the task.
+//! 2. [`text`]: lines, tokens, edit distances, and what is known of each language.
+//! 3. [`store`]: typed artifacts, JSONL, append-only logs and manifests, written whole or not at all.
+//! 4. [`endpoint`]: the HTTP client for model servers.
+//! 5. [`repository`]: a folder's source files, and the fragments that each file is cut into.
+//! 6. [`task`]: a benchmark's holes in every benchmark's format; new ones drawn from any repository.
+//! 7. [`retrieve`]: queries, vectors, rankers, the exact index, and which fragments a query may see.
+//! 8. [`prompt`]: retrieved fragments and a task's contexts, laid out for a model within a budget of tokens.
+//! 9. [`complete`]: prompts to predictions, by the embedded model, a server, or a batch.
+//! 10. [`evaluate`]: predictions beside their tasks, scores, intervals, and comparisons of systems.
+//! 11. `execute` (on Linux): a repository's own tests with each prediction in its place.
+//! 12. [`selective`]: labels that say whether retrieval helps, and policies that decide when to retrieve.
+//! 13. [`formats`]: checks files of the field and turns one format into another.
+//! 14. [`report`]: the page that shows a comparison, and its figures.
+//! 15. [`pipeline`]: the stages over all of this, and where their artifacts lie.
 //!
-//! 11. `execution` (on Linux): the repository's own tests with each prediction in its place → the unit-test pass rate.
-//!
-//! 12. [`label`]: does retrieval help? Instances of varied code, drawn by [`cluster`], labels from completions without and with what
-//!     was retrieved, and sequences that teach a model to tell ([`label::verbalize`]).
-//!
-//! 13. [`policy`]: when to retrieve: every policy as a score and a threshold, learned ones trained on labels, and what each makes
-//!     of accuracy and latency.
-//!
-//! The one room with unsafe code is the search's choice of instructions (`retrieve/index/simd.rs`); every other forbids it.
-//!
-//! [`pipeline`] runs these steps over typed artifacts on disk ([`artifact`]), [`records`] shows them as JSON, [`exchange`] as the
-//! collections and runs of information retrieval. [`kind`] tells what any file of the field holds, [`validate`] what is wrong with
-//! it, [`convert`] turns it into another. The binary of the same name is the command line over it all.
+//! The binary of the same name is the command line over the library.
 //!
 //! From source text to a score:
 //!
 //! ```
 //! use repoformer::complete::in_context::{InContextModel, Limits};
-//! use repoformer::corpus::{Repository, SourceFile};
-//! use repoformer::metrics::Metric;
+//! use repoformer::repository::corpus::{Repository, SourceFile};
+//! use repoformer::evaluate::metrics::Metric;
 //! use repoformer::prompt::{Budget, Builder};
-//! use repoformer::query::{Mode, QueryWindows};
+//! use repoformer::retrieve::query::{Mode, QueryWindows};
 //! use repoformer::retrieve::{HoleGuard, Retrieval};
 //! use repoformer::task::{Task, TaskSet};
-//! use repoformer::tokenize::P50k;
-//! use repoformer::vector::TokenSets;
-//! use repoformer::window::{RepoWindows, WindowShape};
+//! use repoformer::text::tokenize::P50k;
+//! use repoformer::retrieve::vector::TokenSets;
+//! use repoformer::repository::window::{RepoWindows, WindowShape};
 //!
 //! // A repository of two files, with a hole in the second.
 //! let text = "def read_json(path):\n    with open(path) as stream:\n        return json.load(stream)\n";
@@ -77,89 +65,48 @@
 // One module calls code made for instructions that not every machine has: `retrieve::index::simd`. Nothing else may.
 #![deny(unsafe_code)]
 
-#[forbid(unsafe_code)]
-mod appended;
-pub mod artifact;
-#[forbid(unsafe_code)]
-pub mod batch;
-#[forbid(unsafe_code)]
-pub mod chunk;
-#[forbid(unsafe_code)]
-pub mod cluster;
-#[forbid(unsafe_code)]
-pub mod comparison;
-#[forbid(unsafe_code)]
-pub mod complete;
-#[forbid(unsafe_code)]
-pub mod convert;
-#[forbid(unsafe_code)]
-pub mod corpus;
-#[forbid(unsafe_code)]
-pub mod cross_file;
-#[forbid(unsafe_code)]
-pub mod dense;
-#[forbid(unsafe_code)]
-pub mod endpoint;
+// The order of the chapters. Blank lines keep the formatter from sorting them.
 #[forbid(unsafe_code)]
 pub mod error;
+
 #[forbid(unsafe_code)]
-pub mod exchange;
-#[cfg(target_os = "linux")]
+pub mod text;
+
 #[forbid(unsafe_code)]
-pub mod execution;
+pub mod store;
+
 #[forbid(unsafe_code)]
-pub mod generate;
-pub mod jsonl;
+pub mod endpoint;
+
 #[forbid(unsafe_code)]
-pub mod kind;
-#[forbid(unsafe_code)]
-pub mod label;
-#[forbid(unsafe_code)]
-pub mod language;
-#[forbid(unsafe_code)]
-pub mod lines;
-#[forbid(unsafe_code)]
-pub mod manifest;
-#[forbid(unsafe_code)]
-pub mod metrics;
-#[forbid(unsafe_code)]
-pub mod pairs;
-#[forbid(unsafe_code)]
-pub mod pipeline;
-#[forbid(unsafe_code)]
-pub mod policy;
-#[forbid(unsafe_code)]
-pub mod postprocess;
-#[forbid(unsafe_code)]
-pub mod predictions;
-#[forbid(unsafe_code)]
-pub mod prompt;
-#[forbid(unsafe_code)]
-pub mod quality;
-#[forbid(unsafe_code)]
-pub mod query;
-#[forbid(unsafe_code)]
-pub mod rank;
-#[forbid(unsafe_code)]
-pub mod records;
-#[forbid(unsafe_code)]
-pub mod report;
-#[forbid(unsafe_code)]
-pub mod repository_file;
-pub mod retrieve;
-#[forbid(unsafe_code)]
-pub mod sample;
-#[forbid(unsafe_code)]
-pub mod score;
-#[forbid(unsafe_code)]
-pub mod statistics;
+pub mod repository;
+
 #[forbid(unsafe_code)]
 pub mod task;
+
+pub mod retrieve;
+
 #[forbid(unsafe_code)]
-pub mod tokenize;
+pub mod prompt;
+
 #[forbid(unsafe_code)]
-pub mod validate;
+pub mod complete;
+
 #[forbid(unsafe_code)]
-pub mod vector;
+pub mod evaluate;
+
+#[cfg(target_os = "linux")]
 #[forbid(unsafe_code)]
-pub mod window;
+pub mod execute;
+
+#[forbid(unsafe_code)]
+pub mod selective;
+
+#[forbid(unsafe_code)]
+pub mod formats;
+
+#[forbid(unsafe_code)]
+pub mod report;
+
+#[forbid(unsafe_code)]
+pub mod pipeline;

@@ -282,8 +282,7 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     child.wait().unwrap();
     let begin = Instant::now();
     let argument = format!("0.{naps}");
-    while with_argument(&argument) > 0
-        || with_argument(repoformer::execution::guard::SUBCOMMAND) > 0
+    while with_argument(&argument) > 0 || with_argument(repoformer::execute::guard::SUBCOMMAND) > 0
     {
         assert!(
             begin.elapsed() < Duration::from_secs(20),

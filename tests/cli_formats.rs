@@ -7,7 +7,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use repoformer::generate::{Api, samples};
+use repoformer::complete::server::{Api, samples};
 use serde_json::{Value, json};
 use support::{Place, jsonl, parse_jsonl};
 

@@ -8,11 +8,11 @@ mod support;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use repoformer::corpus::Repository;
-use repoformer::language::syntax::Syntax;
-use repoformer::language::{Grammar, Language};
-use repoformer::sample::{Kind, Sampling, sample};
+use repoformer::repository::corpus::Repository;
 use repoformer::task::Task;
+use repoformer::task::sample::{Kind, Sampling, sample};
+use repoformer::text::language::syntax::Syntax;
+use repoformer::text::language::{Grammar, Language};
 use serde_json::Value;
 use support::{Place, parse_jsonl};
 

@@ -10,15 +10,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use repoformer::corpus::Repository;
-use repoformer::language::Language;
 use repoformer::prompt::{Budget, Builder};
-use repoformer::query::{Mode, QueryWindows};
+use repoformer::repository::corpus::Repository;
+use repoformer::repository::window::{RepoWindows, WindowShape};
+use repoformer::retrieve::query::{Mode, QueryWindows};
+use repoformer::retrieve::vector::TokenSets;
 use repoformer::retrieve::{HoleGuard, Retrieval};
 use repoformer::task::TaskSet;
-use repoformer::tokenize::P50k;
-use repoformer::vector::TokenSets;
-use repoformer::window::{RepoWindows, WindowShape};
+use repoformer::text::language::Language;
+use repoformer::text::tokenize::P50k;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -230,7 +230,7 @@ impl Fixture {
             .iter()
             .filter(|wanted| wanted["query_sha256"].is_string())
         {
-            let of_this = |(_, query): &(usize, &repoformer::query::QueryWindow)| {
+            let of_this = |(_, query): &(usize, &repoformer::retrieve::query::QueryWindow)| {
                 self.tasks.tasks[query.row as usize].id == wanted["task_id"].as_str().unwrap()
             };
             let (i, _) = queries

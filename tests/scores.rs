@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::Path;
 
-use repoformer::jsonl;
-use repoformer::language::{Language, identifiers, without_strings};
-use repoformer::lines::strip;
-use repoformer::metrics::repoformer::Fuzz;
-use repoformer::metrics::{crosscodeeval, indel, repocoder, repoformer as code_tokens};
-use repoformer::postprocess::{Hole, Recipe};
+use repoformer::evaluate::metrics::repoformer::Fuzz;
+use repoformer::evaluate::metrics::{crosscodeeval, repocoder, repoformer as code_tokens};
+use repoformer::evaluate::postprocess::{Hole, Recipe};
+use repoformer::store::jsonl;
+use repoformer::text::distance::indel;
+use repoformer::text::language::{Language, identifiers, without_strings};
+use repoformer::text::lines::strip;
 use serde_json::{Value, json};
 
 /// What comparing a file gave.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use repoformer::tokenize::{IdSet, LineTokens, P50k, PieceCache};
+use repoformer::text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tiktoken_rs::p50k_base_singleton;

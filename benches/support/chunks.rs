@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use repoformer::corpus::SourceFile;
-use repoformer::rank::Query;
+use repoformer::repository::corpus::SourceFile;
+use repoformer::retrieve::rank::Query;
 
 use super::corpus::REPOSITORY;
 use super::growth::{QUERIES, shuffled};

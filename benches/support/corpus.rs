@@ -5,16 +5,16 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use repoformer::corpus::{Repository, repository_names};
-use repoformer::language::Language;
 use repoformer::prompt::{Budget, Builder};
-use repoformer::query::{Mode, QueryWindows};
+use repoformer::repository::corpus::{Repository, repository_names};
+use repoformer::repository::window::{RepoWindows, WindowShape};
+use repoformer::retrieve::query::{Mode, QueryWindows};
+use repoformer::retrieve::vector::TokenSets;
 use repoformer::retrieve::{HoleGuard, Retrieval};
-use repoformer::sample::{Kind, Sampling, sample};
+use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::task::{Task, TaskSet};
-use repoformer::tokenize::P50k;
-use repoformer::vector::TokenSets;
-use repoformer::window::{RepoWindows, WindowShape};
+use repoformer::text::language::Language;
+use repoformer::text::tokenize::P50k;
 
 use super::growth::{self, QUERIES};
 
@@ -40,7 +40,7 @@ pub static REPOSITORY: LazyLock<Repository> = LazyLock::new(|| {
     as_repository(files)
 });
 
-fn as_repository(mut files: Vec<repoformer::corpus::SourceFile>) -> Repository {
+fn as_repository(mut files: Vec<repoformer::repository::corpus::SourceFile>) -> Repository {
     files
         .iter_mut()
         .enumerate()

@@ -4,11 +4,11 @@
 
 use std::sync::LazyLock;
 
-use repoformer::corpus::{Repository, SourceFile};
-use repoformer::query::{Mode, QueryWindow, QueryWindows};
-use repoformer::tokenize::P50k;
-use repoformer::vector::TokenSets;
-use repoformer::window::{RepoWindows, WindowShape};
+use repoformer::repository::corpus::{Repository, SourceFile};
+use repoformer::repository::window::{RepoWindows, WindowShape};
+use repoformer::retrieve::query::{Mode, QueryWindow, QueryWindows};
+use repoformer::retrieve::vector::TokenSets;
+use repoformer::text::tokenize::P50k;
 
 use super::corpus::REPOSITORY;
 use super::sets::Sets;

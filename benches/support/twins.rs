@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use repoformer::repository::window::RepoWindows;
 use repoformer::retrieve::Hit;
-use repoformer::window::RepoWindows;
 use rustc_hash::FxHashSet;
 use tiktoken_rs::CoreBPE;
 

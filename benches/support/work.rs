@@ -1,11 +1,12 @@
 //! The operations that several programs time: what each does, and how many times over in one run.
 
-use repoformer::language::Language;
-use repoformer::metrics::{Metric, levenshtein};
-use repoformer::rank::{Candidates, Index, Ranker, Scratch, Words};
+use repoformer::evaluate::metrics::Metric;
 use repoformer::retrieve::Level;
-use repoformer::tokenize::{P50k, PieceCache};
-use repoformer::vector::TokenSets;
+use repoformer::retrieve::rank::{Candidates, Index, Ranker, Scratch, Words};
+use repoformer::retrieve::vector::TokenSets;
+use repoformer::text::distance::levenshtein;
+use repoformer::text::language::Language;
+use repoformer::text::tokenize::{P50k, PieceCache};
 use rustc_hash::FxHashSet;
 
 use super::chunks::CHUNKS;

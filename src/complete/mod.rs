@@ -1,3 +1,5 @@
 //! Completion: prompt → prediction.
 
+pub mod batch;
 pub mod in_context;
+pub mod server;

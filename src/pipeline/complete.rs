@@ -11,13 +11,13 @@ use super::kept::{Input, KeptLines, NotedLine};
 use super::prompt::{read_prompts, require_prompts};
 use super::serve::{self, Latency, PromptText, Server};
 use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
-use crate::artifact::{self, Identity, LineTotals, header_path};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
-use crate::jsonl::{self, At, Fields, Object};
-use crate::lines::{Lines, strip};
 use crate::prompt::style::Style;
-use crate::query::Mode;
+use crate::retrieve::query::Mode;
+use crate::store::artifact::{self, Identity, LineTotals, header_path};
+use crate::store::jsonl::{self, At, Fields, Object};
+use crate::text::lines::{Lines, strip};
 
 /// How prompts are completed.
 #[derive(Debug, Clone)]

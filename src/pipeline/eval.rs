@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::artifact::{Identity, LineTotals};
 use crate::error::{Error, Result};
-use crate::metrics::Metric;
-use crate::postprocess::{Postprocess, are_function_bodies};
-use crate::predictions::{self, Joined};
-use crate::query::Mode;
-use crate::score::{Missing, Scores, score_tasks};
+use crate::evaluate::metrics::Metric;
+use crate::evaluate::postprocess::{Postprocess, are_function_bodies};
+use crate::evaluate::predictions::{self, Joined};
+use crate::evaluate::score::{Missing, Scores, score_tasks};
+use crate::retrieve::query::Mode;
+use crate::store::artifact::{Identity, LineTotals};
 use crate::task::TaskSet;
 
 use super::{Experiment, Report, require_jsonl};

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::jsonl::{self, At, Fields, Object};
+use crate::store::jsonl::{self, At, Fields, Object};
 
 /// How one task's tests went.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::artifact::{self, Header, Identity, read_note, write_note};
+use crate::store::artifact::{self, Header, Identity, read_note, write_note};
 
 /// A digest of everything that a line was made from, besides the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ mod complete;
 mod eval;
 mod executed;
 mod kept;
+mod layout;
 mod prompt;
 pub mod report;
 mod search;
@@ -27,6 +28,7 @@ pub use complete::{
 };
 pub use eval::{Evaluation, evaluate, own_postprocess, scores};
 pub use executed::{Executed, read_executed};
+pub use layout::{ChunkNames, Layout, file_name};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use search::{SearchTime, search, search_time};
 pub use selective::{Selective, forget_chosen, selective, write_chosen};
@@ -40,16 +42,16 @@ pub use window::{window_queries, window_repositories};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use crate::artifact::{
-    self, Columns, Header, Identity, Layout, LineSink, LineTotals, Payload, State,
-};
-use crate::corpus::{self, Walk};
 use crate::error::{Access, Error, Result};
-use crate::language::Language;
 use crate::prompt::Budget;
+use crate::repository::corpus::{self, Walk};
+use crate::repository::window::WindowShape;
 use crate::retrieve::HoleGuard;
+use crate::store::artifact::{
+    self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
+};
 use crate::task::TaskSet;
-use crate::window::WindowShape;
+use crate::text::language::Language;
 
 /// What a stage works on: a data set, its parameters, and where artifacts lie.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! From scores to a report: what each system made of each task, what it was shown, and how the systems compare.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,15 +9,15 @@ use serde_json::Value;
 
 use super::eval::Evaluation;
 use super::executed::Executed;
-use crate::comparison::{Comparison, PerTask, Settings};
 use crate::error::Result;
-use crate::jsonl::{self, Object};
-use crate::language::{Language, identifiers, without_strings};
-use crate::metrics::Metric;
-use crate::report::{self, Fragment, Measure, Outcome, Report, System};
-use crate::score::{Scores, TaskScore};
-use crate::statistics::{Groups, Resampling, SignFlips};
+use crate::evaluate::comparison::{Comparison, PerTask, Settings};
+use crate::evaluate::metrics::Metric;
+use crate::evaluate::score::{Scores, TaskScore};
+use crate::evaluate::statistics::{Groups, Resampling, SignFlips};
+use crate::prompt::shown::{Fragment, read_fragments};
+use crate::report::{self, Measure, Outcome, Report, System};
 use crate::task::{Task, TaskSet};
+use crate::text::language::{Language, identifiers, without_strings};
 
 /// One system as a report takes it.
 #[derive(Debug)]
@@ -298,56 +297,4 @@ fn identifiers_retrieved(target: &str, fragments: &[Fragment], language: Languag
         }
     }
     Some(1.0 - wanted.len() as f64 / count as f64)
-}
-
-/// What each row's prompt shows, best first, from the records of prompts.
-pub(crate) fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
-    let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
-    let mut found = FxHashMap::default();
-    jsonl::for_each(path, |_, object| {
-        let metadata = object.get("metadata").and_then(Value::as_object);
-        let row = metadata.and_then(|metadata| metadata.get("row")?.as_u64());
-        let list = metadata.and_then(|metadata| metadata.get("top_k_context")?.as_array());
-        if let (Some(row), Some(list)) = (row, list) {
-            let fragments = list.iter().filter_map(Value::as_object);
-            let fragments: Vec<Fragment> = fragments.map(|hit| fragment(hit, &mut texts)).collect();
-            // Of several samples' prompts the first is shown.
-            found.entry(row as usize).or_insert(fragments);
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it.
-fn fragment(hit: &Object, texts: &mut FxHashSet<Arc<str>>) -> Fragment {
-    let text = |names: [&str; 2]| {
-        let found = names.iter().find_map(|name| hit.get(*name)?.as_str());
-        found.unwrap_or_default().to_owned()
-    };
-    let mut shared = |text: String| match texts.get(text.as_str()) {
-        Some(known) => known.clone(),
-        None => {
-            let text: Arc<str> = text.into();
-            texts.insert(text.clone());
-            text
-        }
-    };
-    let place = hit.get("metadata").and_then(|places| places.get(0));
-    let names = place.and_then(|place| place["fpath_tuple"].as_array());
-    let path = match names {
-        // Without the repository, as the prompt names it.
-        Some(names) => {
-            let names = names.iter().skip(1).filter_map(Value::as_str);
-            names.collect::<Vec<_>>().join("/")
-        }
-        None => text(["filename", "path"]),
-    };
-    let score = hit.get("sim_score").or_else(|| hit.get("score"));
-    Fragment {
-        path: shared(path),
-        first_line: place.and_then(|place| Some(place["start_line_no"].as_u64()? as usize)),
-        score: score.and_then(Value::as_f64),
-        text: shared(text(["context", "retrieved_chunk"])),
-    }
 }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::vectorize::{change, fresh_vectors, query_windows};
 use super::windows::Opened;
 use super::{Experiment, Report, Unread, check_input, chunks, for_each_repository};
-use crate::artifact::{self, Identity, Payload, write_file};
 use crate::error::Result;
-use crate::query::{Mode, QueryWindows};
+use crate::repository::window::{Change, RepoWindows};
+use crate::retrieve::query::{Mode, QueryWindows};
+use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Index, Retrieval};
-use crate::tokenize::P50k;
-use crate::vector::TokenSets;
-use crate::window::{Change, RepoWindows};
+use crate::store::artifact::{self, Identity, Payload, write_file};
+use crate::text::tokenize::P50k;
 
 /// How long a search took: what is kept of it depends on the clock, and so lies in a file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -7,17 +7,17 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::report::read_fragments;
 use super::{Experiment, Latency, latencies, scores};
-use crate::artifact::OutputFile;
-use crate::cross_file::Fragment;
 use crate::error::{Error, Result};
-use crate::jsonl;
-use crate::label::{self, signals};
-use crate::policy::features::Request;
-use crate::policy::sweep::Times;
-use crate::policy::{Example, Outcome, Policy};
-use crate::query::Mode;
+use crate::prompt::shown::read_fragments;
+use crate::retrieve::query::Mode;
+use crate::selective::label::{self, signals};
+use crate::selective::policy::features::Request;
+use crate::selective::policy::sweep::Times;
+use crate::selective::policy::{Example, Outcome, Policy};
+use crate::store::artifact::OutputFile;
+use crate::store::jsonl;
+use crate::task::cross_file::Fragment;
 
 /// The tasks that have predictions both without retrieval and with that of `mode`.
 #[derive(Debug)]

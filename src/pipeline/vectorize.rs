@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::window::CHANGE;
 use super::windows::Opened;
 use super::{Experiment, Report, Unread, check_digest, check_input, chunks, for_each_repository};
-use crate::artifact::{self, Header, Identity, Payload, read_note, write_note};
 use crate::error::Result;
-use crate::query::{Mode, QueryWindows};
-use crate::tokenize::P50k;
-use crate::vector::TokenSets;
-use crate::window::Change;
+use crate::repository::window::Change;
+use crate::retrieve::query::{Mode, QueryWindows};
+use crate::retrieve::vector::TokenSets;
+use crate::store::artifact::{self, Header, Identity, Payload, read_note, write_note};
+use crate::text::tokenize::P50k;
 
 /// Vectors of the repositories' windows.
 ///

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::windows::Opened;
 use super::{Experiment, Report, chunks, for_each_repository};
-use crate::artifact::{
+use crate::error::{Error, Result};
+use crate::evaluate::predictions::Joined;
+use crate::repository::corpus::{Listed, Listing, Stamp};
+use crate::repository::window::{Change, RepoWindows, TextRanges, WindowFile, digest_of_files};
+use crate::retrieve::query::{Mode, QueryWindows, fits, hole_lines};
+use crate::store::artifact::{
     self, Columns, Header, Identity, Payload, PieceSource, State, read_note, write_note,
 };
-use crate::corpus::{Listed, Listing, Stamp};
-use crate::error::{Error, Result};
-use crate::predictions::Joined;
-use crate::query::{Mode, QueryWindows, fits, hole_lines};
 use crate::task::{Task, TaskSet};
-use crate::window::{Change, RepoWindows, TextRanges, WindowFile, digest_of_files};
 
 /// Cuts the repositories.
 ///

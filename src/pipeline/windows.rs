@@ -1,9 +1,9 @@
 //! A repository's windows as the `window` stage left them, for the stages behind it.
 
 use super::{Experiment, Unread, check_parameter, made_again};
-use crate::artifact::{Columns, Header, Payload};
 use crate::error::Result;
-use crate::window::{RepoWindows, TextRanges};
+use crate::repository::window::{RepoWindows, TextRanges};
+use crate::store::artifact::{Columns, Header, Payload};
 
 /// The windows, and the texts that were read so far: most stages need few of them.
 pub(super) struct Opened {

@@ -1,7 +1,7 @@
 //! A retrieved window as a block of comment lines.
 
+use crate::repository::window::{Place, RepoWindows};
 use crate::retrieve::Hole;
-use crate::window::{Place, RepoWindows};
 
 const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
 const FOUND_IN: &str = "the below code fragment can be found in:";

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::block::{Block, Frame, path_in_repository};
-use crate::tokenize::{P50k, PieceCache};
-use crate::window::RepoWindows;
+use crate::repository::window::RepoWindows;
+use crate::text::tokenize::{P50k, PieceCache};
 
 /// What counting needs beside the counts: kept by a thread from prompt to prompt, it never changes a result.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ mod block;
 mod counts;
 mod json;
 mod record;
+pub mod shown;
 pub mod style;
 
 pub use block::Block;
@@ -15,11 +16,11 @@ pub use counts::{BlockCounts, Scratch};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::query::{Mode, QueryWindow};
+use crate::repository::window::RepoWindows;
+use crate::retrieve::query::{Mode, QueryWindow};
 use crate::retrieve::{Found, Hit, Hole, HoleGuard};
 use crate::task::Task;
-use crate::tokenize::P50k;
-use crate::window::RepoWindows;
+use crate::text::tokenize::P50k;
 use record::{Record, Retrieved};
 
 /// Tokens that the head counts as: its length in `p50k_base`, a constant in the reference.

@@ -1,14 +1,14 @@
 //! The JSON line of a prompt, in RepoCoder's fields.
 //!
 //! Written by hand, since its few long strings are nearly all of it and `serde_json` goes through them byte by byte;
-//! the tests hold it against the same record by way of `serde` and [`crate::records`].
+//! the tests hold it against the same record by way of `serde` and [`crate::formats::records`].
 
 use super::json;
-use crate::jsonl::Object;
-use crate::query::{Mode, QueryWindow};
+use crate::repository::window::{Place, RepoWindows};
+use crate::retrieve::query::{Mode, QueryWindow};
 use crate::retrieve::{Hit, Hole};
+use crate::store::jsonl::Object;
 use crate::task::{Format, Task};
-use crate::window::{Place, RepoWindows};
 
 /// Fields of a task's metadata that a prompt writes itself: the task may have been a prompt once.
 pub(super) const WRITTEN_ANEW: [&str; 8] = [

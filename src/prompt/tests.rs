@@ -1,12 +1,12 @@
 use super::*;
-use crate::corpus::{Repository, SourceFile};
-use crate::jsonl::Object;
-use crate::query::QueryWindows;
-use crate::records::{self, HitRecord, QueryRecord};
+use crate::formats::records::{self, HitRecord, QueryRecord};
+use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::window::WindowShape;
 use crate::retrieve::Retrieval;
+use crate::retrieve::query::QueryWindows;
+use crate::retrieve::vector::TokenSets;
+use crate::store::jsonl::Object;
 use crate::task::TaskSet;
-use crate::vector::TokenSets;
-use crate::window::WindowShape;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};

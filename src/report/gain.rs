@@ -1,7 +1,7 @@
 //! What a system gains over the baseline on each task, by the main measure.
 
 use super::Report;
-use crate::statistics::{Bucket, Buckets, Change, Changes};
+use crate::evaluate::statistics::{Bucket, Buckets, Change, Changes};
 
 impl Report {
     /// A system's value of the main measure minus the baseline's, between -1 and 1. `None` where one has no prediction, or

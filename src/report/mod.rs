@@ -48,8 +48,9 @@ mod model;
 mod page;
 mod text;
 
+pub use crate::prompt::shown::Fragment;
 pub use chart::{Chart, ChartPage, Line};
-pub use model::{Comparison, Fragment, Mean, Measure, Outcome, Report, System, Task};
+pub use model::{Comparison, Mean, Measure, Outcome, Report, System, Task};
 
 /// The compared system whose mean of the main measure is highest, the first of equals; an oracle only where there is nothing
 /// else, and without a baseline the best of all.

@@ -1,6 +1,6 @@
 //! What a report is made of: tasks, systems, and what each system made of each task.
 
-use std::sync::Arc;
+use crate::prompt::shown::Fragment;
 
 /// Everything that a report shows; nothing else is read to make it.
 ///
@@ -119,30 +119,6 @@ pub struct Outcome {
     pub identifiers_retrieved: Option<f64>,
     /// Any further result in a word: of unit tests `pass`, `fail`.
     pub status: Option<String>,
-}
-
-/// A retrieved piece of code. Its texts are shared by the outcomes that show it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fragment {
-    /// The file that it comes from.
-    pub path: Arc<str>,
-    /// 0-based line where it begins there.
-    pub first_line: Option<usize>,
-    /// The ranker's score.
-    pub score: Option<f64>,
-    /// The code.
-    pub text: Arc<str>,
-}
-
-impl Fragment {
-    /// As tasks carry it.
-    pub(crate) fn to_cross_file(&self) -> crate::cross_file::Fragment {
-        crate::cross_file::Fragment {
-            path: self.path.to_string(),
-            text: self.text.to_string(),
-            score: self.score,
-        }
-    }
 }
 
 impl Report {

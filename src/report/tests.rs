@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::statistics::Changes;
+use crate::evaluate::statistics::Changes;
 
 /// Four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of rg1.
 pub(super) fn report() -> Report {

@@ -4,9 +4,9 @@
 use rayon::prelude::*;
 
 use super::{Found, Hit, Hole, Index, Retrieval, Scratch};
-use crate::query::{QueryWindow, QueryWindows};
-use crate::vector::{TokenSet, TokenSets};
-use crate::window::{Change, RepoWindows};
+use crate::repository::window::{Change, RepoWindows};
+use crate::retrieve::query::{QueryWindow, QueryWindows};
+use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// Up to this many queries, comparing each with every window costs less than an index.
 const FEW: usize = 12;
@@ -142,11 +142,11 @@ impl Marked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::{self, Identity, Payload, write_columns};
-    use crate::query::{Mode, QueryWindow};
+    use crate::repository::window::{WindowFile, WindowShape};
     use crate::retrieve::HoleGuard;
-    use crate::tokenize::P50k;
-    use crate::window::{WindowFile, WindowShape};
+    use crate::retrieve::query::{Mode, QueryWindow};
+    use crate::store::artifact::{self, Identity, Payload, write_columns};
+    use crate::text::tokenize::P50k;
     use proptest::prelude::*;
 
     fn cut(texts: &std::collections::BTreeMap<u8, String>) -> RepoWindows {

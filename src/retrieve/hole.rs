@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::query::QueryWindow;
+use crate::repository::window::{Place, RepoWindows};
+use crate::retrieve::query::QueryWindow;
 use crate::task::Task;
-use crate::window::{Place, RepoWindows};
 
 /// How far a hole is kept out of its own prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -3,19 +3,29 @@
 #[forbid(unsafe_code)]
 mod change;
 #[forbid(unsafe_code)]
+pub mod chunks;
+#[forbid(unsafe_code)]
+pub mod dense;
+#[forbid(unsafe_code)]
 mod hole;
 mod index;
+#[forbid(unsafe_code)]
+pub mod query;
+#[forbid(unsafe_code)]
+pub mod rank;
+#[forbid(unsafe_code)]
+pub mod vector;
 
 pub use hole::{Hole, HoleGuard};
 pub use index::{Hit, Index, Level, Scratch};
 
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Column, Columns, Payload};
 use crate::error::Result;
-use crate::query::{Mode, QueryWindow, QueryWindows};
-use crate::vector::TokenSets;
-use crate::window::RepoWindows;
+use crate::repository::window::RepoWindows;
+use crate::retrieve::query::{Mode, QueryWindow, QueryWindows};
+use crate::retrieve::vector::TokenSets;
+use crate::store::artifact::{Column, Columns, Payload};
 
 /// The windows found for one query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

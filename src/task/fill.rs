@@ -1,7 +1,7 @@
 //! Where a task's hole is in the text of its file, and what the file has around it.
 
 use super::Task;
-use crate::lines::{Lines, is_separator, line_starts, strip, unfinished_line};
+use crate::text::lines::{Lines, is_separator, line_starts, strip, unfinished_line};
 
 /// A hole as a part of its file's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

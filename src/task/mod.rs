@@ -11,9 +11,12 @@
 //!
 //! Fields that a format does not know are kept, in their order, and written again by [`Task::to_record`].
 
+pub mod cross_file;
 mod fill;
 mod format;
+pub mod kind;
 mod read;
+pub mod sample;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -28,10 +31,10 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
-use crate::jsonl::{self, Object};
-use crate::language::Language;
+use crate::store::jsonl::{self, Object};
+use crate::task::cross_file::CrossFile;
+use crate::text::language::Language;
 
 /// One hole: the prompt that leads to it, and what stood there.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +54,7 @@ pub struct Task {
     pub path: String,
     /// 0-based first line of the file that the prompt shows.
     pub context_start: usize,
-    /// 0-based line of the file that the hole begins in; lines as [`crate::lines::Lines`] counts them. 0 where the
+    /// 0-based line of the file that the hole begins in; lines as [`crate::text::lines::Lines`] counts them. 0 where the
     /// record names no file.
     pub line_no: usize,
     /// What stood in the hole.

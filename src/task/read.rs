@@ -5,13 +5,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Format, Task};
-use crate::corpus::is_folder_name;
-use crate::cross_file::{self, CrossFile, Fragment};
 use crate::error::{Error, Result};
-use crate::jsonl::{self, At, Fields, Object};
-use crate::kind::Kind;
-use crate::language::Language;
-use crate::lines::line_ends;
+use crate::repository::corpus::is_folder_name;
+use crate::store::jsonl::{self, At, Fields, Object};
+use crate::task::cross_file::{self, CrossFile, Fragment};
+use crate::task::kind::Kind;
+use crate::text::language::Language;
+use crate::text::lines::line_ends;
 
 impl Task {
     /// Reads a record of any task format, told by its fields.
@@ -177,7 +177,7 @@ impl Record<'_> {
     fn repoformer(mut self, path_field: &str) -> Result<Task> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
-        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
+        let id = fields.task_id()?;
         let file = fields.string(path_field)?;
         let (repository, path) = source_file(&fields, path_field, &split(file))?;
         // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
@@ -204,7 +204,7 @@ impl Record<'_> {
     fn cross_code_eval(mut self) -> Result<Task> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
-        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
+        let id = fields.task_id()?;
         let names = [
             vec![fields.string("repository")?],
             split(fields.string("file")?),
@@ -229,7 +229,7 @@ impl Record<'_> {
 
     fn cross_code_long_eval(mut self) -> Result<Task> {
         let metadata = self.take_metadata()?;
-        let id = crate::predictions::id(self.path, self.at.line, "metadata.", &metadata)?;
+        let id = self.fields("metadata.", &metadata).task_id()?;
         let mut task = self.contexts(Task {
             format: Format::CrossCodeLongEval,
             id,

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::read::{read_cross_file, write_cross_file};
 use super::{Format, Task};
-use crate::jsonl::Object;
-use crate::lines::{Lines, indent, line_ends, line_starts, unfinished_line};
+use crate::store::jsonl::Object;
+use crate::text::lines::{Lines, indent, line_ends, line_starts, unfinished_line};
 
 /// A task's record in a format that it was asked for in.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,7 +177,7 @@ impl Task {
         self.put_extra(&mut record, &NAMED);
         let mut left_out = self.whole_contexts();
         left_out.extend(self.right_context.as_ref().map(|_| "right_context"));
-        let shows = |cross_file: &&_| !crate::cross_file::CrossFile::is_empty(cross_file);
+        let shows = |cross_file: &&_| !crate::task::cross_file::CrossFile::is_empty(cross_file);
         left_out.extend(
             self.cross_file
                 .as_ref()
@@ -294,7 +294,7 @@ impl Task {
             let line = &self.ground_truth[..line_starts(&self.ground_truth)
                 .nth(1)
                 .unwrap_or(self.ground_truth.len())];
-            let indent = indent(line.trim_end_matches(crate::lines::is_separator));
+            let indent = indent(line.trim_end_matches(crate::text::lines::is_separator));
             cut.prompt.push_str(indent);
             if let Some(left) = &mut cut.full_left {
                 left.push_str(indent);
@@ -424,7 +424,7 @@ fn first_lines(text: &str) -> &str {
 fn with_newlines(text: &str) -> String {
     let lines = Lines::new(text);
     let mut joined = lines.text().to_owned();
-    if text.ends_with(crate::lines::is_separator) {
+    if text.ends_with(crate::text::lines::is_separator) {
         joined.push('\n');
     }
     joined

@@ -15,8 +15,8 @@ mod sample;
 mod speed;
 
 use browser::Browser;
+use repoformer::evaluate::statistics::Changes;
 use repoformer::report::{Outcome, Report, System};
-use repoformer::statistics::Changes;
 
 /// A window with the page of a report, read by daylight.
 fn opened(report: &Report, place: &str) -> Browser {

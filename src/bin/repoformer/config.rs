@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
-use repoformer::metrics::levenshtein;
+use repoformer::text::distance::levenshtein;
 
 use crate::args::SettingFlags;
 use crate::output::hinted;

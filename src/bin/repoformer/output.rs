@@ -310,7 +310,7 @@ pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
 /// Writes data to a file, whole or not at all, or to standard output (`-`).
 pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
     if path != Path::new("-") {
-        return Ok(repoformer::artifact::write_file(path, bytes)?);
+        return Ok(repoformer::store::artifact::write_file(path, bytes)?);
     }
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
@@ -325,7 +325,7 @@ pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -
     let mut name = path.as_os_str().to_owned();
     name.push(".manifest.json");
     let text = serde_json::to_string_pretty(manifest)? + "\n";
-    Ok(repoformer::artifact::write_file(
+    Ok(repoformer::store::artifact::write_file(
         Path::new(&name),
         text.as_bytes(),
     )?)

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use repoformer::artifact::OutputFile;
 use repoformer::error::Error;
+use repoformer::store::artifact::OutputFile;
 
 /// Where records go: begun with the first of them.
 pub(crate) enum RecordsOutput<'a> {

@@ -7,7 +7,7 @@
 
 use super::lexer::Piece;
 use super::parameters::SearchParameters;
-use crate::metrics::levenshtein;
+use crate::text::distance::levenshtein;
 
 use super::predict::{Draft, Predictor};
 

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Column, Columns, Payload};
-use crate::corpus::Repository;
 use crate::error::Result;
+use crate::repository::corpus::Repository;
+use crate::store::artifact::{Column, Columns, Payload};
 use crate::task::{Task, TaskSet};
 
 /// The right contexts of a repository's tasks that carry none, by row.

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use super::super::{Experiment, Report, Unread, check_digest, check_input, stale};
 use super::ChunkSettings;
 use super::vectors::dense_texts;
-use crate::artifact::{Header, Identity, Payload};
-use crate::dense::{Embedder, Matrix, Store, Text, Vectors, digest, import, read_texts};
 use crate::endpoint::{Endpoint, Settings};
 use crate::error::{Error, Result};
-use crate::query::Mode;
-use crate::rank::Ranker;
+use crate::retrieve::dense::{Embedder, Matrix, Store, Text, Vectors, digest, import, read_texts};
+use crate::retrieve::query::Mode;
+use crate::retrieve::rank::Ranker;
+use crate::store::artifact::{Header, Identity, Payload};
 
 /// How often it is told how far the embedding of texts is.
 const TELL_EVERY: Duration = Duration::from_secs(5);

@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::super::Experiment;
 use super::retrieved::{OnDisk, Retrieved};
-use crate::artifact::write_file;
 use crate::error::{Error, Result};
-use crate::exchange::{Sink, beir, query_ids, trec};
-use crate::jsonl::Object;
-use crate::query::Mode;
+use crate::formats::exchange::{Sink, beir, query_ids, trec};
+use crate::retrieve::query::Mode;
+use crate::store::artifact::write_file;
+use crate::store::jsonl::Object;
 
 /// A mode's rankings as the lines of a TREC run, tagged with the ranker's name; of several samples of a task the first.
 ///
@@ -26,7 +26,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
     let mut rankings = Vec::new();
     for (part, names) in parts.iter().zip(&names.0) {
         for found in part.ranking.found.iter().filter(|found| found.sample == 0) {
-            let hit = |hit: &crate::chunk::Rank| trec::Hit {
+            let hit = |hit: &crate::retrieve::chunks::Rank| trec::Hit {
                 document: &names[hit.chunk as usize],
                 score: hit.score,
             };

@@ -3,10 +3,10 @@
 use super::super::{Experiment, Report, for_each_repository};
 use super::contexts::RightContexts;
 use super::shaped;
-use crate::artifact::{Identity, Payload};
-use crate::chunk::{RepoChunks, digest_of_files};
-use crate::corpus::Repository;
 use crate::error::{Error, Result};
+use crate::repository::chunk::{RepoChunks, digest_of_files};
+use crate::repository::corpus::Repository;
+use crate::store::artifact::{Identity, Payload};
 
 /// Cuts the repositories.
 ///

@@ -24,13 +24,14 @@ pub use quality::retrieval_quality;
 pub use vectors::dense_texts;
 
 use super::{Experiment, Unread, check_digest, check_input, check_parameter};
-use crate::artifact::{Header, Identity};
-use crate::chunk::{Align, ChunkShape, Limits, Order, Queries, QueryForm, RepoChunks};
 use crate::error::Result;
 use crate::prompt::style::{Budget, Style};
-use crate::query::Mode;
-use crate::rank::Ranker;
-use crate::tokenize::model::Tokenizer;
+use crate::repository::chunk::{ChunkShape, RepoChunks};
+use crate::retrieve::chunks::{Align, Limits, Order, Queries, QueryForm};
+use crate::retrieve::query::Mode;
+use crate::retrieve::rank::Ranker;
+use crate::store::artifact::{Header, Identity};
+use crate::text::tokenize::model::Tokenizer;
 
 /// How chunks are searched and shown.
 #[derive(Debug)]

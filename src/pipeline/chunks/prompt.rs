@@ -10,15 +10,15 @@ use super::contexts::{RightContexts, right_context};
 use super::queries::open_needed_contexts;
 use super::retrieved::OnDisk;
 use super::{ChunkSettings, PromptLayout, shaped};
-use crate::artifact::{Identity, LineTotals};
-use crate::chunk::{Align, Query, Ranked, Shower, named_path};
-use crate::cross_file::CrossFile;
 use crate::error::Result;
-use crate::jsonl::Object;
-use crate::language::Language;
 use crate::prompt::style::{Filled, Parts, Style};
-use crate::query::Mode;
+use crate::retrieve::chunks::{Align, Query, Ranked, Shower, named_path};
+use crate::retrieve::query::Mode;
+use crate::store::artifact::{Identity, LineTotals};
+use crate::store::jsonl::Object;
+use crate::task::cross_file::CrossFile;
 use crate::task::{Task, TaskSet};
+use crate::text::language::Language;
 
 /// The settings that shape a mode's prompts.
 pub(in crate::pipeline) fn settings(experiment: &Experiment, mode: Mode) -> Result<Identity> {
@@ -391,7 +391,7 @@ impl Maker<'_> {
                 _ => filled.fragments,
             };
             let shown = cross_file.fragments.iter().take(most);
-            let fragment = |f: &crate::cross_file::Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
+            let fragment = |f: &crate::task::cross_file::Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
             let list: Vec<Value> = shown.map(fragment).collect();
             metadata.insert("top_k_context".into(), list.into());
         }

@@ -8,11 +8,11 @@ use super::ChunkSettings;
 use super::contexts::{RightContexts, right_context};
 use super::queries::open_needed_contexts;
 use super::retrieved::OnDisk;
-use crate::chunk::QueryForm;
 use crate::error::Result;
-use crate::language::{Language, identifiers};
-use crate::quality::{Quality, TaskQuality, Wanted};
-use crate::query::Mode;
+use crate::evaluate::quality::{Quality, TaskQuality, Wanted};
+use crate::retrieve::chunks::QueryForm;
+use crate::retrieve::query::Mode;
+use crate::text::language::{Language, identifiers};
 
 /// Holds the fragments that a mode's prompts would show against the targets, and where the ground truth was searched with
 /// too, the chunks found against those that it found. Of several samples of a task the first counts.

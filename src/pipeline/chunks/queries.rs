@@ -5,11 +5,12 @@ use super::super::{
 };
 use super::contexts::{RightContexts, right_context};
 use super::{open_chunks, shaped};
-use crate::artifact::{Header, Identity, Payload};
-use crate::chunk::{Queries, RepoChunks, queries};
 use crate::error::{Error, Result};
-use crate::predictions::Joined;
-use crate::query::Mode;
+use crate::evaluate::predictions::Joined;
+use crate::repository::chunk::RepoChunks;
+use crate::retrieve::chunks::{Queries, queries};
+use crate::retrieve::query::Mode;
+use crate::store::artifact::{Header, Identity, Payload};
 
 /// Makes the queries of each mode that retrieves; rg-rg needs `predictions`.
 ///

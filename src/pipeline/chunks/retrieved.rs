@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use super::super::{Experiment, Unread, check_input, check_parameter};
 use super::dense::Dense;
 use super::{ChunkSettings, open_chunks, open_queries};
-use crate::chunk::{Order, Queries, Ranking, RepoChunks, Shower};
 use crate::error::{Error, Result};
-use crate::query::Mode;
-use crate::rank::Ranker;
+use crate::repository::chunk::RepoChunks;
+use crate::retrieve::chunks::{Order, Queries, Ranking, Shower};
+use crate::retrieve::query::Mode;
+use crate::retrieve::rank::Ranker;
 
 /// What the stages before left of one repository in one mode, of which the headers are read.
 pub(super) struct OnDisk {

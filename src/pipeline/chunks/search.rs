@@ -8,11 +8,12 @@ use super::super::search::keep_time;
 use super::super::{Experiment, Report, Unread, check_input, for_each_repository};
 use super::dense::{self, Dense};
 use super::{open_chunks, open_queries, shaped};
-use crate::artifact::{Identity, Payload};
-use crate::chunk::{Neighbourhood, Ranking, RepoChunks};
 use crate::error::Result;
-use crate::query::Mode;
-use crate::rank::{Index, Ranker, Words};
+use crate::repository::chunk::RepoChunks;
+use crate::retrieve::chunks::{Neighbourhood, Ranking};
+use crate::retrieve::query::Mode;
+use crate::retrieve::rank::{Index, Ranker, Words};
+use crate::store::artifact::{Identity, Payload};
 
 /// Searches each repository in each mode that retrieves.
 ///

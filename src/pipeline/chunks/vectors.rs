@@ -3,12 +3,13 @@
 use super::super::{Experiment, Report, for_each_repository};
 use super::dense::Source;
 use super::{ChunkSettings, open_chunks, open_queries, shaped};
-use crate::artifact::{Identity, Payload};
-use crate::chunk::{Queries, RepoChunks};
-use crate::dense::{Matrix, Text, digest};
 use crate::error::Result;
-use crate::query::Mode;
-use crate::rank::Words;
+use crate::repository::chunk::RepoChunks;
+use crate::retrieve::chunks::Queries;
+use crate::retrieve::dense::{Matrix, Text, digest};
+use crate::retrieve::query::Mode;
+use crate::retrieve::rank::Words;
+use crate::store::artifact::{Identity, Payload};
 
 /// Word vectors of each repository's chunks, and dense ones where a ranker needs them.
 ///
@@ -122,7 +123,7 @@ fn dense_queries(
 
 fn texts_of_queries(queries: &Queries) -> Vec<Text> {
     let mode = queries.mode;
-    let text = |query: &crate::chunk::Query| Text {
+    let text = |query: &crate::retrieve::chunks::Query| Text {
         id: format!("{mode}|{}|{}", query.row, query.sample),
         text: query.text(),
     };

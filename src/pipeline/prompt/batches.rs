@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::Adds;
-use crate::artifact::LineSink;
 use crate::error::Result;
 use crate::pipeline::kept::{Input, NotedLine};
 use crate::prompt::{BlockCounts, Builder, Scratch};
-use crate::query::QueryWindow;
 use crate::retrieve::Found;
+use crate::retrieve::query::QueryWindow;
+use crate::store::artifact::LineSink;
 
 /// One prompt to make.
 pub(super) struct Wanted<'a> {

@@ -1,9 +1,9 @@
 //! What a prompt is made from.
 
 use crate::pipeline::kept::Input;
-use crate::query::QueryWindow;
+use crate::repository::window::RepoWindows;
+use crate::retrieve::query::QueryWindow;
 use crate::retrieve::{Found, Hole, HoleGuard};
-use crate::window::RepoWindows;
 
 /// Everything that a prompt is made from, but for the tasks and the settings: the query and of each window found its
 /// similarity, its named places and the content of its file.
@@ -64,8 +64,8 @@ pub(super) fn input_of_row(row: usize) -> Input {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repository::window::{RepoWindows, WindowFile, WindowShape};
     use crate::retrieve::Hit;
-    use crate::window::{RepoWindows, WindowFile, WindowShape};
 
     fn windows(files: &[(&str, &str)]) -> RepoWindows {
         let file = |(n, (path, text)): (usize, &(&str, &str))| {

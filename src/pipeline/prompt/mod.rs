@@ -18,14 +18,14 @@ use super::{
     Experiment, Report, Unread, check_digest, check_input, check_parameter, chunks, made_again,
     missing,
 };
-use crate::artifact::{self, Header, Identity, LineSink, LineTotals};
 use crate::error::Result;
 use crate::prompt::{Builder, Scratch};
-use crate::query::{Mode, QueryWindow, QueryWindows, hole_lines};
+use crate::repository::window::RepoWindows;
+use crate::retrieve::query::{Mode, QueryWindow, QueryWindows, hole_lines};
 use crate::retrieve::{Found, Hit, Hole, HoleGuard, Retrieval};
+use crate::store::artifact::{self, Header, Identity, LineSink, LineTotals};
 use crate::task::Task;
-use crate::tokenize::P50k;
-use crate::window::RepoWindows;
+use crate::text::tokenize::P50k;
 
 /// Sums over the prompts of one mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::super::complete::Completion;
 use super::{PromptText, Record, Server};
-use crate::batch::{SEPARATOR, answer, custom_id};
+use crate::complete::batch::{SEPARATOR, answer, custom_id};
+use crate::complete::server::{Entry, Journal, samples, unanswered};
 use crate::error::{Error, Result};
-use crate::generate::{Entry, Journal, samples, unanswered};
-use crate::jsonl;
+use crate::store::jsonl;
 
 /// Digits of a request's key in its `custom_id`, by which its answer is known: it is that of this prompt and these settings.
 const DIGITS: usize = 16;

@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Experiment, search};
-use crate::artifact::write_file;
 use crate::error::{Error, Result};
-use crate::jsonl;
-use crate::query::Mode;
+use crate::retrieve::query::Mode;
+use crate::store::artifact::write_file;
+use crate::store::jsonl;
 
 /// What one task's prompt took, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

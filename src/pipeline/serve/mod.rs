@@ -18,13 +18,13 @@ use serde_json::json;
 
 use super::Experiment;
 use super::complete::{Completion, Predictions};
-use crate::artifact::{self, Identity, header_path};
-use crate::endpoint::Endpoint;
-use crate::error::{Error, Result};
-use crate::generate::{
+use crate::complete::server::{
     Answer, Asking, Completer, Entry, Failures, Journal, Sending, run, unanswered,
 };
-use crate::query::Mode;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Result};
+use crate::retrieve::query::Mode;
+use crate::store::artifact::{self, Identity, header_path};
 
 /// A model on a server, how it is asked, and where its answers come from.
 #[derive(Debug, Clone)]

@@ -8,10 +8,10 @@ use super::super::complete::{Completion, Predictions};
 use super::super::prompt::require_prompts;
 use super::super::{Experiment, Report};
 use super::{Asked, PromptText, Record, Server};
-use crate::artifact::{Identity, LineTotals, header_path};
+use crate::complete::server::{Answer, NextToken, Prober};
 use crate::error::{Error, Result};
-use crate::generate::{Answer, NextToken, Prober};
-use crate::query::Mode;
+use crate::retrieve::query::Mode;
+use crate::store::artifact::{Identity, LineTotals, header_path};
 
 /// Which token's probability is asked for, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

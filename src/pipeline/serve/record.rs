@@ -9,11 +9,11 @@ use super::super::complete::{Completion, drop_retrieved, record_line};
 use super::super::kept::Input;
 use super::super::prompt::{read_prompts, require_prompts};
 use super::{Latency, Server};
+use crate::complete::server::{Asking, Confidence, Entry, entropy};
 use crate::error::{Error, Result};
-use crate::generate::{Asking, Confidence, Entry, entropy};
-use crate::jsonl::{self, Fields, Object};
 use crate::prompt::style::Style;
-use crate::query::Mode;
+use crate::retrieve::query::Mode;
+use crate::store::jsonl::{self, Fields, Object};
 
 /// Prompts to complete.
 #[derive(Debug, Clone)]

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::template::{Piece, Presence, Slot, Template};
-use crate::cross_file::{self, CrossFile, FOUND_IN, Fragment, HEAD};
 use crate::error::{Error, Result};
-use crate::language::Language;
-use crate::tokenize::model::{Part, Tokenizer};
+use crate::task::cross_file::{self, CrossFile, FOUND_IN, Fragment, HEAD};
+use crate::text::language::Language;
+use crate::text::tokenize::model::{Part, Tokenizer};
 
 /// What of a cross-file context a prompt shows.
 #[derive(Debug, Default)]

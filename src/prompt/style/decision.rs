@@ -4,10 +4,10 @@
 use super::Style;
 use super::cross_file::{comments, cut_comments};
 use super::template::{Piece, Presence, Slot};
-use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
-use crate::language::Language;
-use crate::tokenize::model::{Part, Tokenizer};
+use crate::task::cross_file::CrossFile;
+use crate::text::language::Language;
+use crate::text::tokenize::model::{Part, Tokenizer};
 
 /// The token that ends the current file, and the one that begins the cross-file context, where nobody names others.
 const USUAL: [&str; 2] = ["<eof>", "<cc>"];

@@ -4,7 +4,7 @@ use super::cross_file::{self, Shown};
 use super::template::{Piece, Presence, Slot};
 use super::{Budget, Filled, Parts, Style};
 use crate::error::{Error, Result};
-use crate::tokenize::model::{Part, Tokenizer};
+use crate::text::tokenize::model::{Part, Tokenizer};
 
 impl Style {
     /// The prompt of a task. Right and cross-file context keep their start, each within its own budget; the left context

@@ -32,10 +32,10 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use crate::cross_file::CrossFile;
 use crate::error::{Error, Result};
-use crate::language::Language;
-use crate::tokenize::model::Tokenizer;
+use crate::task::cross_file::CrossFile;
+use crate::text::language::Language;
+use crate::text::tokenize::model::Tokenizer;
 pub use decision::DecisionFrame;
 use template::{Slot, Template};
 
@@ -66,9 +66,9 @@ const BUNDLED: [(&str, &str); 11] = [
 /// How a prompt is laid out for a model.
 ///
 /// ```
-/// use repoformer::cross_file::CrossFile;
+/// use repoformer::task::cross_file::CrossFile;
 /// use repoformer::prompt::style::{Budget, Include, Parts, Style};
-/// use repoformer::tokenize::model::Tokenizer;
+/// use repoformer::text::tokenize::model::Tokenizer;
 /// let style: Style = "starcoder".parse()?;
 /// let context = CrossFile { text: "# b = 2\n".into(), fragments: vec![] };
 /// let parts = Parts {
@@ -264,7 +264,7 @@ impl Style {
     ///
     /// ```
     /// use repoformer::prompt::style::Style;
-    /// use repoformer::tokenize::model::Tokenizer;
+    /// use repoformer::text::tokenize::model::Tokenizer;
     /// let style: Style = "codestral".parse()?;
     /// assert_eq!(style.unknown_specials(&Tokenizer::words()), ["[SUFFIX]", "[PREFIX]"]);
     /// # Ok::<(), repoformer::error::Error>(())

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::metrics::levenshtein;
+use crate::text::distance::levenshtein;
 
 /// What a template has a place for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 
 use super::*;
-use crate::cross_file::Fragment;
+use crate::task::cross_file::Fragment;
 
 const LARGE: Budget = Budget {
     total: 100_000,
@@ -44,7 +44,7 @@ fn tokenizers() -> &'static [Tokenizer] {
 /// A file that is there as long as the tests run.
 fn first_part_differs() -> &'static Path {
     static FILE: OnceLock<tempfile::TempPath> = OnceLock::new();
-    FILE.get_or_init(|| crate::tokenize::model::tests::first_part_differs().into_temp_path())
+    FILE.get_or_init(|| crate::text::tokenize::model::tests::first_part_differs().into_temp_path())
 }
 
 fn fragment(path: &str, text: &str) -> Fragment {

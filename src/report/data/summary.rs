@@ -11,7 +11,7 @@ use super::super::text::shorten;
 use super::super::{Report, System, best};
 use super::pool::Pool;
 use super::records::Records;
-use crate::statistics::{Bucket, Change};
+use crate::evaluate::statistics::{Bucket, Change};
 
 /// As many characters of a target as the list searches.
 const SEARCHED: usize = 2000;

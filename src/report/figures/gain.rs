@@ -5,7 +5,7 @@ use super::super::gain::range;
 use super::super::text::{grouped, tasks};
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Medium, Paint, Svg, Type, ticks};
-use crate::statistics::{Bucket, Buckets, Changes};
+use crate::evaluate::statistics::{Bucket, Buckets, Changes};
 
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 44.0;

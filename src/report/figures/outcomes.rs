@@ -4,7 +4,7 @@ use super::super::Report;
 use super::super::text::{grouped, tasks};
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Medium, PLAIN, Paint, STRONG, Svg, Type, fit};
-use crate::statistics::Changes;
+use crate::evaluate::statistics::Changes;
 
 const LEFT: f64 = 120.0;
 const RIGHT: f64 = 64.0;

@@ -38,7 +38,7 @@ pub use simd::Level;
 
 use rayon::prelude::*;
 
-use crate::vector::{TokenSet, TokenSets};
+use crate::retrieve::vector::{TokenSet, TokenSets};
 use block::Block;
 use build::Builder;
 use query::Request;
@@ -116,7 +116,7 @@ impl Index {
     ///
     /// ```
     /// use repoformer::retrieve::{Index, Scratch};
-    /// use repoformer::vector::TokenSets;
+    /// use repoformer::retrieve::vector::TokenSets;
     /// let mut sets = TokenSets::default();
     /// for set in [&[1, 2, 3][..], &[2, 3], &[2, 3, 4]] {
     ///     sets.push(set.iter().copied());

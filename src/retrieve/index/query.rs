@@ -9,7 +9,7 @@ use super::kernels::{Column, LANES, Line};
 use super::select::Chunk;
 use super::simd::Level;
 use super::terms::Terms;
-use crate::vector::TokenSet;
+use crate::retrieve::vector::TokenSet;
 
 /// Buffers of one thread, reused from query to query and block to block.
 #[derive(Debug, Default)]

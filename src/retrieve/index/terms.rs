@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::vector::{TokenSet, TokenSets};
+use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// For each token its term.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Index, Level, Scratch};
-use crate::vector::{TokenSet, TokenSets};
+use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// A window and its score as the reference computes it.
 type Scored = (u32, f64);

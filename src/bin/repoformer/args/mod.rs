@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Run one test command so that it harms nothing and leaves nothing behind (`eval --exec` starts it)
     #[cfg(target_os = "linux")]
-    #[command(name = repoformer::execution::guard::SUBCOMMAND, hide = true)]
+    #[command(name = repoformer::execute::guard::SUBCOMMAND, hide = true)]
     Guard(GuardArgs),
 }
 

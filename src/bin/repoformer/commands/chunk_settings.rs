@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::artifact::ChunkNames;
-use repoformer::chunk::{Align, ChunkShape, Limits, QueryForm};
+use repoformer::pipeline::ChunkNames;
 use repoformer::pipeline::{ChunkSettings, DenseSource, Notice, PromptLayout};
 use repoformer::prompt::style::{Budget, Include, Style};
-use repoformer::rank::Ranker;
-use repoformer::tokenize::model::Tokenizer;
+use repoformer::repository::chunk::ChunkShape;
+use repoformer::retrieve::chunks::{Align, Limits, QueryForm};
+use repoformer::retrieve::rank::Ranker;
+use repoformer::text::tokenize::model::Tokenizer;
 
 use super::session::number;
 use crate::config::Settings;

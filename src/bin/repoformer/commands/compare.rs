@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use repoformer::comparison::{self, Comparison, PerTask, Settings as Comparing, Side};
+use repoformer::evaluate::comparison::{self, Comparison, PerTask, Settings as Comparing, Side};
+use repoformer::evaluate::score::Missing;
+use repoformer::evaluate::statistics::{Resampling, SignFlips, Unit};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
-use repoformer::query::Mode;
-use repoformer::score::Missing;
-use repoformer::statistics::{Resampling, SignFlips, Unit};
+use repoformer::retrieve::query::Mode;
 use serde_json::Value;
 
 use super::comparison_text::{self, listed};

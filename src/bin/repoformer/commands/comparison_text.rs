@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use repoformer::comparison::{Comparison, Difference, Mean};
-use repoformer::statistics::{Bucket, Buckets, Resampling, SignFlips, Unit};
+use repoformer::evaluate::comparison::{Comparison, Difference, Mean};
+use repoformer::evaluate::statistics::{Bucket, Buckets, Resampling, SignFlips, Unit};
 
 use crate::output::group;
 use crate::table::Table;

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use repoformer::pipeline::{
     self, Completion, Experiment, PromptText, TokenQuestion, artifact_text, complete_file,
 };
-use repoformer::query::Mode;
+use repoformer::retrieve::query::Mode;
 
 use super::prompt::check_one_mode;
 use super::server::{self, Asked, resumable};

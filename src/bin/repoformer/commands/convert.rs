@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::batch::Sampling;
-use repoformer::convert::{self, Emit, Outcome, Target};
-use repoformer::corpus::repository_names;
-use repoformer::kind::Kind;
-use repoformer::language::Language;
+use repoformer::complete::batch::Sampling;
+use repoformer::formats::convert::{self, Emit, Outcome, Target};
+use repoformer::repository::corpus::repository_names;
+use repoformer::task::kind::Kind;
+use repoformer::text::language::Language;
 
 use super::session::read_tasks;
 use crate::args::ConvertArgs;

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use repoformer::artifact::{header_path, parameters};
-use repoformer::language::Language;
-use repoformer::manifest::Manifest;
-use repoformer::metrics::Metric;
-use repoformer::pairs;
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::pairs;
+use repoformer::evaluate::postprocess::{Postprocess, Recipe, Step};
+use repoformer::evaluate::score::{Missing, Scores, score_pairs, score_tasks};
 use repoformer::pipeline::{
     self, Evaluation, Experiment, cached_predictions, evaluate, own_postprocess,
 };
-use repoformer::postprocess::{Postprocess, Recipe, Step};
-use repoformer::query::{Mode, REPOCODER_MODES};
-use repoformer::score::{Missing, Scores, score_pairs, score_tasks};
+use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
+use repoformer::store::artifact::{header_path, parameters};
+use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
+use repoformer::text::language::Language;
 use serde_json::json;
 
 use super::eval_output::{Named, write, write_results};
@@ -199,7 +199,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Resu
     for (score, task) in scores.tasks.iter().zip(&tasks.tasks) {
         for one in &score.scores {
             let cut = postprocess.recipe(one.metric);
-            let hole = repoformer::postprocess::Hole::of(task);
+            let hole = repoformer::evaluate::postprocess::Hole::of(task);
             let target = cut.apply(hole, &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
                 let reason = format!("its reference does not score as perfect by {}", one.metric);

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer::artifact::write_file;
-use repoformer::exchange::crosscodeeval;
-use repoformer::manifest::Manifest;
-use repoformer::metrics::Metric;
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::postprocess::Postprocess;
+use repoformer::evaluate::score::{Intervals, MetricScore, Missing, Scores, Summary};
+use repoformer::evaluate::statistics::{Interval, Resampling};
+use repoformer::formats::exchange::crosscodeeval;
 use repoformer::pipeline::Evaluation;
-use repoformer::postprocess::Postprocess;
-use repoformer::score::{Intervals, MetricScore, Missing, Scores, Summary};
-use repoformer::statistics::{Interval, Resampling};
+use repoformer::store::artifact::write_file;
+use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use crate::args::{EvalArgs, ScoreFormat};
@@ -31,7 +31,7 @@ pub(super) fn write_results(
     let files = crosscodeeval::files(tasks, samples, postprocess, missing == Missing::Zero);
     for (name, text) in &files {
         write_file(&folder.join(name), text.as_bytes())?;
-        manifest.digest(name, &repoformer::artifact::digest(text.as_bytes()));
+        manifest.digest(name, &repoformer::store::artifact::digest(text.as_bytes()));
     }
     let text = serde_json::to_string_pretty(&manifest.to_record())? + "\n";
     write_file(&folder.join("manifest.json"), text.as_bytes())?;

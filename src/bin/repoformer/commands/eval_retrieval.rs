@@ -1,11 +1,11 @@
 //! `eval --retrieval`: rankers and queries side by side, without a model.
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::chunk::QueryForm;
+use repoformer::evaluate::quality::{Measure, Quality};
 use repoformer::pipeline::{self, Experiment, retrieval_quality};
-use repoformer::quality::{Measure, Quality};
-use repoformer::query::Mode;
-use repoformer::rank::Ranker;
+use repoformer::retrieve::chunks::QueryForm;
+use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::rank::Ranker;
 use serde_json::{Value, json};
 
 use super::chunk_settings::names;

@@ -5,5 +5,5 @@ use anyhow::Result;
 use crate::args::GuardArgs;
 
 pub(crate) fn run(args: &GuardArgs) -> Result<()> {
-    Ok(repoformer::execution::guard::serve(&args.stage)?)
+    Ok(repoformer::execute::guard::serve(&args.stage)?)
 }

@@ -3,19 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::artifact::{
-    Header, Layout, Payload, header_path, read, read_header, read_jsonl_header,
-};
-use repoformer::chunk::{Queries, Ranking, RepoChunks};
-use repoformer::dense::Matrix;
-use repoformer::language::Language;
-use repoformer::pipeline::RightContexts;
-use repoformer::query::QueryWindows;
-use repoformer::rank::Words;
-use repoformer::records;
+use repoformer::formats::records;
+use repoformer::pipeline::{Layout, RightContexts};
+use repoformer::repository::chunk::RepoChunks;
+use repoformer::repository::window::RepoWindows;
 use repoformer::retrieve::Retrieval;
-use repoformer::vector::TokenSets;
-use repoformer::window::RepoWindows;
+use repoformer::retrieve::chunks::{Queries, Ranking};
+use repoformer::retrieve::dense::Matrix;
+use repoformer::retrieve::query::QueryWindows;
+use repoformer::retrieve::rank::Words;
+use repoformer::retrieve::vector::TokenSets;
+use repoformer::store::artifact::{
+    Header, Payload, header_path, read, read_header, read_jsonl_header,
+};
+use repoformer::text::language::Language;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -292,7 +293,7 @@ fn layout_of(path: &Path, header: &Header) -> Option<Layout> {
         benchmark: header.identity.parameters.get("benchmark")?.clone(),
         language: language.unwrap_or_default(),
         chunks: None,
-        shape: repoformer::window::WindowShape {
+        shape: repoformer::repository::window::WindowShape {
             window_size: window_size.parse().ok()?,
             slice_size: slice_size.parse().ok()?,
             ..Default::default()

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::corpus::repository_names;
 use repoformer::error::Error;
-use repoformer::label::{
+use repoformer::repository::corpus::repository_names;
+use repoformer::selective::label::{
     Collecting, Drawing, Filter, InstanceKind, Judged, Judging, OfLength, Recorded, Repositories,
     Shard, collect, fingerprint, judge,
 };
-use repoformer::language::Language;
+use repoformer::text::language::Language;
 
 use super::comparison_text::histogram;
 use super::session::{open, repos_dir};

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use repoformer::label::verbalize::check_splits;
-use repoformer::manifest::Manifest;
 use repoformer::pipeline::{self, cached_predictions};
-use repoformer::query::Mode;
+use repoformer::retrieve::query::Mode;
+use repoformer::selective::label::verbalize::check_splits;
+use repoformer::store::manifest::Manifest;
 
 use super::complete::complete_modes;
 use super::label::{check_threshold, draw_instances, instances_digest, judge_instances};

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::artifact::{digest, parameters, write_file};
-use repoformer::manifest::Manifest;
-use repoformer::metrics::Metric;
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::score::Missing;
+use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::report::{About, Contender, gather};
 use repoformer::pipeline::{Executed, read_executed};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
-use repoformer::query::{Mode, REPOCODER_MODES};
-use repoformer::score::Missing;
-use repoformer::statistics::Resampling;
+use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
+use repoformer::store::artifact::{digest, parameters, write_file};
+use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::{metrics, postprocess};

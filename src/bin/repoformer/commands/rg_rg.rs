@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use repoformer::evaluate::predictions::{self, Joined};
+use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
     self, Completion, Experiment, Report, cached_predictions, check_asked_alike,
 };
-use repoformer::predictions::{self, Joined};
-use repoformer::query::Mode;
-use repoformer::statistics::Resampling;
+use repoformer::retrieve::query::Mode;
 
 use super::complete::complete_modes;
 use super::prompt::copy;

@@ -1,11 +1,11 @@
 //! The table of an experiment: a row a mode, or an iteration.
 
 use anyhow::Result;
+use repoformer::evaluate::statistics::{Groups, Interval, Resampling};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
 };
-use repoformer::query::Mode;
-use repoformer::statistics::{Groups, Interval, Resampling};
+use repoformer::retrieve::query::Mode;
 use serde_json::{Value, json};
 
 use super::eval_output::interval;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use repoformer::artifact::{Layout, write_file};
+use repoformer::evaluate::statistics::Resampling;
+use repoformer::pipeline::Layout;
 use repoformer::pipeline::{self, Completion, Experiment, Report, cached_predictions};
-use repoformer::query::{Mode, REPOCODER_MODES};
-use repoformer::statistics::Resampling;
+use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
+use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
 use super::report::{self, Making};

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use rayon::prelude::*;
-use repoformer::corpus::{Repository, repository_names};
-use repoformer::language::Language;
-use repoformer::sample::{Kind, Sampling, sample};
-use repoformer::tokenize::P50k;
+use repoformer::repository::corpus::{Repository, repository_names};
+use repoformer::task::sample::{Kind, Sampling, sample};
+use repoformer::text::language::Language;
+use repoformer::text::tokenize::P50k;
 
 use super::session::{open, repos_dir};
 use crate::args::SampleArgs;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use repoformer::artifact::{digest, write_file};
-use repoformer::manifest::Manifest;
 use repoformer::pipeline::{self, Experiment, trec_run, write_beir};
-use repoformer::query::Mode;
+use repoformer::retrieve::query::Mode;
+use repoformer::store::artifact::{digest, write_file};
+use repoformer::store::manifest::Manifest;
 
 use super::prompt::check_one_mode;
 use super::session::{FIRST, check_not_tasks, check_single, modes, stage};

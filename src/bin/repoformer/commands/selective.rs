@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use repoformer::artifact::Layout;
+use repoformer::pipeline::Layout;
 use repoformer::pipeline::{
     Completion, Experiment, PromptLayout, Selective, TokenQuestion, cached_probabilities,
     forget_chosen, prompt_totals, selective, write_chosen,
 };
-use repoformer::policy::model::Method;
-use repoformer::policy::sweep::Times;
-use repoformer::policy::{Example, Policy};
 use repoformer::prompt::style::DecisionFrame;
-use repoformer::query::Mode;
+use repoformer::retrieve::query::Mode;
+use repoformer::selective::policy::model::Method;
+use repoformer::selective::policy::sweep::Times;
+use repoformer::selective::policy::{Example, Policy};
 use serde_json::{Value, json};
 
 use super::policy::scored::{Trained, score};
@@ -72,7 +72,7 @@ impl Policies {
         }
         for path in &args.probabilities {
             // Before the hours of completing.
-            repoformer::jsonl::open(path)?;
+            repoformer::store::jsonl::open(path)?;
         }
         Ok(Self {
             chosen,

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use repoformer::artifact::file_name;
+use repoformer::complete::server::{Api, Asking, Ending, Sending};
 use repoformer::endpoint::{self, Endpoint};
 use repoformer::error::Error;
-use repoformer::generate::{Api, Asking, Ending, Sending};
+use repoformer::pipeline::file_name;
 use repoformer::pipeline::{self, Completion, Server};
 
 use super::session::completion;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::artifact::Layout;
-use repoformer::chunk::QueryForm;
-use repoformer::language::Language;
+use repoformer::pipeline::Layout;
 use repoformer::pipeline::{Completion, Experiment, PromptLayout};
 use repoformer::prompt::Budget;
-use repoformer::query::Mode;
+use repoformer::repository::window::WindowShape;
+use repoformer::retrieve::chunks::QueryForm;
+use repoformer::retrieve::query::Mode;
 use repoformer::task::TaskSet;
-use repoformer::window::WindowShape;
+use repoformer::text::language::Language;
 
 use super::chunk_settings::{chunk_settings, names, searches_chunks};
 use crate::args::SettingFlags;
@@ -277,7 +277,7 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
         }
         (None, None) => "none".into(),
     };
-    if repoformer::corpus::is_folder_name(&name) && name != "repos" {
+    if repoformer::repository::corpus::is_folder_name(&name) && name != "repos" {
         return Ok(name);
     }
     Err(hinted(

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer::validate::{Report, Severity, validate};
+use repoformer::formats::validate::{Report, Severity, validate};
 
 use crate::args::{ReportFormat, ValidateArgs};
 use crate::output::{Printer, write_data};

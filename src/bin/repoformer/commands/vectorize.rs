@@ -1,8 +1,8 @@
 //! `vectorize`
 
 use anyhow::Result;
-use repoformer::dense::write_texts;
 use repoformer::pipeline;
+use repoformer::retrieve::dense::write_texts;
 
 use super::session::{FIRST, modes, stage};
 use crate::args::VectorizeArgs;

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::label::verbalize::{Proportions, Settings, SplitSummary, Verbalized, verbalize};
 use repoformer::prompt::style::{DecisionFrame, Style};
-use repoformer::tokenize::model::Encoder;
+use repoformer::selective::label::verbalize::{
+    Proportions, Settings, SplitSummary, Verbalized, verbalize,
+};
+use repoformer::text::tokenize::model::Encoder;
 
 use super::session::use_threads;
 use crate::args::{LabelVerbalizeArgs, SequenceFlags};

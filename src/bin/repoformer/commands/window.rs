@@ -1,9 +1,9 @@
 //! `window`
 
 use anyhow::{Result, anyhow};
+use repoformer::evaluate::predictions::{self, Joined};
 use repoformer::pipeline::{self, Experiment, cached_predictions};
-use repoformer::predictions::{self, Joined};
-use repoformer::query::Mode;
+use repoformer::retrieve::query::Mode;
 
 use super::session::{FIRST, completion, modes, stage};
 use crate::args::WindowArgs;

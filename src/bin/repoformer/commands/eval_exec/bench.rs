@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use repoformer::execution::guard::{Guard, Limits};
-use repoformer::execution::{self, Commands, Copies, Setup, Status, Template, Values};
-use repoformer::manifest::Manifest;
+use repoformer::execute::guard::{Guard, Limits};
+use repoformer::execute::{self, Commands, Copies, Setup, Status, Template, Values};
 use repoformer::pipeline::Experiment;
+use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ const PROGRAM: &str = "/proc/self/exe";
 /// Where and how runs are made.
 pub(super) struct Bench {
     pub(super) guard: Guard,
-    pub(super) settings: execution::Settings,
+    pub(super) settings: execute::Settings,
     pub(super) work_dir: PathBuf,
     pub(super) setup_seconds: f64,
     setup_command: Option<String>,
@@ -79,7 +79,7 @@ impl Bench {
         }
         Ok(Self {
             guard,
-            settings: execution::Settings {
+            settings: execute::Settings {
                 limits,
                 oracle_runs: exec.oracle_runs.unwrap_or(1).max(1),
                 results,
@@ -132,7 +132,7 @@ impl Bench {
         if commands.test.is_none() {
             for name in &experiment.repositories {
                 let folder = experiment.repos_dir.join(name);
-                if let Some(command) = execution::default_test_command(&folder) {
+                if let Some(command) = execute::default_test_command(&folder) {
                     printer.note(format!(
                         "exec: {name}: tests are run with `{command}` (--test-cmd)"
                     ));
@@ -156,13 +156,11 @@ impl Bench {
         (tasks, copies): (&TaskSet, &Copies<'_>),
     ) -> Result<Manifest> {
         let folder = |name: &String| experiment.repos_dir.join(name);
-        let shown = |name: &String| match (
-            &commands.test,
-            execution::default_test_command(&folder(name)),
-        ) {
-            (Some(template), _) => template.to_string(),
-            (None, default) => default.unwrap_or_default().to_owned(),
-        };
+        let shown =
+            |name: &String| match (&commands.test, execute::default_test_command(&folder(name))) {
+                (Some(template), _) => template.to_string(),
+                (None, default) => default.unwrap_or_default().to_owned(),
+            };
         let test: serde_json::Map<String, Value> = experiment
             .repositories
             .iter()
@@ -200,7 +198,7 @@ impl Bench {
         }
         let mut text = serde_json::to_vec_pretty(&all)?;
         text.push(b'\n');
-        Ok(repoformer::artifact::write_file(&path, &text)?)
+        Ok(repoformer::store::artifact::write_file(&path, &text)?)
     }
 }
 

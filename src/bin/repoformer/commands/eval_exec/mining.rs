@@ -1,8 +1,8 @@
 //! `--mine-tests`: which tests notice a failure in each hole.
 
 use anyhow::{Result, anyhow};
-use repoformer::execution::mine::{Mining, mine};
-use repoformer::execution::{Commands, Copies, Subject, Template, Values};
+use repoformer::execute::mine::{Mining, mine};
+use repoformer::execute::{Commands, Copies, Subject, Template, Values};
 use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
 

@@ -7,12 +7,12 @@ mod samples;
 mod tell;
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::execution::{
+use repoformer::evaluate::score::Missing;
+use repoformer::evaluate::statistics::Resampling;
+use repoformer::execute::{
     self, Commands, Copies, Execution, Runner, Summaries, Template, TestMap,
 };
 use repoformer::pipeline::Experiment;
-use repoformer::score::Missing;
-use repoformer::statistics::Resampling;
 use repoformer::task::TaskSet;
 
 use self::bench::Bench;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     let bench = Bench::new(exec, &experiment, printer)?;
     let ks = pass_ks(exec)?;
     let commands = commands(exec, &tasks, printer)?;
-    let subjects = execution::subjects(
+    let subjects = execute::subjects(
         &tasks,
         &experiment.repositories,
         &experiment.repos_dir,
@@ -42,7 +42,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     let in_tests = tasks
         .tasks
         .iter()
-        .filter(|task| execution::is_test_file(task.file_in_repository()));
+        .filter(|task| execute::is_test_file(task.file_in_repository()));
     if let count @ 1.. = in_tests.count() {
         printer.warning(format!("exec: {count} tasks have their hole in test code, where a test that asserts nothing passes"));
     }
@@ -84,7 +84,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
             bar.set_length(known as u64);
             bar.set_position(done as u64);
         };
-        let execution = execution::run(
+        let execution = execute::run(
             &tasks,
             &subjects,
             &samples,

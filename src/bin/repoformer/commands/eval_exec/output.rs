@@ -1,7 +1,7 @@
 //! Results as text, TSV, JSON and JSONL.
 
-use repoformer::execution::{Status, Summaries, Summary};
-use repoformer::statistics::Resampling;
+use repoformer::evaluate::statistics::Resampling;
+use repoformer::execute::{Status, Summaries, Summary};
 use serde_json::{Map, Value, json};
 
 use super::Named;

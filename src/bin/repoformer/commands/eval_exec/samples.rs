@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use repoformer::manifest::Manifest;
+use repoformer::evaluate::postprocess::{Hole, Recipe, Step};
+use repoformer::evaluate::predictions;
 use repoformer::pipeline::{Experiment, cached_predictions};
-use repoformer::postprocess::{Hole, Recipe, Step};
-use repoformer::predictions;
-use repoformer::query::{Mode, REPOCODER_MODES};
+use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
+use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
 use crate::args::EvalArgs;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use repoformer::execution::{Execution, Summaries};
-use repoformer::score::Missing;
+use repoformer::evaluate::score::Missing;
+use repoformer::execute::{Execution, Summaries};
 use repoformer::task::TaskSet;
 
 use super::Named;

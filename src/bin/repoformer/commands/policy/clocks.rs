@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use repoformer::policy::sweep::{Clock, Times};
+use repoformer::selective::policy::sweep::{Clock, Times};
 
 use crate::args::PolicySweepArgs;
 use crate::output::hinted;

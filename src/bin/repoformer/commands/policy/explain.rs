@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer::policy::model::{Calibration, Curve, PolicyModel, Training};
+use repoformer::selective::policy::model::{Calibration, Curve, PolicyModel, Training};
 use serde_json::{Value, json};
 
 use crate::args::{ExplainFormat, PolicyExplainArgs};

@@ -9,9 +9,9 @@ mod sweep;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::policy::Examples;
-use repoformer::policy::features::{Local, Retrieved};
-use repoformer::policy::model::{Kind, train};
+use repoformer::selective::policy::Examples;
+use repoformer::selective::policy::features::{Local, Retrieved};
+use repoformer::selective::policy::model::{Kind, train};
 use serde_json::{Map, Value, json};
 
 use crate::args::{LabelFlags, PolicyArgs, PolicyCommand, PolicyFeaturesArgs, PolicyTrainArgs};

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer::artifact::write_file;
-use repoformer::policy::sweep::{Curve, Point};
 use repoformer::report::{Chart, ChartPage, Line};
+use repoformer::selective::policy::sweep::{Curve, Point};
+use repoformer::store::artifact::write_file;
 
 use super::sweep::tables::{NOTE, Swept};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use repoformer::policy::model::{Kind, Method, PolicyModel, hold_out};
-use repoformer::policy::{Example, Policy};
+use repoformer::selective::policy::model::{Kind, Method, PolicyModel, hold_out};
+use repoformer::selective::policy::{Example, Policy};
 
 use crate::output::{Printer, hinted};
 

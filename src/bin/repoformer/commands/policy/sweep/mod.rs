@@ -5,9 +5,9 @@ pub(super) mod tables;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::policy::model::Method;
-use repoformer::policy::sweep::{Clock, Curve};
-use repoformer::policy::{Examples, Policy};
+use repoformer::selective::policy::model::Method;
+use repoformer::selective::policy::sweep::{Clock, Curve};
+use repoformer::selective::policy::{Examples, Policy};
 
 use self::tables::Swept;
 use super::clocks::{self, clocks};

@@ -1,7 +1,7 @@
 //! A sweep as it is asked for: every point for programs, a summary for readers.
 
-use repoformer::policy::sweep::{Curve, Point};
-use repoformer::policy::{Example, Examples, Policy};
+use repoformer::selective::policy::sweep::{Curve, Point};
+use repoformer::selective::policy::{Example, Examples, Policy};
 use serde_json::{Value, json};
 
 use crate::args::SweepFormat;

@@ -1,0 +1,216 @@
+//! Requests to batch endpoints and their answers, in the form that OpenAI's and compatible servers exchange.
+//!
+//! Answers come in any order; a request and its answer share their `custom_id`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::error::Result;
+use crate::store::jsonl::{self, Fields, Object};
+
+/// What all requests of a file share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampling {
+    /// The model's name, as the endpoint knows it.
+    pub model: String,
+    /// Tokens of a completion, at most.
+    pub max_tokens: usize,
+    /// 0 for the likeliest tokens.
+    pub temperature: f64,
+    /// Texts that end a completion.
+    pub stop: Vec<String>,
+}
+
+/// A request to complete a prompt: `custom_id, method, url, body{model, prompt, max_tokens, temperature[, stop]}`.
+///
+/// ```
+/// use repoformer::complete::batch::{Sampling, request};
+/// let sampling = Sampling { model: "m".into(), max_tokens: 50, temperature: 0.0, stop: vec![] };
+/// assert_eq!(
+///     request("row-0", "def f(", &sampling).to_string(),
+///     r#"{"custom_id":"row-0","method":"POST","url":"/v1/completions","body":{"model":"m","prompt":"def f(","max_tokens":50,"temperature":0.0}}"#,
+/// );
+/// ```
+pub fn request(custom_id: &str, prompt: &str, sampling: &Sampling) -> Value {
+    let mut body = json!({
+        "model": sampling.model, "prompt": prompt,
+        "max_tokens": sampling.max_tokens, "temperature": sampling.temperature,
+    });
+    if !sampling.stop.is_empty() {
+        body["stop"] = sampling.stop.as_slice().into();
+    }
+    json!({"custom_id": custom_id, "method": "POST", "url": "/v1/completions", "body": body})
+}
+
+/// What stands between the row and what else a `custom_id` says.
+pub(crate) const SEPARATOR: &str = "-of-";
+
+/// The `custom_id` of a task's prompt: `row-12`, and `row-12-sample-1` for its second where one task has several (those
+/// of mode rg-rg). A task's row names it, since ids of benchmarks repeat.
+pub fn custom_id(row: usize, sample: usize) -> String {
+    match sample {
+        0 => format!("row-{row}"),
+        _ => format!("row-{row}-sample-{sample}"),
+    }
+}
+
+/// Row and sample of a `custom_id` as [`custom_id`] makes them, with or without ` of …` behind it.
+pub fn parse_custom_id(id: &str) -> Option<(usize, usize)> {
+    let rest = id.split(SEPARATOR).next()?.strip_prefix("row-")?;
+    let (row, sample) = match rest.split_once("-sample-") {
+        Some((row, sample)) => (row, sample.parse().ok()?),
+        None => (rest, 0),
+    };
+    Some((row.parse().ok()?, sample))
+}
+
+/// An answer: `custom_id`, and the texts of its choices in the order of their `index`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// That of its request.
+    pub custom_id: String,
+    /// `text` of completions, `message.content` of chats; at least one.
+    pub texts: Vec<String>,
+}
+
+impl Response {
+    /// Reads a record that stands at a line of a file.
+    ///
+    /// # Errors
+    /// A field is missing or of another type, or the endpoint answered with an error: what it said.
+    pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
+        let fields = Fields::new(path, line, "", record);
+        let (custom_id, answer) = answer(path, line, record)?;
+        let body = answer.map_err(|said| {
+            fields.error(format!(
+                "the endpoint answered {custom_id:?} with an error: {said}"
+            ))
+        })?;
+        let custom_id = custom_id.to_owned();
+        let body = fields.below("response.body.", body);
+        let mut choices: Vec<(u64, String)> = Vec::new();
+        for (number, choice) in body.list("choices")?.iter().enumerate() {
+            let Some((index, text)) = choice_text(choice, number) else {
+                return Err(fields.error(format!(
+                    "field 'response.body.choices[{number}]' must have a 'text' or a 'message.content'"
+                )));
+            };
+            choices.push((index, text));
+        }
+        if choices.is_empty() {
+            return Err(fields.error("field 'response.body.choices' is empty: no sample"));
+        }
+        choices.sort_by_key(|(index, _)| *index);
+        let texts = choices.into_iter().map(|(_, text)| text).collect();
+        Ok(Self { custom_id, texts })
+    }
+}
+
+/// A record of answers: its `custom_id`, and the answer's body or what the endpoint said instead.
+///
+/// # Errors
+/// A field is missing or of another type.
+pub(crate) fn answer<'r>(
+    path: &'r Path,
+    line: usize,
+    record: &'r Object,
+) -> Result<(&'r str, Result<&'r Object, String>)> {
+    let fields = Fields::new(path, line, "", record);
+    let custom_id = fields.string("custom_id")?;
+    if let Some(error) = record.get("error").filter(|error| !error.is_null()) {
+        return Ok((custom_id, Err(message(error))));
+    }
+    let response = fields.object("response")?;
+    let status = response.get("status_code").and_then(Value::as_u64);
+    if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
+        let said = response.get("body").map(message).unwrap_or_default();
+        return Ok((custom_id, Err(format!("status {status}, {said}"))));
+    }
+    let response = fields.below("response.", response);
+    Ok((custom_id, Ok(response.object("body")?)))
+}
+
+fn choice_text(choice: &Value, number: usize) -> Option<(u64, String)> {
+    let index = choice.get("index").and_then(Value::as_u64);
+    let text = choice
+        .get("text")
+        .or_else(|| choice.get("message")?.get("content"))?;
+    Some((index.unwrap_or(number as u64), text.as_str()?.to_owned()))
+}
+
+/// What an error object says, wherever it says it.
+fn message(said: &Value) -> String {
+    let nested = said.get("error").unwrap_or(said);
+    let text = nested.get("message").unwrap_or(nested);
+    match text {
+        Value::String(text) => text.clone(),
+        Value::Object(_) | Value::Array(_) => text.to_string(),
+        other => format!("{} ({other})", jsonl::kind(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(record: Value) -> Result<Vec<String>> {
+        let Value::Object(record) = record else {
+            panic!()
+        };
+        Response::read(Path::new("b.jsonl"), 2, &record).map(|response| response.texts)
+    }
+
+    proptest! {
+        #[test]
+        fn ids_name_their_row_and_sample(row: usize, sample: usize) {
+            prop_assert_eq!(parse_custom_id(&custom_id(row, sample)), Some((row, sample)));
+        }
+    }
+
+    /// Records in the form of OpenAI's documentation of its batch API.
+    #[test]
+    fn answers_and_refusals() {
+        let answer = |body: Value| json!({"id": "b", "custom_id": "row-1", "response": {"status_code": 200, "request_id": "r", "body": body}, "error": null});
+        let choices = json!({"choices": [{"index": 1, "text": "b"}, {"index": 0, "text": "a"}]});
+        assert_eq!(read(answer(choices)).unwrap(), ["a", "b"]);
+        let chat =
+            json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "c"}}]});
+        assert_eq!(read(answer(chat)).unwrap(), ["c"]);
+        let failed = json!({"custom_id": "x", "response": {"status_code": 429, "body": {"error": {"message": "slow down"}}}, "error": null});
+        let expired = json!({"custom_id": "x", "response": null, "error": {"code": "batch_expired", "message": "too late"}});
+        for (bad, wanted) in [
+            (
+                failed,
+                "the endpoint answered \"x\" with an error: status 429, slow down",
+            ),
+            (
+                expired,
+                "the endpoint answered \"x\" with an error: too late",
+            ),
+            (
+                answer(json!({"choices": []})),
+                "field 'response.body.choices' is empty: no sample",
+            ),
+            (
+                answer(json!({"choices": [{}]})),
+                "field 'response.body.choices[0]' must have a 'text' or a 'message.content'",
+            ),
+            (
+                json!({"custom_id": 1}),
+                "field 'custom_id' must be a string, not a number",
+            ),
+            (json!({"custom_id": "x"}), "field 'response' is missing"),
+        ] {
+            assert_eq!(
+                read(bad).unwrap_err().to_string(),
+                format!("b.jsonl:2: {wanted}")
+            );
+        }
+        assert_eq!(parse_custom_id("row-7-sample-2-of-rg1-0af3"), Some((7, 2)));
+        for id in ["row-", "row-x", "task-1", "row-1-sample-", "r/0"] {
+            assert_eq!(parse_custom_id(id), None, "{id}");
+        }
+    }
+}

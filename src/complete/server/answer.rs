@@ -1,0 +1,155 @@
+//! What a server answered: texts, and the log-probabilities of their tokens.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Api;
+
+/// What a request brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The completions.
+    pub samples: Vec<Sample>,
+    /// Seconds from the request to the answer; of several requests their sum.
+    pub seconds: f64,
+}
+
+impl Answer {
+    /// Where nobody is asked.
+    pub(crate) fn none() -> Self {
+        Self {
+            samples: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+}
+
+/// One completion as the server wrote it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The text.
+    pub text: String,
+    /// Why it ends: `stop`, `length`.
+    pub finish_reason: Option<String>,
+    /// Its tokens, where the server tells.
+    pub tokens: Vec<TokenProbability>,
+}
+
+impl Sample {
+    /// The log-probabilities of the tokens that a part of the text is made of, given in bytes; of all tokens, where they do
+    /// not make up the text (special ones have none, and a character may be several).
+    ///
+    /// ```
+    /// use repoformer::complete::server::{Sample, TokenProbability};
+    /// let token = |text: &str, logprob| TokenProbability { id: None, text: text.into(), logprob };
+    /// let tokens = vec![token("\n  ", -3.0), token("x", -0.5), token("\ny", -2.0)];
+    /// let sample = Sample { text: "\n  x\ny".into(), finish_reason: None, tokens };
+    /// assert_eq!(sample.logprobs(3..4), [-0.5]);
+    /// assert_eq!(sample.logprobs(1..4), [-3.0, -0.5]);
+    /// ```
+    pub fn logprobs(&self, part: Range<usize>) -> Vec<f64> {
+        let whole: String = self
+            .tokens
+            .iter()
+            .map(|token| token.text.as_str())
+            .collect();
+        if whole != self.text {
+            return self.tokens.iter().map(|token| token.logprob).collect();
+        }
+        let (mut found, mut at) = (Vec::new(), 0);
+        for token in &self.tokens {
+            let end = at + token.text.len();
+            if at < part.end && end > part.start {
+                found.push(token.logprob);
+            }
+            at = end;
+        }
+        found
+    }
+}
+
+/// A token and the logarithm of its probability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TokenProbability {
+    /// Its number in the model's vocabulary, where the server tells; special tokens have no text.
+    pub id: Option<u64>,
+    /// Its text.
+    pub text: String,
+    /// Natural logarithm of the probability that the model gave it.
+    pub logprob: f64,
+}
+
+/// The completions of an answer, in the order of their indices.
+///
+/// ```
+/// use repoformer::complete::server::{Api, samples};
+/// let answer = serde_json::json!({"choices": [{"text": "x", "index": 0, "finish_reason": "stop",
+///     "logprobs": {"tokens": ["x"], "token_logprobs": [-0.5]}}]});
+/// let found = samples(&answer, Api::Completions).unwrap();
+/// assert_eq!((found[0].text.as_str(), found[0].tokens[0].logprob), ("x", -0.5));
+/// ```
+///
+/// # Errors
+/// There is no completion in it, or one without text; in words.
+pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, String> {
+    let choices = match answer.get("choices") {
+        Some(Value::Array(choices)) if !choices.is_empty() => choices,
+        Some(Value::Array(_)) => return Err("the answer's 'choices' are empty".into()),
+        Some(_) => return Err("the answer's 'choices' are no list".into()),
+        None => return Err("the answer has no 'choices'".into()),
+    };
+    let mut found = Vec::with_capacity(choices.len());
+    for (place, choice) in choices.iter().enumerate() {
+        let text = match api {
+            Api::Completions => choice.get("text"),
+            Api::Chat => choice.pointer("/message/content"),
+        };
+        let Some(text) = text.and_then(Value::as_str) else {
+            let field = match api {
+                Api::Completions => "text",
+                Api::Chat => "message.content",
+            };
+            return Err(format!("the answer's choices[{place}] has no '{field}'"));
+        };
+        let index = choice.get("index").and_then(Value::as_u64);
+        let finish = choice.get("finish_reason").and_then(Value::as_str);
+        found.push((
+            index.unwrap_or(place as u64),
+            Sample {
+                text: text.to_owned(),
+                finish_reason: finish.map(str::to_owned),
+                tokens: choice.get("logprobs").map(tokens).unwrap_or_default(),
+            },
+        ));
+    }
+    found.sort_by_key(|(index, _)| *index);
+    Ok(found.into_iter().map(|(_, sample)| sample).collect())
+}
+
+/// Tokens in the style of chats (`content`, a list of objects) or of old (`tokens` beside `token_logprobs`).
+fn tokens(logprobs: &Value) -> Vec<TokenProbability> {
+    if let Some(content) = logprobs.get("content").and_then(Value::as_array) {
+        let token = |token: &Value| {
+            Some(TokenProbability {
+                id: token.get("id").and_then(Value::as_u64),
+                text: token.get("token")?.as_str()?.to_owned(),
+                logprob: token.get("logprob")?.as_f64()?,
+            })
+        };
+        return content.iter().filter_map(token).collect();
+    }
+    let list = |name: &str| logprobs.get(name).and_then(Value::as_array);
+    let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
+        return Vec::new();
+    };
+    let token = |(text, value): (&Value, &Value)| {
+        Some(TokenProbability {
+            id: None,
+            text: text.as_str()?.to_owned(),
+            logprob: value.as_f64()?,
+        })
+    };
+    texts.iter().zip(values).filter_map(token).collect()
+}

@@ -1,0 +1,48 @@
+//! How sure a model is of what it wrote, from the log-probabilities of its tokens.
+//!
+//! The measures are those by which Repoformer's paper lets a model's first attempt decide whether to retrieve (its
+//! appendix C): the least probable token, and the entropy over samples.
+
+use serde::{Deserialize, Serialize};
+
+/// How sure a model is of one completion.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Confidence {
+    /// Mean natural logarithm of its tokens' probabilities.
+    pub mean_logprob: f64,
+    /// That of the least probable token.
+    pub min_logprob: f64,
+}
+
+impl Confidence {
+    /// From its tokens' log-probabilities; `None` without any.
+    ///
+    /// ```
+    /// use repoformer::complete::server::Confidence;
+    /// let sure = Confidence::of(&[-0.5, -1.5]).unwrap();
+    /// assert_eq!((sure.mean_logprob, sure.min_logprob), (-1.0, -1.5));
+    /// assert!(Confidence::of(&[]).is_none());
+    /// ```
+    pub fn of(logprobs: &[f64]) -> Option<Self> {
+        (!logprobs.is_empty()).then(|| Self {
+            mean_logprob: logprobs.iter().sum::<f64>() / logprobs.len() as f64,
+            min_logprob: logprobs.iter().copied().fold(f64::INFINITY, f64::min),
+        })
+    }
+}
+
+/// The entropy of the model's distribution over completions in nats, estimated from samples that were drawn from it, each by
+/// its tokens' log-probabilities: the mean of −log p. `None` with fewer than two, or where nothing is known of one. Only samples
+/// of temperature 1 without truncation are draws from the model itself.
+///
+/// ```
+/// use repoformer::complete::server::entropy;
+/// assert_eq!(entropy(&[vec![-1.0, -2.0], vec![-0.5]]), Some(1.75));
+/// assert_eq!(entropy(&[vec![-1.0]]), None);
+/// assert_eq!(entropy(&[vec![-1.0], vec![]]), None);
+/// ```
+pub fn entropy(samples: &[Vec<f64>]) -> Option<f64> {
+    let is_known = samples.iter().all(|logprobs| !logprobs.is_empty());
+    let sum = samples.iter().flatten().sum::<f64>();
+    (samples.len() > 1 && is_known).then(|| -sum / samples.len() as f64)
+}

@@ -1,0 +1,124 @@
+//! Each task's scores, whatever metrics there are.
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::store::jsonl::Object;
+
+/// The scores of one system, task by task.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PerTask {
+    /// What messages and tables call it.
+    pub name: String,
+    /// Every measure that a task has, `METRIC.VALUE`, in the order of their first appearance.
+    pub measures: Vec<String>,
+    /// The tasks, in any order.
+    pub tasks: Vec<TaskValues>,
+    places: FxHashMap<String, usize>,
+}
+
+/// The scores of one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskValues {
+    /// Its id.
+    pub task_id: String,
+    /// 0-based place in its task file, where that is known.
+    pub row: Option<usize>,
+    /// Its repository, where that is known.
+    pub repository: Option<String>,
+    /// In the order of [`PerTask::measures`], as many as were known when the task was added.
+    values: Vec<Option<f64>>,
+}
+
+impl PerTask {
+    /// Without any task yet.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a task's record, `{"task_id", "row"?, "repository"?, "METRIC": {"VALUE": number, …}, …}`, as
+    /// [`TaskScore::to_record`](crate::evaluate::score::TaskScore::to_record) gives it. Every object that holds numbers is a metric;
+    /// what else there is, is passed over.
+    ///
+    /// ```
+    /// use repoformer::evaluate::comparison::PerTask;
+    /// let record = serde_json::from_str(r#"{"task_id": "a", "row": 3, "repocoder": {"em": 0, "es": 0.5}, "time": 7}"#).unwrap();
+    /// let mut scores = PerTask::new("rg1");
+    /// scores.add(&record).unwrap();
+    /// assert_eq!(scores.measures, ["repocoder.em", "repocoder.es"]);
+    /// assert_eq!(scores.value(&scores.tasks[0], "repocoder.es"), Some(0.5));
+    /// ```
+    ///
+    /// # Errors
+    /// The record has no id, no score, or a row or repository of another type; in words.
+    pub fn add(&mut self, record: &Object) -> Result<(), String> {
+        let task_id = match record.get("task_id") {
+            Some(Value::String(id)) => id.clone(),
+            Some(Value::Number(id)) => id.to_string(),
+            Some(_) => return Err("field 'task_id' must be a string".into()),
+            None => return Err("field 'task_id' is missing".into()),
+        };
+        let row = match record.get("row") {
+            None | Some(Value::Null) => None,
+            Some(row) => {
+                let whole = row.as_u64().and_then(|row| usize::try_from(row).ok());
+                Some(whole.ok_or("field 'row' must be a whole number from 0")?)
+            }
+        };
+        let repository = match record.get("repository") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(name)) => Some(name.clone()),
+            Some(_) => return Err("field 'repository' must be a string".into()),
+        };
+        let mut values = vec![None; self.measures.len()];
+        for (measure, value) in numbers(record) {
+            let place = self.place(measure);
+            if place >= values.len() {
+                values.resize(place + 1, None);
+            }
+            values[place] = Some(value);
+        }
+        if values.iter().all(Option::is_none) {
+            return Err(
+                "has no scores: no field is an object of numbers, as 'repocoder' is".into(),
+            );
+        }
+        self.tasks.push(TaskValues {
+            task_id,
+            row,
+            repository,
+            values,
+        });
+        Ok(())
+    }
+
+    /// A task's value of a measure, where it has one.
+    pub fn value(&self, task: &TaskValues, measure: &str) -> Option<f64> {
+        let place = self.places.get(measure)?;
+        task.values.get(*place).copied().flatten()
+    }
+
+    fn place(&mut self, measure: String) -> usize {
+        let next = self.measures.len();
+        *self.places.entry(measure).or_insert_with_key(|measure| {
+            self.measures.push(measure.clone());
+            next
+        })
+    }
+}
+
+/// Every `METRIC.VALUE` of a record that is a number.
+fn numbers(record: &Object) -> impl Iterator<Item = (String, f64)> {
+    // A record may repeat its task's metadata, whose numbers are lines.
+    let metrics = record.iter().filter(|(name, _)| *name != "metadata");
+    let metrics = metrics.filter_map(|(name, value)| Some((name, value.as_object()?)));
+    metrics.flat_map(|(metric, values)| {
+        let number = move |(name, value): (&String, &Value)| {
+            Some((format!("{metric}.{name}"), value.as_f64()?))
+        };
+        values.iter().filter_map(number)
+    })
+}

@@ -1,0 +1,283 @@
+//! Reads files of scores: what `repoformer eval --per-task --format json` and `jsonl` write, and the scores in the cache.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::PerTask;
+use crate::error::{Error, Result};
+use crate::store::jsonl::{self, Object};
+use crate::task::kind::Kind;
+
+/// The command that makes what is read here.
+const MAKE: &str = "`repoformer eval --per-task --format json -o FILE`";
+
+/// What reading a file of scores gave.
+#[derive(Debug)]
+pub struct Reading {
+    /// The tasks whose records can be used; at least one.
+    pub scores: PerTask,
+    /// The records that cannot.
+    pub problems: Vec<Error>,
+    /// How many tasks take no part, since their unit tests cannot tell.
+    pub excluded: usize,
+}
+
+/// Reads the scores of one system: `FILE`, or `FILE#NAME` where a file holds those of several predictions (`-`: standard
+/// input). The file is one object with `tasks`, a list of such objects, or a task's record a line.
+///
+/// # Errors
+/// The file cannot be read, holds something else than each task's scores, or holds several systems' and `given` does not
+/// say which.
+pub fn read(given: &str) -> Result<Reading> {
+    let (path, wanted) = split(given);
+    let text = jsonl::read(path)?;
+    let mut sets = Sets::default();
+    for (place, object) in objects(path, &text, &mut sets.problems)? {
+        sets.add(path, place, object);
+    }
+    let Sets {
+        named,
+        problems,
+        refused,
+    } = sets;
+    if let (true, Some(refused)) = (named.is_empty(), refused) {
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason: format!("holds {}", refused.reason()),
+            hint: refused.hint(path),
+        });
+    }
+    let chosen = choose(path, named, wanted)?;
+    let mut reading = Reading {
+        scores: PerTask::new(given),
+        problems,
+        excluded: 0,
+    };
+    for (place, record) in &chosen {
+        if record.contains_key("excluded") {
+            reading.excluded += 1;
+        } else if let Err(reason) = reading.scores.add(record) {
+            reading.problems.push(place.error(path, reason));
+        }
+    }
+    if reading.scores.tasks.is_empty() {
+        return Err(match reading.problems.first().map(reason) {
+            Some(first) => wrong(path, format_args!("holds no task's scores: {first}")),
+            None => wrong(path, "holds no task's scores"),
+        });
+    }
+    Ok(reading)
+}
+
+/// What a problem says, without the file.
+fn reason(problem: &Error) -> String {
+    match problem {
+        Error::Record { line, reason, .. } => format!("line {line}: {reason}"),
+        Error::Artifact { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The path in what was given, and which of its sets is meant. A file whose own name has a `#` is found all the same.
+pub fn split(given: &str) -> (&Path, Option<&str>) {
+    match given.rsplit_once('#') {
+        Some((path, name)) if !Path::new(given).exists() => (Path::new(path), Some(name)),
+        _ => (Path::new(given), None),
+    }
+}
+
+/// Where a record stands in its file.
+#[derive(Debug, Clone)]
+enum Place {
+    /// 1-based, of JSON lines.
+    Line(usize),
+    /// A path in a JSON document: `tasks[3]`.
+    Within(String),
+}
+
+impl Place {
+    /// The place of an element of this place's `tasks`.
+    fn task(&self, number: usize) -> Self {
+        match self {
+            Self::Line(line) => Self::Within(format!("line {line}: tasks[{number}]")),
+            Self::Within(path) if path.is_empty() => Self::Within(format!("tasks[{number}]")),
+            Self::Within(path) => Self::Within(format!("{path}.tasks[{number}]")),
+        }
+    }
+
+    fn error(&self, path: &Path, reason: impl std::fmt::Display) -> Error {
+        match self {
+            Self::Line(line) => Error::record(path, *line, reason.to_string()),
+            Self::Within(place) if place.is_empty() => wrong(path, reason),
+            Self::Within(place) => wrong(path, format_args!("{place}: {reason}")),
+        }
+    }
+}
+
+fn wrong(path: &Path, reason: impl std::fmt::Display) -> Error {
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: reason.to_string(),
+        hint: format!("each task's scores are what {MAKE} writes"),
+    }
+}
+
+/// The objects of a file: of a JSON document, one or a list; else of its lines.
+fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(Place, Object)>> {
+    let Some((_, first)) = jsonl::records(text).next() else {
+        return Err(wrong(path, "is empty"));
+    };
+    let first = first.trim_ascii();
+    if first != b"{" && !first.starts_with(b"[") {
+        let mut found = Vec::new();
+        for (at, bytes) in jsonl::records(text) {
+            match jsonl::parse(path, at.line, bytes) {
+                Ok(object) => found.push((Place::Line(at.line), object)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        return Ok(found);
+    }
+    let document: Value =
+        serde_json::from_slice(text).map_err(|e| wrong(path, format_args!("not JSON: {e}")))?;
+    let elements = match document {
+        Value::Object(object) => return Ok(vec![(Place::Within(String::new()), object)]),
+        Value::Array(elements) => elements,
+        other => return Err(wrong(path, format_args!("holds {}", jsonl::kind(&other)))),
+    };
+    let mut found = Vec::new();
+    for (number, element) in elements.into_iter().enumerate() {
+        let place = Place::Within(format!("[{number}]"));
+        match element {
+            Value::Object(object) => found.push((place, object)),
+            other => problems.push(place.error(path, not_an_object(&other))),
+        }
+    }
+    Ok(found)
+}
+
+fn not_an_object(found: &Value) -> String {
+    format!("a JSON object is expected, not {}", jsonl::kind(found))
+}
+
+type Records = Vec<(Place, Object)>;
+
+/// The task records of a file, by the predictions that they are the scores of.
+#[derive(Default)]
+struct Sets {
+    /// In the order of the file; few.
+    named: Vec<(Option<String>, Records)>,
+    problems: Vec<Error>,
+    /// What the first object is that holds no task's scores.
+    refused: Option<Refused>,
+}
+
+impl Sets {
+    fn add(&mut self, path: &Path, place: Place, mut object: Object) {
+        let name = match object.get("predictions") {
+            Some(Value::String(name)) => Some(name.clone()),
+            _ => None,
+        };
+        if let Some(Value::Array(tasks)) = object.remove("tasks") {
+            for (number, task) in tasks.into_iter().enumerate() {
+                let place = place.task(number);
+                match task {
+                    Value::Object(task) => self.records(name.clone()).push((place, task)),
+                    other => self.problems.push(place.error(path, not_an_object(&other))),
+                }
+            }
+            return;
+        }
+        match Refused::of(&object) {
+            None => self.records(name).push((place, object)),
+            Some(refused) => {
+                let reason = format!("holds {}", refused.reason());
+                self.problems.push(place.error(path, reason));
+                self.refused.get_or_insert(refused);
+            }
+        }
+    }
+
+    fn records(&mut self, name: Option<String>) -> &mut Records {
+        let known = self.named.iter().position(|(known, _)| *known == name);
+        let place = known.unwrap_or_else(|| {
+            self.named.push((name, Vec::new()));
+            self.named.len() - 1
+        });
+        &mut self.named[place].1
+    }
+}
+
+/// What an object is that holds no task's scores.
+#[derive(Clone, Copy)]
+enum Refused {
+    /// The means of `eval` without `--per-task`.
+    Means,
+    /// A record of something else.
+    Other(Kind),
+}
+
+impl Refused {
+    fn of(object: &Object) -> Option<Self> {
+        if object.get("all").is_some_and(|all| all.get("n").is_some()) {
+            return Some(Self::Means);
+        }
+        let kind = Kind::of(object).filter(|kind| *kind != Kind::Score)?;
+        Some(Self::Other(kind))
+    }
+
+    fn reason(self) -> String {
+        match self {
+            Self::Means => "means, and not each task's scores".into(),
+            Self::Other(kind) => format!("{}, and no task's scores", kind.record()),
+        }
+    }
+
+    fn hint(self, path: &Path) -> String {
+        match self {
+            Self::Means => format!("write each task's with --per-task: {MAKE}"),
+            Self::Other(Kind::RepoCoderPrediction | Kind::CrossCodeEvalPrediction) => format!(
+                "score them first: `repoformer eval --tasks FILE --predictions {} --per-task --format json -o FILE`",
+                path.display()
+            ),
+            Self::Other(Kind::Pair) => format!(
+                "score them first: `repoformer eval --pairs {} --per-task --format json -o FILE`",
+                path.display()
+            ),
+            Self::Other(_) => format!("each task's scores are what {MAKE} writes"),
+        }
+    }
+}
+
+/// The records of the set that is wanted.
+fn choose(
+    path: &Path,
+    mut named: Vec<(Option<String>, Records)>,
+    wanted: Option<&str>,
+) -> Result<Records> {
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<&str> = named
+        .iter()
+        .map(|(name, _)| name.as_deref().unwrap_or("(without a name)"))
+        .collect();
+    let list = names.join(", ");
+    let place = match wanted {
+        Some(wanted) => named
+            .iter()
+            .position(|(name, _)| name.as_deref() == Some(wanted)),
+        None => (named.len() == 1).then_some(0),
+    };
+    let example = names.first().copied().unwrap_or_default();
+    let place = place.ok_or_else(|| Error::Artifact {
+        path: path.to_owned(),
+        reason: match wanted {
+            Some(wanted) => format!("holds no scores of '{wanted}', but of {list}"),
+            None => format!("holds the scores of several predictions: {list}"),
+        },
+        hint: format!("name one of them: {}#{example}", path.display()),
+    })?;
+    Ok(named.swap_remove(place).1)
+}

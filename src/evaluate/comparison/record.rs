@@ -1,0 +1,120 @@
+//! A comparison as JSON, every value between −1 and 1.
+
+use serde_json::{Map, Value, json};
+
+use super::{Comparison, Difference, Mean, PairedTask, Side};
+use crate::evaluate::statistics::{Bucket, Buckets, PermutationTest};
+use crate::store::jsonl::Object;
+
+impl Comparison {
+    /// All of it as one object; `per_task` adds each task's values.
+    pub fn to_record(&self, per_task: bool) -> Value {
+        let differences = |differences: &[Difference]| -> Value {
+            differences.iter().map(Difference::to_record).collect()
+        };
+        let mut record = json!({
+            "a": self.a.to_record(),
+            "b": self.b.to_record(),
+            "n": self.tasks.len(),
+            "bootstrap": {
+                "unit": self.unit.name(),
+                "units": self.units,
+                "resamples": self.resampling.resamples,
+                "level": self.resampling.level,
+                "seed": self.resampling.seed,
+            },
+            "sign_flips": {"flips": self.flips.flips, "seed": self.flips.seed},
+            "measures": differences(&self.all),
+        });
+        if !self.repositories.is_empty() {
+            let named = |(name, here): &(String, Vec<_>)| (name.clone(), differences(here));
+            record["repositories"] = self
+                .repositories
+                .iter()
+                .map(named)
+                .collect::<Object>()
+                .into();
+        }
+        let left_out = self.left_out.iter();
+        let left_out = left_out.map(|(measure, reason)| (measure.clone(), reason.as_str().into()));
+        record["left_out"] = left_out.collect::<Object>().into();
+        if per_task {
+            record["tasks"] = self.task_records().into();
+        }
+        record
+    }
+
+    /// A record for each measure, those of each repository first where they were asked for: the lines of JSONL.
+    pub fn measure_records(&self) -> Vec<Value> {
+        let within = self.repositories.iter();
+        let within = within.flat_map(|(name, here)| here.iter().map(move |d| (Some(name), d)));
+        let all = within.chain(self.all.iter().map(|difference| (None, difference)));
+        let record = |(repository, difference): (Option<&String>, &Difference)| {
+            let mut record = json!({
+                "names": {"a": self.a.name, "b": self.b.name},
+                "repository": repository,
+            });
+            if let (Some(record), Value::Object(values)) =
+                (record.as_object_mut(), difference.to_record())
+            {
+                record.extend(values);
+            }
+            record
+        };
+        all.map(record).collect()
+    }
+
+    /// A record for each task that both have: `{"task_id", "row", "repository", "repocoder.es": {"a", "b", "difference"}, …}`.
+    pub fn task_records(&self) -> Vec<Value> {
+        let record = |task: &PairedTask| {
+            let mut record = Map::new();
+            record.insert("task_id".into(), task.task_id.as_str().into());
+            record.insert("row".into(), task.row.into());
+            record.insert("repository".into(), task.repository.as_deref().into());
+            for (Difference { measure, .. }, values) in self.all.iter().zip(&task.values) {
+                let values = values.map(|(a, b)| json!({"a": a, "b": b, "difference": b - a}));
+                record.insert(measure.clone(), values.unwrap_or_default());
+            }
+            Value::Object(record)
+        };
+        self.tasks.iter().map(record).collect()
+    }
+}
+
+impl Side {
+    fn to_record(&self) -> Value {
+        json!({"name": self.name, "tasks": self.tasks, "alone": self.alone})
+    }
+}
+
+impl Mean {
+    fn to_record(self) -> Value {
+        let Self { mean, interval } = self;
+        json!({"mean": mean, "low": interval.map(|i| i.low), "high": interval.map(|i| i.high)})
+    }
+}
+
+impl Difference {
+    /// `{"measure", "n", "a": {"mean", "low", "high"}, "b", "difference", "p": {"tasks": {"p", "exact", "units"},
+    /// "repositories"}, "better", "same", "worse", "buckets": {"-90": …, "0": …, "90": …}}`.
+    fn to_record(&self) -> Value {
+        let test = |PermutationTest { p, exact, units }: PermutationTest| json!({"p": p, "exact": exact, "units": units});
+        let buckets = |buckets: Buckets| -> Object {
+            let named =
+                |(bucket, count): (Bucket, usize)| (bucket.label().to_string(), count.into());
+            buckets.iter().map(named).collect()
+        };
+        json!({
+            "measure": self.measure,
+            "n": self.n,
+            "a": self.a.to_record(),
+            "b": self.b.to_record(),
+            "difference": self.difference.to_record(),
+            "p": {"tasks": test(self.by_task), "repositories": self.by_repository.map(test)},
+            "better": self.changes.better,
+            "same": self.changes.same,
+            "worse": self.changes.worse,
+            "buckets": self.buckets.map(buckets),
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! CrossCodeEval's exact match, edit similarity and identifier match.
+//!
+//! Formulas: `process_examples` and `compute_metric_stmt` of the released `scripts/eval_metric.py` with its `eval_utils.py`.
+//! Comments, or what looks like them, are removed from both texts ([`without_comment_signs`]). That a Python prediction is cut
+//! to its first statement and others to their first bracket comes before: [`crate::evaluate::postprocess`].
+
+use super::repoformer::edit_similarity;
+use crate::text::distance::indel;
+use crate::text::language::{Language, identifiers, without_comment_signs, without_strings};
+use crate::text::lines::strip;
+
+/// What one prediction is compared by, and its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detail {
+    /// The prediction without comments.
+    pub prediction: String,
+    /// The target without comments.
+    pub target: String,
+    /// The prediction's identifiers in order.
+    pub prediction_ids: Vec<String>,
+    /// The target's identifiers in order.
+    pub target_ids: Vec<String>,
+    /// The values.
+    pub score: Score,
+    /// Repoformer's addition: `1 − lev / max` of the two texts.
+    pub es_repoeval: f64,
+}
+
+/// The values of one pair, each between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Whether the stripped non-blank lines are the same.
+    pub em: bool,
+    /// `fuzz.ratio` of the stripped texts, in steps of 1/100.
+    pub es: f64,
+    /// Whether the identifiers are the same, in order.
+    pub id_em: bool,
+    /// Share of the prediction's identifiers that the target has; 0 without any.
+    pub id_precision: f64,
+    /// Share of the target's identifiers that the prediction has; 0 without any.
+    pub id_recall: f64,
+    /// Harmonic mean of the two; 0 without any identifier.
+    pub id_f1: f64,
+}
+
+/// Scores one prediction.
+///
+/// ```
+/// use repoformer::text::language::Language;
+/// use repoformer::evaluate::metrics::crosscodeeval::score;
+/// let one = score("return add(a, b)  # sum", "return add(a, c)", Language::Python);
+/// assert_eq!((one.em, one.es, one.id_em), (false, 0.94, false));
+/// // add and a of {add, a, c}, and of {add, a, b}.
+/// assert_eq!((one.id_precision, one.id_f1), (2.0 / 3.0, 4.0 / 6.0));
+/// ```
+pub fn score(target: &str, prediction: &str, language: Language) -> Score {
+    let (target, prediction) = (
+        without_comment_signs(target),
+        without_comment_signs(prediction),
+    );
+    let (bare_target, bare_prediction) = (without_strings(&target), without_strings(&prediction));
+    let target_ids = identifiers(&bare_target, language);
+    let prediction_ids = identifiers(&bare_prediction, language);
+    compare(&target, &prediction, &target_ids, &prediction_ids)
+}
+
+/// The same with what was compared.
+pub fn detail(target: &str, prediction: &str, language: Language) -> Detail {
+    let (target, prediction) = (
+        without_comment_signs(target),
+        without_comment_signs(prediction),
+    );
+    let (bare_target, bare_prediction) = (without_strings(&target), without_strings(&prediction));
+    let target_ids = identifiers(&bare_target, language);
+    let prediction_ids = identifiers(&bare_prediction, language);
+    let owned = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect();
+    Detail {
+        score: compare(&target, &prediction, &target_ids, &prediction_ids),
+        es_repoeval: edit_similarity(&target, &prediction),
+        prediction_ids: owned(&prediction_ids),
+        target_ids: owned(&target_ids),
+        prediction: prediction.into_owned(),
+        target: target.into_owned(),
+    }
+}
+
+fn compare(target: &str, prediction: &str, target_ids: &[&str], prediction_ids: &[&str]) -> Score {
+    let lines = |text| {
+        str::split(text, '\n')
+            .map(strip)
+            .filter(|line| !line.is_empty())
+    };
+    let (wanted, found) = (unique(target_ids), unique(prediction_ids));
+    let common = match prediction_ids == target_ids {
+        true => wanted.len(),
+        false => {
+            let is_wanted = |id: &&&str| wanted.binary_search(id).is_ok();
+            found.iter().filter(is_wanted).count()
+        }
+    } as f64;
+    let share = |of: usize| if of == 0 { 0.0 } else { common / of as f64 };
+    let both = wanted.len() + found.len();
+    Score {
+        em: lines(prediction).eq(lines(target)),
+        es: f64::from(indel::fuzz_ratio(strip(prediction), strip(target))) / 100.0,
+        id_em: prediction_ids == target_ids,
+        id_precision: share(found.len()),
+        id_recall: share(wanted.len()),
+        id_f1: if both == 0 {
+            0.0
+        } else {
+            2.0 * common / both as f64
+        },
+    }
+}
+
+fn unique<'a>(ids: &[&'a str]) -> Vec<&'a str> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_comment_is_removed() {
+        let score = score("x = a // b", "x = a // c", Language::Python);
+        assert!(score.em && score.id_em);
+        let detail = detail("f('#') # y", "f('", Language::Python);
+        assert_eq!((detail.target.as_str(), detail.score.em), ("f('", true));
+    }
+
+    #[test]
+    fn identifiers_by_language() {
+        let of = |language| score("null True record", "", language).id_recall;
+        assert_eq!(of(Language::Python), 0.0);
+        let found = detail("null True None", "", Language::Python).target_ids;
+        assert_eq!(found, ["null", "True"]);
+        assert_eq!(
+            detail("null True", "", Language::CSharp).target_ids,
+            ["True"]
+        );
+    }
+
+    #[test]
+    fn without_identifiers_the_shares_are_0_and_the_lists_the_same() {
+        let score = score(")", ")", Language::Java);
+        assert!(score.em && score.id_em);
+        assert_eq!(
+            (score.id_precision, score.id_recall, score.id_f1),
+            (0.0, 0.0, 0.0)
+        );
+    }
+}

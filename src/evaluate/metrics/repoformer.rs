@@ -1,0 +1,133 @@
+//! Repoformer's exact match by code tokens and its two edit similarities.
+//!
+//! Formulas: `cal_exact_match`, `cal_edit_sim_repoeval` and `cal_edit_sim` of the released `eval_metric.py`. The program
+//! first cuts the prediction to the target's lines or to the function's body, which is [`crate::evaluate::postprocess`]'s work here.
+//! Two empty texts score 0 by `es`, as in the program, and 1 by `es_fuzz`.
+
+use super::difflib;
+use crate::text::distance::indel;
+use crate::text::distance::levenshtein;
+use crate::text::lines::{is_space, strip};
+
+/// The values of one pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Whether the code tokens are the same.
+    pub em: bool,
+    /// `1 − lev / max` of the stripped texts; 0 where both are empty.
+    pub es: f64,
+    /// `fuzz.ratio` of the stripped texts, in steps of 1/100.
+    pub es_fuzz: f64,
+}
+
+/// Which `fuzz.ratio`: the released requirements install it without `python-Levenshtein`, and it then computes something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fuzz {
+    /// [`indel::fuzz_ratio`], with `python-Levenshtein`.
+    Indel,
+    /// [`difflib::fuzz_ratio`], without.
+    Difflib,
+}
+
+/// Scores one prediction.
+///
+/// ```
+/// use repoformer::evaluate::metrics::repoformer::{Fuzz, score};
+/// let one = score("x = call('a')", "x=call(\"a\")", Fuzz::Indel);
+/// // The same tokens; two blanks inserted, two quotes replaced: 4 edits of 13, and 6 InDel edits of 24.
+/// assert!(one.em);
+/// assert_eq!((one.es, one.es_fuzz), (1.0 - 4.0 / 13.0, 0.75));
+/// ```
+pub fn score(target: &str, prediction: &str, fuzz: Fuzz) -> Score {
+    let em = code_tokens(prediction).eq(code_tokens(target));
+    let (target, prediction) = (strip(target), strip(prediction));
+    let percent = match fuzz {
+        Fuzz::Indel => indel::fuzz_ratio(prediction, target),
+        Fuzz::Difflib => difflib::fuzz_ratio(prediction, target),
+    };
+    Score {
+        em,
+        es: edit_similarity(target, prediction),
+        es_fuzz: f64::from(percent) / 100.0,
+    }
+}
+
+/// `cal_edit_sim_repoeval`: `1 − lev / max` of the stripped texts; 0 where both are empty.
+pub fn edit_similarity(target: &str, prediction: &str) -> f64 {
+    let (target, prediction) = (strip(target), strip(prediction));
+    if target.is_empty() && prediction.is_empty() {
+        return 0.0;
+    }
+    levenshtein::similarity(prediction, target)
+}
+
+/// The code tokens of a text: runs of ASCII letters, digits and `_`, cut where a lower-case letter meets an upper-case one;
+/// every other character but white space alone. Both quotes are the token `` ` ``.
+///
+/// ```
+/// use repoformer::evaluate::metrics::repoformer::code_tokens;
+/// let tokens: Vec<&str> = code_tokens("fooBar2(\"x_y\")\n").collect();
+/// assert_eq!(tokens, ["foo", "Bar2", "(", "`", "x_y", "`", ")"]);
+/// ```
+pub fn code_tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(is_space);
+        let first = rest.chars().next()?;
+        let length = match is_word_byte(rest.as_bytes()[0]) {
+            true => word_length(rest.as_bytes()),
+            false => first.len_utf8(),
+        };
+        let (token, behind) = rest.split_at(length);
+        rest = behind;
+        Some(if matches!(first, '"' | '\'') {
+            "`"
+        } else {
+            token
+        })
+    })
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn word_length(bytes: &[u8]) -> usize {
+    let ends = |pair: &[u8]| {
+        !is_word_byte(pair[1]) || (pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+    };
+    bytes
+        .windows(2)
+        .position(ends)
+        .map_or(bytes.len(), |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(a: &str, b: &str) -> bool {
+        score(a, b, Fuzz::Indel).em
+    }
+
+    #[test]
+    fn tokens() {
+        assert!(same("x=1", " x  =\t1\n"));
+        assert!(same("fooBar", "foo Bar"));
+        assert!(same("\"a\"", "'a'"));
+        assert!(same("a`b", "a'b"));
+        assert!(!same("FOOBar", "FOO Bar"));
+        assert!(!same("x1", "x 1"));
+        assert!(same("", " \u{3000}\x1c"));
+        // A letter outside of ASCII stands alone, so a blank beside it means nothing.
+        assert!(same("né", "n é"));
+    }
+
+    #[test]
+    fn empty_texts() {
+        let Score { em, es, es_fuzz } = score(" ", "", Fuzz::Indel);
+        assert_eq!((em, es, es_fuzz), (true, 0.0, 1.0));
+        let Score { em, es, es_fuzz } = score("x", "", Fuzz::Indel);
+        assert_eq!((em, es, es_fuzz), (false, 0.0, 0.0));
+    }
+}

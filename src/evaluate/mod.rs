@@ -1,0 +1,10 @@
+//! Predictions beside their tasks: scores, their statistics, and comparisons of systems.
+
+pub mod comparison;
+pub mod metrics;
+pub mod pairs;
+pub mod postprocess;
+pub mod predictions;
+pub mod quality;
+pub mod score;
+pub mod statistics;

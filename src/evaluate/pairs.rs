@@ -1,0 +1,156 @@
+//! Pairs of target and prediction that carry all that scoring needs, without any task file.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::evaluate::predictions::samples;
+use crate::store::jsonl::{self, At, Fields, Object, Reader};
+use crate::text::language::Language;
+
+/// One line of a file of pairs: a target and its prediction, without any task file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// 0-based place in the file.
+    pub row: usize,
+    /// The id the file gives it.
+    pub task_id: String,
+    /// What should have been predicted.
+    pub target: String,
+    /// What was; at least one.
+    pub samples: Vec<String>,
+    /// The text before the hole, where the file has it.
+    pub prompt: Option<String>,
+    /// The programming language, where the file has it.
+    pub language: Option<Language>,
+}
+
+/// What reading a file of pairs gave.
+#[derive(Debug)]
+pub struct Reading {
+    /// The pairs that can be scored.
+    pub pairs: Vec<Pair>,
+    /// The lines that cannot.
+    pub problems: Vec<Error>,
+}
+
+/// Reads pairs, `{"task_id", "target", "pred"[, "prompt", "language"]}`; `pred` is a text or a list of samples.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(path: &Path) -> Result<Reading> {
+    let mut reader = Reader::open(path)?;
+    let (mut pairs, mut problems) = (Vec::new(), Vec::new());
+    while let Some((at, bytes)) = reader.next_record()? {
+        let pair = match Plain::read(at, bytes) {
+            Some(pair) => Ok(pair),
+            None => jsonl::parse(path, at.line, bytes).and_then(|object| of(path, at, &object)),
+        };
+        match pair {
+            Ok(pair) => pairs.push(pair),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Ok(Reading { pairs, problems })
+}
+
+/// The pair of any record, or what is wrong with it.
+fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
+    let fields = Fields::new(path, line, "", object);
+    let optional = |name: &str| match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => fields.string(name).map(|text| Some(text.to_owned())),
+    };
+    Ok(Pair {
+        row,
+        task_id: Fields::new(path, line, "", object).task_id()?,
+        target: fields.string("target")?.to_owned(),
+        samples: samples(path, line, object)?,
+        prompt: optional("prompt")?,
+        language: optional("language")?
+            .map(|name| {
+                let language = name.parse::<Language>();
+                language.map_err(|reason| fields.error(format!("field 'language': {reason}")))
+            })
+            .transpose()?,
+    })
+}
+
+/// The fields of nearly every record, read without a map: reading is half of the work of scoring lines.
+#[derive(Deserialize)]
+struct Plain {
+    task_id: String,
+    target: String,
+    pred: String,
+    prompt: Option<String>,
+    language: Option<String>,
+    /// Where they are, they count, and not `pred`.
+    choices: Option<IgnoredAny>,
+}
+
+impl Plain {
+    /// `None` for a record that is any different, right or wrong.
+    fn read(At { row, .. }: At, bytes: &[u8]) -> Option<Pair> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let plain: Self = serde_json::from_str(text.trim_ascii_end()).ok()?;
+        let language = match plain.language {
+            Some(name) => Some(name.parse().ok()?),
+            None => None,
+        };
+        plain.choices.is_none().then_some(Pair {
+            row,
+            task_id: plain.task_id,
+            target: plain.target,
+            samples: vec![plain.pred],
+            prompt: plain.prompt,
+            language,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_lines_are_kept_and_bad_ones_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.jsonl");
+        let lines = [
+            r#"{"task_id": "a", "target": "x", "pred": "y"}"#,
+            r#"{"task_id": "b", "pred": "y"}"#,
+            r#"{"task_id": 7, "target": "", "pred": ["y", ""], "prompt": "p", "language": "python"}"#,
+            r#"{"task_id": "c", "target": "x", "pred": ["y", 1]}"#,
+        ];
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let Reading { pairs, problems } = read(&path).unwrap();
+        let first = Pair {
+            row: 0,
+            task_id: "a".into(),
+            target: "x".into(),
+            samples: vec!["y".into()],
+            prompt: None,
+            language: None,
+        };
+        let second = Pair {
+            row: 2,
+            task_id: "7".into(),
+            target: String::new(),
+            samples: vec!["y".into(), String::new()],
+            prompt: Some("p".into()),
+            language: Some(Language::Python),
+        };
+        assert_eq!(pairs, [first, second]);
+        let wanted = [
+            "p.jsonl:2: field 'target' is missing",
+            "p.jsonl:4: field 'pred' must be a list of strings, not a number",
+        ];
+        assert_eq!(problems.len(), wanted.len());
+        for (problem, wanted) in problems.iter().zip(wanted) {
+            assert!(problem.to_string().ends_with(wanted), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The body of the function that a hole is in: Repoformer's function completion.
+
+use tree_sitter::Node;
+
+use super::Hole;
+use super::prefix::Prefixes;
+use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
+use crate::text::language::{Grammar, Language};
+use crate::text::lines::{is_space, strip, unfinished_line};
+
+/// Characters of a prediction that are looked at. Each may be where it is cut, so that the work is their square; a body of
+/// 30 lines has a third of them, and what comes behind a body is not taken anyway.
+const MOST_CHARACTERS: usize = 4_000;
+
+/// Target and prediction as bodies.
+///
+/// In Python as in `process_examples` of Repoformer's `eval_metric.py`: the longest prefix of the prediction that has no
+/// syntax error behind the left context, then of both texts the body of the function with the same number as the last one
+/// of the left context and `pass`. Where no prefix parses the prediction stays whole; where there is no such function, what
+/// could be cut is. A left context that ends with a line gets the target's indentation first, which the program's own data
+/// has there. In other languages, which the program does not know, the prediction ends before the brace that closes the body.
+pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String>, String) {
+    if hole.language != Language::Python {
+        return (None, to_closing_brace(hole, prediction).to_owned());
+    }
+    let left = Left::of(hole);
+    let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
+    let Some(parsed) = longest_prefix(&left.context, prediction) else {
+        return (None, prediction.to_owned());
+    };
+    let body = |text: &str| {
+        let number = bodies(&format!("{}pass", left.context))?.len();
+        let bodies = bodies(&format!("{}{text}", left.context))?;
+        // Without any function the program takes number -1, the last.
+        let place = number
+            .checked_sub(1)
+            .or_else(|| bodies.len().checked_sub(1))?;
+        bodies.into_iter().nth(place)
+    };
+    match body(parsed) {
+        Some(cut) => (body(target), cut),
+        None => (None, parsed.to_owned()),
+    }
+}
+
+/// Whether a hole begins where a function's body does, but for a docstring, and its target has more than one line.
+pub fn is_function_body(hole: &Hole<'_>) -> bool {
+    let code_lines = hole
+        .target
+        .split('\n')
+        .filter(|line| !strip(line).is_empty());
+    if hole.language != Language::Python || code_lines.count() < 2 {
+        return false;
+    }
+    let left = Left::of(hole).context;
+    let text = format!("{left}pass");
+    let Some(syntax) = Syntax::parse(&text, Grammar::Python) else {
+        return false;
+    };
+    let mut is_body = false;
+    preorder(syntax.tree(), |node, _| {
+        if node.kind() == "block"
+            && node
+                .parent()
+                .is_some_and(|parent| parent.kind() == "function_definition")
+        {
+            is_body |= first_statement_at(node) == Some(left.len());
+        }
+        true
+    });
+    is_body
+}
+
+/// Where the first statement of a block begins that is neither docstring nor comment.
+fn first_statement_at(block: Node<'_>) -> Option<usize> {
+    let mut cursor = block.walk();
+    let mut children = block.children(&mut cursor);
+    children
+        .find(|child| !is_comment(*child) && !is_bare_string(*child))
+        .map(|child| child.start_byte())
+}
+
+/// A left context that ends within the first line of the hole.
+struct Left {
+    context: String,
+    /// Whether the indentation was put there, so that texts come without theirs.
+    is_lengthened: bool,
+}
+
+impl Left {
+    fn of(hole: &Hole<'_>) -> Self {
+        let is_lengthened = unfinished_line(hole.left_context).is_empty();
+        let indentation = match is_lengthened {
+            true => {
+                let first = hole.target.split('\n').find(|line| !strip(line).is_empty());
+                let first = first.unwrap_or_default();
+                &first[..first.len() - first.trim_start_matches(is_space).len()]
+            }
+            false => "",
+        };
+        Self {
+            context: format!("{}{indentation}", hole.left_context),
+            is_lengthened,
+        }
+    }
+
+    /// A text as it goes on behind the context.
+    fn continued<'a>(&self, text: &'a str) -> &'a str {
+        match self.is_lengthened {
+            true => text.trim_start_matches(is_space),
+            false => text,
+        }
+    }
+}
+
+/// The longest prefix that parses, without the white space at its end.
+pub(super) fn longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Option<&'a str> {
+    let longest = prediction
+        .char_indices()
+        .nth(MOST_CHARACTERS)
+        .map_or(prediction.len(), |(at, _)| at);
+    let mut prefixes = Prefixes::new(left_context, &prediction[..longest]);
+    let ends = prediction[..longest].char_indices().map(|(at, _)| at);
+    let mut ends = std::iter::once(longest).chain(ends.rev());
+    let end = ends.find(|&end| prefixes.parses(end))?;
+    Some(prediction[..end].trim_end_matches(is_space))
+}
+
+/// The bodies of the functions, each before those within it; `None` where one is without.
+fn bodies(text: &str) -> Option<Vec<String>> {
+    let syntax = Syntax::parse(text, Grammar::Python)?;
+    let (mut found, mut whole) = (Vec::new(), true);
+    preorder(syntax.tree(), |node, _| {
+        if node.kind() == "function_definition" {
+            let last = node
+                .child_count()
+                .checked_sub(1)
+                .and_then(|last| node.child(last));
+            match last.filter(|last| last.kind() == "block") {
+                Some(block) => found.push(syntax.of(block).to_owned()),
+                None => whole = false,
+            }
+        }
+        whole
+    });
+    whole.then_some(found)
+}
+
+/// What comes before the brace that closes more than the prediction opened.
+fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
+    let text = format!("{}{prediction}", hole.left_context);
+    let Some(syntax) = Syntax::parse(&text, Grammar::of(hole.language, "")) else {
+        return prediction;
+    };
+    let start = hole.left_context.len();
+    let (mut depth, mut end) = (0usize, None);
+    preorder(syntax.tree(), |node, _| {
+        if end.is_none()
+            && node.child_count() == 0
+            && node.start_byte() >= start
+            && !node.is_missing()
+        {
+            match node.kind() {
+                "{" | "${" => depth += 1,
+                "}" if depth == 0 => end = Some(node.start_byte() - start),
+                "}" => depth -= 1,
+                _ => {}
+            }
+        }
+        end.is_none()
+    });
+    let kept = end
+        .and_then(|end| prediction.get(..end))
+        .unwrap_or(prediction);
+    kept.trim_end_matches(is_space)
+}
+
+#[cfg(test)]
+pub(super) fn slow_longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Option<&'a str> {
+    let ends: Vec<usize> = prediction
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([prediction.len()])
+        .collect();
+    let parses = |end: &&usize| {
+        let text = format!("{left_context}{}", &prediction[..**end]);
+        Syntax::parse(&text, Grammar::Python)
+            .is_some_and(|syntax| super::prefix::is_valid(syntax.tree()))
+    };
+    let end = *ends.iter().rev().find(parses)?;
+    Some(prediction[..end].trim_end_matches(is_space))
+}

@@ -1,0 +1,70 @@
+//! Cuts by lines, brackets and statements.
+
+use super::prefix::Prefixes;
+use crate::text::language::Language;
+use crate::text::lines::{is_space, strip};
+
+/// Line ends that are tried for the end of a first statement; no statement that a model was asked for is longer, and a
+/// left context that never parses would have every line of a long answer tried.
+const STATEMENT_LINES: usize = 1_000;
+
+/// The first non-blank lines as they are, as many as the target has.
+///
+/// `process_examples` of Repoformer's `eval_metric.py`: lines end with `\n` alone.
+pub(super) fn lines(target: &str, prediction: &str) -> String {
+    let is_code = |line: &&str| !strip(line).is_empty();
+    let count = target.split('\n').filter(is_code).count();
+    let kept: Vec<&str> = prediction.split('\n').filter(is_code).take(count).collect();
+    kept.join("\n")
+}
+
+/// The first line that is neither blank nor a comment; the first of all where there is none.
+///
+/// RepoBench's `get_first_line_not_comment`, its way with docstrings and block comments included: one that ends in the line
+/// that it begins in goes on until another ends.
+pub(super) fn first_line(prediction: &str, language: Language) -> &str {
+    let (sign, begins, ends): (_, &[&str], &[&str]) = match language {
+        Language::Python => ("#", &["\"\"\"", "'''"], &["\"\"\"", "'''"]),
+        Language::Java | Language::CSharp | Language::TypeScript => ("//", &["/*"], &["*/"]),
+    };
+    let prediction = prediction.trim_start_matches('\n');
+    let mut within = false;
+    for line in prediction.split('\n') {
+        let text = strip(line);
+        if text.is_empty() {
+        } else if !within && begins.iter().any(|sign| text.starts_with(sign)) {
+            within = true;
+        } else if within {
+            within = !ends.iter().any(|sign| text.ends_with(sign));
+        } else if !text.starts_with(sign) {
+            return line;
+        }
+    }
+    prediction.split('\n').next().unwrap_or_default()
+}
+
+/// Up to and with the first of `; { }`; all where there is none, and, as in the program, where it is the first character.
+///
+/// `get_bracket_lang_statement` of CrossCodeEval's `eval_utils.py`.
+pub(super) fn bracket(prediction: &str) -> &str {
+    match prediction.find([';', '{', '}']) {
+        None | Some(0) => prediction,
+        Some(at) => &prediction[..=at],
+    }
+}
+
+/// The shortest run of whole lines that, behind the left context, has no syntax error, without the white space at its
+/// end; all where there is none.
+///
+/// `get_python_one_statement` of CrossCodeEval's `eval_utils.py`, which tries every character but can only stop before a
+/// line's end. Its parse of more than five seconds, or of a tree too deep for Python, counts as an error there, not here.
+pub(super) fn first_statement<'a>(left_context: &str, prediction: &'a str) -> &'a str {
+    let mut prefixes = Prefixes::new(left_context, prediction);
+    let ends = memchr::memchr_iter(b'\n', prediction.as_bytes());
+    for end in ends.filter(|&end| end > 0).take(STATEMENT_LINES) {
+        if prefixes.parses(end) {
+            return prediction[..end].trim_end_matches(is_space);
+        }
+    }
+    prediction
+}

@@ -1,0 +1,486 @@
+//! Predictions from anywhere, and the tasks they belong to.
+//!
+//! Read are RepoCoder's records (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
+//! (`{"task_id", "pred"}`).
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::store::jsonl::{self, Fields, Object};
+use crate::task::TaskSet;
+
+/// Predictions beside their tasks.
+#[derive(Debug)]
+pub struct Joined {
+    /// The samples of each task of the set, in its order; those of several records in the order of their file.
+    pub predictions: Vec<Vec<String>>,
+    /// The records that cannot be used or belong to no task, by line.
+    pub problems: Vec<Error>,
+    /// Places in the task set of the tasks without any sample.
+    pub missing: Vec<usize>,
+    /// How many samples are empty texts; they are kept.
+    pub empty: usize,
+}
+
+impl Joined {
+    /// A digest of the samples of one repository's tasks.
+    pub fn digest(&self, tasks: &TaskSet, repository: &str) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for (task, samples) in tasks
+            .tasks
+            .iter()
+            .zip(&self.predictions)
+            .filter(|(t, _)| t.repository == repository)
+        {
+            hasher.update(&(task.row as u64).to_le_bytes());
+            hasher.update(&(samples.len() as u64).to_le_bytes());
+            for sample in samples {
+                hasher.update(&(sample.len() as u64).to_le_bytes());
+                hasher.update(sample.as_bytes());
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// Reads predictions (`.jsonl`, gzip, zstd, or `-`) and finds the task of each.
+///
+/// A record belongs to the task with its `task_id` and, where the record's metadata has them, its `fpath_tuple` and
+/// `line_no` (or `lineno`): benchmark ids repeat. Tasks that are alike in all that a record says are told apart by its
+/// `metadata.row`; without one they take their records in the order of the files, if there are as many.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(path: &Path, tasks: &TaskSet) -> Result<Joined> {
+    let index = Index::new(tasks);
+    let mut records = Vec::new();
+    let mut problems = jsonl::for_each(path, |at, object| {
+        let target = index.find(path, at.line, &object)?;
+        // The samples are looked at later: a record without them still counts among those of tasks that are alike.
+        records.push((at.line, target, samples(path, at.line, &object)));
+        Ok(())
+    })?;
+
+    let mut turns = vec![Vec::new(); index.groups.len()];
+    for (number, (_, target, _)) in records.iter().enumerate() {
+        if let Target::Alike(group) = target {
+            turns[*group].push(number);
+        }
+    }
+    let mut predictions = vec![Vec::new(); tasks.tasks.len()];
+    for (number, (line, target, samples)) in records.into_iter().enumerate() {
+        let place = match target {
+            Target::Task(place) => Ok(place),
+            Target::Alike(group) => {
+                let (alike, turn) = (&index.groups[group], &turns[group]);
+                match turn.binary_search(&number) {
+                    Ok(nth) if turn.len() == alike.len() => Ok(alike[nth]),
+                    _ => Err(Error::record(
+                        path,
+                        line,
+                        format!(
+                            "{} tasks share the id {:?}, file and line, and {} predictions name them; add metadata.row, the task's 0-based place in its file",
+                            alike.len(),
+                            tasks.tasks[alike[0]].id,
+                            turn.len()
+                        ),
+                    )),
+                }
+            }
+        };
+        match place.and_then(|place| Ok((place, samples?))) {
+            Ok((place, samples)) => predictions[place].extend(samples),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    problems.sort_by_key(|problem| match problem {
+        Error::Record { line, .. } => *line,
+        _ => 0,
+    });
+    let is_missing = |&place: &usize| predictions[place].is_empty();
+    Ok(Joined {
+        missing: (0..predictions.len()).filter(is_missing).collect(),
+        empty: predictions
+            .iter()
+            .flatten()
+            .filter(|s: &&String| s.is_empty())
+            .count(),
+        predictions,
+        problems,
+    })
+}
+
+/// The samples of one record: `choices[].text`, or `pred` as a text or a list of texts.
+pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
+    let fields = Fields::new(path, line, "", object);
+    let (name, samples) = match (object.get("choices"), object.get("pred")) {
+        (Some(_), _) => {
+            let mut texts = Vec::new();
+            for (number, choice) in fields.list("choices")?.iter().enumerate() {
+                let prefix = format!("choices[{number}].");
+                let Value::Object(choice) = choice else {
+                    let found = jsonl::kind(choice);
+                    return Err(fields.error(format!(
+                        "field 'choices[{number}]' must be an object, not {found}"
+                    )));
+                };
+                texts.push(
+                    Fields::new(path, line, &prefix, choice)
+                        .string("text")?
+                        .to_owned(),
+                );
+            }
+            ("choices", texts)
+        }
+        (None, Some(Value::Array(_))) => {
+            let texts = fields.strings("pred")?;
+            ("pred", texts.into_iter().map(str::to_owned).collect())
+        }
+        (None, Some(_)) => ("pred", vec![fields.string("pred")?.to_owned()]),
+        (None, None) if object.contains_key("next_token") => {
+            return Err(fields
+                .error("the probability of a token, and no completion; --probabilities takes it"));
+        }
+        (None, None) => return Err(fields.error("field 'choices' or 'pred' is missing")),
+    };
+    if samples.is_empty() {
+        return Err(fields.error(format!("field '{name}' is empty: no sample")));
+    }
+    Ok(samples)
+}
+
+/// The task a record belongs to, by its place in the set.
+pub(crate) enum Target {
+    Task(usize),
+    /// One of a group that nothing but their order tells apart.
+    Alike(usize),
+}
+
+/// The tasks by what predictions call them.
+pub(crate) struct Index<'a> {
+    tasks: &'a TaskSet,
+    by_row: FxHashMap<usize, usize>,
+    by_id: FxHashMap<&'a str, Vec<usize>>,
+    /// Number of the group of tasks with this id, file and line.
+    by_place: FxHashMap<(&'a str, String, usize), usize>,
+    /// Places in the task set of the tasks of each group.
+    pub(crate) groups: Vec<Vec<usize>>,
+}
+
+impl<'a> Index<'a> {
+    pub(crate) fn new(tasks: &'a TaskSet) -> Self {
+        let mut index = Self {
+            tasks,
+            by_row: FxHashMap::default(),
+            by_id: FxHashMap::default(),
+            by_place: FxHashMap::default(),
+            groups: Vec::new(),
+        };
+        for (place, task) in tasks.tasks.iter().enumerate() {
+            index.by_row.insert(task.row, place);
+            index.by_id.entry(&task.id).or_default().push(place);
+            let key = (task.id.as_str(), as_folder(&task.path), task.line_no);
+            let group = *index.by_place.entry(key).or_insert(index.groups.len());
+            if group == index.groups.len() {
+                index.groups.push(Vec::new());
+            }
+            index.groups[group].push(place);
+        }
+        index
+    }
+
+    pub(crate) fn find(&self, path: &Path, line: usize, object: &Object) -> Result<Target> {
+        let name = Name::read(path, line, object)?;
+        let record = Fields::new(path, line, "", object);
+        let unknown =
+            |what: String| record.error(format!("{what} is not in {}", self.tasks.path.display()));
+        let Some(id) = name.id.as_deref() else {
+            return match name.row {
+                Some(row) => self.at_row(row, &name, &record),
+                None => Err(record.error("field 'task_id' or 'metadata.task_id' is missing")),
+            };
+        };
+        let Some(same_id) = self.by_id.get(id) else {
+            return Err(unknown(format!("task {id:?}")));
+        };
+        let task = |place: usize| &self.tasks.tasks[place];
+        let fits = |place: &&usize| name.fits(&task(**place).path, task(**place).line_no);
+        let fitting: Vec<usize> = same_id.iter().filter(fits).copied().collect();
+        match (fitting.as_slice(), name.row) {
+            ([], _) => Err(unknown(format!("task {id:?} at {}", name.place()))),
+            ([place], _) => Ok(Target::Task(*place)),
+            (_, Some(row)) => self.at_row(row, &name, &record),
+            (several, None) => match (&name.path, name.line_no) {
+                (Some(path), Some(line_no)) => {
+                    Ok(Target::Alike(self.by_place[&(id, path.clone(), line_no)]))
+                }
+                _ => Err(record.error(format!(
+                    "{} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no",
+                    several.len()
+                ))),
+            },
+        }
+    }
+
+    /// The task at a row of the file that the predictions were made from, if it is the one that the record names.
+    fn at_row(&self, row: usize, name: &Name, record: &Fields<'_>) -> Result<Target> {
+        let Some(&place) = self.by_row.get(&row) else {
+            let file = self.tasks.path.display();
+            return Err(record.error(format!("task row {row} is not in {file}")));
+        };
+        let task = &self.tasks.tasks[place];
+        match &name.id {
+            Some(id) if *id != task.id => Err(record.error(format!(
+                "field 'metadata.row' names row {row}, whose task is {:?}, not {id:?}",
+                task.id
+            ))),
+            _ if name.fits(&task.path, task.line_no) => Ok(Target::Task(place)),
+            _ => Err(record.error(format!(
+                "field 'metadata.row' names row {row}, whose hole is at {}, line_no {}, not at {}",
+                task.path,
+                task.line_no,
+                name.place()
+            ))),
+        }
+    }
+}
+
+/// What a record says of its task.
+struct Name {
+    id: Option<String>,
+    path: Option<String>,
+    line_no: Option<usize>,
+    row: Option<usize>,
+}
+
+impl Name {
+    fn read(path: &Path, line: usize, object: &Object) -> Result<Self> {
+        let top = Fields::new(path, line, "", object);
+        let empty = Object::new();
+        let metadata = match object.get("metadata") {
+            Some(_) => top.object("metadata")?,
+            None => &empty,
+        };
+        let id = match (object.get("task_id"), metadata.get("task_id")) {
+            (None, None) => None,
+            (None, Some(_)) => Some(Fields::new(path, line, "metadata.", metadata).task_id()?),
+            (Some(_), _) => Some(Fields::new(path, line, "", object).task_id()?),
+        };
+        let fields = Fields::new(path, line, "metadata.", metadata);
+        let given = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
+        let count = |names: &[&str]| given(names).then(|| fields.count(names)).transpose();
+        let path = match given(&["fpath_tuple"]) {
+            true => Some(as_folder(&fields.strings("fpath_tuple")?.join("/"))),
+            false => None,
+        };
+        Ok(Self {
+            id,
+            path,
+            line_no: count(&["line_no", "lineno"])?,
+            row: count(&["row"])?,
+        })
+    }
+
+    /// Whether a hole is where this record says, as far as it says.
+    fn fits(&self, path: &str, line_no: usize) -> bool {
+        self.path.as_ref().is_none_or(|own| *own == as_folder(path))
+            && self.line_no.is_none_or(|own| own == line_no)
+    }
+
+    fn place(&self) -> String {
+        let path = self.path.as_deref().unwrap_or("any file");
+        match self.line_no {
+            Some(line_no) => format!("{path}, line_no {line_no}"),
+            None => path.to_owned(),
+        }
+    }
+}
+
+/// A path whose repository is named as a folder, for comparing: function files name it as on the hub, `owner--name`
+/// for `owner_name`, and predictions may come from where the folder has the other name.
+fn as_folder(path: &str) -> String {
+    match path.split_once('/') {
+        Some((repository, rest)) => format!("{}/{rest}", repository.replace("--", "_")),
+        None => path.replace("--", "_"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Task;
+
+    fn tasks(tasks: &[(&str, &str, usize)]) -> TaskSet {
+        let task = |(row, &(id, path, line_no)): (usize, &(&str, &str, usize))| Task {
+            row,
+            line: row + 1,
+            ..Task::new(id.to_owned(), path, 0, line_no, "", "")
+        };
+        TaskSet {
+            path: "t.jsonl".into(),
+            tasks: tasks.iter().enumerate().map(task).collect(),
+        }
+    }
+
+    fn write(lines: &[&str]) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.jsonl");
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        (dir, path)
+    }
+
+    fn join(tasks: &TaskSet, lines: &[&str]) -> Joined {
+        let (_dir, path) = write(lines);
+        read(&path, tasks).unwrap()
+    }
+
+    /// The problems without the folder of their file.
+    fn reasons(problems: &[Error]) -> Vec<String> {
+        let reason = |problem: &Error| {
+            let text = problem.to_string();
+            text[text.find("p.jsonl:").unwrap() + 8..].to_owned()
+        };
+        problems.iter().map(reason).collect()
+    }
+
+    #[test]
+    fn unique_ids_in_both_formats() {
+        let set = tasks(&[("a", "r/x.py", 1), ("b", "r/x.py", 2), ("c", "r/x.py", 3)]);
+        let joined = join(
+            &set,
+            &[
+                r#"{"task_id": "b", "pred": "B"}"#,
+                r#"{"prompt": "", "metadata": {"task_id": "a", "fpath_tuple": ["r", "x.py"], "line_no": 1}, "choices": [{"text": "A1"}, {"text": ""}]}"#,
+                r#"{"task_id": "b", "pred": ["B2", "B3"]}"#,
+                r#"{"task_id": "z", "pred": ""}"#,
+                "{",
+                r#"{"task_id": "a", "choices": []}"#,
+                r#"{"task_id": "a", "choices": [{"text": "A"}, {"text": null}]}"#,
+                r#"{"task_id": "a", "text": "A"}"#,
+                r#"{"pred": "A"}"#,
+                r#"{"metadata": [], "pred": "A"}"#,
+                r#"{"metadata": {"task_id": "a", "line_no": -1}, "pred": "A"}"#,
+                r#"{"metadata": {"task_id": "a", "line_no": 2}, "pred": "A"}"#,
+            ],
+        );
+        assert_eq!(
+            joined.predictions,
+            [vec!["A1", ""], vec!["B", "B2", "B3"], vec![]]
+        );
+        assert_eq!((joined.missing, joined.empty), (vec![2], 1));
+        assert_eq!(
+            reasons(&joined.problems),
+            [
+                r#"4: task "z" is not in t.jsonl"#,
+                "5: not JSON: EOF while parsing an object (column 1)",
+                "6: field 'choices' is empty: no sample",
+                "7: field 'choices[1].text' must be a string, not null",
+                "8: field 'choices' or 'pred' is missing",
+                "9: field 'task_id' or 'metadata.task_id' is missing",
+                "10: field 'metadata' must be an object, not a list",
+                "11: field 'metadata.line_no' must be a whole number from 0, not -1",
+                r#"12: task "a" at any file, line_no 2 is not in t.jsonl"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn repeated_ids_are_told_apart_by_file_and_line() {
+        let set = tasks(&[
+            ("r/idx", "o_r/x.py", 1),
+            ("r/idx", "o_r/x.py", 2),
+            ("r/idx", "o_r/y.py", 1),
+        ]);
+        let joined = join(
+            &set,
+            &[
+                r#"{"metadata": {"task_id": "r/idx", "fpath_tuple": ["o_r", "y.py"], "line_no": 1}, "pred": "y1"}"#,
+                r#"{"metadata": {"task_id": "r/idx", "fpath_tuple": ["o--r", "x.py"], "lineno": 2}, "pred": "x2"}"#,
+                r#"{"task_id": "r/idx", "pred": "?"}"#,
+                r#"{"task_id": "r/idx", "metadata": {"line_no": 1}, "pred": "?"}"#,
+                r#"{"task_id": "r/idx", "metadata": {"fpath_tuple": ["o_r", "y.py"]}, "pred": "y1b"}"#,
+                r#"{"task_id": "r/idx", "metadata": {"fpath_tuple": ["o_r", "y.py"], "line_no": 7}, "pred": "?"}"#,
+            ],
+        );
+        assert_eq!(joined.predictions, [vec![], vec!["x2"], vec!["y1", "y1b"]]);
+        assert_eq!(joined.missing, [0]);
+        assert_eq!(
+            reasons(&joined.problems),
+            [
+                r#"3: 3 tasks have the id "r/idx"; add metadata.fpath_tuple and metadata.line_no"#,
+                r#"4: 2 tasks have the id "r/idx"; add metadata.fpath_tuple and metadata.line_no"#,
+                r#"6: task "r/idx" at o_r/y.py, line_no 7 is not in t.jsonl"#,
+            ]
+        );
+    }
+
+    const ALIKE: &str = r#"{"metadata": {"task_id": "i", "fpath_tuple": ["r", "x.py"], "line_no": 1}, "pred": "PRED"}"#;
+
+    #[test]
+    fn tasks_that_are_alike_take_turns() {
+        let set = tasks(&[("i", "r/x.py", 1), ("j", "r/x.py", 1), ("i", "r/x.py", 1)]);
+        let (first, second) = (ALIKE.replace("PRED", "1"), ALIKE.replace("PRED", "2"));
+        let between = r#"{"task_id": "j", "pred": "J"}"#;
+        let joined = join(&set, &[&first, between, &second]);
+        assert_eq!(joined.predictions, [["1"], ["J"], ["2"]]);
+        assert!(joined.problems.is_empty() && joined.missing.is_empty());
+
+        // A record without samples keeps its turn.
+        let bad = ALIKE.replace(r#""PRED""#, "3");
+        let joined = join(&set, &[&bad, &second]);
+        assert_eq!(joined.predictions, [vec![], vec![], vec!["2"]]);
+        assert_eq!(
+            reasons(&joined.problems),
+            ["1: field 'pred' must be a string, not a number"]
+        );
+
+        // One record or three for two tasks: whose they are cannot be known.
+        for lines in [vec![first.as_str()], vec![&first, &second, &first]] {
+            let joined = join(&set, &lines);
+            assert_eq!(joined.missing, [0, 1, 2]);
+            assert_eq!(joined.problems.len(), lines.len());
+            let reason = &reasons(&joined.problems)[0];
+            assert!(
+                reason.starts_with(r#"1: 2 tasks share the id "i", file and line, and "#),
+                "{reason}"
+            );
+            assert!(reason.contains("add metadata.row"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn the_row_tells_apart_what_is_alike_and_must_agree() {
+        let mut set = tasks(&[("i", "r/x.py", 1), ("i", "r/x.py", 1), ("j", "r/y.py", 1)]);
+        // The record in between could not be used.
+        set.tasks[2].row = 3;
+        let with_row =
+            |row: usize| ALIKE.replace(r#""line_no""#, &format!(r#""row": {row}, "line_no""#));
+        let elsewhere = with_row(0).replace("x.py", "y.py");
+        let joined = join(
+            &set,
+            &[
+                &with_row(1),
+                &with_row(1),
+                &with_row(2),
+                &with_row(3),
+                &elsewhere,
+                r#"{"metadata": {"row": 3}, "pred": "J"}"#,
+            ],
+        );
+        assert_eq!(
+            joined.predictions,
+            [vec![], vec!["PRED", "PRED"], vec!["J"]]
+        );
+        assert_eq!(
+            reasons(&joined.problems),
+            [
+                "3: task row 2 is not in t.jsonl",
+                r#"4: field 'metadata.row' names row 3, whose task is "j", not "i""#,
+                r#"5: task "i" at r/y.py, line_no 1 is not in t.jsonl"#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! The edit similarity of the run of lines that comes nearest to a target, over all runs of all fragments.
+
+use rustc_hash::FxHashSet;
+
+use super::lines::Stripped;
+use crate::text::distance::levenshtein;
+
+/// A run of lines and a similarity that it does not exceed.
+struct Run<'f> {
+    bound: f64,
+    fragment: &'f Stripped,
+    lines: (usize, usize),
+}
+
+/// The highest edit similarity between the target and a run of as many lines of one fragment (the whole fragment where it
+/// has fewer); 0 without a line.
+///
+/// One pass over a fragment bounds all its runs from above; the runs are then looked at in the order of their bounds, until
+/// no bound is above what was found. Fragments overlap: a text that stands in several is compared once.
+pub(super) fn best(target: &Stripped, fragments: &[Stripped]) -> f64 {
+    let mut runs = Vec::new();
+    for fragment in fragments {
+        bound(target, fragment, &mut runs);
+    }
+    runs.sort_by(|a, b| b.bound.total_cmp(&a.bound));
+    let (mut best, mut compared) = (0.0, FxHashSet::default());
+    for run in runs {
+        if run.bound <= best {
+            break;
+        }
+        let text = run.fragment.run(run.lines);
+        if compared.insert(text) {
+            best = levenshtein::similarity(target.text(), text).max(best);
+        }
+    }
+    best
+}
+
+/// Adds a fragment's runs with their bounds: a run is no nearer than the nearest of all texts that end where it ends, and
+/// a difference of length is at least so many insertions.
+fn bound<'f>(target: &Stripped, fragment: &'f Stripped, runs: &mut Vec<Run<'f>>) {
+    let nearest = levenshtein::nearest_ends(target.text(), fragment.text());
+    let length = target.text().chars().count();
+    let places = Characters::of(fragment);
+    runs.extend(fragment.runs(target).map(|lines| {
+        let (start, end) = (places.start(lines.0), places.end(lines.1));
+        let (shorter, longer) = (length.min(end - start), length.max(end - start));
+        let distance = (nearest[end] as usize).max(longer - shorter);
+        // The similarity's own formula: rounding keeps the order of distances.
+        let bound = 1.0 - distance as f64 / longer as f64;
+        Run {
+            bound,
+            fragment,
+            lines,
+        }
+    }));
+}
+
+/// Where lines start and end in characters.
+struct Characters<'f> {
+    fragment: &'f Stripped,
+    /// `None` where a character is a byte.
+    ends: Option<Vec<usize>>,
+}
+
+impl<'f> Characters<'f> {
+    fn of(fragment: &'f Stripped) -> Self {
+        let text = fragment.text();
+        let ends = (!text.is_ascii()).then(|| {
+            let mut count = 0;
+            let ends = (0..fragment.count()).map(|line| {
+                let part = &text[fragment.start(line)..fragment.end(line)];
+                let end = count + part.chars().count();
+                count = end + 1;
+                end
+            });
+            ends.collect()
+        });
+        Self { fragment, ends }
+    }
+
+    fn start(&self, line: usize) -> usize {
+        line.checked_sub(1).map_or(0, |before| self.end(before) + 1)
+    }
+
+    fn end(&self, line: usize) -> usize {
+        match &self.ends {
+            Some(ends) => ends[line],
+            None => self.fragment.end(line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition: every run of every fragment.
+    fn naive(target: &str, fragments: &[&str]) -> f64 {
+        let lines = |text: &str| -> Vec<String> {
+            let lines = text.split('\n').map(|line| line.trim().to_owned());
+            lines.filter(|line| !line.is_empty()).collect()
+        };
+        let target = lines(target);
+        let mut best = 0.0f64;
+        for fragment in fragments {
+            let fragment = lines(fragment);
+            let length = target.len().min(fragment.len());
+            if length == 0 {
+                continue;
+            }
+            for run in fragment.windows(length) {
+                best = best.max(levenshtein::similarity(&target.join("\n"), &run.join("\n")));
+            }
+        }
+        best
+    }
+
+    fn fast(target: &str, fragments: &[&str]) -> f64 {
+        let fragments: Vec<Stripped> = fragments.iter().map(|text| Stripped::new(text)).collect();
+        best(&Stripped::new(target), &fragments)
+    }
+
+    #[test]
+    fn by_hand() {
+        for (target, fragments, wanted) in [
+            // The second line is 1 substitution of 4 away; the two lines of the target would be no run of one.
+            ("abcd", &["zzzz\n  abce\n"][..], 0.75),
+            // "ab\ncd" against "ab\nxd" (1 of 5) and "xd\nef" (4 of 5: both lines but for d).
+            ("ab\n\ncd", &["ab\nxd\nef"], 0.8),
+            // A fragment of fewer lines is compared whole: "ab" is 3 characters short of 5.
+            ("ab\ncd", &["ab"], 0.4),
+            ("abcd", &["", "\n \n"], 0.0),
+            ("abcd", &[], 0.0),
+            ("é語", &["ab", "x\né\n"], 0.5),
+        ] {
+            assert_eq!(fast(target, fragments), wanted, "{target:?}");
+            assert_eq!(naive(target, fragments), wanted, "{target:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_every_run(
+            target in "([abcé ]{0,12}\n?){0,4}",
+            fragments in prop::collection::vec("([abcdé ]{0,12}\n?){0,8}", 0..5),
+        ) {
+            let fragments: Vec<&str> = fragments.iter().map(String::as_str).collect();
+            prop_assert_eq!(fast(&target, &fragments), naive(&target, &fragments));
+        }
+
+        #[test]
+        fn equals_every_run_of_code(
+            lines in prop::collection::vec(prop::sample::select(&[
+                "return x", "    return self.x", "", "for key, value in items.items():", "x = load(path)", "x = load(file, path)",
+                "if not isinstance(value, str):", "raise ValueError(f\"{key} is not a string\")", "# π", ")",
+            ][..]), 4..60),
+            cut in 1..40usize,
+        ) {
+            let cut = cut.min(lines.len());
+            let (target, rest) = (lines[..cut].join("\n"), &lines[cut..]);
+            let fragments: Vec<String> = rest.chunks(20).map(|lines| lines.join("\n")).collect();
+            let fragments: Vec<&str> = fragments.iter().map(String::as_str).collect();
+            prop_assert_eq!(fast(&target, &fragments), naive(&target, &fragments));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The means of a benchmark's measures, and the rows they come from.
+//!
+//! A mean is over the tasks for which the measure is defined, each counting once; how many these are stands beside it.
+//! Sums run in the order of the rows.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::measure::{Measure, Measures};
+
+/// What was measured for one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskQuality {
+    /// 0-based place in the task file.
+    pub row: usize,
+    /// The task's id, as its file gives it.
+    pub task_id: String,
+    /// Its repository, where the file names one.
+    pub repository: Option<String>,
+    /// Its values.
+    pub measures: Measures,
+}
+
+impl TaskQuality {
+    /// `{"row": …, "task_id": …, "repository": …, "id_recall": …, …}`: every value between 0 and 1, `null` where it is undefined.
+    pub fn to_record(&self) -> Value {
+        let mut record = Map::new();
+        record.insert("row".into(), self.row.into());
+        record.insert("task_id".into(), self.task_id.clone().into());
+        record.insert("repository".into(), self.repository.clone().into());
+        let values = Measure::ALL.map(|m| (m.to_string(), self.measures.get(m).into()));
+        record.extend(values);
+        Value::Object(record)
+    }
+}
+
+/// The mean of one measure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    /// What it is the mean of.
+    pub measure: Measure,
+    /// How many tasks it is over: those for which the measure is defined.
+    pub n: usize,
+    /// Between 0 and 1; none where `n` is 0.
+    pub mean: Option<f64>,
+}
+
+/// The means over some tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// How many tasks there are, whether or not a measure is defined for them.
+    pub n: usize,
+    /// One for each of [`Measure::ALL`], in that order.
+    pub means: Vec<Mean>,
+}
+
+impl Summary {
+    fn of(tasks: &[&TaskQuality]) -> Self {
+        let mean = |measure: Measure| {
+            let values = tasks.iter().filter_map(|task| task.measures.get(measure));
+            let (n, sum) = values.fold((0, 0.0), |(n, sum), value| (n + 1, sum + value));
+            let mean = (n > 0).then(|| sum / n as f64);
+            Mean { measure, n, mean }
+        };
+        Self {
+            n: tasks.len(),
+            means: Measure::ALL.map(mean).to_vec(),
+        }
+    }
+
+    /// One mean.
+    pub fn get(&self, measure: Measure) -> Option<Mean> {
+        self.means.iter().find(|m| m.measure == measure).copied()
+    }
+
+    /// `{"n": …, "id_recall": {"mean": …, "n": …}, …}`; a mean over no task is `null`.
+    pub fn to_record(&self) -> Value {
+        let mut record = Map::new();
+        record.insert("n".into(), self.n.into());
+        record.extend(self.means.iter().map(|Mean { measure, n, mean }| {
+            (measure.to_string(), json!({ "mean": mean, "n": n }))
+        }));
+        Value::Object(record)
+    }
+}
+
+/// The retrieval quality of one benchmark with one ranker and query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quality {
+    /// A row a task, in the order given.
+    pub tasks: Vec<TaskQuality>,
+    /// Means by repository, in the order of their names.
+    pub repositories: Vec<(String, Summary)>,
+    /// Means over all tasks.
+    pub all: Summary,
+}
+
+impl Quality {
+    /// Sums up.
+    ///
+    /// ```
+    /// use repoformer::evaluate::quality::{Measure, Measures, Quality, Share, TaskQuality};
+    /// let task = |row, found, of| TaskQuality {
+    ///     row,
+    ///     task_id: format!("demo/{row}"),
+    ///     repository: Some("demo".into()),
+    ///     measures: Measures { identifiers: Share { found, of }, ..Measures::default() },
+    /// };
+    /// // 1 of 2, nothing wanted, 1 of 1.
+    /// let quality = Quality::of(vec![task(0, 1, 2), task(1, 0, 0), task(2, 1, 1)]);
+    /// let mean = quality.all.get(Measure::IdentifierRecall).unwrap();
+    /// assert_eq!((quality.all.n, mean.n, mean.mean), (3, 2, Some(0.75)));
+    /// ```
+    pub fn of(tasks: Vec<TaskQuality>) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<&TaskQuality>> = BTreeMap::new();
+        for task in &tasks {
+            if let Some(name) = &task.repository {
+                by_name.entry(name).or_default().push(task);
+            }
+        }
+        let summary = |(name, tasks): (&str, Vec<_>)| (name.to_owned(), Summary::of(&tasks));
+        Self {
+            repositories: by_name.into_iter().map(summary).collect(),
+            all: Summary::of(&tasks.iter().collect::<Vec<_>>()),
+            tasks,
+        }
+    }
+
+    /// All means as one object, every value between 0 and 1; `name` says what was measured.
+    pub fn to_record(&self, name: &str, per_task: bool) -> Value {
+        let of = |(name, summary): &(String, Summary)| (name.clone(), summary.to_record());
+        let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
+        let mut record = Map::new();
+        record.insert("retrieval".into(), name.into());
+        record.insert("all".into(), self.all.to_record());
+        record.insert("repositories".into(), repositories.into());
+        if per_task {
+            let tasks = self.tasks.iter().map(TaskQuality::to_record);
+            record.insert("tasks".into(), tasks.collect());
+        }
+        Value::Object(record)
+    }
+}

@@ -1,0 +1,202 @@
+//! What a system gains over a baseline, task by task: better, same, worse, and the buckets of Repoformer's figures 3, 6 and 10.
+
+use std::iter::Sum;
+use std::ops::AddAssign;
+
+/// Gains nearer to 0 than this are 0: what remains of subtracting equal values that were computed in two ways.
+pub const SAME: f64 = 1e-9;
+
+/// What happened to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The baseline is better.
+    Worse,
+    /// Both are alike, to 10⁻⁹.
+    Same,
+    /// The system is better.
+    Better,
+}
+
+impl Change {
+    /// Of a gain, the system's value less the baseline's.
+    ///
+    /// ```
+    /// use repoformer::evaluate::statistics::Change;
+    /// assert_eq!(Change::of(0.25), Change::Better);
+    /// assert_eq!(Change::of(0.1 + 0.2 - 0.3), Change::Same); // 5.6e-17
+    /// ```
+    pub fn of(gain: f64) -> Self {
+        if gain >= SAME {
+            Self::Better
+        } else if gain <= -SAME {
+            Self::Worse
+        } else {
+            Self::Same
+        }
+    }
+}
+
+/// How many tasks got better, stayed the same, got worse: Repoformer's table 1.
+///
+/// ```
+/// use repoformer::evaluate::statistics::Changes;
+/// let changes = Changes::of([0.5, 0.3 - (0.1 + 0.2), -0.01]);
+/// assert_eq!(changes, Changes { better: 1, same: 1, worse: 1 });
+/// assert_eq!(changes.total(), 3);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Gains above 0.
+    pub better: usize,
+    /// Gains of 0.
+    pub same: usize,
+    /// Gains below 0.
+    pub worse: usize,
+}
+
+impl Changes {
+    /// Counts gains.
+    pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
+        gains.into_iter().map(Change::of).sum()
+    }
+
+    /// How many gains were counted.
+    pub fn total(&self) -> usize {
+        self.better + self.same + self.worse
+    }
+}
+
+impl Sum<Change> for Changes {
+    fn sum<I: Iterator<Item = Change>>(changes: I) -> Self {
+        let mut counts = Self::default();
+        changes.for_each(|change| counts += change);
+        counts
+    }
+}
+
+impl AddAssign<Change> for Changes {
+    fn add_assign(&mut self, change: Change) {
+        *match change {
+            Change::Worse => &mut self.worse,
+            Change::Same => &mut self.same,
+            Change::Better => &mut self.better,
+        } += 1;
+    }
+}
+
+/// One column of the histogram. The paper: "Each bucket contains values ranging from label-10 to label+10 except for the
+/// central bucket, which corresponds to exactly 0." On a border a gain belongs to the bucket nearer to 0, so that the one
+/// labelled 10 is (0, 20] and the one labelled -90 is [-100, -80).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bucket(i8);
+
+impl Bucket {
+    /// How many there are.
+    pub const COUNT: usize = 11;
+
+    /// All of them, from the greatest loss to the greatest gain.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (-5..=5).map(Self)
+    }
+
+    /// Of a gain between −1 and 1.
+    ///
+    /// ```
+    /// use repoformer::evaluate::statistics::Bucket;
+    /// let label = |gain| Bucket::of(gain).label();
+    /// assert_eq!([label(-0.9), label(-0.05), label(0.0), label(0.2), label(0.21)], [-90, -10, 0, 10, 30]);
+    /// ```
+    pub fn of(gain: f64) -> Self {
+        // 0.9 − 0.7 is a little more than 0.2, and meant to be 0.2.
+        let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as i8;
+        match Change::of(gain) {
+            Change::Worse => Self(-steps),
+            Change::Same => Self(0),
+            Change::Better => Self(steps),
+        }
+    }
+
+    /// The middle of its range × 100: -90, -70, …, -10, 0, 10, …, 90.
+    pub fn label(self) -> i32 {
+        let place = i32::from(self.0);
+        20 * place - 10 * place.signum()
+    }
+
+    /// 0 for the greatest loss, 10 for the greatest gain.
+    pub fn index(self) -> usize {
+        (self.0 + 5) as usize
+    }
+}
+
+/// How many gains fall into each [`Bucket`].
+///
+/// ```
+/// use repoformer::evaluate::statistics::Buckets;
+/// let buckets = Buckets::of([0.0, 0.2, 0.21, -0.0001, 1.0]);
+/// let filled: Vec<_> = buckets.iter().filter(|(_, count)| *count > 0).collect();
+/// let labelled: Vec<_> = filled.iter().map(|(bucket, count)| (bucket.label(), *count)).collect();
+/// assert_eq!(labelled, [(-10, 1), (0, 1), (10, 1), (30, 1), (90, 1)]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Buckets {
+    /// From the greatest loss to the greatest gain.
+    pub counts: [usize; Bucket::COUNT],
+}
+
+impl Buckets {
+    /// Counts gains between −1 and 1.
+    pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
+        let mut buckets = Self::default();
+        for gain in gains {
+            buckets.counts[Bucket::of(gain).index()] += 1;
+        }
+        buckets
+    }
+
+    /// Buckets and counts, from the greatest loss to the greatest gain.
+    pub fn iter(&self) -> impl Iterator<Item = (Bucket, usize)> {
+        Bucket::all().zip(self.counts)
+    }
+
+    /// How many gains were counted.
+    pub fn total(&self) -> usize {
+        self.counts.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, from the sentence of the paper: borders belong to the bucket nearer to 0.
+    #[test]
+    fn borders_belong_to_the_bucket_nearer_to_zero() {
+        let cases = [
+            (0.0, 0),
+            (1e-10, 0),
+            (-1e-10, 0),
+            (1e-8, 10),
+            (0.2, 10),
+            (0.9 - 0.7, 10),
+            (0.7 - 0.5, 10),
+            (0.2001, 30),
+            (0.4, 30),
+            (0.6, 50),
+            (0.8, 70),
+            (0.8001, 90),
+            (1.0, 90),
+        ];
+        for (gain, label) in cases {
+            assert_eq!(Bucket::of(gain).label(), label, "{gain}");
+            assert_eq!(Bucket::of(-gain).label(), -label, "-{gain}");
+        }
+        assert_eq!(Bucket::of(f64::NAN).label(), 0);
+    }
+
+    #[test]
+    fn labels_run_from_loss_to_gain() {
+        let labels: Vec<i32> = Bucket::all().map(Bucket::label).collect();
+        assert_eq!(labels, [-90, -70, -50, -30, -10, 0, 10, 30, 50, 70, 90]);
+        assert!(Bucket::all().enumerate().all(|(at, b)| b.index() == at));
+    }
+}

@@ -1,0 +1,119 @@
+//! Which tasks are drawn, and flipped, together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is taken as independent of each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// All tasks of a repository together.
+    Repositories,
+    /// Each task by itself.
+    Tasks,
+}
+
+impl Unit {
+    /// Its name in JSON and in notes: `repositories` or `tasks`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Repositories => "repositories",
+            Self::Tasks => "tasks",
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The group of each task.
+///
+/// ```
+/// use repoformer::evaluate::statistics::{Groups, Unit};
+/// let by_repository = Groups::of([Some("b"), Some("a"), Some("b")]);
+/// assert_eq!((by_repository.unit(), by_repository.len()), (Unit::Repositories, 2));
+/// // One repository alone cannot be drawn anew, and a task without any belongs to none.
+/// assert_eq!(Groups::of([Some("a"), Some("a")]).unit(), Unit::Tasks);
+/// assert_eq!(Groups::of([Some("a"), Some("b"), None]).unit(), Unit::Tasks);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups {
+    unit: Unit,
+    /// The i-th task's group.
+    of: Vec<u32>,
+    number: usize,
+}
+
+impl Groups {
+    /// Each of `number` tasks by itself.
+    pub fn tasks(number: usize) -> Self {
+        Self {
+            unit: Unit::Tasks,
+            of: (0..number as u32).collect(),
+            number,
+        }
+    }
+
+    /// Tasks by repository, groups in the order of the names; `None` where a task has no repository, or all have the same.
+    pub fn repositories<'a>(tasks: impl IntoIterator<Item = Option<&'a str>>) -> Option<Self> {
+        let names: Vec<&str> = tasks.into_iter().collect::<Option<_>>()?;
+        let mut numbers: BTreeMap<&str, u32> = names.iter().map(|&name| (name, 0)).collect();
+        if numbers.len() < 2 {
+            return None;
+        }
+        for (number, next) in numbers.values_mut().zip(0..) {
+            *number = next;
+        }
+        Some(Self {
+            unit: Unit::Repositories,
+            of: names.iter().map(|name| numbers[name]).collect(),
+            number: numbers.len(),
+        })
+    }
+
+    /// Tasks by repository where that can be, else each by itself; [`unit`](Self::unit) says which.
+    pub fn of<'a>(repositories: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+        let repositories: Vec<Option<&str>> = repositories.into_iter().collect();
+        let number = repositories.len();
+        Self::repositories(repositories).unwrap_or_else(|| Self::tasks(number))
+    }
+
+    /// What a group is.
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// How many groups there are.
+    pub fn len(&self) -> usize {
+        self.number
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.number == 0
+    }
+
+    /// Each group's sum of values and how many it has; tasks without value are passed over.
+    pub(super) fn totals(&self, values: impl Iterator<Item = Option<f64>>) -> Totals {
+        let mut totals = Totals {
+            sums: vec![0.0; self.number],
+            counts: vec![0.0; self.number],
+        };
+        for (&group, value) in self.of.iter().zip(values) {
+            if let (group, Some(value)) = (group as usize, value) {
+                totals.sums[group] += value;
+                totals.counts[group] += 1.0;
+            }
+        }
+        totals
+    }
+}
+
+/// A measure's values, added up by group.
+pub(super) struct Totals {
+    pub(super) sums: Vec<f64>,
+    /// Whole numbers, as the arithmetic wants them.
+    pub(super) counts: Vec<f64>,
+}

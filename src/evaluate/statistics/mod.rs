@@ -1,0 +1,39 @@
+//! Statistics: how far a mean, or the difference of two, can be trusted.
+//!
+//! Tasks of one repository resemble each other, so that a thousand tasks of seven repositories say less than a thousand
+//! tasks of a thousand. [`bootstrap`] therefore draws repositories, [`permutation`] tests paired differences by task or
+//! by repository, and [`gain`] counts better, same and worse tasks and the buckets of the paper's figures.
+//!
+//! Everything random comes from a seed, and gives the same bytes on every platform and with any number of threads.
+//!
+//! ```
+//! use repoformer::evaluate::statistics::{Groups, Resampling, SignFlips, Unit};
+//! let repositories = ["a", "a", "b", "b", "c"].map(Some);
+//! let groups = Groups::of(repositories);
+//! assert_eq!((groups.unit(), groups.len()), (Unit::Repositories, 3));
+//!
+//! let gains = [0.5, 0.0, 0.25, 0.25, 1.0];
+//! let interval = Resampling::default().interval(&groups, &gains).unwrap();
+//! assert!(interval.low < 0.4 && 0.4 < interval.high, "the mean is 0.4");
+//! assert_eq!((interval.low, interval.high), (0.25, 1.0), "a repository's own mean, drawn three times");
+//!
+//! // Four tasks differ, so there are 16 ways to flip them, and two are as far from 0: all better, all worse.
+//! let test = SignFlips::default().test(&Groups::tasks(5), &gains);
+//! assert_eq!((test.p, test.exact), (2.0 / 16.0, true));
+//! ```
+
+pub mod bootstrap;
+pub mod gain;
+mod groups;
+mod normal;
+pub mod permutation;
+mod sparse;
+mod stream;
+
+pub use bootstrap::{Interval, Resampling};
+pub use gain::{Bucket, Buckets, Change, Changes, SAME};
+pub use groups::{Groups, Unit};
+pub use permutation::{PermutationTest, SignFlips};
+
+#[cfg(test)]
+mod tests;

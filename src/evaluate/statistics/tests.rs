@@ -1,0 +1,526 @@
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::Value;
+
+use super::*;
+
+/// What numpy and scipy gave; see tests/fixtures/statistics/record.py.
+fn recorded(name: &str) -> Vec<Value> {
+    let recorded = include_str!("../../../tests/fixtures/statistics/expected.json");
+    let mut recorded: Value = serde_json::from_str(recorded).unwrap();
+    let cases = recorded[name].take();
+    assert!(cases.as_array().is_some_and(|cases| cases.len() >= 4));
+    cases.as_array().unwrap().clone()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    let numbers = value.as_array().unwrap().iter();
+    numbers.map(|number| number.as_f64().unwrap()).collect()
+}
+
+/// The values of repositories one after another, and their groups.
+fn repositories(groups: &Value) -> (Vec<f64>, Groups) {
+    let groups = groups.as_array().unwrap().iter().map(numbers);
+    let (mut values, mut names) = (Vec::new(), Vec::new());
+    for (group, number) in groups.zip(0..) {
+        names.extend(group.iter().map(|_| format!("r{number}")));
+        values.extend(group);
+    }
+    let groups = Groups::of(names.iter().map(|name| Some(&**name)));
+    (values, groups)
+}
+
+fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new();
+    let pool = pool.num_threads(threads).build().unwrap();
+    pool.install(work)
+}
+
+fn p_by_task(differences: &[f64]) -> f64 {
+    SignFlips::default()
+        .test(&Groups::tasks(differences.len()), differences)
+        .p
+}
+
+mod bootstrap {
+    use super::*;
+
+    /// Every resample of 3 to 6 repositories, by numpy: the percentiles lie where the exact shares are near 2.5 %.
+    #[test]
+    fn percentiles_are_those_of_all_resamples() {
+        for case in recorded("bootstrap") {
+            let (values, groups) = repositories(&case["groups"]);
+            for seed in 0..5 {
+                let resampling = Resampling {
+                    seed,
+                    ..Resampling::default()
+                };
+                let Interval { low, high } = resampling.interval(&groups, &values).unwrap();
+                let (wanted_low, wanted_high) = (numbers(&case["low"]), numbers(&case["high"]));
+                assert!(
+                    wanted_low[0] - 1e-12 <= low && low <= wanted_low[1] + 1e-12,
+                    "{low} {case}"
+                );
+                assert!(
+                    wanted_high[0] - 1e-12 <= high && high <= wanted_high[1] + 1e-12,
+                    "{high} {case}"
+                );
+            }
+        }
+    }
+
+    /// Of many tasks no resample is drawn: half the tasks twice give what the whole gives when it is resampled.
+    #[test]
+    fn many_tasks_have_the_interval_of_endless_resamples() {
+        let value = |task: usize| [0.0, 0.1, 0.35, 0.5, 1.0, 1.0][task * 7 % 6];
+        let values: Vec<f64> = (0..6_000).map(value).collect();
+        let resampling = Resampling::default();
+        let many = resampling.interval(&Groups::tasks(6_000), &values).unwrap();
+        // Of repositories with a task each resamples are drawn, however many there are.
+        let names: Vec<String> = (0..6_000).map(|task| task.to_string()).collect();
+        let groups = Groups::of(names.iter().map(|name| Some(&**name)));
+        let drawn = resampling.interval(&groups, &values).unwrap();
+        let width = drawn.high - drawn.low;
+        for (known, drawn) in [(many.low, drawn.low), (many.high, drawn.high)] {
+            // Three standard errors of a percentile of 10,000 resamples are 4 % of half the width.
+            assert!(
+                (known - drawn).abs() < 0.02 * width,
+                "{known} {drawn} {width}"
+            );
+        }
+        let other = Resampling {
+            seed: 1,
+            ..resampling
+        };
+        assert_eq!(other.interval(&Groups::tasks(6_000), &values), Some(many));
+    }
+
+    /// Of the means 0, 1, …, 99 of 99 resamples at 90 %, by hand: k = ⌊100 × 0.05⌋ = 5, so the 5th smallest and largest.
+    #[test]
+    fn the_middle_leaves_out_as_many_below_as_above() {
+        let middle = |number: usize, level| {
+            let means = (0..number).rev().map(|mean| mean as f64).collect();
+            super::super::bootstrap::middle(means, level).map(|i| (i.low, i.high))
+        };
+        assert_eq!(middle(99, 0.9), Some((4.0, 94.0)));
+        assert_eq!(middle(999, 0.95), Some((24.0, 974.0)));
+        assert_eq!(middle(10_000, 0.95), Some((249.0, 9750.0)));
+        // Too few to leave any out.
+        assert_eq!(middle(10, 0.95), Some((0.0, 9.0)));
+        assert_eq!(middle(1, 0.95), Some((0.0, 0.0)));
+        assert_eq!(middle(0, 0.95), None);
+    }
+
+    /// A plain twin: the same draws, tasks gathered one by one.
+    fn plain(groups: &[Vec<f64>], resampling: &Resampling) -> Vec<f64> {
+        use super::super::stream::{Purpose, Streams};
+        let streams = Streams::new(Purpose::Resamples, resampling.seed);
+        let n = groups.len() as u64;
+        let mean = |number: usize| {
+            let mut stream = streams.get(number);
+            let mut tasks: Vec<f64> = Vec::new();
+            for _ in 0..n {
+                // Each group has as many of the first numbers as any other; the rest is thrown away.
+                let group = loop {
+                    let product = u128::from(stream.next_u32()) * u128::from(n);
+                    if product % (1 << 32) >= (1 << 32) % u128::from(n) {
+                        break (product >> 32) as usize;
+                    }
+                };
+                tasks.extend(&groups[group]);
+            }
+            tasks.iter().sum::<f64>() / tasks.len() as f64
+        };
+        let mut means: Vec<f64> = (0..resampling.resamples).map(mean).collect();
+        means.sort_by(f64::total_cmp);
+        means
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn totals_by_group_are_as_good_as_tasks_one_by_one(
+            groups in prop::collection::vec(prop::collection::vec(0.0..1.0f64, 1..6), 2..30),
+            seed in 0..100u64,
+        ) {
+            let resampling = Resampling { resamples: 199, level: 0.9, seed };
+            let means = plain(&groups, &resampling);
+            let names: Vec<String> = (0..groups.len()).map(|n| format!("{n:03}")).collect();
+            let of = names.iter().zip(&groups).flat_map(|(name, group)| group.iter().map(|_| Some(&**name)));
+            let values: Vec<f64> = groups.concat();
+            let interval = resampling.interval(&Groups::of(of), &values).unwrap();
+            // ⌊200 × 0.05⌋ = 10
+            prop_assert!((interval.low - means[9]).abs() < 1e-12);
+            prop_assert!((interval.high - means[189]).abs() < 1e-12);
+        }
+
+        #[test]
+        fn neither_order_nor_threads_nor_other_measures_matter(
+            tasks in prop::collection::vec((0..5u8, 0..=16u8), 2..60),
+            turn in 0..60usize,
+        ) {
+            let resampling = Resampling { resamples: 300, ..Resampling::default() };
+            let interval = |tasks: &[(u8, u8)]| {
+                let names: Vec<String> = tasks.iter().map(|(name, _)| name.to_string()).collect();
+                let groups = Groups::repositories(names.iter().map(|name| Some(&**name)))?;
+                // Sixteenths add up exactly in any order.
+                let values: Vec<f64> = tasks.iter().map(|(_, value)| f64::from(*value) / 16.0).collect();
+                let turned: Vec<Option<f64>> = values.iter().map(|value| Some(-value)).collect();
+                let alone = resampling.interval(&groups, &values).unwrap();
+                let values: Vec<Option<f64>> = values.into_iter().map(Some).collect();
+                let both = resampling.intervals(&groups, [turned, values]);
+                Some((alone, both))
+            };
+            let wanted = interval(&tasks);
+            let mut turned = tasks.clone();
+            turned.rotate_left(turn % tasks.len());
+            prop_assert_eq!(&interval(&turned), &wanted);
+            prop_assert_eq!(&in_pool(1, || interval(&tasks)), &wanted);
+            prop_assert_eq!(&in_pool(3, || interval(&tasks)), &wanted);
+            if let Some((alone, both)) = wanted {
+                prop_assert_eq!(both[1], Some(alone));
+                prop_assert_eq!(both[0], Some(Interval { low: 0.0 - alone.high, high: 0.0 - alone.low }));
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_has_no_interval() {
+        let two = Groups::of([Some("a"), Some("b")]);
+        let intervals = Resampling::default().intervals(
+            &two,
+            [[Some(0.5), None], [Some(0.5), Some(0.5)], [None, None]],
+        );
+        let point = Interval {
+            low: 0.5,
+            high: 0.5,
+        };
+        assert_eq!(
+            intervals,
+            [None, Some(point), None],
+            "one repository has a value, two, none"
+        );
+        assert_eq!(Resampling::default().interval(&Groups::tasks(0), &[]), None);
+        let never = Resampling {
+            resamples: 0,
+            ..Resampling::default()
+        };
+        assert_eq!(never.interval(&two, &[0.0, 1.0]), None);
+        let none: [Vec<Option<f64>>; 0] = [];
+        assert_eq!(Resampling::default().intervals(&two, none), []);
+    }
+
+    /// A task without a value counts in no mean: by hand, {a: 1, b: (0)} is 1 or 0, b's second task unseen.
+    #[test]
+    fn a_task_without_value_is_passed_over() {
+        let groups = Groups::of(["a", "b", "b"].map(Some));
+        let lacking = [Some(1.0), Some(0.0), None];
+        let intervals = Resampling::default().intervals(&groups, [lacking]);
+        assert_eq!(
+            intervals[0],
+            Some(Interval {
+                low: 0.0,
+                high: 1.0
+            })
+        );
+        let half = Resampling {
+            level: 0.4,
+            ..Resampling::default()
+        };
+        // Both repositories once, in half of the resamples: (1 + 0) / 2 and not (1 + 0 + 0) / 3.
+        assert_eq!(
+            half.intervals(&groups, [lacking])[0],
+            Some(Interval {
+                low: 0.5,
+                high: 0.5
+            })
+        );
+    }
+
+    /// About normal, mean 0, variance 1: twelve uniform numbers less 6.
+    fn normal(stream: &mut ChaCha8Rng) -> f64 {
+        let uniform = |_| f64::from(stream.next_u32()) / f64::from(u32::MAX);
+        (0..12).map(uniform).sum::<f64>() - 6.0
+    }
+
+    /// numpy's simulation of the same (`record.py coverage`): 93.6 % of the intervals hold the mean with 40 repositories,
+    /// 84.0 % with 5. Drawing tasks instead, as if they were independent, misses far more often.
+    #[test]
+    fn intervals_hold_the_true_mean_as_often_as_numpys() {
+        const SIMULATIONS: usize = 500;
+        let mut stream = ChaCha8Rng::seed_from_u64(7);
+        let mut held = |repositories: usize, unit: Unit| {
+            let size = 200 / repositories;
+            let names: Vec<String> = (0..200).map(|task| format!("{:03}", task / size)).collect();
+            let groups = match unit {
+                Unit::Repositories => Groups::of(names.iter().map(|name| Some(&**name))),
+                Unit::Tasks => Groups::tasks(200),
+            };
+            let resampling = Resampling {
+                resamples: 499,
+                ..Resampling::default()
+            };
+            let simulation = |_: &usize| {
+                let effects: Vec<f64> = (0..repositories).map(|_| normal(&mut stream)).collect();
+                let task = |effect: &f64| effect + normal(&mut stream);
+                let effects = effects
+                    .iter()
+                    .flat_map(|effect| std::iter::repeat_n(effect, size));
+                let values: Vec<f64> = effects.map(task).collect();
+                let Interval { low, high } = resampling.interval(&groups, &values).unwrap();
+                low <= 0.0 && 0.0 <= high
+            };
+            let held = (0..SIMULATIONS).filter(simulation).count();
+            held as f64 / SIMULATIONS as f64
+        };
+        // Four standard deviations of 500 simulations.
+        assert!((held(40, Unit::Repositories) - 0.936).abs() < 0.044);
+        assert!((held(5, Unit::Repositories) - 0.84).abs() < 0.066);
+        assert!(held(5, Unit::Tasks) < 0.5);
+    }
+}
+
+mod permutation {
+    use super::*;
+
+    fn test(differences: &[f64]) -> PermutationTest {
+        SignFlips::default().test(&Groups::tasks(differences.len()), differences)
+    }
+
+    #[test]
+    fn exact_as_scipy() {
+        for case in recorded("sign_flips") {
+            let found = test(&numbers(&case["differences"]));
+            assert!(found.exact);
+            assert!(
+                (found.p - case["p"].as_f64().unwrap()).abs() < 1e-12,
+                "{found:?} {case}"
+            );
+        }
+        for case in recorded("by_repository") {
+            let (differences, groups) = repositories(&case["groups"]);
+            let found = SignFlips::default().test(&groups, &differences);
+            assert!(found.exact);
+            assert!(
+                (found.p - case["p"].as_f64().unwrap()).abs() < 1e-12,
+                "{found:?} {case}"
+            );
+        }
+    }
+
+    /// The exact test on exact match is McNemar's, by scipy's binomial test.
+    #[test]
+    fn of_right_and_wrong_it_is_mcnemars() {
+        for case in recorded("mcnemar") {
+            let number = |name: &str| case[name].as_u64().unwrap() as usize;
+            let (better, worse) = (number("better"), number("worse"));
+            let differences = [vec![1.0; better], vec![0.0; 7], vec![-1.0; worse]].concat();
+            let found = test(&differences);
+            assert_eq!((found.units, found.exact), (better + worse, true));
+            assert!(
+                (found.p - case["p"].as_f64().unwrap()).abs() < 1e-12,
+                "{found:?} {case}"
+            );
+        }
+    }
+
+    /// Hundreds of differences: near the normal distribution's p, by scipy.
+    #[test]
+    fn random_flips_come_near_the_normal_distribution() {
+        for case in recorded("many") {
+            let wanted = case["p"].as_f64().unwrap();
+            let differences = numbers(&case["differences"]);
+            let groups = Groups::tasks(differences.len());
+            for seed in 0..3 {
+                let found = SignFlips {
+                    seed,
+                    ..SignFlips::default()
+                }
+                .test(&groups, &differences);
+                assert!(!found.exact);
+                // Five standard deviations of the flips, and what the approximation may be off.
+                let near = 5.0 * (wanted * (1.0 - wanted) / 100_000.0).sqrt() + 0.004;
+                assert!((found.p - wanted).abs() < near, "{found:?} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_p() {
+        assert_eq!(
+            test(&[]),
+            PermutationTest {
+                p: 1.0,
+                exact: true,
+                units: 0
+            }
+        );
+        assert_eq!(test(&[0.0; 100]).p, 1.0, "nothing differs");
+        assert_eq!(test(&[1e-12, -1e-13]).units, 0, "rounding is no difference");
+        // No flip of a hundred equal differences is as far from 0; p never is.
+        assert_eq!(test(&[0.5; 100]).p, 1.0 / 100_001.0);
+        // At the limit of the exact test: 2 of 2³⁰.
+        let limit = test(&[0.1; 30]);
+        assert_eq!((limit.p, limit.exact), (2.0 / f64::from(1 << 30), true));
+        assert!(!test(&[0.1; 31]).exact);
+    }
+
+    /// Every flip in turn.
+    fn plain(differences: &[f64]) -> f64 {
+        let all = 1u64 << differences.len();
+        let sum = |signs: u64| -> f64 {
+            let sign = |place: usize| if signs >> place & 1 == 1 { 1.0 } else { -1.0 };
+            differences
+                .iter()
+                .enumerate()
+                .map(|(place, d)| sign(place) * d)
+                .sum()
+        };
+        let observed = sum(all - 1).abs();
+        let extreme = (0..all)
+            .filter(|signs| sum(*signs).abs() >= observed - 1e-9)
+            .count();
+        extreme as f64 / all as f64
+    }
+
+    /// Random flips one sign at a time, from the same bytes.
+    fn plain_random(differences: &[f64], flips: &SignFlips) -> f64 {
+        use super::super::stream::{Purpose, Streams};
+        let streams = Streams::new(Purpose::SignFlips, flips.seed);
+        let observed: f64 = differences.iter().sum::<f64>().abs();
+        let (mut extreme, mut left, mut block) = (0, flips.flips, 0);
+        while left > 0 {
+            let mut stream = streams.get(block);
+            let mut sums = [0.0; 1024];
+            for eight in differences.chunks(8) {
+                let mut signs = [0u8; 1024];
+                stream.fill_bytes(&mut signs);
+                for (sum, sign) in sums.iter_mut().zip(signs) {
+                    for (place, difference) in eight.iter().enumerate() {
+                        *sum += if sign >> place & 1 == 1 {
+                            *difference
+                        } else {
+                            -difference
+                        };
+                    }
+                }
+            }
+            let now = left.min(1024);
+            extreme += sums[..now]
+                .iter()
+                .filter(|sum| sum.abs() >= observed - 1e-9)
+                .count();
+            (left, block) = (left - now, block + 1);
+        }
+        (1 + extreme) as f64 / (1 + flips.flips) as f64
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn halves_are_as_good_as_every_flip(sixths in prop::collection::vec(-6..=6i8, 0..13)) {
+            // Sixths tie often, and add up inexactly.
+            let differences: Vec<f64> = sixths.iter().map(|n| f64::from(*n) / 6.0).collect();
+            let found = test(&differences);
+            prop_assert!((found.p - plain(&differences)).abs() < 1e-12, "{:?}", found);
+            let turned: Vec<f64> = differences.iter().map(|d| -d).collect();
+            prop_assert_eq!(test(&turned), found);
+            let reversed: Vec<f64> = differences.iter().rev().copied().collect();
+            prop_assert_eq!(test(&reversed), found, "the order of the tasks");
+        }
+
+        #[test]
+        fn bytes_of_signs_are_as_good_as_single_ones(
+            twelfths in prop::collection::vec(-12..=13i8, 40..90),
+            seed in 0..20u64,
+            flips in 1..3000usize,
+        ) {
+            let differences: Vec<f64> =
+                twelfths.iter().filter(|n| **n != 0).map(|n| f64::from(*n) / 12.0).collect();
+            let flips = SignFlips { flips, seed };
+            let found = flips.test(&Groups::tasks(differences.len()), &differences);
+            prop_assume!(!found.exact);
+            prop_assert_eq!(found.p, plain_random(&differences, &flips));
+        }
+    }
+
+    #[test]
+    fn neither_threads_nor_the_side_matter() {
+        let mut stream = ChaCha8Rng::seed_from_u64(1);
+        let mut difference = || f64::from(stream.next_u32() % 1000) / 1000.0 - 0.47;
+        let differences: Vec<f64> = (0..500).map(|_| difference()).collect();
+        let wanted = test(&differences);
+        assert!(0.001 < wanted.p && wanted.p < 0.9, "{wanted:?}");
+        assert_eq!(in_pool(1, || test(&differences)), wanted);
+        assert_eq!(in_pool(3, || test(&differences)), wanted);
+        let turned: Vec<f64> = differences.iter().map(|d| -d).collect();
+        assert_eq!(test(&turned), wanted);
+        // A seed flips differently, and not by much.
+        let groups = Groups::tasks(differences.len());
+        let other = SignFlips {
+            seed: 1,
+            ..SignFlips::default()
+        }
+        .test(&groups, &differences);
+        assert_ne!(other.p, wanted.p);
+        assert!((other.p - wanted.p).abs() < 0.02);
+    }
+
+    /// Where there is nothing to find, one in twenty tests has p ≤ 0.05.
+    #[test]
+    fn chance_is_found_as_often_as_p_says() {
+        let mut stream = ChaCha8Rng::seed_from_u64(3);
+        let mut simulation = |_: &usize| {
+            let mut difference = || f64::from(stream.next_u32() % 2001) / 1000.0 - 1.0;
+            p_by_task(&(0..15).map(|_| difference()).collect::<Vec<_>>()) <= 0.05
+        };
+        let found = (0..2000).filter(&mut simulation).count();
+        // Four standard deviations around 100.
+        assert!((60..=140).contains(&found), "{found}");
+    }
+}
+
+mod gain {
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn buckets_and_changes_part_the_gains(gains in prop::collection::vec(-1.0..=1.0f64, 0..200), zeros in 0..9usize) {
+            let gains = [gains, vec![0.0; zeros]].concat();
+            let (buckets, changes) = (Buckets::of(gains.iter().copied()), Changes::of(gains.iter().copied()));
+            prop_assert_eq!(buckets.total(), gains.len());
+            let below: usize = buckets.counts[..5].iter().sum();
+            let above: usize = buckets.counts[6..].iter().sum();
+            prop_assert_eq!((below, buckets.counts[5], above), (changes.worse, changes.same, changes.better));
+            for (label, count) in buckets.iter().map(|(bucket, count)| (bucket.label(), count)).filter(|(label, _)| *label != 0) {
+                let (from, to) = (f64::from(label.abs() - 10) / 100.0, f64::from(label.abs() + 10) / 100.0);
+                let within = |gain: &&f64| {
+                    (**gain < 0.0) == (label < 0) && gain.abs() > from + 1e-9 && gain.abs() <= to + 1e-9
+                };
+                prop_assert_eq!(count, gains.iter().filter(within).count());
+            }
+            let mut mirrored = Buckets::of(gains.iter().map(|gain| -gain));
+            mirrored.counts.reverse();
+            prop_assert_eq!(mirrored, buckets);
+        }
+    }
+}
+
+#[test]
+fn groups_are_numbered_by_name() {
+    let one = Groups::of([Some("b"), Some("a"), Some("b")]);
+    let other = Groups::of([Some("a"), Some("b"), Some("b")]);
+    assert_ne!(one, other);
+    let totals = one.totals([Some(1.0), Some(2.0), None].into_iter());
+    assert_eq!(
+        (totals.sums, totals.counts),
+        (vec![2.0, 1.0], vec![1.0, 1.0])
+    );
+    assert_eq!(Groups::repositories([Some("a"), None]), None);
+    assert_eq!(Groups::repositories([]), None);
+    assert!(Groups::of([]).is_empty());
+    assert_eq!(Unit::Tasks.to_string(), "tasks");
+}

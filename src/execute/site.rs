@@ -1,0 +1,147 @@
+//! A hole in the file as it lies on the disk: where it is, and the file with another text in it.
+
+use std::ops::Range;
+
+use super::plant::{self, Planting};
+use crate::task::Task;
+use crate::text::language::Grammar;
+use crate::text::lines::{Lines, universal_newlines};
+
+/// A task's hole in its file.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The file's path in its repository.
+    pub path: String,
+    /// The file as it is on the disk, line ends included.
+    text: String,
+    hole: Range<usize>,
+    grammar: Grammar,
+}
+
+impl Site {
+    /// Finds the hole of a task in the bytes of its file.
+    ///
+    /// ```
+    /// use repoformer::execute::Site;
+    /// use repoformer::task::Task;
+    /// let task = Task::new("r/0".into(), "r/a.py", 0, 1, "b = 2", "a = 1\n");
+    /// let site = Site::find(&task, "a = 1\r\nb = 2\r\n".into()).unwrap();
+    /// assert_eq!(site.with("b = 3\nc = 4"), "a = 1\r\nb = 3\r\nc = 4\r\n");
+    /// assert_eq!(site.with("b = 2"), "a = 1\r\nb = 2\r\n");
+    /// assert_eq!(site.planted().unwrap(), "a = 1\r\nraise AssertionError(\"planted failure\")\nb = 2\r\n");
+    /// ```
+    ///
+    /// # Errors
+    /// The file does not agree with the task, in words.
+    pub fn find(task: &Task, text: String) -> Result<Self, String> {
+        let normal = universal_newlines(text.clone());
+        let hole = task.hole(&normal)?;
+        let (start, end) = (on_disk(&text, hole.start), on_disk(&text, hole.end));
+        Ok(Self {
+            path: task.file_in_repository().to_owned(),
+            grammar: Grammar::of(task.language(), &task.path),
+            hole: start..end,
+            text,
+        })
+    }
+
+    /// The file as it is.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The file with this text in the hole, its lines ending as the file's do. The lines that stand there give back the
+    /// file to the byte.
+    pub fn with(&self, text: &str) -> String {
+        let (before, after) = (&self.text[..self.hole.start], &self.text[self.hole.end..]);
+        let there = &self.text[self.hole.clone()];
+        if Lines::new(there) == Lines::new(text) && there.ends_with('\n') == text.ends_with('\n') {
+            return self.text.clone();
+        }
+        let text = universal_newlines(text.to_owned());
+        let line_end = self
+            .text
+            .find('\n')
+            .map(|at| self.text[..at].ends_with('\r'));
+        let text = match line_end {
+            Some(true) => text.replace('\n', "\r\n"),
+            _ => text,
+        };
+        [before, &text, after].concat()
+    }
+
+    /// Where a statement can be put so that it is reached before what stands in the hole.
+    ///
+    /// # Errors
+    /// The hole holds nothing that is executed.
+    pub fn planting(&self) -> Result<Planting, String> {
+        plant::find(&self.text, self.grammar, self.hole.clone())
+    }
+
+    /// The file as it is but for a failure before the statement that holds the hole.
+    ///
+    /// # Errors
+    /// The hole holds nothing that is executed.
+    pub fn planted(&self) -> Result<String, String> {
+        let planting = self.planting()?;
+        Ok(planting.insert(&self.text, plant::failure(self.grammar.language())))
+    }
+}
+
+/// The place on the disk of a byte of the text with `\n` for every line end.
+fn on_disk(text: &str, offset: usize) -> usize {
+    // Every `\r\n` before it is one byte longer there; a lone `\r` is not.
+    let (mut normal, mut at) = (0, 0);
+    let bytes = text.as_bytes();
+    while normal < offset && at < bytes.len() {
+        at += if bytes[at..].starts_with(b"\r\n") {
+            2
+        } else {
+            1
+        };
+        normal += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn site(text: &str, line: usize, truth: &str, prompt: &str) -> Site {
+        let task = Task::new("r/0".into(), "r/a.py", 0, line, truth, prompt);
+        Site::find(&task, text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn line_ends_stay_as_they_are() {
+        let text = "\u{feff}a = 1\r\nb = [\r\n  2]\rc = 3";
+        let site = site(text, 1, "b = [\n  2]", "\u{feff}a = 1\n");
+        assert_eq!(site.with("b = [\n  2]"), text);
+        assert_eq!(site.with("b = 2\n"), "\u{feff}a = 1\r\nb = 2\r\n\rc = 3");
+        assert_eq!(site.with(""), "\u{feff}a = 1\r\n\rc = 3");
+    }
+
+    #[test]
+    fn a_hole_may_begin_in_its_line_and_must_be_the_files() {
+        let middle = site("x = 1\ny = 2\n", 1, "2", "x = 1\ny = ");
+        assert_eq!(middle.with("3"), "x = 1\ny = 3\n");
+        let task = Task::new("r/0".into(), "r/a.py", 0, 0, "y", "");
+        assert!(Site::find(&task, "x = 1\n".into()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_truth_gives_back_the_file(lines in prop::collection::vec("[a-c é]{0,4}(\n|\r\n|\r)", 1..8), hole in 0..8_usize, length in 1..4_usize) {
+            let text = lines.concat();
+            let normal = universal_newlines(text.clone());
+            let split: Vec<&str> = normal.split_inclusive('\n').collect();
+            let hole = hole.min(split.len() - 1);
+            let end = (hole + length).min(split.len());
+            let truth = split[hole..end].concat();
+            let site = site(&text, hole, truth.trim_end_matches('\n'), &split[..hole].concat());
+            prop_assert_eq!(site.with(truth.trim_end_matches('\n')), text);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Which tests tell whether a task's hole is filled well.
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::store::jsonl::{self, Fields, Object};
+use crate::task::{Task, TaskSet};
+
+/// The tests of each task, by the names that the test runner knows.
+#[derive(Debug, Clone)]
+pub struct TestMap {
+    /// Where it was read from.
+    pub path: PathBuf,
+    by_row: FxHashMap<usize, Vec<String>>,
+}
+
+/// What reading a map gave.
+#[derive(Debug)]
+pub struct Reading {
+    /// The map.
+    pub map: TestMap,
+    /// The records that cannot be used, by line.
+    pub problems: Vec<Error>,
+}
+
+impl TestMap {
+    /// Reads a map: a line `{"task_id": …, "tests": […]}` a task, with `"row"` (the task's 0-based place in its file) where
+    /// ids repeat; or one object `{task_id: [tests], …}`. Records of tasks that are not in the set are passed over.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no map at all.
+    pub fn read(path: &Path, tasks: &TaskSet) -> Result<Reading> {
+        let text = jsonl::read(path)?;
+        let mut map = Self {
+            path: path.to_owned(),
+            by_row: FxHashMap::default(),
+        };
+        let mut problems = Vec::new();
+        match serde_json::from_slice::<Value>(&text) {
+            Ok(Value::Object(object)) if !object.contains_key("tests") => {
+                for (id, tests) in &object {
+                    let record = json!({"task_id": id, "tests": tests});
+                    let record = record.as_object().cloned().unwrap_or_default();
+                    problems.extend(map.add(1, &record, tasks).err());
+                }
+            }
+            _ => {
+                for (at, bytes) in jsonl::records(&text) {
+                    let added = jsonl::parse(path, at.line, bytes)
+                        .and_then(|object| map.add(at.line, &object, tasks));
+                    problems.extend(added.err());
+                }
+            }
+        }
+        match problems.pop() {
+            Some(only) if map.by_row.is_empty() && problems.is_empty() => Err(only),
+            last => {
+                problems.extend(last);
+                Ok(Reading { map, problems })
+            }
+        }
+    }
+
+    fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {
+        let fields = Fields::new(&self.path, line, "", record);
+        let tests: Vec<String> = fields
+            .strings("tests")?
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let id = match record.contains_key("task_id") {
+            true => Some(fields.task_id()?),
+            false => None,
+        };
+        let rows: Vec<usize> = match (record.contains_key("row"), &id) {
+            (true, _) => {
+                let row = fields.count(&["row"])?;
+                let task = tasks
+                    .of_row(row)
+                    .filter(|task| id.as_ref().is_none_or(|id| *id == task.id));
+                task.map(|task| task.row).into_iter().collect()
+            }
+            (false, Some(id)) => {
+                let with_id = tasks.tasks.iter().filter(|task| task.id == *id);
+                with_id.map(|task| task.row).collect()
+            }
+            (false, None) => return Err(fields.error("field 'task_id' or 'row' is missing")),
+        };
+        if rows.len() > 1 {
+            let (count, id) = (rows.len(), id.unwrap_or_default());
+            return Err(fields.error(format!(
+                "{count} tasks have the id {id:?}; add \"row\", the task's 0-based place in its file"
+            )));
+        }
+        for row in rows {
+            self.by_row
+                .entry(row)
+                .or_default()
+                .extend(tests.iter().cloned());
+        }
+        Ok(())
+    }
+
+    /// The tests of a task; `None` where the map does not name it, or names none.
+    pub fn of(&self, task: &Task) -> Option<&[String]> {
+        let tests = self.by_row.get(&task.row).map(Vec::as_slice);
+        tests.filter(|tests| !tests.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read_and_what_is_wrong_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tests.jsonl");
+        let task = |row: usize, id: &str| Task {
+            row,
+            ..Task::new(id.into(), "r/a.py", 0, 0, "x", "")
+        };
+        let tasks = TaskSet {
+            path: "t.jsonl".into(),
+            tasks: vec![task(0, "a"), task(1, "b"), task(2, "b")],
+        };
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            TestMap::read(&path, &tasks).unwrap()
+        };
+        let reading = read(
+            "{\"task_id\": \"a\", \"tests\": [\"t::x\"]}\n{\"task_id\": \"b\", \"tests\": []}\n{\"row\": 2, \"tests\": [\"t::y\"]}\n{\"tests\": [1]}\n{\"task_id\": \"z\", \"tests\": []}\n",
+        );
+        let of = |reading: &Reading, at: usize| reading.map.of(&tasks.tasks[at]).map(<[_]>::to_vec);
+        assert_eq!(of(&reading, 0), Some(vec!["t::x".to_owned()]));
+        assert_eq!(
+            (of(&reading, 1), of(&reading, 2)),
+            (None, Some(vec!["t::y".to_owned()]))
+        );
+        let problems: Vec<String> = reading.problems.iter().map(ToString::to_string).collect();
+        assert!(
+            problems[0].contains(":2: 2 tasks have the id \"b\""),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].contains(":4: field 'tests' must be a list of strings"),
+            "{problems:?}"
+        );
+        assert_eq!(problems.len(), 2);
+        let reading = read("{\"a\": [\"t::z\"],\n \"other\": []}");
+        assert_eq!(of(&reading, 0), Some(vec!["t::z".to_owned()]));
+        assert!(reading.problems.is_empty());
+        std::fs::write(&path, "nonsense").unwrap();
+        assert!(TestMap::read(&path, &tasks).is_err());
+    }
+}

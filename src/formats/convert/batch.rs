@@ -1,0 +1,157 @@
+//! Prompts → requests to a batch endpoint; its answers, which may come in any order → predictions.
+
+use std::path::Path;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Value, json};
+
+use super::predictions::{metadata, pred};
+use super::{Emit, Outcome, Target, each, other_kind};
+use crate::complete::batch::{Response, Sampling, custom_id, parse_custom_id, request};
+use crate::error::{Error, Result};
+use crate::store::jsonl::{At, Fields, Object};
+use crate::task::kind::Kind;
+use crate::task::{Task, TaskSet};
+
+/// Converts prompts, or tasks with their own left contexts, to batch requests. A request's `custom_id` is that of
+/// [`custom_id`]: the prompt's `metadata.row` (and `sample`), or its place in the file where it has none. Where no text is named
+/// that ends a completion, those of the prompt's style do (`metadata.stop`).
+///
+/// # Errors
+/// The file cannot be read, or an error of `emit`.
+pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result<Outcome> {
+    let mut seen = FxHashSet::default();
+    each(path, emit, |at, object| {
+        let (id, prompt, stop) = match Kind::of(&object) {
+            Some(Kind::Prompt | Kind::Task(crate::task::Format::RepoEval)) => {
+                prompt(path, at, &object)?
+            }
+            Some(Kind::Task(_)) => {
+                let task = Task::from_record(path, at, object)?;
+                (custom_id(task.row, 0), task.prompt, Vec::new())
+            }
+            _ => {
+                return Err(other_kind(
+                    path,
+                    at.line,
+                    &object,
+                    Target::Records(Kind::BatchRequest),
+                ));
+            }
+        };
+        if !seen.insert(id.clone()) {
+            let reason = format!(
+                "a prompt before it has the custom_id {id:?} too: their 'metadata.row' are the same"
+            );
+            return Err(Error::record(path, at.line, reason));
+        }
+        if !sampling.stop.is_empty() || stop.is_empty() {
+            return Ok(Some(request(&id, &prompt, sampling)));
+        }
+        let sampling = Sampling {
+            stop,
+            ..sampling.clone()
+        };
+        Ok(Some(request(&id, &prompt, &sampling)))
+    })
+}
+
+/// The id of a prompt's request, the prompt, and the texts that end its completion.
+fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<String>)> {
+    let fields = Fields::new(path, at.line, "", object);
+    let metadata = fields.below("metadata.", fields.object("metadata")?);
+    let count = |name: &str, missing| match fields.object("metadata")?.get(name) {
+        None | Some(Value::Null) => Ok(missing),
+        Some(_) => metadata.count(&[name]),
+    };
+    let id = custom_id(count("row", at.row)?, count("sample", 0)?);
+    let stop = match fields.object("metadata")?.get("stop") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(_) => {
+            let texts = metadata.strings("stop")?.into_iter();
+            texts.map(str::to_owned).collect()
+        }
+    };
+    Ok((id, fields.string("prompt")?.to_owned(), stop))
+}
+
+/// The answers of a batch endpoint beside the tasks that they are for, gathered in any order.
+#[derive(Debug)]
+pub(super) struct Answers<'a> {
+    tasks: &'a TaskSet,
+    by_row: FxHashMap<usize, usize>,
+    by_id: FxHashMap<&'a str, Vec<usize>>,
+    /// Those of each task, with the number of its prompt.
+    texts: Vec<Vec<(usize, Vec<String>)>>,
+}
+
+impl<'a> Answers<'a> {
+    pub(super) fn new(tasks: &'a TaskSet) -> Self {
+        let mut by_id: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (place, task) in tasks.tasks.iter().enumerate() {
+            by_id.entry(&task.id).or_default().push(place);
+        }
+        let rows = tasks.tasks.iter().map(|task| task.row);
+        Self {
+            tasks,
+            by_row: rows.zip(0..).collect(),
+            by_id,
+            texts: vec![Vec::new(); tasks.tasks.len()],
+        }
+    }
+
+    /// Takes the answer at a line of a file. It belongs to the task whose row its `custom_id` names, or else to the only
+    /// one with it as its id.
+    pub(super) fn take(&mut self, path: &Path, line: usize, object: &Object) -> Result<()> {
+        let Response { custom_id, texts } = Response::read(path, line, object)?;
+        let error = |reason: String| Error::record(path, line, reason);
+        let named = parse_custom_id(&custom_id)
+            .and_then(|(row, sample)| Some((*self.by_row.get(&row)?, sample)));
+        let same_id = self.by_id.get(custom_id.as_str()).map(Vec::as_slice);
+        let (place, sample) = match (named, same_id) {
+            (Some(named), _) => named,
+            (None, Some([only])) => (*only, 0),
+            (None, Some(several)) => {
+                let several = several.len();
+                return Err(error(format!("{several} tasks have the id {custom_id:?}")));
+            }
+            (None, None) => {
+                let file = self.tasks.path.display();
+                let reason = format!("custom_id {custom_id:?} is of no task in {file}");
+                return Err(error(reason));
+            }
+        };
+        let answers = &mut self.texts[place];
+        if answers.iter().any(|(other, _)| *other == sample) {
+            return Err(error(format!(
+                "custom_id {custom_id:?} was answered before"
+            )));
+        }
+        answers.push((sample, texts));
+        Ok(())
+    }
+
+    /// Gives the predictions in the order of the tasks; those without are told of.
+    pub(super) fn give(self, to: Kind, outcome: &mut Outcome, emit: &mut Emit<'_>) -> Result<()> {
+        for (task, mut answers) in self.tasks.tasks.iter().zip(self.texts) {
+            if answers.is_empty() {
+                let problem = self.tasks.error(task, "it has no answer");
+                outcome.problems.push(problem);
+                continue;
+            }
+            answers.sort_by_key(|(sample, _)| *sample);
+            let texts: Vec<String> = answers.into_iter().flat_map(|(_, texts)| texts).collect();
+            emit(&prediction(task, texts, to))?;
+            outcome.records += 1;
+        }
+        Ok(())
+    }
+}
+
+fn prediction(task: &Task, texts: Vec<String>, to: Kind) -> Value {
+    if to == Kind::RepoCoderPrediction {
+        let choices: Vec<Value> = texts.iter().map(|text| json!({ "text": text })).collect();
+        return json!({"prompt": task.prompt, "metadata": metadata(task), "choices": choices});
+    }
+    json!({"task_id": task.id, "pred": pred(texts), "metadata": metadata(task)})
+}

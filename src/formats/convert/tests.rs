@@ -1,0 +1,358 @@
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::*;
+use crate::complete::batch::Sampling;
+use crate::task::TaskSet;
+use crate::text::language::Language;
+
+/// A file with these records, one a line.
+fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.jsonl");
+    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+    std::fs::write(&path, text).unwrap();
+    (dir, path)
+}
+
+type Convert<'a> = &'a dyn Fn(&Path, &mut Emit<'_>) -> Result<Outcome>;
+
+/// What a conversion gives, and the reasons of its problems.
+fn converted(records: &[Value], convert: Convert<'_>) -> (Vec<Value>, Vec<String>) {
+    let (_dir, path) = file(records);
+    let mut given = Vec::new();
+    let outcome = convert(&path, &mut |record| {
+        given.push(record.clone());
+        Ok(())
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.records, given.len());
+    let reason = |problem: &Error| {
+        let text = problem.to_string();
+        text.split_once("jsonl:")
+            .map_or(text.clone(), |(_, reason)| reason.to_owned())
+    };
+    (given, outcome.problems.iter().map(reason).collect())
+}
+
+fn set() -> TaskSet {
+    let task = |(row, (id, line_no)): (usize, (&str, usize))| crate::task::Task {
+        row,
+        line: row + 1,
+        ..crate::task::Task::new(id.into(), "r/a.py", 0, line_no, "x", "p\n")
+    };
+    TaskSet {
+        path: "t.jsonl".into(),
+        tasks: [("a", 1), ("b", 2), ("i", 3), ("i", 3)]
+            .into_iter()
+            .enumerate()
+            .map(task)
+            .collect(),
+    }
+}
+
+const REPO_CODER: Kind = Kind::RepoCoderPrediction;
+const CROSS_CODE_EVAL: Kind = Kind::CrossCodeEvalPrediction;
+
+#[test]
+fn predictions_go_there_and_back_with_all_their_fields() {
+    let records = [
+        json!({"prompt": "p", "metadata": {"task_id": "a", "line_no": 1}, "choices": [{"text": "x"}]}),
+        json!({"prompt": "", "metadata": {"task_id": "b"}, "choices": [{"text": "x"}, {"text": ""}], "mine": 1}),
+        json!({"prompt": "p", "metadata": {"task_id": "a"}, "choices": [{"text": "x", "index": 0, "logprobs": null}]}),
+    ];
+    let (there, problems) = converted(&records, &|path, emit| {
+        predictions(path, CROSS_CODE_EVAL, None, emit)
+    });
+    assert_eq!(problems, [""; 0]);
+    assert_eq!(
+        there[0],
+        json!({"task_id": "a", "pred": "x", "prompt": "p", "metadata": {"task_id": "a", "line_no": 1}})
+    );
+    assert_eq!(there[1]["pred"], json!(["x", ""]));
+    let (back, problems) = converted(&there, &|path, emit| {
+        predictions(path, REPO_CODER, None, emit)
+    });
+    assert_eq!((back, problems), (records.to_vec(), vec![]));
+    // Of a kind already: as they are.
+    let (same, _) = converted(&there, &|path, emit| {
+        predictions(path, CROSS_CODE_EVAL, None, emit)
+    });
+    assert_eq!(same, there);
+}
+
+#[test]
+fn predictions_without_their_task_are_joined() {
+    let records = [
+        json!({"task_id": "b", "pred": "B", "retrieval_prob": 0.5}),
+        json!({"metadata": {"task_id": "i", "fpath_tuple": ["r", "a.py"], "line_no": 3}, "pred": "1"}),
+        json!({"metadata": {"task_id": "i", "fpath_tuple": ["r", "a.py"], "line_no": 3}, "pred": "2"}),
+        json!({"metadata": {"task_id": "i", "fpath_tuple": ["r", "a.py"], "line_no": 3}, "pred": "3"}),
+        json!({"task_id": "z", "pred": ""}),
+        json!({"pkg": "", "fpath": "r/a.py", "input": "", "gt": ""}),
+    ];
+    let tasks = set();
+    let (given, problems) = converted(&records, &|path, emit| {
+        predictions(path, REPO_CODER, Some(&tasks), emit)
+    });
+    assert_eq!(
+        given[0],
+        json!({
+            "prompt": "p\n", "choices": [{"text": "B"}], "retrieval_prob": 0.5,
+            "metadata": {"task_id": "b", "ground_truth": "x", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 2, "row": 1},
+        })
+    );
+    assert_eq!(
+        (&given[1]["metadata"]["row"], &given[2]["metadata"]["row"]),
+        (&json!(2), &json!(3))
+    );
+    assert_eq!(
+        problems,
+        [
+            "4: 2 tasks are alike in all that this prediction says, and as many came before it; add metadata.row",
+            "5: task \"z\" is not in t.jsonl",
+            "6: this is a task of ReccEval (it has 'fpath'), which cannot become repocoder-predictions",
+        ]
+    );
+    let (given, problems) = converted(&records[..1], &|path, emit| {
+        predictions(path, REPO_CODER, None, emit)
+    });
+    assert!(
+        given.is_empty() && problems[0].ends_with("give the tasks with --tasks"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn prompts_become_requests_and_answers_in_any_order_predictions() {
+    let prompts = [
+        json!({"prompt": "P0", "metadata": {"task_id": "a", "row": 0, "top_k_context": []}}),
+        json!({"prompt": "P1", "metadata": {"task_id": "b", "row": 1, "sample": 0, "top_k_context": []}}),
+        json!({"prompt": "P1'", "metadata": {"task_id": "b", "row": 1, "sample": 1, "top_k_context": []}}),
+        json!({"prompt": "P0", "metadata": {"task_id": "a", "row": 0, "top_k_context": []}}),
+        json!({"prompt": "L", "groundtruth": "g", "metadata": {"task_id": "long"}}),
+        json!({"prompt": 1, "metadata": {"task_id": "a", "query_window": {}}}),
+    ];
+    let sampling = Sampling {
+        model: "m".into(),
+        max_tokens: 9,
+        temperature: 0.5,
+        stop: vec!["\n".into()],
+    };
+    let (asked, problems) = converted(&prompts, &|path, emit| requests(path, &sampling, emit));
+    let ids: Vec<&str> = asked
+        .iter()
+        .map(|request| request["custom_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["row-0", "row-1", "row-1-sample-1", "row-4"]);
+    assert_eq!(
+        asked[2]["body"],
+        json!({"model": "m", "prompt": "P1'", "max_tokens": 9, "temperature": 0.5, "stop": ["\n"]})
+    );
+    assert_eq!(
+        problems,
+        [
+            "4: a prompt before it has the custom_id \"row-0\" too: their 'metadata.row' are the same",
+            "6: field 'prompt' must be a string, not a number",
+        ]
+    );
+
+    let answer = |id: &str, text: &str| json!({"id": "x", "custom_id": id, "response": {"status_code": 200, "body": {"choices": [{"text": text}]}}, "error": null});
+    let answers = [
+        answer("row-1-sample-1", "B1"),
+        answer("row-2", "I"),
+        answer("row-1", "B0"),
+        answer("a", "A"),
+        answer("row-1", "again"),
+        answer("i", "?"),
+        answer("row-9", "?"),
+        json!({"custom_id": "row-3", "response": {"status_code": 500, "body": {}}, "error": null}),
+    ];
+    let tasks = set();
+    let (given, problems) = converted(&answers, &|path, emit| {
+        predictions(path, CROSS_CODE_EVAL, Some(&tasks), emit)
+    });
+    let preds: Vec<&Value> = given.iter().map(|record| &record["pred"]).collect();
+    assert_eq!(preds, [&json!("A"), &json!(["B0", "B1"]), &json!("I")]);
+    assert_eq!(
+        problems,
+        [
+            "5: custom_id \"row-1\" was answered before",
+            "6: 2 tasks have the id \"i\"",
+            "7: custom_id \"row-9\" is of no task in t.jsonl",
+            "8: the endpoint answered \"row-3\" with an error: status 500, {}",
+            "4: task i: it has no answer",
+        ]
+    );
+    let (given, _) = converted(&answers, &|path, emit| {
+        predictions(path, REPO_CODER, Some(&tasks), emit)
+    });
+    assert_eq!(given[1]["choices"], json!([{"text": "B0"}, {"text": "B1"}]));
+    let (_, path) = file(&given);
+    drop(path);
+    let (_, problems) = converted(&answers, &|path, emit| {
+        predictions(path, REPO_CODER, None, emit)
+    });
+    assert!(problems[0].contains("give the tasks"), "{problems:?}");
+}
+
+#[test]
+fn repositories_go_into_folders_and_back() {
+    let packages = [
+        json!({"repository": "u/r", "filepath": "r/a.py", "content": [{"type": "code", "lang": "python", "content": "import b\r\n"}]}),
+        json!({"repository": "u/s", "filepath": "s/x.py", "content": [{"content": ""}]}),
+        json!({"repository": "u/r", "filepath": "r/d/b.py", "content": [{"content": "def f(): pass\n"}]}),
+        json!({"repository": "u/r", "filepath": "r/../../b.py", "content": [{"content": "bad"}]}),
+        json!({"repository": "u/r", "filepath": "r/a.py", "content": [{"content": "twice"}]}),
+    ];
+    let (dir, path) = file(&packages);
+    let repos = dir.path().join("repos");
+    let outcome = to_folders(&path, &repos).unwrap();
+    assert_eq!((outcome.records, outcome.problems.len()), (3, 2));
+    assert_eq!(
+        std::fs::read(repos.join("r/a.py")).unwrap(),
+        b"import b\r\n"
+    );
+    assert!(!dir.path().join("b.py").exists());
+    let names = ["r".to_owned(), "s".to_owned(), "gone".to_owned()];
+    let mut raw = Vec::new();
+    let outcome = folders_to_raw(&repos, &names, Language::Python, &mut |record| {
+        raw.push(record.clone());
+        Ok(())
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.records, outcome.problems.len()), (2, 1));
+    assert_eq!(
+        raw[0]["files"][0]["metadata"]["local_imports"],
+        json!(["b"])
+    );
+    // Raw → packages → raw, and raw → folders → raw.
+    let (there, _) = converted(&raw, &|path, emit| records(path, Kind::Package, emit));
+    assert_eq!(there.len(), 3);
+    let (back, _) = converted(&there, &|path, emit| {
+        records(path, Kind::RawRepository, emit)
+    });
+    assert_eq!(back, raw);
+    let (same, _) = converted(&raw, &|path, emit| records(path, Kind::RawRepository, emit));
+    assert_eq!(same, raw);
+    let (dir, path) = file(&raw);
+    let again = dir.path().join("again");
+    assert!(to_folders(&path, &again).unwrap().problems.is_empty());
+    let mut back = Vec::new();
+    folders_to_raw(&again, &names[..2], Language::Python, &mut |record| {
+        back.push(record.clone());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(back, raw);
+    let mut packages = Vec::new();
+    folders_to_packages(&again, &names[..2], Language::Python, &mut |record| {
+        packages.push(record.clone());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(packages, there);
+}
+
+#[test]
+fn tasks_take_what_is_missing_from_the_repositories() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("o_r")).unwrap();
+    std::fs::write(dir.path().join("o_r/a.py"), "a = 1\r\n  b = 2\r\nc = 3\r\n").unwrap();
+    let task = |path: &str, line_no: usize| {
+        let task = crate::task::Task::new("i".into(), path, 0, line_no, "  b = 2", "a = 1\n");
+        task.to_record()
+    };
+    let input = [
+        task("o--r/a.py", 1),
+        task("o_r/gone.py", 1),
+        task("o_r/a.py", 2),
+        json!({"pred": "", "task_id": ""}),
+    ];
+    let (given, problems) = converted(&input, &|path, emit| {
+        tasks(path, Format::Repoformer, Some(dir.path()), emit)
+    });
+    assert_eq!(given.len(), 1);
+    assert_eq!(given[0]["right_context"], "\nc = 3\n");
+    assert_eq!(given[0]["metadata"]["filepath"], "o_r/a.py");
+    assert!(
+        problems[0].starts_with("2: task i: ") && problems[0].contains("gone.py: cannot be read"),
+        "{problems:?}"
+    );
+    assert!(
+        problems[1].starts_with("3: task i: o_r/a.py has other text"),
+        "{problems:?}"
+    );
+    assert!(
+        problems[2].starts_with("4: this is a prediction"),
+        "{problems:?}"
+    );
+    let (given, problems) = converted(&input[..1], &|path, emit| {
+        tasks(path, Format::CrossCodeEval, None, emit)
+    });
+    assert!(
+        given.is_empty() && problems[0].contains("give --repos-dir"),
+        "{problems:?}"
+    );
+    for target in Target::ALL {
+        assert_eq!(target.to_string().parse(), Ok(target));
+    }
+    assert!("x".parse::<Target>().unwrap_err().contains("raw, repos"));
+}
+
+#[test]
+fn what_a_format_has_no_place_for_is_told_of() {
+    let record = json!({
+        "prompt": "a", "groundtruth": "b", "right_context": "", "metadata": {"task_id": "i", "repository": "r", "file": "a.py", "context_start_lineno": 3, "groundtruth_start_lineno": 3},
+        "crossfile_context": {"text": "# x", "list": [{"retrieved_chunk": "x", "filename": "y"}]},
+    });
+    let (_dir, path) = file(&[record]);
+    let warnings = |to| tasks(&path, to, None, &mut |_| Ok(())).unwrap().warnings;
+    assert_eq!(
+        warnings(Format::RepoEval),
+        [
+            "'crossfile_context' of 1 task is left out: repoeval has no place for it",
+            "'right_context' of 1 task is left out: repoeval has no place for it",
+        ]
+    );
+    assert_eq!(
+        warnings(Format::Repoformer),
+        [
+            "'crossfile_context.list' of 1 task is left out: repoformer has no place for it",
+            "'full_left_context' of 1 task is not known and not written; --repos-dir takes it from the files",
+            "'full_right_context' of 1 task is not known and not written; --repos-dir takes it from the files",
+        ]
+    );
+    assert_eq!(warnings(Format::CrossCodeEval), [""; 0]);
+}
+
+#[test]
+fn labels_are_written_as_they_were_read() {
+    let label = json!({
+        "metadata": {"task_id": "o/r/a.py/3_5", "filename": "o/r/a.py", "start_i": 3, "end_i": 5}, "prompt": "p",
+        "groundtruth": "g", "right_context": "r", "crossfile_context": "# c", "es_infile": 0.5, "es_rg1": 1, "mine": null,
+    });
+    let (given, problems) = converted(&[label.clone(), json!({"x": 1})], &labels);
+    assert_eq!(given[0].to_string(), label.to_string());
+    assert!(
+        problems[0].starts_with("2: this is nothing that is known"),
+        "{problems:?}"
+    );
+}
+
+/// Where an answer of the caller ends the work, nothing more is read.
+#[test]
+fn an_error_of_the_taker_ends_the_conversion() {
+    let label = json!({"metadata": {"task_id": "a", "filename": "a", "start_i": 3, "end_i": 5}, "prompt": "", "groundtruth": "", "right_context": "", "crossfile_context": ""});
+    let (_dir, path) = file(&[label.clone(), label]);
+    let mut taken = 0;
+    let outcome = labels(&path, &mut |_| {
+        taken += 1;
+        Err(Error::record(Path::new("out"), 1, "full"))
+    });
+    assert_eq!(
+        (taken, outcome.unwrap_err().to_string()),
+        (1, "out:1: full".to_owned())
+    );
+}

@@ -1,0 +1,190 @@
+//! CrossCodeEval's result files, as its `scripts/eval_metric.py` and Repoformer's `eval_metric_cceval.py` write them:
+//! `results.json` (means × 100, rounded to two digits), `detailed_results.json` (a line a task, similarities × 100),
+//! `prediction_truncated.jsonl` (what was compared) and `exact_match_idx.jsonl` (the ids of exact matches, a line each).
+//! The programs write tasks as their processes finish; here they stand in the order of the task file.
+
+use serde_json::{Value, json};
+
+use crate::evaluate::metrics::Metric;
+use crate::evaluate::metrics::crosscodeeval::{Detail, detail};
+use crate::evaluate::postprocess::{Hole, Postprocess};
+use crate::task::TaskSet;
+
+/// The four files by name, and their text.
+pub type Files = Vec<(&'static str, String)>;
+
+/// One task's line of each file.
+struct Line<'a> {
+    task_id: &'a str,
+    /// `None`: without a prediction, everything 0.
+    detail: Option<Detail>,
+}
+
+/// The files for the first sample of each task. `samples[i]` are those of the i-th task; one without any is left out, or
+/// counted as 0 where `count_missing` says so.
+///
+/// ```
+/// use repoformer::formats::exchange::crosscodeeval::files;
+/// use repoformer::evaluate::postprocess::Postprocess;
+/// use repoformer::task::{Task, TaskSet};
+/// let task = Task::new("a/0".into(), "a/x.py", 0, 1, "x = f(y)", "");
+/// let tasks = TaskSet { path: "t.jsonl".into(), tasks: vec![task] };
+/// let own = Postprocess::Own { function_bodies: false };
+/// let files = files(&tasks, &[vec!["x = f(y)\nz = 1\n".into()]], &own, false);
+/// assert_eq!(files[3], ("exact_match_idx.jsonl", "a/0\n".into()));
+/// assert!(files[0].1.contains("\"em\": 100.0"));
+/// ```
+pub fn files(
+    tasks: &TaskSet,
+    samples: &[Vec<String>],
+    postprocess: &Postprocess,
+    count_missing: bool,
+) -> Files {
+    let recipe = postprocess.recipe(Metric::CrossCodeEval);
+    let mut lines = Vec::new();
+    for (task, samples) in tasks.tasks.iter().zip(samples) {
+        let hole = Hole::of(task);
+        let detail = samples.first().map(|sample| {
+            let cut = recipe.apply(hole, sample);
+            detail(&cut.target, &cut.prediction, hole.language)
+        });
+        if detail.is_some() || count_missing {
+            let task_id = &task.id;
+            lines.push(Line { task_id, detail });
+        }
+    }
+    vec![
+        ("results.json", results(&lines)),
+        ("detailed_results.json", jsonl(&lines, detailed)),
+        ("prediction_truncated.jsonl", jsonl(&lines, truncated)),
+        ("exact_match_idx.jsonl", exact_matches(&lines)),
+    ]
+}
+
+fn jsonl(lines: &[Line<'_>], record: impl Fn(&Line<'_>) -> Value) -> String {
+    lines
+        .iter()
+        .map(|line| format!("{}\n", record(line)))
+        .collect()
+}
+
+fn detailed(line: &Line<'_>) -> Value {
+    let value = |of: fn(&Detail) -> f64| line.detail.as_ref().map_or(0.0, of);
+    let is = |of: fn(&Detail) -> bool| u8::from(line.detail.as_ref().is_some_and(of));
+    json!({
+        "task_id": line.task_id,
+        "em": is(|detail| detail.score.em),
+        "es": percent(value(|detail| detail.score.es)),
+        "es_repoeval": value(|detail| detail.es_repoeval) * 100.0,
+        "id_em": is(|detail| detail.score.id_em),
+        "id_precision": value(|detail| detail.score.id_precision),
+        "id_recall": value(|detail| detail.score.id_recall),
+        "id_f1": value(|detail| detail.score.id_f1),
+    })
+}
+
+/// The whole percent that a `fuzz.ratio` was before it was divided by 100.
+fn percent(ratio: f64) -> f64 {
+    (ratio * 100.0).round()
+}
+
+fn truncated(line: &Line<'_>) -> Value {
+    match &line.detail {
+        None => {
+            json!({"task_id": line.task_id, "pred": "", "target": "", "pred_ids": [], "target_ids": []})
+        }
+        Some(detail) => json!({
+            "task_id": line.task_id,
+            "pred": detail.prediction,
+            "target": detail.target,
+            "pred_ids": detail.prediction_ids,
+            "target_ids": detail.target_ids,
+        }),
+    }
+}
+
+fn exact_matches(lines: &[Line<'_>]) -> String {
+    let is_match = |line: &&Line<'_>| line.detail.as_ref().is_some_and(|detail| detail.score.em);
+    let ids = lines.iter().filter(is_match);
+    ids.map(|line| format!("{}\n", line.task_id)).collect()
+}
+
+fn results(lines: &[Line<'_>]) -> String {
+    let details: Vec<Value> = lines.iter().map(detailed).collect();
+    let count = lines.len().max(1) as f64;
+    let mean = |name: &str| {
+        let values = details.iter().filter_map(|detail| detail[name].as_f64());
+        values.sum::<f64>() / count
+    };
+    let record = json!({
+        "em": rounded(mean("em") * 100.0),
+        "es": rounded(mean("es")),
+        "es_repoeval": rounded(mean("es_repoeval")),
+        "id_em": rounded(mean("id_em") * 100.0),
+        "id_precision": rounded(mean("id_precision") * 100.0),
+        "id_recall": rounded(mean("id_recall") * 100.0),
+        "id_f1": rounded(mean("id_f1") * 100.0),
+        "total": lines.len(),
+    });
+    serde_json::to_string_pretty(&record).unwrap_or_default()
+}
+
+/// Python's `round(value, 2)`: to the nearest of the exact value's decimals.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.2}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Task;
+
+    #[test]
+    fn four_files() {
+        let task = |row: usize, target| Task {
+            row,
+            ..Task::new(format!("a/{row}"), "a/x.py", 0, 1, target, "")
+        };
+        let tasks = TaskSet {
+            path: "t.jsonl".into(),
+            tasks: vec![task(0, "x = f(y)"), task(1, "x = g(z)"), task(2, "w")],
+        };
+        let samples = [
+            vec!["x = f(y)  # two\ny\n".into()],
+            vec!["x = g(y)".into(), "x = g(z)".into()],
+            vec![],
+        ];
+        let own = Postprocess::Own {
+            function_bodies: false,
+        };
+        let of = |count_missing| files(&tasks, &samples, &own, count_missing);
+        let [(_, results), (_, details), (_, cut), (_, matches)] = &of(false)[..] else {
+            panic!()
+        };
+        let results: Value = serde_json::from_str(results).unwrap();
+        // "x = g(z)" and "x = g(y)": 2 of 16 by InDel is 87.5, to even 88; 1 of 8 by Levenshtein.
+        // Identifiers x g z, x g y: 2 of 3 each.
+        assert_eq!(
+            results,
+            json!({"em": 50.0, "es": 94.0, "es_repoeval": 93.75, "id_em": 50.0, "id_precision": 83.33,
+                "id_recall": 83.33, "id_f1": 83.33, "total": 2})
+        );
+        let detail: Value = serde_json::from_str(details.lines().nth(1).unwrap()).unwrap();
+        assert_eq!(
+            (&detail["em"], &detail["es"], &detail["es_repoeval"]),
+            (&json!(0), &json!(88.0), &json!(87.5))
+        );
+        let cut: Value = serde_json::from_str(cut.lines().next().unwrap()).unwrap();
+        assert_eq!(
+            cut,
+            json!({"task_id": "a/0", "pred": "x = f(y)  ", "target": "x = f(y)",
+            "pred_ids": ["x", "f", "y"], "target_ids": ["x", "f", "y"]})
+        );
+        assert_eq!(matches, "a/0\n");
+        let counted: Value = serde_json::from_str(&of(true)[0].1).unwrap();
+        assert_eq!(
+            (&counted["total"], &counted["em"]),
+            (&json!(3), &json!(33.33))
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! Retrieval in the formats of information retrieval: BEIR's collections and TREC's runs, so that other tools can rank
+//! what was cut here, and judge what was ranked here.
+//!
+//! [`beir`] writes documents, queries and judgements, [`trec`] runs and judgements. Both name things by [`id`], so what one
+//! writes joins with what the other does; [`query_ids`] makes ids of tasks, whose own are not unique.
+//! Records are written as they come: the same records are the same bytes.
+
+pub mod beir;
+pub mod crosscodeeval;
+pub mod trec;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::{Error, Result};
+
+/// Where records are written to.
+pub struct Sink<'a> {
+    /// What the stream is called in errors.
+    pub path: &'a Path,
+    /// Buffered, for lines are written one by one; not flushed here.
+    pub out: &'a mut dyn Write,
+}
+
+impl Sink<'_> {
+    fn line(&mut self, line: fmt::Arguments<'_>) -> Result<()> {
+        let written = writeln!(self.out, "{line}");
+        written.map_err(|e| Error::writing(self.path, "write this file", e))
+    }
+}
+
+/// An id as the files carry it: TREC's fields end at white space, and a quotation mark opens a quoted field of BEIR's
+/// judgements. White space, control characters, `"` and `%` are percent-encoded in UTF-8 (RFC 3986, section 2.1), so
+/// that different ids stay different and can be decoded.
+///
+/// ```
+/// use repoformer::formats::exchange::id;
+/// assert_eq!(id("demo/src/a.py|3"), "demo/src/a.py|3");
+/// assert_eq!(id("demo/my file.py|3"), "demo/my%20file.py|3");
+/// assert_eq!(id("50%\u{a0}\"é\""), "50%25%C2%A0%22é%22");
+/// ```
+pub fn id(text: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '"' || c == '%';
+    if !text.contains(is_odd) {
+        return Cow::Borrowed(text);
+    }
+    let (mut id, mut utf8) = (String::with_capacity(text.len() + 8), [0; 4]);
+    for c in text.chars() {
+        if is_odd(c) {
+            let bytes = c.encode_utf8(&mut utf8).bytes();
+            id.extend(bytes.map(|byte| format!("%{byte:02X}")));
+        } else {
+            id.push(c);
+        }
+    }
+    Cow::Owned(id)
+}
+
+/// A query id for each task, given its row and id: its own id where no other task has it, else `id#row`. Rows are distinct,
+/// and then the query ids are.
+///
+/// ```
+/// use repoformer::formats::exchange::query_ids;
+/// let ids = query_ids(&[(0, "repo/idx"), (1, "repo/1"), (4, "repo/idx")]);
+/// assert_eq!(ids, ["repo/idx#0", "repo/1", "repo/idx#4"]);
+/// ```
+pub fn query_ids<S: AsRef<str>>(tasks: &[(usize, S)]) -> Vec<String> {
+    let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
+    for (_, id) in tasks {
+        *counts.entry(id.as_ref()).or_default() += 1;
+    }
+    let numbered = |(row, id): &(usize, S)| format!("{}#{row}", id.as_ref());
+    let own = |(_, id): &(usize, S)| counts[id.as_ref()] == 1 && !id.as_ref().is_empty();
+    let mut ids: Vec<(bool, String)> = tasks
+        .iter()
+        .map(|task| match own(task) {
+            true => (true, task.1.as_ref().to_owned()),
+            false => (false, numbered(task)),
+        })
+        .collect();
+    // A task whose own id reads as another's numbered one is numbered too. Numbered ids end in their rows, so they differ.
+    loop {
+        let taken: FxHashSet<String> = ids
+            .iter()
+            .filter(|id| !id.0)
+            .map(|id| id.1.clone())
+            .collect();
+        let mut done = true;
+        for (id, task) in ids.iter_mut().zip(tasks) {
+            if id.0 && taken.contains(&id.1) {
+                *id = (false, numbered(task));
+                done = false;
+            }
+        }
+        if done {
+            return ids.into_iter().map(|(_, id)| id).collect();
+        }
+    }
+}
+
+/// The ids of one kind that were written, so that none is written twice.
+#[derive(Default)]
+struct Written(FxHashSet<String>);
+
+impl Written {
+    /// The id to write; `what` names the kind: "documents".
+    fn add(&mut self, what: &'static str, text: &str) -> Result<String> {
+        let id = checked(what, text)?.into_owned();
+        if !self.0.insert(id.clone()) {
+            return Err(refused(what, format!("the id '{id}' stands twice")));
+        }
+        Ok(id)
+    }
+}
+
+/// The id to write, of one kind; an empty one is no field.
+fn checked<'a>(what: &'static str, text: &'a str) -> Result<Cow<'a, str>> {
+    if text.is_empty() {
+        return Err(refused(what, "an id is empty".into()));
+    }
+    Ok(id(text))
+}
+
+fn refused(what: &'static str, reason: String) -> Error {
+    Error::Parameter { name: what, reason }
+}
+
+#[cfg(test)]
+mod tests;

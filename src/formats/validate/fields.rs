@@ -1,0 +1,362 @@
+//! What each kind of record has: names and types of its fields, as tables.
+
+use super::schema::{Field, Type, may, must, unless};
+use crate::task::Format;
+use crate::task::kind::Kind;
+
+use Type::{Anything, Count, Either, Flag, Id, List, MaybeEmpty, Number, Text};
+
+const TEXTS: Type = List(&Text);
+const TEXT_OR_TEXTS: Type = Either(&[Text, TEXTS], "a string or a list of strings");
+
+const CROSS_FILE: Type = Either(
+    &[
+        Text,
+        MaybeEmpty(&[
+            must("text", Text),
+            may(
+                "list",
+                List(&Type::Object(&[
+                    must("retrieved_chunk", Text),
+                    must("filename", Text),
+                    may("score", Number),
+                ])),
+            ),
+        ]),
+    ],
+    "a string or an object",
+);
+
+const REPO_EVAL_TASK: &[Field] = &[
+    must("task_id", Text),
+    must("ground_truth", Text),
+    must("fpath_tuple", TEXTS),
+    must("context_start_lineno", Count),
+    unless("line_no", "lineno", Count),
+    may("lineno", Count),
+];
+
+const REPO_EVAL: &[Field] = &[
+    must("prompt", Text),
+    must("metadata", Type::Object(REPO_EVAL_TASK)),
+];
+
+const REPOFORMER: &[Field] = &[
+    must("prompt", Text),
+    must("groundtruth", Text),
+    must("right_context", Text),
+    may("full_left_context", Text),
+    may("full_right_context", Text),
+    may("crossfile_context", CROSS_FILE),
+    may("ranking_latency", Number),
+    must(
+        "metadata",
+        Type::Object(&[
+            must("task_id", Id),
+            must("filepath", Text),
+            may("repository", Text),
+            may("url", Text),
+            // What a conversion keeps.
+            may("context_start_lineno", Count),
+            may("ground_truth", Text),
+            may("lineno", Count),
+        ]),
+    ),
+];
+
+const CROSS_CODE_EVAL: &[Field] = &[
+    must("prompt", Text),
+    must("groundtruth", Text),
+    must("right_context", Text),
+    may("crossfile_context", CROSS_FILE),
+    must(
+        "metadata",
+        Type::Object(&[
+            must("task_id", Id),
+            must("repository", Text),
+            must("file", Text),
+            must("context_start_lineno", Count),
+            must("groundtruth_start_lineno", Count),
+            may("right_context_start_lineno", Count),
+        ]),
+    ),
+];
+
+const CROSS_CODE_LONG_EVAL: &[Field] = &[
+    must("prompt", Text),
+    must("groundtruth", Text),
+    may("right_context", Text),
+    may("crossfile_context", CROSS_FILE),
+    must("metadata", Type::Object(&[must("task_id", Id)])),
+];
+
+const REPO_BENCH: &[Field] = &[
+    must("repo_name", Text),
+    must("file_path", Text),
+    must(
+        "context",
+        List(&Type::Object(&[
+            may("identifier", Text),
+            must("path", Text),
+            must("snippet", Text),
+        ])),
+    ),
+    must("import_statement", Text),
+    may("token_num", Count),
+    must("cropped_code", Text),
+    may("all_code", Text),
+    must("next_line", Text),
+    // -1 where the next line needs none of the snippets.
+    may("gold_snippet_index", Number),
+    may("created_at", Text),
+    may("level", Text),
+];
+
+const RECC_EVAL: &[Field] = &[
+    must("pkg", Text),
+    must("fpath", Text),
+    must("input", Text),
+    must("gt", Text),
+];
+
+const PLACE: &[Field] = &[
+    must("fpath_tuple", TEXTS),
+    must("line_no", Count),
+    must("start_line_no", Count),
+    must("end_line_no", Count),
+    must("window_size", Count),
+    must("repo", Text),
+    must("slice_size", Count),
+];
+
+const WINDOW: &[Field] = &[
+    may("context", Text),
+    must("metadata", List(&Type::Object(PLACE))),
+];
+
+const QUERY_PLACE: &[Field] = &[
+    may("task_id", Text),
+    may("row", Count),
+    may("sample", Count),
+    must("fpath_tuple", TEXTS),
+    must("line_no", Count),
+    must("start_line_no", Count),
+    must("end_line_no", Count),
+    must("context_start_lineno", Count),
+    must("window_size", Count),
+    may("slice_size", Count),
+    must("repo", Text),
+    // The reference writes the whole metadata of the task, and what the window was made from.
+    may("ground_truth", Text),
+    may("prediction", Text),
+];
+
+const QUERY_WINDOW: &[Field] = &[
+    may("context", Text),
+    must("metadata", Type::Object(QUERY_PLACE)),
+];
+
+const HITS: Type = List(&Type::Object(&[
+    may("context", Text),
+    must("metadata", List(&Type::Object(PLACE))),
+    must("sim_score", Number),
+    may("overlap", Count),
+    may("union", Count),
+]));
+
+const RETRIEVAL: &[Field] = &[
+    must("task_id", Text),
+    may("row", Count),
+    must("query_window", Type::Object(QUERY_WINDOW)),
+    must("top_k_context", HITS),
+];
+
+const PROMPT: &[Field] = &[
+    must("prompt", Text),
+    must("metadata", Type::Object(PROMPT_METADATA)),
+];
+
+const PROMPT_METADATA: &[Field] = &[
+    must("task_id", Id),
+    may("ground_truth", Text),
+    may("fpath_tuple", TEXTS),
+    may("context_start_lineno", Count),
+    may("line_no", Count),
+    may("lineno", Count),
+    may("query_window", Type::Object(QUERY_WINDOW)),
+    may("top_k_context", HITS),
+    may("window_size", Count),
+    may("slice_size", Count),
+    may("sample", Count),
+    may("row", Count),
+    may("mode", Text),
+    may("prompt_tokens", Count),
+];
+
+const REPO_CODER_PREDICTION: &[Field] = &[
+    may("prompt", Text),
+    must("metadata", Anything),
+    must("choices", List(&Type::Object(CHOICE))),
+];
+
+const CHOICE: &[Field] = &[
+    must("text", Text),
+    may("index", Count),
+    may("finish_reason", Text),
+    may("logprobs", Anything),
+];
+
+const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
+    unless("task_id", "metadata", Id),
+    must("pred", TEXT_OR_TEXTS),
+    may("pred_raw", Text),
+    may("prompt_used", Text),
+    may("retrieval_prob", Number),
+    may(
+        "do_retrieval",
+        Either(&[Flag, Number], "a boolean or a number"),
+    ),
+    // Its program repeats the whole task.
+    may("prompt", Text),
+    may("groundtruth", Text),
+    may("right_context", Text),
+    may("full_left_context", Text),
+    may("full_right_context", Text),
+    may("crossfile_context", CROSS_FILE),
+    may("ranking_latency", Number),
+    may("metadata", Anything),
+];
+
+const PAIR: &[Field] = &[
+    must("task_id", Id),
+    must("target", Text),
+    must("pred", TEXT_OR_TEXTS),
+    may("prompt", Text),
+    may("language", Text),
+    may("pred_ids", TEXTS),
+    may("target_ids", TEXTS),
+];
+
+const PACKAGE: &[Field] = &[
+    may("source", Text),
+    may("url", Text),
+    may("license", Text),
+    may("patent", Text),
+    must("repository", Text),
+    must("filepath", Text),
+    must(
+        "content",
+        List(&Type::Object(&[
+            may("type", Text),
+            may("lang", Text),
+            must("content", Text),
+        ])),
+    ),
+];
+
+const RAW: &[Field] = &[
+    must("repo_name", Text),
+    may("stars_count", Number),
+    must(
+        "files",
+        List(&Type::Object(&[
+            must("filepath", Text),
+            must("content", Text),
+            may("metadata", Type::Object(RAW_METADATA)),
+        ])),
+    ),
+    may(
+        "repo_size",
+        Type::Object(&[may("number_of_files", Count), may("lines_of_code", Count)]),
+    ),
+];
+
+const RAW_METADATA: &[Field] = &[
+    may("size", Count),
+    may("lang", Text),
+    may("ext", Text),
+    may("hexsha", Text),
+    may("avg_line_length", Number),
+    may("max_line_length", Count),
+    may("line_count", Count),
+    may("non_empty_line_count", Count),
+    may("imports", TEXTS),
+    may("local_imports", TEXTS),
+    may("functions", List(&List(&List(&Count)))),
+];
+
+const LABEL: &[Field] = &[
+    must("prompt", Text),
+    must("groundtruth", Text),
+    must("right_context", Text),
+    must("crossfile_context", CROSS_FILE),
+    must(
+        "metadata",
+        Type::Object(&[
+            must("task_id", Text),
+            must("filename", Text),
+            must("start_i", Count),
+            must("end_i", Count),
+        ]),
+    ),
+    may("es_infile", Number),
+    may("es_rg1", Number),
+    may("em_infile", Number),
+    may("em_rg1", Number),
+    may("min_logprob", Number),
+    may("entropy", Number),
+    may("cc_probability", Number),
+    may("generation_model", Text),
+    may("label", Flag),
+    may("threshold", Number),
+];
+
+const BATCH_REQUEST: &[Field] = &[
+    must("custom_id", Text),
+    must("method", Text),
+    must("url", Text),
+    // What else a server takes is its own affair.
+    must("body", Anything),
+];
+
+const BATCH_RESPONSE: &[Field] = &[
+    may("id", Text),
+    must("custom_id", Text),
+    may("response", Anything),
+    may("error", Anything),
+];
+
+const BEIR_DOCUMENT: &[Field] = &[
+    must("_id", Id),
+    may("title", Text),
+    must("text", Text),
+    may("metadata", Anything),
+];
+
+const SCORE: &[Field] = &[must("task_id", Id)];
+
+/// The fields of a kind.
+pub(super) fn fields(kind: Kind) -> &'static [Field] {
+    match kind {
+        Kind::Task(Format::RepoEval) => REPO_EVAL,
+        Kind::Task(Format::Repoformer) => REPOFORMER,
+        Kind::Task(Format::CrossCodeEval) => CROSS_CODE_EVAL,
+        Kind::Task(Format::CrossCodeLongEval) => CROSS_CODE_LONG_EVAL,
+        Kind::Task(Format::RepoBench) => REPO_BENCH,
+        Kind::Task(Format::ReccEval) => RECC_EVAL,
+        Kind::Window => WINDOW,
+        Kind::QueryWindow => QUERY_WINDOW,
+        Kind::Retrieval => RETRIEVAL,
+        Kind::Prompt => PROMPT,
+        Kind::RepoCoderPrediction => REPO_CODER_PREDICTION,
+        Kind::CrossCodeEvalPrediction => CROSS_CODE_EVAL_PREDICTION,
+        Kind::Pair => PAIR,
+        Kind::Score => SCORE,
+        Kind::Package => PACKAGE,
+        Kind::RawRepository => RAW,
+        Kind::Label => LABEL,
+        Kind::BatchRequest => BATCH_REQUEST,
+        Kind::BatchResponse => BATCH_RESPONSE,
+        Kind::BeirDocument | Kind::BeirQuery => BEIR_DOCUMENT,
+    }
+}

@@ -1,0 +1,193 @@
+//! Whether a record has the fields of its kind, each with what it should hold.
+
+use serde_json::Value;
+
+use crate::store::jsonl::{self, Object};
+use crate::task::kind::Kind;
+
+use super::fields::fields;
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Type {
+    Text,
+    /// A whole number from 0.
+    Count,
+    Number,
+    Flag,
+    /// A text or a whole number.
+    Id,
+    List(&'static Type),
+    /// An object with these fields; others are told of.
+    Object(&'static [Field]),
+    /// An object with any fields.
+    Anything,
+    /// One of several, with the words for all of them.
+    Either(&'static [Type], &'static str),
+    /// An object whose fields need not be there, since an empty one stands for none.
+    MaybeEmpty(&'static [Field]),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    name: &'static str,
+    holds: Type,
+    needed: Need,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Need {
+    Always,
+    /// May be missing or `null`.
+    Never,
+    /// May be missing where the named field is there.
+    Unless(&'static str),
+}
+
+pub(super) const fn must(name: &'static str, holds: Type) -> Field {
+    let needed = Need::Always;
+    Field {
+        name,
+        holds,
+        needed,
+    }
+}
+
+pub(super) const fn may(name: &'static str, holds: Type) -> Field {
+    let needed = Need::Never;
+    Field {
+        name,
+        holds,
+        needed,
+    }
+}
+
+pub(super) const fn unless(name: &'static str, other: &'static str, holds: Type) -> Field {
+    let needed = Need::Unless(other);
+    Field {
+        name,
+        holds,
+        needed,
+    }
+}
+
+use Type::{Anything, Count, Either, Flag, Id, List, MaybeEmpty, Number, Text};
+
+/// Everything that is missing or of a wrong type in a record, and the names of the fields that its kind does not know.
+pub(super) fn check(kind: Kind, record: &Object) -> (Vec<String>, Vec<String>) {
+    let mut found = Found::default();
+    found.object("", fields(kind), record);
+    // Scores hold one field a metric, and metadata of predictions is their task's.
+    if kind == Kind::Score {
+        found.unknown.clear();
+    }
+    (found.wrong, found.unknown)
+}
+
+#[derive(Default)]
+struct Found {
+    wrong: Vec<String>,
+    unknown: Vec<String>,
+}
+
+impl Found {
+    fn object(&mut self, prefix: &str, fields: &[Field], object: &Object) {
+        for field in fields {
+            let name = format!("{prefix}{}", field.name);
+            let is_needed = match field.needed {
+                Need::Always => true,
+                Need::Never => false,
+                Need::Unless(other) => !object.contains_key(other),
+            };
+            match object.get(field.name) {
+                Some(Value::Null) if !is_needed => {}
+                Some(value) => self.value(&name, &field.holds, value),
+                None if is_needed => self.wrong.push(format!("field '{name}' is missing")),
+                None => {}
+            }
+        }
+        let is_known = |name: &str| fields.iter().any(|field| field.name == name);
+        let unknown = object.keys().filter(|name| !is_known(name));
+        // Elements of lists are named without their number: one of a kind is enough.
+        self.unknown
+            .extend(unknown.map(|name| without_numbers(&format!("{prefix}{name}"))));
+    }
+
+    fn value(&mut self, name: &str, wanted: &Type, value: &Value) {
+        if !fits(wanted, value) {
+            self.wrong.push(match value {
+                Value::Number(number) if matches!(wanted, Count) => {
+                    format!("field '{name}' must be a whole number from 0, not {number}")
+                }
+                _ => format!(
+                    "field '{name}' must be {}, not {}",
+                    words(wanted),
+                    jsonl::kind(value)
+                ),
+            });
+            return;
+        }
+        match (wanted, value) {
+            (List(element), Value::Array(list)) => {
+                for (number, item) in list.iter().enumerate() {
+                    self.value(&format!("{name}[{number}]"), element, item);
+                }
+            }
+            (Type::Object(fields), Value::Object(object)) => {
+                self.object(&format!("{name}."), fields, object);
+            }
+            (MaybeEmpty(fields), Value::Object(object)) if !object.is_empty() => {
+                self.object(&format!("{name}."), fields, object);
+            }
+            (Either(types, _), _) => {
+                if let Some(one) = types.iter().find(|one| fits(one, value)) {
+                    self.value(name, one, value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a value is of a type, its parts aside.
+fn fits(wanted: &Type, value: &Value) -> bool {
+    match wanted {
+        Text => value.is_string(),
+        Count => value.as_u64().is_some(),
+        Number => value.is_number(),
+        Flag => value.is_boolean(),
+        Id => value.is_string() || value.as_u64().is_some(),
+        List(_) => value.is_array(),
+        Type::Object(_) | MaybeEmpty(_) | Anything => {
+            value.is_object() || (matches!(wanted, Anything) && value.is_null())
+        }
+        Either(types, _) => types.iter().any(|one| fits(one, value)),
+    }
+}
+
+fn words(wanted: &Type) -> &'static str {
+    match wanted {
+        Text => "a string",
+        Count => "a whole number",
+        Number => "a number",
+        Flag => "a boolean",
+        Id => "a string",
+        List(_) => "a list",
+        Type::Object(_) | MaybeEmpty(_) | Anything => "an object",
+        Either(_, words) => words,
+    }
+}
+
+/// `files[3].x` → `files[].x`.
+fn without_numbers(name: &str) -> String {
+    let mut inside = false;
+    let kept = name.chars().filter(|c| {
+        match c {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ => return !inside,
+        }
+        true
+    });
+    kept.collect()
+}

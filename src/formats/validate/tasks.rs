@@ -1,0 +1,160 @@
+//! What is to be found in tasks beyond the types of their fields.
+
+use super::{Severity, Validator, reason};
+use crate::store::jsonl::{At, Object};
+use crate::task::kind::Kind;
+use crate::task::{Format, Task};
+use crate::text::lines::{line_ends, strip};
+
+use Severity::{Error, Note};
+
+impl Validator<'_> {
+    /// Looks at a task; `whole` says whether its fields have their types.
+    pub(super) fn task(
+        &mut self,
+        at: At,
+        format: Format,
+        object: Object,
+        id: Option<String>,
+        whole: bool,
+    ) {
+        if !whole {
+            return;
+        }
+        let task = match Task::from_record(self.path, at, object) {
+            Ok(task) => task,
+            Err(error) => return self.find(at.line, id, Error, reason(error)),
+        };
+        let kind = Kind::Task(format);
+        if format.is_written()
+            && let Some(first) = self.seen_before(kind, task.id.clone(), at.line)
+        {
+            let reason =
+                format!("its id is that of line {first} too; tasks are told apart by their row");
+            self.find(at.line, id.clone(), Note, reason);
+        }
+        for (severity, reason) in findings(&task) {
+            self.find(at.line, id.clone(), severity, reason);
+        }
+        self.beside_file(at.line, task, id);
+    }
+
+    /// Looks at the task's file, where the repositories are there.
+    fn beside_file(&mut self, line: usize, mut task: Task, id: Option<String>) {
+        let Some(files) = &mut self.files else {
+            return;
+        };
+        let found = match files.text(&mut task).map(str::to_owned) {
+            Err(reason) => Some((Error, reason)),
+            Ok(text) => match task.hole(&text) {
+                Err(reason) => Some((Error, reason)),
+                Ok(hole) => around(&task, &text[..hole.start], &text[hole.end..]),
+            },
+        };
+        if let Some((severity, reason)) = found {
+            self.find(line, id, severity, reason);
+        }
+    }
+}
+
+/// What a file has around a hole that is where the task says, against what the task has.
+fn around(task: &Task, before: &str, behind: &str) -> Option<(Severity, String)> {
+    let joined = |text: &str| crate::text::lines::Lines::new(text).text().to_owned();
+    let differs = |name: &str| {
+        let reason = format!("'{name}' is not what {} has there", task.path);
+        Some((Note, reason))
+    };
+    if !before.ends_with(&task.prompt) && !joined(before).ends_with(&joined(&task.prompt)) {
+        return differs("prompt");
+    }
+    let whole_left = task.full_left_context.as_ref();
+    if whole_left.is_some_and(|left| left != before) {
+        return differs("full_left_context");
+    }
+    if task
+        .right_context
+        .as_ref()
+        .is_some_and(|right| !behind.starts_with(right.as_str()))
+    {
+        return differs("right_context");
+    }
+    let whole_right = task.full_right_context.as_ref();
+    if whole_right.is_some_and(|right| right != behind) {
+        return differs("full_right_context");
+    }
+    None
+}
+
+fn findings(task: &Task) -> Vec<(Severity, String)> {
+    let mut found = Vec::new();
+    let mut find = |severity, reason: String| found.push((severity, reason));
+    if strip(&task.ground_truth).is_empty() {
+        find(
+            Error,
+            "its ground truth is empty: there is nothing to predict".into(),
+        );
+    }
+    if task.prompt.is_empty() {
+        find(Note, "no left context: its prompt is empty".into());
+    }
+    if task.metadata.contains_key("lineno") && !task.metadata.contains_key("line_no") {
+        find(
+            Note,
+            "its line is 'metadata.lineno', where other files have 'line_no'".into(),
+        );
+    }
+    let hub_name = |name: &str| {
+        name.split('/')
+            .next()
+            .is_some_and(|name| name.contains("--"))
+    };
+    for (what, name) in [("id", &task.id), ("repository", &task.repository)] {
+        if hub_name(name) {
+            let folder = task.repository.replace("--", "_");
+            find(
+                Note,
+                format!("its {what} is named as on the hub, {name:?}; the folder is {folder:?}"),
+            );
+        }
+    }
+    if task
+        .cross_file
+        .as_ref()
+        .is_some_and(crate::task::cross_file::CrossFile::is_empty)
+    {
+        find(Note, "its 'crossfile_context' is empty".into());
+    }
+    if let Some(right) = &task.right_context
+        && right.is_empty()
+    {
+        find(Note, "no right context: 'right_context' is empty".into());
+    }
+    if let Some(left) = &task.full_left_context
+        && task.format != Format::RepoBench
+        && !left.ends_with(&task.prompt)
+    {
+        find(
+            Error,
+            "'full_left_context' does not end with 'prompt'".into(),
+        );
+    }
+    if let (Some(whole), Some(right)) = (&task.full_right_context, &task.right_context)
+        && !whole.starts_with(right.as_str())
+    {
+        find(
+            Error,
+            "'full_right_context' does not begin with 'right_context'".into(),
+        );
+    }
+    let (shown, between) = (line_ends(&task.prompt), task.line_no - task.context_start);
+    if matches!(task.format, Format::RepoEval | Format::CrossCodeEval) && shown != between {
+        find(
+            Note,
+            format!(
+                "its prompt ends {shown} lines, and from line {} to {} there are {between}",
+                task.context_start, task.line_no
+            ),
+        );
+    }
+    found
+}

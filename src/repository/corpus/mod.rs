@@ -1,0 +1,311 @@
+//! Repositories: a folder → its files of one language, decoded and in one fixed order.
+//!
+//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`] with its own endings:
+//! hidden files and folders are left out, symbolic links are followed, endings are case-sensitive (`.d.ts` ends in
+//! `.ts`), files that git ignores count. Its order is the file system's; ours is the code-point order of the path.
+//!
+//! Files are UTF-8. A byte order mark stays, as U+FEFF at the start of the text, as Python's `open` leaves it; many C#
+//! files have one. A file that is not UTF-8 is stepped over and reported: RepoCoder would stop at it, and
+//! CrossCodeEval's program would put U+FFFD for what it cannot decode, which no model should learn to write.
+
+mod listing;
+
+pub use listing::{Listed, Listing, Stamp};
+
+use std::fs;
+use std::path::{Component, Path};
+
+use crate::error::{Error, Result};
+use crate::text::language::Language;
+use crate::text::lines::Lines;
+
+/// One source file of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// `repository/folder/…/file.py`, with `/` on every system and the ending of its language.
+    pub path: String,
+    /// The text with `\r\n` and `\r` turned into `\n`, as Python's text mode reads it.
+    pub text: String,
+    /// Index of the first file in the repository that is the same file on disk, where links give
+    /// one file several names; its own index otherwise.
+    pub same_as: u32,
+}
+
+/// A repository's files in the code-point order of their paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// Name of its folder.
+    pub name: String,
+    /// Its files of the language that was asked for.
+    pub files: Vec<SourceFile>,
+}
+
+/// What reading a repository gave.
+#[derive(Debug)]
+pub struct Reading {
+    /// What could be read.
+    pub repository: Repository,
+    /// The files and folders that could not, each with its reason.
+    pub skipped: Vec<Error>,
+}
+
+impl SourceFile {
+    /// The file's lines as Python's `str.splitlines` gives them.
+    pub fn lines(&self) -> Lines {
+        Lines::new(&self.text)
+    }
+}
+
+/// Which files of a folder count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Walk {
+    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, links are followed.
+    #[default]
+    Glob,
+    /// Repoformer's (`Path.rglob("*.py")`): hidden ones count, links to files too, links to folders are not followed.
+    Rglob,
+}
+
+impl std::str::FromStr for Walk {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "glob" => Ok(Self::Glob),
+            "rglob" => Ok(Self::Rglob),
+            other => Err(format!("'{other}' is neither glob nor rglob")),
+        }
+    }
+}
+
+impl std::fmt::Display for Walk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Glob => "glob",
+            Self::Rglob => "rglob",
+        })
+    }
+}
+
+impl Repository {
+    /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
+    /// stepped over and reported.
+    ///
+    /// # Errors
+    /// The folder does not exist, is no folder, or `name` is not a single folder name.
+    pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<Reading> {
+        Self::read_with(repos_dir, name, (language, Walk::Glob))
+    }
+
+    /// The same with another walk.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_with(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
+        let listing = Listing::read(repos_dir, name, which, |_, _| false)?;
+        let source_file = |file: Listed| SourceFile {
+            path: file.path,
+            text: file.text.unwrap_or_default(),
+            same_as: file.same_as,
+        };
+        Ok(Reading {
+            repository: Self {
+                name: name.to_owned(),
+                files: listing.files.into_iter().map(source_file).collect(),
+            },
+            skipped: listing.skipped,
+        })
+    }
+
+    /// The file with this `repository/…` path, by binary search.
+    pub fn file(&self, path: &str) -> Option<&SourceFile> {
+        self.files
+            .binary_search_by(|file| file.path.as_str().cmp(path))
+            .ok()
+            .map(|i| &self.files[i])
+    }
+}
+
+/// The folders directly below `repos_dir`, hidden ones left out, in code-point order.
+///
+/// # Errors
+/// `repos_dir` cannot be listed or holds no folder.
+pub fn repository_names(repos_dir: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(repos_dir)
+        .map_err(|e| Error::reading(repos_dir, "list the repositories folder", e))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry =
+            entry.map_err(|e| Error::reading(repos_dir, "list the repositories folder", e))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') && entry.path().is_dir() {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        let reason = "holds no folder; --repos-dir wants one folder a repository".into();
+        return Err(Error::Repository {
+            path: repos_dir.to_owned(),
+            reason,
+        });
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Whether `name` can be a repository's folder: one path component that leads nowhere else.
+pub fn is_folder_name(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
+        && !name.contains(['\\', '\0'])
+}
+
+fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
+    if is_folder_name(name) {
+        return Ok(());
+    }
+    let reason = format!("'{name}' is not the name of a folder directly below it");
+    Err(Error::Repository {
+        path: repos_dir.to_owned(),
+        reason,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, bytes) in files {
+            let path = dir.path().join("r").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn order_is_the_paths_code_points_and_hidden_files_stay_out() {
+        let dir = repository(&[
+            ("a/b.py", b""),
+            ("a.py", b""),
+            ("a b/c.py", b""),
+            ("Z.py", b""),
+            (".h/x.py", b""),
+            ("a/.x.py", b""),
+            ("U.PY", b""),
+            ("x.py/inner.py", b""),
+        ]);
+        let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
+        let paths: Vec<_> = reading
+            .repository
+            .files
+            .iter()
+            .map(|f| f.path.as_str())
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                "r/Z.py",
+                "r/a b/c.py",
+                "r/a.py",
+                "r/a/b.py",
+                "r/x.py/inner.py"
+            ]
+        );
+        assert!(reading.skipped.is_empty());
+        assert!(reading.repository.file("r/a.py").is_some());
+        assert!(reading.repository.file("r/.h/x.py").is_none());
+    }
+
+    #[test]
+    fn each_language_has_its_own_files() {
+        let names = [
+            "a.py",
+            "b.java",
+            "c.cs",
+            "d.ts",
+            "e.tsx",
+            "f.d.ts",
+            "g.TS",
+            "h.js",
+            "i.pyi",
+            "j.jsx",
+            "ts",
+            ".k.cs",
+            "l.tsx/m.java",
+        ];
+        let files: Vec<(&str, &[u8])> = names.map(|name| (name, "\u{feff}x".as_bytes())).into();
+        let dir = repository(&files);
+        let found = |language| {
+            let repository = Repository::read(dir.path(), "r", language)
+                .unwrap()
+                .repository;
+            let all_marked = repository.files.iter().all(|file| file.text == "\u{feff}x");
+            assert!(all_marked, "a byte order mark stays");
+            let paths = repository.files.into_iter().map(|file| file.path);
+            paths.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found(Language::Python), "r/a.py");
+        assert_eq!(found(Language::Java), "r/b.java r/l.tsx/m.java");
+        assert_eq!(found(Language::CSharp), "r/c.cs");
+        assert_eq!(found(Language::TypeScript), "r/d.ts r/e.tsx r/f.d.ts");
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf8_names_its_byte_and_line_and_loses_no_other() {
+        let dir = repository(&[("a.py", b"x = 1\n"), ("b.py", b"# ok\n# caf\xe9\n")]);
+        let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
+        assert_eq!(reading.repository.files.len(), 1);
+        let message = reading.skipped[0].to_string();
+        assert!(
+            message.contains("b.py") && message.contains("byte 10, line 2"),
+            "{message}"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_remember_which_file_they_are() {
+        let dir = repository(&[("m.py", b"x\n"), ("real/r.py", b"y\n")]);
+        let root = dir.path().join("r");
+        std::os::unix::fs::symlink("m.py", root.join("z.py")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("alias")).unwrap();
+        fs::hard_link(root.join("m.py"), root.join("hard.py")).unwrap();
+        std::os::unix::fs::symlink("nowhere.py", root.join("broken.py")).unwrap();
+        std::os::unix::fs::symlink("..", root.join("real/loop")).unwrap();
+        let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
+        let files: Vec<_> = reading
+            .repository
+            .files
+            .iter()
+            .map(|f| (f.path.as_str(), f.same_as))
+            .collect();
+        assert_eq!(
+            files,
+            [
+                ("r/alias/r.py", 0),
+                ("r/hard.py", 1),
+                ("r/m.py", 1),
+                ("r/real/r.py", 0),
+                ("r/z.py", 1)
+            ]
+        );
+        assert!(
+            reading
+                .skipped
+                .iter()
+                .any(|e| e.to_string().contains("broken.py"))
+        );
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_refused() {
+        for name in ["..", ".", "a/b", "/etc", "", "a/..", "a/"] {
+            assert!(!is_folder_name(name), "{name:?}");
+        }
+        assert!(is_folder_name("huggingface_diffusers"));
+        assert!(Repository::read(Path::new("/tmp"), "../etc", Language::Python).is_err());
+    }
+}

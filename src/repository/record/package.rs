@@ -1,0 +1,69 @@
+//! A source file as a record of Repoformer's `packages.jsonl`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Content, path_names};
+use crate::error::Result;
+use crate::store::jsonl::{Fields, Object};
+use crate::text::language::Language;
+
+/// A record of a packages file (`jsonify.py`): `source, url, license, patent, repository, filepath, content[{type, lang,
+/// content}]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Package {
+    /// What its tasks' `metadata.repository` says: often a URL.
+    pub repository: String,
+    /// `repository/folder/…/file.py`; its first name is the repository's folder.
+    pub filepath: String,
+    /// The text of the file: of the first of its contents, as Repoformer's program reads it.
+    pub text: String,
+    /// The record as it was read.
+    pub record: Object,
+}
+
+impl Package {
+    /// Reads a record that stands at a line of a file.
+    ///
+    /// # Errors
+    /// A field is missing, of another type, or leads out of the repository.
+    pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
+        let fields = Fields::new(path, line, "", &record);
+        let filepath = fields.string("filepath")?;
+        let names =
+            path_names(filepath).map_err(|e| fields.error(format!("field 'filepath' {e}")))?;
+        if names.len() < 2 {
+            return Err(fields.error("field 'filepath' must be repository/folder/…/file"));
+        }
+        let repository = fields.string("repository")?;
+        let Some(Value::Object(first)) = fields.list("content")?.first() else {
+            return Err(fields.error("field 'content' must begin with an object"));
+        };
+        let text = fields.below("content[0].", first).string("content")?;
+        Ok(Self {
+            repository: repository.to_owned(),
+            filepath: filepath.to_owned(),
+            text: text.to_owned(),
+            record,
+        })
+    }
+
+    /// The folder of its repository and the path in it.
+    pub fn place(&self) -> (&str, &str) {
+        self.filepath
+            .split_once('/')
+            .unwrap_or((&self.filepath, ""))
+    }
+
+    /// The record of a file in a repository's folder. The folder stands for the repository's URL, which is not known; the
+    /// other fields are those that `jsonify.py` writes.
+    pub fn record_of(folder: &str, content: &Content) -> Value {
+        let language = Language::of_path(&content.path).unwrap_or_default();
+        json!({
+            "source": "github", "url": "", "license": "permissive", "patent": "NO_PATENT_INFO",
+            "repository": folder, "filepath": format!("{folder}/{}", content.path),
+            "content": [{"type": "code", "lang": language.name(), "content": content.text}],
+        })
+    }
+}

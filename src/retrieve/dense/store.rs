@@ -1,0 +1,480 @@
+//! Vectors that were computed once, kept in a file that only grows.
+//!
+//! The file begins with a line `repoformer vectors` and a line of JSON (format, model, numbers a vector). Records of one
+//! size follow: the BLAKE3 digest of a text, its vector as little-endian `f32`, and the first eight bytes of the BLAKE3 of
+//! both. Each batch is appended and synced before the next, so that an interrupted run loses what was under way alone.
+
+use std::fs::{File, TryLockError};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::{Digest, Matrix, digest};
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8] = b"repoformer vectors\n";
+/// A header is about a hundred bytes; whatever is longer is none.
+const LONGEST_HEADER: u64 = 1 << 16;
+/// Version of the file's format.
+const FORMAT: u32 = 1;
+const DIGEST: usize = 32;
+const CHECKSUM: usize = 8;
+/// More than any model gives; a header that asks for more is damaged.
+const LARGEST_DIM: usize = 1 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    tool: String,
+    model: String,
+    dim: usize,
+}
+
+/// The vectors of one model by the digest of their text. While it is open, no other process can open it.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    file: File,
+    model: String,
+    /// Where the first record begins and how many numbers one has, once there is one.
+    shape: Option<Shape>,
+    /// The record of each text.
+    records: FxHashMap<Digest, u64>,
+    /// Number of records, those of no use included.
+    count: u64,
+    notes: Vec<Error>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    begin: u64,
+    dim: usize,
+}
+
+impl Shape {
+    /// Bytes a record.
+    fn record(self) -> usize {
+        DIGEST + 4 * self.dim + CHECKSUM
+    }
+
+    /// Where a record begins.
+    fn at(self, record: u64) -> u64 {
+        self.begin + record * self.record() as u64
+    }
+}
+
+/// What file a model's vectors are kept in: letters, digits, `.`, `-` and `_` of its name, and what tells it from others
+/// that would have the same.
+///
+/// ```
+/// use repoformer::retrieve::dense::store_file_name;
+/// assert!(store_file_name("BAAI/bge-m3").starts_with("BAAI-bge-m3-"));
+/// assert_ne!(store_file_name("a/b"), store_file_name("a-b"));
+/// ```
+pub fn store_file_name(model: &str) -> String {
+    let kept = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = model.chars().take(80).map(kept).collect();
+    format!(
+        "{}-{}.vectors",
+        name.trim_start_matches(['.', '-']),
+        &digest(model).to_hex()[..8]
+    )
+}
+
+impl Store {
+    /// Opens the vectors of a model, or begins a file of them; its folder is made. What an interrupted run left
+    /// unfinished is dropped, as [`notes`](Self::notes) tells.
+    ///
+    /// # Errors
+    /// The file cannot be read and written, another process has it open, or it is none of these, another model's, or of
+    /// another format.
+    pub fn open(path: &Path, model: &str) -> Result<Self> {
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| Error::writing(folder, "create this folder to write into it", e))?;
+        }
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
+        let file = file.map_err(|e| Error::writing(path, "open these vectors", e))?;
+        let mut store = Self {
+            path: path.to_owned(),
+            file,
+            model: model.into(),
+            shape: None,
+            records: FxHashMap::default(),
+            count: 0,
+            notes: Vec::new(),
+        };
+        store.lock()?;
+        store.read_header()?;
+        store.read_records()?;
+        Ok(store)
+    }
+
+    /// The system takes the lock back when the process ends, however it does.
+    fn lock(&self) -> Result<()> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(()),
+            Err(TryLockError::WouldBlock) => Err(self.error(
+                "another process is writing these vectors",
+                "wait until it is done, or use another --cache-dir",
+            )),
+            // Some network file systems have none.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
+            Err(TryLockError::Error(error)) => {
+                Err(Error::writing(&self.path, "lock these vectors", error))
+            }
+        }
+    }
+
+    fn read_header(&mut self) -> Result<()> {
+        let mut reader = BufReader::new(&self.file).take(LONGEST_HEADER);
+        let (mut magic, mut json) = (Vec::new(), Vec::new());
+        let read = reader.read_until(b'\n', &mut magic);
+        read.and_then(|_| reader.read_until(b'\n', &mut json))
+            .map_err(|e| Error::reading(&self.path, "read these vectors", e))?;
+        if magic.is_empty() {
+            return Ok(());
+        }
+        if !MAGIC.starts_with(&magic) {
+            return Err(self.error(
+                "holds no vectors: it does not begin as repoformer's files of vectors do",
+                "name another file, or remove this one",
+            ));
+        }
+        if !json.ends_with(b"\n") && (json.len() as u64) < LONGEST_HEADER - MAGIC.len() as u64 {
+            self.note("its header is cut off, as an interrupted run leaves it; begun anew");
+            return self.truncate(0);
+        }
+        // The version is looked at alone first: a later format may hold other fields.
+        let value: serde_json::Value = serde_json::from_slice(&json).unwrap_or_default();
+        let again = "remove it, or use another --cache-dir; its vectors are computed again then";
+        if value["format"]
+            .as_u64()
+            .is_some_and(|format| format != u64::from(FORMAT))
+        {
+            let reason = format!(
+                "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
+                value["tool"].as_str().unwrap_or("?"),
+                value["format"],
+                env!("CARGO_PKG_VERSION")
+            );
+            return Err(self.error(reason, again));
+        }
+        let header: Header = serde_json::from_value(value)
+            .map_err(|e| self.error(format!("damaged: its header: {e}"), again))?;
+        if header.model != self.model {
+            let reason = format!(
+                "holds vectors of model '{}', not of '{}'",
+                header.model, self.model
+            );
+            return Err(self.error(reason, "use another file for each model"));
+        }
+        if !(1..=LARGEST_DIM).contains(&header.dim) {
+            return Err(self.error(
+                format!("damaged: its vectors have {} numbers", header.dim),
+                again,
+            ));
+        }
+        let begin = (MAGIC.len() + json.len()) as u64;
+        self.shape = Some(Shape {
+            begin,
+            dim: header.dim,
+        });
+        Ok(())
+    }
+
+    /// Finds what each record is of. One that is not whole is of no use; at the end of the file it is cut off, elsewhere
+    /// the last record takes its place.
+    fn read_records(&mut self) -> Result<()> {
+        let Some(shape) = self.shape else {
+            return Ok(());
+        };
+        let reading = |e| Error::reading(&self.path, "read these vectors", e);
+        let size = self.file.metadata().map_err(reading)?.len();
+        let whole = (size - shape.begin) / shape.record() as u64;
+        let mut reader = BufReader::with_capacity(1 << 20, &self.file);
+        reader.seek(SeekFrom::Start(shape.begin)).map_err(reading)?;
+        let (mut record, mut bad) = (vec![0; shape.record()], Vec::new());
+        for number in 0..whole {
+            reader.read_exact(&mut record).map_err(reading)?;
+            match parse(&record) {
+                Some(digest) => {
+                    self.records.insert(digest, number);
+                }
+                None => bad.push(number),
+            }
+        }
+        self.count = whole;
+        if whole > 1 && bad.len() as u64 == whole {
+            return Err(self.error(
+                format!("damaged: not one of its {whole} vectors is whole"),
+                "remove it; its vectors are computed again then",
+            ));
+        }
+        if shape.at(whole) != size {
+            self.note("its last vector is cut off, as an interrupted run leaves it; dropped");
+        }
+        if !bad.is_empty() {
+            self.note(format!(
+                "damaged: {} of its {whole} vectors dropped, to be computed again",
+                bad.len()
+            ));
+        }
+        self.fill(shape, bad)?;
+        if shape.at(self.count) != size {
+            self.truncate(shape.at(self.count))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the last records in the place of bad ones. Where this is interrupted, a record is there twice, which does
+    /// no harm.
+    fn fill(&mut self, shape: Shape, mut bad: Vec<u64>) -> Result<()> {
+        while let Some(last) = bad.last().copied() {
+            self.count -= 1;
+            if last == self.count {
+                bad.pop();
+                continue;
+            }
+            let mut record = vec![0; shape.record()];
+            self.read_at(&mut record, shape.at(self.count))?;
+            let place = bad.remove(0);
+            let mut file = &self.file;
+            file.seek(SeekFrom::Start(shape.at(place)))
+                .and_then(|_| file.write_all(&record))
+                .map_err(|e| Error::writing(&self.path, "mend these vectors", e))?;
+            if let Some(digest) = parse(&record) {
+                self.records.insert(digest, place);
+            }
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        self.file
+            .set_len(length)
+            .map_err(|e| Error::writing(&self.path, "mend these vectors", e))
+    }
+
+    fn error(&self, reason: impl Into<String>, hint: &str) -> Error {
+        Error::Artifact {
+            path: self.path.clone(),
+            reason: reason.into(),
+            hint: hint.into(),
+        }
+    }
+
+    fn note(&mut self, reason: impl Into<String>) {
+        let error = self.error(reason, "nothing is to be done; all other vectors are used");
+        self.notes.push(error);
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// What was found damaged on opening, and dropped.
+    pub fn notes(&self) -> &[Error] {
+        &self.notes
+    }
+
+    /// Numbers a vector, once there is one.
+    pub fn dim(&self) -> Option<usize> {
+        self.shape.map(|shape| shape.dim)
+    }
+
+    /// Number of texts whose vectors are there.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is no vector.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Whether this text's vector is there.
+    pub fn contains(&self, digest: &Digest) -> bool {
+        self.records.contains_key(digest)
+    }
+
+    /// Appends vectors, all of the size of those there, and has the disk keep them. A text whose vector is there already
+    /// is passed over: a text has one vector.
+    ///
+    /// # Errors
+    /// A vector has another size or a number that is not finite, or the file cannot be written; it is as before then.
+    pub fn append(&mut self, vectors: &[(Digest, &[f32])]) -> Result<()> {
+        let Some((_, first)) = vectors.first() else {
+            return Ok(());
+        };
+        let dim = self.dim().unwrap_or(first.len());
+        let wrong = |reason: String| Error::Parameter {
+            name: "vector",
+            reason,
+        };
+        for (digest, vector) in vectors {
+            if vector.len() != dim || dim == 0 || dim > LARGEST_DIM {
+                let (path, n) = (self.path.display(), vector.len());
+                return Err(wrong(format!(
+                    "{digest}: it has {n} numbers, the others of {path} have {dim}"
+                )));
+            }
+            if !vector.iter().all(|number| number.is_finite()) {
+                return Err(wrong(format!("{digest}: a number in it is not finite")));
+            }
+        }
+        let mut bytes = Vec::new();
+        let shape = match self.shape {
+            Some(shape) => shape,
+            None => {
+                bytes = self.header(dim)?;
+                Shape {
+                    begin: bytes.len() as u64,
+                    dim,
+                }
+            }
+        };
+        let from = if self.shape.is_some() {
+            shape.at(self.count)
+        } else {
+            0
+        };
+        let mut fresh: FxHashMap<Digest, u64> = FxHashMap::default();
+        for (digest, vector) in vectors {
+            if !self.contains(digest) && !fresh.contains_key(digest) {
+                fresh.insert(*digest, self.count + fresh.len() as u64);
+                push_record(&mut bytes, digest, vector);
+            }
+        }
+        let mut file = &self.file;
+        let written = file
+            .seek(SeekFrom::Start(from))
+            .and_then(|_| file.write_all(&bytes));
+        if let Err(error) = written.and_then(|()| file.sync_data()) {
+            // Half a batch is as good as none; the next opening would drop it too.
+            let _ = file.set_len(from);
+            return Err(Error::writing(&self.path, "write these vectors", error));
+        }
+        self.shape = Some(shape);
+        self.count += fresh.len() as u64;
+        self.records.extend(fresh);
+        Ok(())
+    }
+
+    /// The first two lines.
+    fn header(&self, dim: usize) -> Result<Vec<u8>> {
+        let header = Header {
+            format: FORMAT,
+            tool: env!("CARGO_PKG_VERSION").into(),
+            model: self.model.clone(),
+            dim,
+        };
+        let json = serde_json::to_vec(&header)
+            .map_err(|e| Error::writing(&self.path, "write these vectors", e.into()))?;
+        Ok([MAGIC, &json, b"\n"].concat())
+    }
+
+    /// A text's vector; `None` where it is not there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or was changed since it was opened.
+    pub fn get(&self, digest: &Digest) -> Result<Option<Vec<f32>>> {
+        let (Some(shape), Some(number)) = (self.shape, self.records.get(digest)) else {
+            return Ok(None);
+        };
+        let mut record = vec![0; shape.record()];
+        self.read_at(&mut record, shape.at(*number))?;
+        if parse(&record) != Some(*digest) {
+            return Err(self.error("damaged while it was open", "run this again"));
+        }
+        let (numbers, _) = record[DIGEST..][..4 * shape.dim].as_chunks::<4>();
+        Ok(Some(
+            numbers
+                .iter()
+                .map(|bytes| f32::from_le_bytes(*bytes))
+                .collect(),
+        ))
+    }
+
+    /// The vectors of these texts, a row each in their order. An empty text that has none has a row of zeros.
+    ///
+    /// # Errors
+    /// A text's vector is not there, or as [`get`](Self::get).
+    pub fn matrix<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Result<Matrix> {
+        let texts = texts.into_iter();
+        let mut matrix = Matrix::with_capacity(self.dim().unwrap_or(0), texts.size_hint().0);
+        let (mut missing, mut first) = (0_usize, String::new());
+        for text in texts {
+            match self.get(&digest(text))? {
+                Some(vector) => matrix.push(&vector)?,
+                None if text.is_empty() => matrix.push_zeros(),
+                None => {
+                    if missing == 0 {
+                        first = super::shown(text);
+                    }
+                    missing += 1;
+                }
+            }
+        }
+        match missing {
+            0 => Ok(matrix),
+            n => Err(self.error(
+                format!("holds no vector for {n} of the texts; the first is {first}"),
+                "have them computed: vectorize --vectorizer dense --endpoint URL --embedding-model NAME",
+            )),
+        }
+    }
+
+    /// Fills a buffer from this byte of the file on.
+    fn read_at(&self, buffer: &mut [u8], begin: u64) -> Result<()> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, begin);
+        #[cfg(not(unix))]
+        let read = {
+            let mut file = &self.file;
+            let sought = file.seek(SeekFrom::Start(begin));
+            sought.and_then(|_| file.read_exact(buffer))
+        };
+        read.map_err(|e| Error::reading(&self.path, "read these vectors", e))
+    }
+}
+
+fn push_record(bytes: &mut Vec<u8>, digest: &Digest, vector: &[f32]) {
+    let begin = bytes.len();
+    bytes.extend_from_slice(digest.as_bytes());
+    bytes.extend(vector.iter().flat_map(|number| number.to_le_bytes()));
+    let checksum = blake3::hash(&bytes[begin..]);
+    bytes.extend_from_slice(&checksum.as_bytes()[..CHECKSUM]);
+}
+
+/// The digest of a record's text, where the record is whole.
+fn parse(record: &[u8]) -> Option<Digest> {
+    let (content, checksum) = record.split_at_checked(record.len().checked_sub(CHECKSUM)?)?;
+    let digest = content.first_chunk::<DIGEST>()?;
+    (blake3::hash(content).as_bytes()[..CHECKSUM] == *checksum).then(|| Digest::from_bytes(*digest))
+}
+
+#[cfg(test)]
+mod tests;

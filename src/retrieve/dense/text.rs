@@ -1,0 +1,121 @@
+//! Texts that vectors are computed of, and the file that hands them to a user who computes the vectors herself.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::Digest;
+use crate::error::{Error, Result};
+use crate::store::artifact::write_file;
+use crate::store::jsonl::{self, Fields};
+
+/// A text and its name in the file of texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// Unique within a file of texts.
+    pub id: String,
+    /// The text, exactly as it is embedded.
+    pub text: String,
+}
+
+/// A line of the file.
+#[derive(Serialize)]
+struct Line<'a> {
+    _id: &'a str,
+    digest: &'a str,
+    text: &'a str,
+}
+
+impl Text {
+    /// BLAKE3 of the text's UTF-8.
+    pub fn digest(&self) -> Digest {
+        digest(&self.text)
+    }
+}
+
+/// What a text's vector is known by, whatever file the text stands in: BLAKE3 of its UTF-8.
+///
+/// ```
+/// let digest = repoformer::retrieve::dense::digest("");
+/// assert!(digest.to_hex().starts_with("af1349b9f5f9a1a6")); // the first of BLAKE3's published test vectors
+/// ```
+pub fn digest(text: &str) -> Digest {
+    blake3::hash(text.as_bytes())
+}
+
+/// Writes a file of texts: a line `{"_id", "digest", "text"}` each, in this order, which the rows of an NPY file follow.
+///
+/// # Errors
+/// The file cannot be written; none is left behind then.
+pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
+    let mut bytes = Vec::new();
+    for text in texts {
+        let digest = text.digest().to_hex();
+        let line = Line {
+            _id: &text.id,
+            digest: digest.as_str(),
+            text: &text.text,
+        };
+        serde_json::to_writer(&mut bytes, &line)
+            .map_err(|e| Error::writing(path, "write this file", e.into()))?;
+        bytes.push(b'\n');
+    }
+    write_file(path, &bytes)
+}
+
+/// Reads a file of texts back.
+///
+/// # Errors
+/// It cannot be read, or a line of it is wrong: no JSON, a missing field, a digest that is another text's.
+pub fn read_texts(path: &Path) -> Result<Vec<Text>> {
+    let mut texts = Vec::new();
+    let problems = jsonl::for_each(path, |at, object| {
+        let fields = Fields::new(path, at.line, "", &object);
+        let text = Text {
+            id: fields.string("_id")?.into(),
+            text: fields.string("text")?.into(),
+        };
+        if object.contains_key("digest")
+            && fields.string("digest")? != text.digest().to_hex().as_str()
+        {
+            return Err(fields.error("field 'digest' is not that of field 'text'"));
+        }
+        texts.push(text);
+        Ok(())
+    })?;
+    // With a line left out, the rows of an NPY file would be those of other texts.
+    problems.into_iter().next().map_or(Ok(texts), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_back_as_they_were_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/texts.jsonl");
+        let text = |id: &str, text: &str| Text {
+            id: id.into(),
+            text: text.into(),
+        };
+        let texts = vec![
+            text("0", ""),
+            text("r/a.py:0-20", "x = \"é\"\r\n\u{2028}\u{0}"),
+            text("2", "x"),
+        ];
+        write_texts(&path, &texts).unwrap();
+        assert_eq!(read_texts(&path).unwrap(), texts);
+        let lines = std::fs::read_to_string(&path).unwrap();
+        // The digest is that of BLAKE3's published test vector for no input.
+        let first = "{\"_id\":\"0\",\"digest\":\"af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262\",\"text\":\"\"}";
+        assert_eq!(lines.lines().next(), Some(first));
+        assert_eq!(lines.lines().count(), 3);
+        std::fs::write(&path, lines.replace("\"text\":\"x\"", "\"text\":\"y\"")).unwrap();
+        let error = read_texts(&path).unwrap_err().to_string();
+        assert!(
+            error.ends_with("texts.jsonl:3: field 'digest' is not that of field 'text'"),
+            "{error}"
+        );
+    }
+}

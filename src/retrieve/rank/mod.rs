@@ -1,0 +1,338 @@
+//! Ranking documents by a query: Repoformer's and CrossCodeEval's rankers, each with its reference's formula and constants.
+//!
+//! A *document* is a chunk's text, a *candidate* one that may be found for this query (mostly: all that are not of the
+//! query's own file). The references build their statistics anew from the candidates of every query; an [`Index`] is built
+//! once a repository, and [`Index::rank`] subtracts what is not a candidate. Words are those of
+//! [`each_word`].
+//!
+//! ```
+//! use repoformer::text::language::Language;
+//! use repoformer::retrieve::rank::{Candidates, Index, Query, Ranker, Scratch, Words};
+//!
+//! let documents = ["def area(w, h):\n    return w * h", "def side(area):\n    return area ** 0.5", "import math"];
+//! let index = Index::new(Words::of(&documents), &documents, &[Ranker::Jaccard], Language::Python);
+//! let query = Query { lines: vec!["side = area(2, 3)"], hole: 1, dense: None };
+//! let candidates = Candidates { priority: &[0, 1, 2] };
+//! let hits = index.rank(&Ranker::Jaccard, &query, &candidates, 2, &mut Scratch::default());
+//! // side and area of side, area, 2, 3, def, return, 0, 5; area of side, area, 2, 3, def, w, h, return.
+//! assert_eq!((hits[0].document, hits[0].score), (1, 2.0 / 8.0));
+//! assert_eq!((hits[1].document, hits[1].score), (0, 1.0 / 8.0));
+//! ```
+
+mod inverted;
+mod keywords;
+mod ngrams;
+mod okapi;
+mod order;
+mod ranker;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod tf_idf;
+mod words;
+
+pub use ranker::{LineWeights, Ranker};
+pub use words::Words;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustc_hash::FxHashSet;
+
+use crate::text::language::Language;
+use crate::text::tokenize::each_word;
+use inverted::Inverted;
+use ngrams::Ngrams;
+use okapi::{Okapi, Parts};
+use order::{Key, select};
+use statistics::{Statistics, logarithms};
+use tf_idf::TfIdf;
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query<'a> {
+    /// Its lines, in order.
+    pub lines: Vec<&'a str>,
+    /// How many of them are before the hole: line i below it has the distance `hole` − 1 − i, any other i − `hole`.
+    pub hole: usize,
+    /// For each document the cosine of its dense vector with the query's; [`Ranker::Dense`] needs them.
+    pub dense: Option<Vec<f64>>,
+}
+
+impl Query<'_> {
+    /// How many lines lie between a line and the hole.
+    fn distance(&self, line: usize) -> usize {
+        line.checked_sub(self.hole)
+            .unwrap_or_else(|| self.hole - 1 - line)
+    }
+
+    fn text(&self) -> String {
+        self.lines.join("\n")
+    }
+}
+
+/// The documents that may be found, and which of them comes first where scores are equal.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidates<'a> {
+    /// For each document its priority, the lowest first, distinct among candidates; `u32::MAX` for what is none.
+    pub priority: &'a [u32],
+}
+
+/// A document that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Its number.
+    pub document: u32,
+    /// The ranker's score; 0 where nothing is in common.
+    pub score: f64,
+}
+
+/// The documents of one repository, ready for some rankers.
+#[derive(Debug)]
+pub struct Index {
+    /// Tells indexes apart, for what a [`Scratch`] keeps.
+    number: u64,
+    words: Inverted,
+    lowered: Option<Inverted>,
+    ngrams: Option<Ngrams>,
+    /// ln(n + 0.5) and ln(n + 1) for n up to the number of documents.
+    logs: [Vec<f64>; 2],
+}
+
+/// What queries of one thread use again: buffers, and the statistics of the last query's candidates.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    index: u64,
+    is_candidate: Vec<bool>,
+    okapi: Option<Okapi>,
+    tf_idf: Option<TfIdf>,
+    scores: Vec<f64>,
+    line: Vec<f64>,
+    fused: Vec<f64>,
+    overlaps: Vec<u32>,
+    counts: Vec<[u32; 3]>,
+    words: Vec<u32>,
+    parts: Parts,
+    keys: Vec<Key>,
+}
+
+/// The constant of reciprocal rank fusion.
+const FUSION: f64 = 60.0;
+
+impl Index {
+    /// An index of documents: their words, and their texts in the same order. What only other rankers than these need is
+    /// left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully.
+    ///
+    /// # Panics
+    /// Where there are not as many texts as documents.
+    pub fn new<T: AsRef<str>>(
+        words: Words,
+        texts: &[T],
+        rankers: &[Ranker],
+        language: Language,
+    ) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        assert_eq!(words.documents(), texts.len(), "a text for each document");
+        let needs = |ranker: &Ranker| rankers.iter().any(|one| one.parts().contains(ranker));
+        let lowered = needs(&Ranker::TfIdf).then(|| Inverted::new(words.lowered(texts)));
+        let ngrams = needs(&Ranker::WeightedNgram).then(|| Ngrams::new(texts, language));
+        let logs = [0.5, 1.0].map(|offset| logarithms(offset, texts.len()));
+        Self {
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            words: Inverted::new(words),
+            lowered,
+            ngrams,
+            logs,
+        }
+    }
+
+    /// The words of the documents.
+    pub fn words(&self) -> &Words {
+        &self.words.words
+    }
+
+    /// The best `top_k` candidates, those without any score included: by falling score, then by rising priority.
+    ///
+    /// # Panics
+    /// Where there is not one priority a document, the index was not made for this ranker, or there is not one cosine a
+    /// document for [`Ranker::Dense`].
+    pub fn rank(
+        &self,
+        ranker: &Ranker,
+        query: &Query<'_>,
+        candidates: &Candidates<'_>,
+        top_k: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<Hit> {
+        let documents = self.words().documents();
+        assert_eq!(
+            candidates.priority.len(),
+            documents,
+            "a priority for each document"
+        );
+        scratch.prepare(self, candidates);
+        if let Ranker::Fusion(rankers) = ranker {
+            scratch.fused.clear();
+            scratch.fused.resize(documents, 0.0);
+            for ranker in rankers {
+                self.score(ranker, query, scratch);
+                scratch.order(candidates, documents);
+                for (rank, key) in (1_u32..).zip(&scratch.keys) {
+                    scratch.fused[key.document() as usize] += 1.0 / (FUSION + f64::from(rank));
+                }
+            }
+            std::mem::swap(&mut scratch.fused, &mut scratch.scores);
+        } else {
+            self.score(ranker, query, scratch);
+        }
+        scratch.order(candidates, top_k);
+        let hit = |key: &Key| Hit {
+            document: key.document(),
+            score: scratch.scores[key.document() as usize],
+        };
+        scratch.keys.iter().map(hit).collect()
+    }
+
+    /// Leaves the score of every document in the scratch; those of documents that are no candidates mean nothing.
+    fn score(&self, ranker: &Ranker, query: &Query<'_>, scratch: &mut Scratch) {
+        scratch.scores.clear();
+        scratch.scores.resize(self.words().documents(), 0.0);
+        match ranker {
+            Ranker::Jaccard => self.jaccard(query, scratch),
+            Ranker::Bm25 => self.bm25(query, scratch),
+            Ranker::Bm25ByLine(weights) => self.bm25_by_line(*weights, query, scratch),
+            Ranker::TfIdf => self.tf_idf(query, scratch),
+            Ranker::WeightedNgram => {
+                let ngrams = self.ngrams.as_ref();
+                let ngrams = ngrams.expect("an index that was made for the weighted n-gram match");
+                ngrams.score(&query.text(), &mut scratch.counts, &mut scratch.scores);
+            }
+            Ranker::Dense => {
+                let cosines = query.dense.as_ref();
+                let cosines = cosines.expect("a cosine for each document");
+                scratch.scores.copy_from_slice(cosines);
+            }
+            Ranker::Fusion(_) => unreachable!("a fusion is no part of another"),
+        }
+    }
+
+    fn jaccard(&self, query: &Query<'_>, scratch: &mut Scratch) {
+        let (text, words) = (query.text(), &self.words.words);
+        let unknown = known_words(&self.words, &text, &mut scratch.words);
+        scratch.words.sort_unstable();
+        scratch.words.dedup();
+        let size = scratch.words.len() as u32 + unknown;
+        scratch.overlaps.clear();
+        scratch.overlaps.resize(words.documents(), 0);
+        for word in &scratch.words {
+            for document in self.words.documents_of(*word) {
+                scratch.overlaps[*document as usize] += 1;
+            }
+        }
+        let scores = scratch.scores.iter_mut().zip(&scratch.overlaps);
+        for (document, (score, overlap)) in scores.enumerate() {
+            if *overlap > 0 {
+                let union = size + words.distinct(document) - overlap;
+                *score = f64::from(*overlap) / f64::from(union);
+            }
+        }
+    }
+
+    /// What BM25 needs to know of the candidates, from the query before where they are the same.
+    fn okapi(&self, scratch: &mut Scratch) -> Okapi {
+        scratch.okapi.take().unwrap_or_else(|| {
+            let statistics = Statistics::of(&self.words, &scratch.is_candidate);
+            Okapi::new(&self.words, statistics, &self.logs[0])
+        })
+    }
+
+    fn bm25(&self, query: &Query<'_>, scratch: &mut Scratch) {
+        let okapi = self.okapi(scratch);
+        let with = (&okapi, &self.words, &*self.logs[0]);
+        known_words(&self.words, &query.text(), &mut scratch.words);
+        scratch.parts.clear();
+        scratch.parts.add(with, &scratch.words, &mut scratch.scores);
+        scratch.okapi = Some(okapi);
+    }
+
+    fn bm25_by_line(&self, weights: LineWeights, query: &Query<'_>, scratch: &mut Scratch) {
+        let okapi = self.okapi(scratch);
+        let with = (&okapi, &self.words, &*self.logs[0]);
+        scratch.parts.clear();
+        for (number, line) in query.lines.iter().enumerate() {
+            known_words(&self.words, line, &mut scratch.words);
+            scratch.line.clear();
+            scratch.line.resize(scratch.scores.len(), 0.0);
+            scratch.parts.add(with, &scratch.words, &mut scratch.line);
+            let weight = weights.at(query.distance(number));
+            for (score, part) in scratch.scores.iter_mut().zip(&scratch.line) {
+                *score += part * weight;
+            }
+        }
+        scratch.okapi = Some(okapi);
+    }
+
+    fn tf_idf(&self, query: &Query<'_>, scratch: &mut Scratch) {
+        let lowered = self.lowered.as_ref();
+        let lowered = lowered.expect("an index that was made for TF-IDF");
+        let tf_idf = scratch.tf_idf.take().unwrap_or_else(|| {
+            let statistics = Statistics::of(lowered, &scratch.is_candidate);
+            TfIdf::new(lowered, statistics, &self.logs[1])
+        });
+        known_words(lowered, &query.text().to_lowercase(), &mut scratch.words);
+        tf_idf.score(lowered, &mut scratch.words, &mut scratch.scores);
+        scratch.tf_idf = Some(tf_idf);
+    }
+}
+
+impl Scratch {
+    /// Forgets the statistics of other candidates.
+    fn prepare(&mut self, index: &Index, candidates: &Candidates<'_>) {
+        let is_candidate = || {
+            candidates
+                .priority
+                .iter()
+                .map(|priority| *priority != u32::MAX)
+        };
+        if self.index != index.number || !self.is_candidate.iter().copied().eq(is_candidate()) {
+            self.is_candidate.clear();
+            self.is_candidate.extend(is_candidate());
+            self.index = index.number;
+            (self.okapi, self.tf_idf) = (None, None);
+        }
+    }
+
+    /// Leaves the keys of the best candidates, in order.
+    fn order(&mut self, candidates: &Candidates<'_>, top_k: usize) {
+        self.keys.clear();
+        // Once so many are there, all but the best are dropped, and what scores below these is not looked at any more.
+        let full = top_k.saturating_mul(4).max(512);
+        let mut worst = f64::NEG_INFINITY;
+        let all = (0..).zip(self.scores.iter().zip(candidates.priority));
+        for (document, (score, priority)) in all {
+            if *score < worst || *priority == u32::MAX {
+                continue;
+            }
+            self.keys.push(Key::new(*score, *priority, document));
+            if self.keys.len() == full && top_k > 0 {
+                let (_, last, _) = self.keys.select_nth_unstable(top_k - 1);
+                let score = self.scores[last.document() as usize];
+                worst = if score.is_nan() { worst } else { score };
+                self.keys.truncate(top_k);
+            }
+        }
+        select(&mut self.keys, top_k);
+    }
+}
+
+/// The numbers of the text's words that some document has, in order, repeats included; how many distinct others it has.
+fn known_words(inverted: &Inverted, text: &str, known: &mut Vec<u32>) -> u32 {
+    let mut unknown = FxHashSet::default();
+    known.clear();
+    each_word(text, |word| match inverted.words.dictionary().get(word) {
+        Some(number) => known.push(number),
+        None => {
+            unknown.insert(word);
+        }
+    });
+    unknown.len() as u32
+}

@@ -1,0 +1,214 @@
+//! The names of the rankers.
+
+use std::fmt;
+use std::slice;
+use std::str::FromStr;
+
+/// How documents are ranked by a query. Reads and prints as [`Ranker::NAMES`] and `rrf:NAME,NAME,…`.
+///
+/// ```
+/// use repoformer::retrieve::rank::{LineWeights, Ranker};
+/// assert_eq!("bm25-by-line-reciprocal".parse(), Ok(Ranker::Bm25ByLine(LineWeights::Reciprocal)));
+/// let fusion: Ranker = "rrf:jaccard,bm25".parse().unwrap();
+/// assert_eq!(fusion, Ranker::Fusion(vec![Ranker::Jaccard, Ranker::Bm25]));
+/// assert_eq!(fusion.to_string(), "rrf:jaccard,bm25");
+/// assert!("rrf:bm25".parse::<Ranker>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Ranker {
+    /// |A∩B| / |A∪B| of the sets of words; two empty sets are 0 alike.
+    Jaccard,
+    /// Okapi's BM25 as `rank_bm25.BM25Okapi` computes it, k1 1.5, b 0.75, epsilon 0.25.
+    Bm25,
+    /// The same for each line of the query alone; the scores, weighted by the line's distance from the hole, are summed.
+    Bm25ByLine(LineWeights),
+    /// The cosine of TF-IDF vectors as scikit-learn's `TfidfVectorizer` makes them of lower-cased texts (CrossCodeEval).
+    TfIdf,
+    /// CodeBLEU's weighted n-gram match, with the query as the reference.
+    WeightedNgram,
+    /// The cosine of dense vectors, which the caller brings along.
+    Dense,
+    /// Reciprocal rank fusion: the sum of 1/(60 + rank) over the rankers (Cormack, Clarke and Büttcher 2009).
+    Fusion(Vec<Ranker>),
+}
+
+/// What a line of the query counts at distance i from the hole (Repoformer's `bm25_line_by_line` and its weighted two).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LineWeights {
+    /// 1.
+    Equal,
+    /// 1/(i + 1).
+    Reciprocal,
+    /// e^−i.
+    Exponential,
+}
+
+impl LineWeights {
+    /// The weight of a line at this distance from the hole.
+    ///
+    /// ```
+    /// use repoformer::retrieve::rank::LineWeights;
+    /// assert_eq!(LineWeights::Reciprocal.at(3), 0.25);
+    /// assert_eq!(LineWeights::Exponential.at(0), 1.0);
+    /// ```
+    pub fn at(self, distance: usize) -> f64 {
+        match self {
+            Self::Equal => 1.0,
+            Self::Reciprocal => 1.0 / (distance as f64 + 1.0),
+            Self::Exponential => (-(distance as f64)).exp(),
+        }
+    }
+}
+
+/// Every ranker with a name of its own.
+const NAMED: [(&str, Ranker); 8] = [
+    ("jaccard", Ranker::Jaccard),
+    ("bm25", Ranker::Bm25),
+    ("bm25-by-line", Ranker::Bm25ByLine(LineWeights::Equal)),
+    (
+        "bm25-by-line-reciprocal",
+        Ranker::Bm25ByLine(LineWeights::Reciprocal),
+    ),
+    (
+        "bm25-by-line-exponential",
+        Ranker::Bm25ByLine(LineWeights::Exponential),
+    ),
+    ("tf-idf", Ranker::TfIdf),
+    ("weighted-ngram", Ranker::WeightedNgram),
+    ("dense", Ranker::Dense),
+];
+
+/// What begins the name of a fusion.
+const FUSION: &str = "rrf:";
+
+impl Ranker {
+    /// The names of all rankers but fusions.
+    pub const NAMES: [&str; 8] = {
+        let mut names = [""; 8];
+        let mut ranker = 0;
+        while ranker < 8 {
+            names[ranker] = NAMED[ranker].0;
+            ranker += 1;
+        }
+        names
+    };
+
+    /// The rankers whose rankings make this one's: a fusion's, or itself.
+    ///
+    /// ```
+    /// use repoformer::retrieve::rank::Ranker;
+    /// let fusion: Ranker = "rrf:dense,bm25".parse().unwrap();
+    /// assert!(fusion.parts().contains(&Ranker::Dense));
+    /// assert_eq!(Ranker::Bm25.parts(), [Ranker::Bm25]);
+    /// ```
+    pub fn parts(&self) -> &[Self] {
+        match self {
+            Self::Fusion(rankers) => rankers,
+            _ => slice::from_ref(self),
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let found = NAMED.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, ranker)| ranker)
+    }
+}
+
+impl fmt::Display for Ranker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Fusion(rankers) = self {
+            f.write_str(FUSION)?;
+            for (number, ranker) in rankers.iter().enumerate() {
+                write!(f, "{}{ranker}", if number > 0 { "," } else { "" })?;
+            }
+            return Ok(());
+        }
+        let name = NAMED.iter().find(|(_, ranker)| ranker == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for Ranker {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = || Self::NAMES.join(", ");
+        let Some(parts) = name.strip_prefix(FUSION) else {
+            return Self::named(name).ok_or_else(|| {
+                let names = known();
+                format!("'{name}' is no ranker; the rankers are {names}, and {FUSION}A,B,… of two or more of them")
+            });
+        };
+        let part = |part: &str| {
+            let refused = if part == "rrf" || part.starts_with(FUSION) {
+                "a fusion cannot be a part of another".to_owned()
+            } else {
+                format!("'{part}' is no ranker")
+            };
+            Self::named(part)
+                .ok_or_else(|| format!("'{name}': {refused}; the parts can be {}", known()))
+        };
+        let rankers: Vec<Self> = parts.split(',').map(part).collect::<Result<_, _>>()?;
+        if rankers.len() < 2 {
+            return Err(format!(
+                "'{name}': a fusion needs two rankers or more, as in {FUSION}jaccard,bm25"
+            ));
+        }
+        Ok(Self::Fusion(rankers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_printed() {
+        for name in Ranker::NAMES
+            .into_iter()
+            .chain(["rrf:jaccard,bm25", "rrf:dense,tf-idf,bm25-by-line"])
+        {
+            assert_eq!(name.parse::<Ranker>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn what_is_no_ranker_is_refused_with_the_names() {
+        for (name, reason) in [
+            (
+                "",
+                "'' is no ranker; the rankers are jaccard, bm25, bm25-by-line, ",
+            ),
+            ("BM25", "'BM25' is no ranker"),
+            ("rrf", "'rrf' is no ranker"),
+            (
+                "rrf:",
+                "'rrf:': '' is no ranker; the parts can be jaccard, ",
+            ),
+            ("rrf:jaccard", "'rrf:jaccard': a fusion needs two rankers"),
+            ("rrf:jaccard,", "'rrf:jaccard,': '' is no ranker"),
+            (
+                "rrf:jaccard,rrf:bm25,dense",
+                "a fusion cannot be a part of another",
+            ),
+        ] {
+            let error = name.parse::<Ranker>().unwrap_err();
+            assert!(
+                error.starts_with(reason) || error.contains(&format!(": {reason}")),
+                "{error}"
+            );
+        }
+    }
+
+    /// e^-1 and e^-2 to sixteen digits, from tables.
+    #[test]
+    fn weights_fall_with_the_distance_from_the_hole() {
+        let at = |weights: LineWeights| [0, 1, 2].map(|distance| weights.at(distance));
+        assert_eq!(at(LineWeights::Equal), [1.0; 3]);
+        assert_eq!(at(LineWeights::Reciprocal), [1.0, 0.5, 1.0 / 3.0]);
+        assert_eq!(
+            at(LineWeights::Exponential),
+            [1.0, 0.367_879_441_171_442_33, 0.135_335_283_236_612_7]
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! What BM25 and TF-IDF know of the candidates of a query: how many there are, and how many of them have each word.
+
+use super::inverted::Inverted;
+
+/// Counts over the candidates alone, which are the reference's whole corpus.
+#[derive(Debug, PartialEq)]
+pub(super) struct Statistics {
+    /// Number of candidates.
+    pub(super) candidates: usize,
+    /// How many of them have each word.
+    pub(super) frequencies: Vec<u32>,
+    /// Their words, repeats included.
+    pub(super) length: u64,
+}
+
+impl Statistics {
+    /// Of the documents that `is_candidate` marks. Mostly that is all but one file's, so that those left out are
+    /// subtracted; where they are more than half, the candidates are counted.
+    pub(super) fn of(inverted: &Inverted, is_candidate: &[bool]) -> Self {
+        let candidates = is_candidate.iter().filter(|is| **is).count();
+        let subtract = 2 * candidates >= is_candidate.len();
+        let words = &inverted.words;
+        let counted = (0..words.documents()).filter(|document| is_candidate[*document] != subtract);
+        let mut frequencies = if subtract {
+            inverted.frequencies().collect()
+        } else {
+            vec![0; words.dictionary().len()]
+        };
+        let mut length: u64 = 0;
+        for document in counted {
+            length += u64::from(words.length(document));
+            for (number, _) in words.row(document) {
+                let frequency: &mut u32 = &mut frequencies[number as usize];
+                *frequency = if subtract {
+                    *frequency - 1
+                } else {
+                    *frequency + 1
+                };
+            }
+        }
+        if subtract {
+            length = words.total_length() - length;
+        }
+        Self {
+            candidates,
+            frequencies,
+            length,
+        }
+    }
+}
+
+/// The natural logarithms of n + `offset` for n from 0 to `end`.
+pub(super) fn logarithms(offset: f64, end: usize) -> Vec<f64> {
+    (0..=end).map(|n| (n as f64 + offset).ln()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retrieve::rank::Words;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn subtracting_is_counting(documents in prop::collection::vec(("[abc ]{0,9}", any::<bool>()), 0..12)) {
+            let (texts, is_candidate): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
+            let inverted = Inverted::new(Words::of(&texts));
+            let found = Statistics::of(&inverted, &is_candidate);
+            let kept: Vec<_> = texts.iter().zip(&is_candidate).filter(|(_, is)| **is).map(|(text, _)| text).collect();
+            let alone = Words::of(&kept);
+            prop_assert_eq!(found.candidates, kept.len());
+            prop_assert_eq!(found.length, (0..kept.len()).map(|d| u64::from(alone.length(d))).sum::<u64>());
+            for (number, word) in (0..).zip(inverted.words.dictionary().iter()) {
+                let wanted = alone.dictionary().get(word).map_or(0, |own| {
+                    (0..kept.len()).filter(|d| alone.row(*d).any(|(n, _)| n == own)).count()
+                });
+                let number: usize = number;
+                prop_assert_eq!(found.frequencies[number] as usize, wanted);
+            }
+        }
+    }
+}

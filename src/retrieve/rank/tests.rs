@@ -1,0 +1,437 @@
+//! Every ranker beside its plain twin, and beside the values that other programs gave.
+
+use std::collections::{BTreeSet, HashMap};
+
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    each_word(text, |word| words.push(word.to_owned()));
+    words
+}
+
+fn count<T: PartialEq>(of: &T, all: &[T]) -> usize {
+    all.iter().filter(|one| *one == of).count()
+}
+
+/// The formulas as they are written, for texts alone, with nothing kept from query to query.
+mod twin {
+    use super::*;
+
+    pub(super) fn scores(
+        ranker: &Ranker,
+        query: &Query<'_>,
+        documents: &[&str],
+        language: Language,
+    ) -> Vec<f64> {
+        let text = query.lines.join("\n");
+        match ranker {
+            Ranker::Jaccard => documents
+                .iter()
+                .map(|document| jaccard(&text, document))
+                .collect(),
+            Ranker::Bm25 => bm25(&text, documents),
+            Ranker::Bm25ByLine(weights) => {
+                let mut sums = vec![0.0; documents.len()];
+                for (number, line) in query.lines.iter().enumerate() {
+                    let distance = if number < query.hole {
+                        query.hole - 1 - number
+                    } else {
+                        number - query.hole
+                    };
+                    for (sum, score) in sums.iter_mut().zip(bm25(line, documents)) {
+                        *sum += score * weights.at(distance);
+                    }
+                }
+                sums
+            }
+            Ranker::TfIdf => tf_idf(&text, documents),
+            Ranker::WeightedNgram => documents
+                .iter()
+                .map(|document| weighted_ngram(&text, document, language))
+                .collect(),
+            Ranker::Dense | Ranker::Fusion(_) => unreachable!("not of texts alone"),
+        }
+    }
+
+    fn jaccard(query: &str, document: &str) -> f64 {
+        let set = |text| words(text).into_iter().collect::<BTreeSet<_>>();
+        let (query, document) = (set(query), set(document));
+        let union = query.union(&document).count();
+        if union == 0 {
+            0.0
+        } else {
+            query.intersection(&document).count() as f64 / union as f64
+        }
+    }
+
+    fn bm25(query: &str, documents: &[&str]) -> Vec<f64> {
+        let documents: Vec<Vec<String>> =
+            documents.iter().map(|document| words(document)).collect();
+        let n = documents.len() as f64;
+        let mean = documents.iter().map(Vec::len).sum::<usize>() as f64 / n;
+        let idf = |word: &String| {
+            let frequency = documents
+                .iter()
+                .filter(|document| document.contains(word))
+                .count() as f64;
+            (n - frequency + 0.5).ln() - (frequency + 0.5).ln()
+        };
+        let known: BTreeSet<&String> = documents.iter().flatten().collect();
+        let floor = 0.25 * (known.iter().map(|word| idf(word)).sum::<f64>() / known.len() as f64);
+        let mut scores = vec![0.0; documents.len()];
+        for word in words(query).iter().filter(|word| known.contains(word)) {
+            let idf = if idf(word) < 0.0 { floor } else { idf(word) };
+            for (score, document) in scores.iter_mut().zip(&documents) {
+                let frequency = count(word, document) as f64;
+                let norm = 1.5 * (1.0 - 0.75 + 0.75 * document.len() as f64 / mean);
+                *score += idf * (frequency * 2.5 / (frequency + norm));
+            }
+        }
+        scores
+    }
+
+    fn tf_idf(query: &str, documents: &[&str]) -> Vec<f64> {
+        let lower = |text: &str| words(&text.to_lowercase());
+        let documents: Vec<Vec<String>> =
+            documents.iter().map(|document| lower(document)).collect();
+        let known: Vec<&String> = documents
+            .iter()
+            .flatten()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        let idf = |word: &String| {
+            let frequency = documents
+                .iter()
+                .filter(|document| document.contains(word))
+                .count() as f64;
+            ((1.0 + documents.len() as f64) / (1.0 + frequency)).ln() + 1.0
+        };
+        let vector = |text: &[String]| {
+            known
+                .iter()
+                .map(|word| count(*word, text) as f64 * idf(word))
+                .collect::<Vec<_>>()
+        };
+        let length = |vector: &[f64]| vector.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
+        let query = vector(&lower(query));
+        let cosine = |document: &Vec<String>| {
+            let document = vector(document);
+            let product: f64 = document.iter().zip(&query).map(|(a, b)| a * b).sum();
+            if product == 0.0 {
+                0.0
+            } else {
+                product / length(&document) / length(&query)
+            }
+        };
+        documents.iter().map(cosine).collect()
+    }
+
+    fn weighted_ngram(query: &str, document: &str, language: Language) -> f64 {
+        let tokens = |text: &str| {
+            text.split(crate::text::tokenize::words::is_space)
+                .filter(|t| !t.is_empty())
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let (query, document) = (tokens(query), tokens(document));
+        let mut logarithms = 0.0;
+        for n in 1..=4 {
+            let grams = |tokens: &[String]| {
+                tokens
+                    .windows(n)
+                    .map(<[String]>::to_vec)
+                    .collect::<Vec<_>>()
+            };
+            let (query, document) = (grams(&query), grams(&document));
+            let weight = |gram: &[String]| match n {
+                1 if !keywords::keywords(language).any(|keyword| keyword == gram[0]) => 0.2,
+                _ => 1.0,
+            };
+            let distinct: BTreeSet<_> = query.iter().collect();
+            let sum = |of: &dyn Fn(&Vec<String>) -> usize| {
+                distinct
+                    .iter()
+                    .map(|gram| of(gram) as f64 * weight(gram))
+                    .sum::<f64>()
+            };
+            let common = sum(&|gram| count(gram, &query).min(count(gram, &document)));
+            if n == 1 && common == 0.0 {
+                return 0.0;
+            }
+            let common = if common == 0.0 { 0.1 } else { common };
+            logarithms += 0.25 * (common / sum(&|gram| count(gram, &query)).max(1.0)).ln();
+        }
+        let penalty = if document.len() > 2 {
+            1.0
+        } else {
+            (1.0 - 2.0 / document.len() as f64).exp()
+        };
+        penalty * logarithms.exp()
+    }
+}
+
+fn lexical() -> Vec<Ranker> {
+    let names = Ranker::NAMES.into_iter().filter(|name| *name != "dense");
+    names.map(|name| name.parse().unwrap()).collect()
+}
+
+/// Each candidate's score, by document.
+fn ranked(
+    index: &Index,
+    ranker: &Ranker,
+    query: &Query<'_>,
+    priority: &[u32],
+    scratch: &mut Scratch,
+) -> HashMap<u32, f64> {
+    let hits = index.rank(ranker, query, &Candidates { priority }, usize::MAX, scratch);
+    for pair in hits.windows(2) {
+        let place = |hit: &Hit| priority[hit.document as usize];
+        assert!(
+            pair[0].score > pair[1].score
+                || pair[0].score == pair[1].score && place(&pair[0]) < place(&pair[1])
+        );
+    }
+    hits.into_iter()
+        .map(|hit| (hit.document, hit.score))
+        .collect()
+}
+
+fn near(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-12 * one.abs().max(other.abs()).max(1.0)
+}
+
+const DOCUMENT: &str = "([abcd] |[ab]{2} |def |if |return |self\\.|n't |Ab|É|\\n){0,14}";
+
+proptest! {
+    #[test]
+    fn rankers_give_what_their_twins_give(
+        documents in prop::collection::vec((DOCUMENT, 0_u32..5), 1..9),
+        queries in prop::collection::vec((DOCUMENT, 0_usize..4, any::<bool>()), 1..4),
+        language in prop::sample::select(&Language::ALL[..]),
+    ) {
+        let (texts, classes): (Vec<String>, Vec<u32>) = documents.into_iter().unzip();
+        let index = Index::new(Words::of(&texts), &texts, &lexical(), language);
+        let mut scratch = Scratch::default();
+        for (number, (text, hole, few)) in queries.iter().enumerate() {
+            // Candidates are most or few of the documents, in an order of their own.
+            let is_candidate = |class: &u32| if *few { *class == 0 } else { *class as usize != number };
+            let place = |(d, class): (usize, &u32)| if is_candidate(class) { (d as u32 * 7 + 3) % 11 } else { u32::MAX };
+            let priority: Vec<u32> = classes.iter().enumerate().map(place).collect();
+            let kept: Vec<usize> = (0..texts.len()).filter(|d| priority[*d] != u32::MAX).collect();
+            let alone: Vec<&str> = kept.iter().map(|d| texts[*d].as_str()).collect();
+            let query = Query { lines: text.split('\n').collect(), hole: *hole, dense: None };
+            for ranker in lexical() {
+                let found = ranked(&index, &ranker, &query, &priority, &mut scratch);
+                prop_assert_eq!(found.len(), kept.len());
+                let wanted = twin::scores(&ranker, &query, &alone, language);
+                for (document, wanted) in kept.iter().zip(wanted) {
+                    let found = found[&(*document as u32)];
+                    let same = if ranker == Ranker::Jaccard { found == wanted } else { near(found, wanted) };
+                    prop_assert!(same, "{}: {} and {}", ranker, found, wanted);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_fusion_adds_reciprocal_ranks(
+        texts in prop::collection::vec(DOCUMENT, 1..9), dense in prop::collection::vec(-1.0..1.0, 9), text in DOCUMENT, k in 0_usize..10,
+    ) {
+        let index = Index::new(Words::of(&texts), &texts, &lexical(), Language::Python);
+        let priority: Vec<u32> = (0..texts.len() as u32).map(|d| if d == 2 { u32::MAX } else { 100 - d }).collect();
+        let candidates = Candidates { priority: &priority };
+        let query = Query { lines: text.split('\n').collect(), hole: 1, dense: Some(dense[..texts.len()].to_vec()) };
+        let mut scratch = Scratch::default();
+        let fusion: Ranker = "rrf:bm25,dense,tf-idf".parse().unwrap();
+        let mut sums: HashMap<u32, f64> = HashMap::new();
+        for ranker in fusion.parts() {
+            let hits = index.rank(ranker, &query, &candidates, usize::MAX, &mut scratch);
+            for (rank, hit) in hits.iter().enumerate() {
+                *sums.entry(hit.document).or_default() += 1.0 / (61.0 + rank as f64);
+            }
+        }
+        let mut wanted: Vec<_> = sums.into_iter().map(|(document, score)| Hit { document, score }).collect();
+        wanted.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.document.cmp(&a.document)));
+        wanted.truncate(k);
+        prop_assert_eq!(index.rank(&fusion, &query, &candidates, k, &mut scratch), wanted);
+    }
+}
+
+#[derive(Deserialize)]
+struct Recorded {
+    documents: Vec<String>,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    lines: Vec<String>,
+    hole: usize,
+    candidates: Vec<usize>,
+    scores: HashMap<String, Vec<f64>>,
+}
+
+/// What rank_bm25, scikit-learn and codebleu gave; see tests/fixtures/rank/record.py.
+#[test]
+fn scores_are_those_of_other_programs() {
+    let recorded = include_str!("../../../tests/fixtures/rank/scores.json");
+    let Recorded { documents, cases } = serde_json::from_str(recorded).unwrap();
+    let mut scratch = Scratch::default();
+    let (mut compared, mut furthest) = (0, HashMap::new());
+    for language in Language::ALL {
+        let index = Index::new(Words::of(&documents), &documents, &lexical(), language);
+        for (number, case) in cases.iter().enumerate() {
+            let priority = |d| {
+                case.candidates
+                    .iter()
+                    .position(|c| *c == d)
+                    .map_or(u32::MAX, |place| place as u32)
+            };
+            let priority: Vec<u32> = (0..documents.len()).map(priority).collect();
+            let lines = case.lines.iter().map(String::as_str).collect();
+            let query = Query {
+                lines,
+                hole: case.hole,
+                dense: None,
+            };
+            for (name, wanted) in &case.scores {
+                let (name, of) = name.split_once(' ').unwrap_or((name, language.name()));
+                if of != language.name() {
+                    continue;
+                }
+                let found = ranked(
+                    &index,
+                    &name.parse().unwrap(),
+                    &query,
+                    &priority,
+                    &mut scratch,
+                );
+                assert_eq!(found.len(), wanted.len());
+                for (document, wanted) in case.candidates.iter().zip(wanted) {
+                    let found = found[&(*document as u32)];
+                    assert!(
+                        near(found, *wanted),
+                        "query {number}, {name} {language}: {found} is not {wanted}"
+                    );
+                    let ulps = (found.to_bits() as i64).abs_diff(wanted.to_bits() as i64);
+                    let furthest = furthest.entry(name.to_owned()).or_insert(0);
+                    *furthest = ulps.max(*furthest);
+                    compared += 1;
+                }
+            }
+        }
+    }
+    println!("{compared} scores; the furthest apart, in units in the last place: {furthest:?}");
+    assert!(compared > 5_000);
+}
+
+#[test]
+fn all_candidates_are_ranked_and_nothing_else() {
+    let texts = ["a", "b", "a b", ""];
+    let rankers = lexical();
+    let index = Index::new(Words::of(&texts), &texts, &rankers, Language::Python);
+    let query = Query {
+        lines: vec!["zz"],
+        hole: 1,
+        dense: Some(vec![0.0, -0.0, f64::NAN, -1.0]),
+    };
+    let mut scratch = Scratch::default();
+    let mut documents = |ranker: &Ranker, priority: &[u32]| -> Vec<u32> {
+        let hits = index.rank(ranker, &query, &Candidates { priority }, 9, &mut scratch);
+        hits.iter().map(|hit| hit.document).collect()
+    };
+    for ranker in &rankers {
+        assert_eq!(
+            documents(ranker, &[7, 3, 0, 5]),
+            [2, 1, 3, 0],
+            "{ranker}: of score 0, by priority"
+        );
+        assert_eq!(documents(ranker, &[u32::MAX, 3, u32::MAX, 5]), [1, 3]);
+        assert!(documents(ranker, &[u32::MAX; 4]).is_empty());
+    }
+    assert_eq!(
+        documents(&Ranker::Dense, &[7, 3, 0, 5]),
+        [1, 0, 3, 2],
+        "zeros are equal, and no number is last"
+    );
+}
+
+#[test]
+fn statistics_of_another_index_or_other_candidates_are_not_used() {
+    let (one, two) = (["a b", "b c", "c d d"], ["a a", "a b", "q"]);
+    let of = |texts| Index::new(Words::of(texts), texts, &lexical(), Language::Python);
+    let (one, two) = (of(&one), of(&two));
+    let query = Query {
+        lines: vec!["a b d q"],
+        hole: 0,
+        dense: None,
+    };
+    let mut scratch = Scratch::default();
+    for ranker in lexical() {
+        for (index, priority) in [
+            (&one, [0, 1, 2]),
+            (&two, [0, 1, 2]),
+            (&two, [0, u32::MAX, 2]),
+            (&one, [0, u32::MAX, 2]),
+        ] {
+            let again = ranked(index, &ranker, &query, &priority, &mut scratch);
+            assert_eq!(
+                again,
+                ranked(index, &ranker, &query, &priority, &mut Scratch::default()),
+                "{ranker}"
+            );
+        }
+    }
+}
+
+/// Enough candidates that the worst are dropped on the way.
+#[test]
+fn the_best_of_many_are_the_first_of_all() {
+    let texts = vec![""; 3_000];
+    let index = Index::new(
+        Words::of(&texts),
+        &texts,
+        &[Ranker::Dense],
+        Language::Python,
+    );
+    let dense = |d: u64| match d * d % 97 {
+        0 => f64::NAN,
+        rest => (rest % 13) as f64 - 6.0,
+    };
+    let query = Query {
+        lines: Vec::new(),
+        hole: 0,
+        dense: Some((0..3_000).map(dense).collect()),
+    };
+    let place = |d: u32| {
+        if d.is_multiple_of(5) {
+            u32::MAX
+        } else {
+            d * 7 % 3_001
+        }
+    };
+    let priority: Vec<u32> = (0..3_000).map(place).collect();
+    let documents = |top_k| -> Vec<u32> {
+        let candidates = Candidates {
+            priority: &priority,
+        };
+        let hits = index.rank(
+            &Ranker::Dense,
+            &query,
+            &candidates,
+            top_k,
+            &mut Scratch::default(),
+        );
+        hits.iter().map(|hit| hit.document).collect()
+    };
+    let all = documents(usize::MAX);
+    assert_eq!(all.len(), 2_400);
+    for top_k in [0, 1, 10, 127, 128, 129, 600, 2_399, 2_400] {
+        assert_eq!(documents(top_k), all[..top_k], "top {top_k}");
+    }
+}

@@ -1,0 +1,549 @@
+//! Lloyd's k-means on sparse vectors of unit length.
+//!
+//! The distance to a centroid is |x|² − 2 x·c + |c|²; the products of a document with all centroids come from lists of the
+//! centroids that have each of its terms. A centroid without any of them lies at |x|² + |c|², so that the shortest of those
+//! bounds them all. Documents whose bounds say that their cluster stays (Hamerly, 2010: an upper bound on the distance to
+//! their own centroid, a lower one on that to any other, both moved by as much as the centroids move) are not looked at
+//! again. All sums are made in the order of the documents, so nothing depends on scheduling.
+
+use super::Vectors;
+
+/// Rounds at most; clusters of a repository's chunks settle in about ten.
+const ROUNDS: usize = 100;
+
+/// The cluster of each document, numbered from 0 in the order of their first documents; at most `k`, and fewer where fewer
+/// differ. `draw(n)` gives a number below n, and is the only source of chance.
+///
+/// It begins with k-means++'s centroids. A cluster that loses all its documents takes the one that is farthest from its
+/// centroid.
+///
+/// ```
+/// use repoformer::selective::cluster::{Vectors, k_means};
+/// use repoformer::retrieve::rank::Words;
+/// let texts = ["import os", "import os", "return x", "return x"];
+/// let vectors = Vectors::of(&Words::of(&texts), 1);
+/// assert_eq!(k_means(&vectors, 2, &mut |n| n / 2), [0, 0, 1, 1]);
+/// ```
+pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+    let k = k.clamp(1, vectors.len().max(1));
+    let seeds = seeds(vectors, k, draw);
+    let mut clusters = vec![usize::MAX; vectors.len()];
+    for (cluster, seed) in seeds.iter().enumerate() {
+        clusters[*seed] = cluster;
+    }
+    let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
+    let mut bounds = vec![Bounds::NONE; vectors.len()];
+    clusters.fill(usize::MAX);
+    let mut scratch = Scratch::default();
+    for _ in 0..ROUNDS {
+        let mut is_settled = true;
+        for (document, (bounds, cluster)) in bounds.iter_mut().zip(&mut clusters).enumerate() {
+            if bounds.upper + MARGIN < bounds.lower {
+                continue;
+            }
+            let nearest = centroids.nearest(vectors.row(document), &mut scratch);
+            *bounds = nearest.bounds;
+            is_settled &= *cluster == nearest.cluster;
+            *cluster = nearest.cluster;
+        }
+        if is_settled {
+            break;
+        }
+        if fill_empty(vectors, &centroids, &mut clusters, &mut scratch) {
+            bounds.fill(Bounds::NONE);
+        }
+        let next = Centroids::means(vectors, &clusters, centroids.count());
+        let moves = next.moves(&centroids, vectors.terms());
+        for (bounds, cluster) in bounds.iter_mut().zip(&clusters) {
+            bounds.upper += moves.of[*cluster];
+            bounds.lower -= moves.of_others(*cluster);
+        }
+        centroids = next;
+    }
+    in_order(clusters)
+}
+
+/// More than rounding makes of distances between vectors of length 1.
+const MARGIN: f64 = 1e-5;
+
+/// How far a document is from its own centroid at most, and from any other at least.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    upper: f64,
+    lower: f64,
+}
+
+impl Bounds {
+    /// Nothing is known.
+    const NONE: Self = Self {
+        upper: f64::INFINITY,
+        lower: f64::NEG_INFINITY,
+    };
+}
+
+/// The first centroids: each a document, drawn in proportion to its squared distance from those drawn before.
+fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+    let mut seeds = Vec::with_capacity(k);
+    if vectors.is_empty() {
+        return seeds;
+    }
+    let mut by_term = Postings::new(vectors);
+    let squares: Vec<f64> = (0..vectors.len())
+        .map(|document| square(vectors.row(document)))
+        .collect();
+    let mut distances = vec![f64::INFINITY; vectors.len()];
+    let mut next = draw(vectors.len() as u64) as usize;
+    let mut products = vec![0.0_f64; vectors.len()];
+    loop {
+        seeds.push(next);
+        by_term.products(vectors.row(next), &mut products);
+        for (document, distance) in distances.iter_mut().enumerate() {
+            let apart = squares[document] + squares[next] - 2.0 * products[document];
+            *distance = distance.min(apart.max(0.0));
+            // What rounding leaves of the distance between equal documents.
+            if *distance < 1e-9 {
+                *distance = 0.0;
+            }
+        }
+        let total: f64 = distances.iter().sum();
+        if seeds.len() == k || total <= 0.0 {
+            return seeds;
+        }
+        let mut left = total * (draw(1 << 53) as f64 / (1_u64 << 53) as f64);
+        let is_it = |distance: &f64| {
+            left -= distance;
+            left < 0.0
+        };
+        let found = distances.iter().position(is_it);
+        // Rounding may leave a little: then the last that differs.
+        let last = distances.iter().rposition(|distance| *distance > 0.0);
+        next = found.or(last).unwrap_or(0);
+    }
+}
+
+fn square(row: &[(u32, f32)]) -> f64 {
+    row.iter()
+        .map(|(_, weight)| f64::from(*weight).powi(2))
+        .sum()
+}
+
+/// The documents that have each term.
+struct Postings {
+    of_term: Vec<Vec<(u32, f32)>>,
+}
+
+impl Postings {
+    fn new(vectors: &Vectors) -> Self {
+        let mut of_term = vec![Vec::new(); vectors.terms()];
+        for document in 0..vectors.len() {
+            for (term, weight) in vectors.row(document) {
+                of_term[*term as usize].push((document as u32, *weight));
+            }
+        }
+        Self { of_term }
+    }
+
+    /// The products of a vector with all documents.
+    fn products(&mut self, row: &[(u32, f32)], products: &mut [f64]) {
+        products.fill(0.0);
+        for (term, weight) in row {
+            for (document, other) in &self.of_term[*term as usize] {
+                products[*document as usize] += f64::from(*weight) * f64::from(*other);
+            }
+        }
+    }
+}
+
+/// Means of clusters.
+struct Centroids {
+    /// Terms and weights of each.
+    rows: Vec<Vec<(u32, f64)>>,
+    /// The centroids that have each term, ascending, with their weights.
+    of_term: Vec<Vec<(u32, f64)>>,
+    /// The square of each one's length.
+    squares: Vec<f64>,
+    /// The two of least length.
+    shortest: [usize; 2],
+}
+
+/// Products of one document with all centroids, and those that are not 0.
+#[derive(Default)]
+struct Scratch {
+    products: Vec<f64>,
+    touched: Vec<u32>,
+}
+
+/// The centroid nearest to a document.
+struct Nearest {
+    cluster: usize,
+    bounds: Bounds,
+}
+
+/// How far centroids moved.
+struct Moves {
+    of: Vec<f64>,
+    farthest: usize,
+    second: f64,
+}
+
+impl Moves {
+    /// The most that another than this one moved.
+    fn of_others(&self, cluster: usize) -> f64 {
+        match cluster == self.farthest {
+            true => self.second,
+            false => self.of.get(self.farthest).copied().unwrap_or(0.0),
+        }
+    }
+}
+
+impl Centroids {
+    /// The means of `count` clusters; documents of none have a greater number.
+    fn means(vectors: &Vectors, clusters: &[usize], count: usize) -> Self {
+        let mut members = vec![Vec::new(); count];
+        for (document, cluster) in clusters.iter().enumerate() {
+            if let Some(members) = members.get_mut(*cluster) {
+                members.push(document);
+            }
+        }
+        let mut of_term: Vec<Vec<(u32, f64)>> = vec![Vec::new(); vectors.terms()];
+        let mut squares = vec![0.0; count];
+        let mut sums = vec![0.0_f64; vectors.terms()];
+        let mut rows = Vec::with_capacity(count);
+        for (cluster, members) in members.iter().enumerate() {
+            let mut row: Vec<(u32, f64)> = Vec::new();
+            for document in members {
+                for (term, weight) in vectors.row(*document) {
+                    let sum = &mut sums[*term as usize];
+                    if *sum == 0.0 {
+                        row.push((*term, 0.0));
+                    }
+                    *sum += f64::from(*weight);
+                }
+            }
+            for (term, mean) in &mut row {
+                *mean = std::mem::take(&mut sums[*term as usize]) / members.len() as f64;
+                squares[cluster] += *mean * *mean;
+                of_term[*term as usize].push((cluster as u32, *mean));
+            }
+            rows.push(row);
+        }
+        let mut by_length: Vec<usize> = (0..count).collect();
+        by_length.sort_by(|a, b| squares[*a].total_cmp(&squares[*b]).then(a.cmp(b)));
+        let at = |place: usize| by_length.get(place).copied().unwrap_or(usize::MAX);
+        Self {
+            shortest: [at(0), at(1)],
+            rows,
+            of_term,
+            squares,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.squares.len()
+    }
+
+    /// The centroid nearest to a document, the first of equals that share a term with it.
+    fn nearest(&self, row: &[(u32, f32)], scratch: &mut Scratch) -> Nearest {
+        scratch.products.resize(self.count(), 0.0);
+        for (term, weight) in row {
+            for (cluster, mean) in &self.of_term[*term as usize] {
+                let product = &mut scratch.products[*cluster as usize];
+                if *product == 0.0 {
+                    scratch.touched.push(*cluster);
+                }
+                *product += f64::from(*weight) * mean;
+            }
+        }
+        // The nearest so far, and the least distance of all others: those that share no term are no nearer than the two
+        // shortest, with or without what these share.
+        let (mut best, mut second) = ((usize::MAX, f64::INFINITY), f64::INFINITY);
+        let mut take = |cluster: usize, distance: f64| {
+            if distance < best.1 || distance == best.1 && cluster < best.0 {
+                second = second.min(best.1);
+                best = (cluster, distance);
+            } else {
+                second = second.min(distance);
+            }
+        };
+        for cluster in &scratch.touched {
+            let cluster = *cluster as usize;
+            take(
+                cluster,
+                self.squares[cluster] - 2.0 * scratch.products[cluster],
+            );
+        }
+        for cluster in self.shortest {
+            if self.squares.get(cluster).is_some() && scratch.products[cluster] == 0.0 {
+                take(cluster, self.squares[cluster]);
+            }
+        }
+        for cluster in scratch.touched.drain(..) {
+            scratch.products[cluster as usize] = 0.0;
+        }
+        let own = square(row);
+        let distance = |part: f64| (part + own).max(0.0).sqrt();
+        Nearest {
+            cluster: best.0,
+            bounds: Bounds {
+                upper: distance(best.1),
+                lower: distance(second),
+            },
+        }
+    }
+
+    /// How far each is from what it was.
+    fn moves(&self, before: &Self, terms: usize) -> Moves {
+        let mut dense = vec![0.0; terms];
+        let (mut of, mut farthest, mut second) = (Vec::with_capacity(self.count()), 0, 0.0);
+        for cluster in 0..self.count() {
+            let (now, then) = (&self.rows[cluster], &before.rows[cluster]);
+            then.iter()
+                .for_each(|(term, mean)| dense[*term as usize] = *mean);
+            let product: f64 = now
+                .iter()
+                .map(|(term, mean)| mean * dense[*term as usize])
+                .sum();
+            then.iter()
+                .for_each(|(term, _)| dense[*term as usize] = 0.0);
+            let square = self.squares[cluster] + before.squares[cluster] - 2.0 * product;
+            // Rounding leaves a little of centroids that stayed.
+            let moved = if square < 1e-14 { 0.0 } else { square.sqrt() };
+            of.push(moved);
+            if moved > of[farthest] {
+                second = of[farthest];
+                farthest = cluster;
+            } else if cluster != farthest && moved > second {
+                second = moved;
+            }
+        }
+        Moves {
+            of,
+            farthest,
+            second,
+        }
+    }
+}
+
+/// Gives each empty cluster the document that is farthest from its own centroid, unless all lie on theirs; whether there was one.
+fn fill_empty(
+    vectors: &Vectors,
+    centroids: &Centroids,
+    clusters: &mut [usize],
+    scratch: &mut Scratch,
+) -> bool {
+    let mut sizes = vec![0_usize; centroids.count()];
+    clusters.iter().for_each(|cluster| sizes[*cluster] += 1);
+    if sizes.iter().all(|size| *size > 0) {
+        return false;
+    }
+    let mut distances: Vec<f64> = (0..vectors.len())
+        .map(|document| {
+            centroids
+                .nearest(vectors.row(document), scratch)
+                .bounds
+                .upper
+        })
+        .collect();
+    for empty in 0..sizes.len() {
+        if sizes[empty] > 0 {
+            continue;
+        }
+        let farthest = (0..clusters.len())
+            .filter(|document| sizes[clusters[*document]] > 1 && distances[*document] > MARGIN)
+            .max_by(|a, b| distances[*a].total_cmp(&distances[*b]).then(b.cmp(a)));
+        if let Some(document) = farthest {
+            sizes[clusters[document]] -= 1;
+            sizes[empty] += 1;
+            clusters[document] = empty;
+            distances[document] = 0.0;
+        }
+    }
+    true
+}
+
+/// Clusters numbered in the order of their first documents.
+fn in_order(clusters: Vec<usize>) -> Vec<usize> {
+    let most = clusters.iter().copied().max().map_or(0, |most| most + 1);
+    let (mut numbers, mut next) = (vec![usize::MAX; most], 0);
+    let number = |cluster: usize| {
+        if numbers[cluster] == usize::MAX {
+            numbers[cluster] = next;
+            next += 1;
+        }
+        numbers[cluster]
+    };
+    clusters.into_iter().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::retrieve::rank::Words;
+
+    fn vectors(texts: &[String]) -> Vectors {
+        Vectors::of(&Words::of(texts), 1)
+    }
+
+    /// A generator good enough for tests.
+    fn chance(mut state: u64) -> impl FnMut(u64) -> u64 {
+        move |n| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 11) % n
+        }
+    }
+
+    /// Dense vectors and distances to every centroid, round after round, from the same seeds.
+    fn plainly(vectors: &Vectors, k: usize, seed: u64) -> Vec<usize> {
+        let dense: Vec<Vec<f64>> = (0..vectors.len())
+            .map(|document| {
+                let mut dense = vec![0.0; vectors.terms()];
+                for (term, weight) in vectors.row(document) {
+                    dense[*term as usize] = f64::from(*weight);
+                }
+                dense
+            })
+            .collect();
+        let distance =
+            |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum() };
+        let mut draw = chance(seed);
+        let first = seeds(vectors, k.clamp(1, vectors.len().max(1)), &mut draw);
+        let mut centroids: Vec<Vec<f64>> = first.iter().map(|seed| dense[*seed].clone()).collect();
+        let mut clusters = vec![usize::MAX; dense.len()];
+        for _ in 0..ROUNDS {
+            let before = clusters.clone();
+            let mut distances = vec![0.0; dense.len()];
+            for (document, vector) in dense.iter().enumerate() {
+                let of = |cluster: &usize| distance(vector, &centroids[*cluster]);
+                // Among what rounding cannot tell apart, the one it was in or the first.
+                let least = (0..centroids.len())
+                    .map(|c| of(&c))
+                    .fold(f64::INFINITY, f64::min);
+                let near = |cluster: &usize| of(cluster) < least + 1e-9;
+                clusters[document] = (0..centroids.len()).find(near).unwrap();
+                distances[document] = least;
+            }
+            if clusters == before {
+                break;
+            }
+            fill(&mut clusters, &mut distances, centroids.len());
+            for (cluster, centroid) in centroids.iter_mut().enumerate() {
+                let members: Vec<&Vec<f64>> = (0..dense.len())
+                    .filter(|document| clusters[*document] == cluster)
+                    .map(|document| &dense[document])
+                    .collect();
+                if !members.is_empty() {
+                    for (term, value) in centroid.iter_mut().enumerate() {
+                        let sum: f64 = members.iter().map(|member| member[term]).sum();
+                        *value = sum / members.len() as f64;
+                    }
+                }
+            }
+        }
+        in_order(clusters)
+    }
+
+    fn fill(clusters: &mut [usize], distances: &mut [f64], count: usize) {
+        for empty in 0..count {
+            let size = |cluster: usize| clusters.iter().filter(|other| **other == cluster).count();
+            if size(empty) == 0 {
+                let farthest = (0..clusters.len())
+                    .filter(|document| size(clusters[*document]) > 1 && distances[*document] > 1e-9)
+                    .max_by(|a, b| distances[*a].total_cmp(&distances[*b]).then(b.cmp(a)));
+                if let Some(document) = farthest {
+                    clusters[document] = empty;
+                    distances[document] = 0.0;
+                }
+            }
+        }
+    }
+
+    /// The sum of squared distances of documents from their clusters' means.
+    fn inertia(vectors: &Vectors, clusters: &[usize]) -> f64 {
+        let count = clusters.iter().max().map_or(0, |most| most + 1);
+        let centroids = Centroids::means(vectors, clusters, count);
+        (0..vectors.len())
+            .map(|document| {
+                let row = vectors.row(document);
+                let own = clusters[document] as u32;
+                let product: f64 = row
+                    .iter()
+                    .map(|(term, weight)| {
+                        let means = &centroids.of_term[*term as usize];
+                        let mean = means.iter().find(|(cluster, _)| *cluster == own);
+                        f64::from(*weight) * mean.map_or(0.0, |(_, mean)| *mean)
+                    })
+                    .sum();
+                square(row) - 2.0 * product + centroids.squares[own as usize]
+            })
+            .sum()
+    }
+
+    proptest! {
+        #[test]
+        fn sparse_rounds_end_as_well_as_plain_ones(
+            texts in prop::collection::vec("[a-f]( [a-h]){0,5}", 1..40), k in 1_usize..12, seed: u64,
+        ) {
+            let vectors = vectors(&texts);
+            let fast = k_means(&vectors, k, &mut chance(seed));
+            prop_assert_eq!(&fast, &k_means(&vectors, k, &mut chance(seed)));
+            // Where it settled, no document is nearer to another cluster's mean.
+            let means = Centroids::means(&vectors, &fast, fast.iter().max().map_or(0, |most| most + 1));
+            for (document, own) in fast.iter().enumerate() {
+                let row = vectors.row(document);
+                let distance = |cluster: usize| {
+                    let product: f64 = row
+                        .iter()
+                        .map(|(term, weight)| {
+                            let mean = means.of_term[*term as usize].iter().find(|(other, _)| *other as usize == cluster);
+                            f64::from(*weight) * mean.map_or(0.0, |(_, mean)| *mean)
+                        })
+                        .sum();
+                    (square(row) + means.squares[cluster] - 2.0 * product).max(0.0).sqrt()
+                };
+                for cluster in 0..means.count() {
+                    prop_assert!(distance(*own) <= distance(cluster) + 1e-4, "{} {} {}", document, own, cluster);
+                }
+            }
+            let slow = plainly(&vectors, k, seed);
+            // Ties may be broken otherwise; what is reached is as good.
+            let (fast_sum, slow_sum) = (inertia(&vectors, &fast), inertia(&vectors, &slow));
+            prop_assert!(fast_sum <= slow_sum * 1.25 + 1e-6, "{} {}", fast_sum, slow_sum);
+            let distinct: std::collections::BTreeSet<&String> = texts.iter().collect();
+            let clusters: std::collections::BTreeSet<&usize> = fast.iter().collect();
+            prop_assert!(clusters.len() <= k.min(texts.len()));
+            prop_assert_eq!(clusters.len(), clusters.last().map_or(0, |last| **last + 1));
+            if distinct.len() == 1 {
+                prop_assert_eq!(clusters.len(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_several_kinds_are_told_apart() {
+        let kinds = [
+            "import os sys",
+            "return self value",
+            "assert equal result wanted",
+        ];
+        let texts: Vec<String> = (0..30)
+            .map(|n| format!("{} x{}", kinds[n % 3], n % 5))
+            .collect();
+        let mut right = 0;
+        for seed in 0..20 {
+            let clusters = k_means(&vectors(&texts), 3, &mut chance(seed));
+            let wanted: Vec<usize> = (0..30).map(|n| n % 3).collect();
+            // k-means may end in a poorer place, not often.
+            right += usize::from(clusters == wanted);
+        }
+        assert!(right >= 15, "{right} of 20");
+        assert!(k_means(&vectors(&[]), 3, &mut chance(0)).is_empty());
+        assert_eq!(
+            k_means(&vectors(&["a".into(), "b".into()]), 9, &mut chance(0)).len(),
+            2
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! A repository as instances are drawn from it: each file's lines that are not blank, and their words.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::repository::corpus::{Repository, SourceFile};
+use crate::text::lines::strip;
+use crate::text::tokenize::{Dictionary, each_word};
+
+/// Files beyond these sizes, in bytes, have no lines here.
+const LARGEST_FILE: usize = 8 << 20;
+const LONGEST_LINE: usize = 1 << 16;
+
+/// A file, and where its lines begin that are not blank.
+#[derive(Debug)]
+pub(super) struct CodeFile {
+    /// `repository/folder/…/file`.
+    pub(super) path: String,
+    /// Index of the first file that is the same on disk.
+    pub(super) same_as: u32,
+    text: String,
+    /// Where in the text each line that is not blank stands, without its end.
+    lines: Vec<Range<u32>>,
+    /// The number of its first such line among those of all files.
+    pub(super) first: usize,
+    /// Index of its folder.
+    pub(super) folder: usize,
+}
+
+impl CodeFile {
+    fn of(file: SourceFile) -> Self {
+        let (mut lines, mut at) = (Vec::new(), 0);
+        // Nobody completes data or what a program wrote on one line, nor is it shown to anybody.
+        let longest = file.text.split('\n').map(str::len).max().unwrap_or(0);
+        if file.text.len() > LARGEST_FILE || longest > LONGEST_LINE {
+            return Self {
+                path: file.path,
+                same_as: file.same_as,
+                text: String::new(),
+                lines,
+                first: 0,
+                folder: 0,
+            };
+        }
+        for line in file.text.split('\n') {
+            if !strip(line).is_empty() {
+                lines.push(at as u32..(at + line.len()) as u32);
+            }
+            at += line.len() + 1;
+        }
+        Self {
+            path: file.path,
+            same_as: file.same_as,
+            text: file.text,
+            lines,
+            first: 0,
+            folder: 0,
+        }
+    }
+
+    /// Number of lines that are not blank.
+    pub(super) fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// One of them.
+    pub(super) fn line(&self, number: usize) -> &str {
+        let line = &self.lines[number];
+        &self.text[line.start as usize..line.end as usize]
+    }
+
+    /// Some of them, joined.
+    pub(super) fn joined(&self, lines: Range<usize>) -> String {
+        let lines: Vec<&str> = lines.map(|number| self.line(number)).collect();
+        lines.join("\n")
+    }
+
+    /// What stands before, in and behind these lines in the file: blank lines between them are part of the target, the end of
+    /// the last belongs to what follows.
+    pub(super) fn around(&self, lines: Range<usize>) -> [&str; 3] {
+        let start = self.lines[lines.start].start as usize;
+        let end = self.lines[lines.end - 1].end as usize;
+        [
+            &self.text[..start],
+            &self.text[start..end],
+            &self.text[end..],
+        ]
+    }
+
+    /// Where each row of the file begins, the blank ones included.
+    pub(super) fn row_starts(&self) -> Vec<usize> {
+        let ends = memchr::memchr_iter(b'\n', self.text.as_bytes());
+        std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
+    }
+
+    /// Those of these rows that are not blank.
+    pub(super) fn of_rows(&self, starts: &[usize], rows: Range<usize>) -> Range<usize> {
+        let number = |row: usize| {
+            let begin = starts.get(row).copied().unwrap_or(self.text.len() + 1);
+            self.lines
+                .partition_point(|line| (line.start as usize) < begin)
+        };
+        number(rows.start)..number(rows.end)
+    }
+}
+
+/// A repository's files and the words of all their lines.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) files: Vec<CodeFile>,
+    /// A path of each folder that has files.
+    pub(super) folders: Vec<String>,
+    /// How many different words there are.
+    pub(super) vocabulary: usize,
+    /// `first[n]..first[n + 1]` are the words of line n of all files' lines.
+    first: Vec<u32>,
+    words: Vec<u32>,
+}
+
+impl Code {
+    pub(super) fn of(repository: Repository) -> Self {
+        let files = repository.files.into_par_iter().map(CodeFile::of);
+        let mut files: Vec<CodeFile> = files.collect();
+        let (mut dictionary, mut first, mut words) = (Dictionary::default(), vec![0], Vec::new());
+        let (mut numbers, mut folders) = (FxHashMap::default(), Vec::new());
+        for file in &mut files {
+            let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            file.folder = *numbers.entry(folder.to_owned()).or_insert_with(|| {
+                folders.push(file.path.clone());
+                folders.len() - 1
+            });
+            file.first = first.len() - 1;
+            for number in 0..file.count() {
+                each_word(file.line(number), |word| {
+                    words.push(dictionary.intern(word))
+                });
+                first.push(words.len() as u32);
+            }
+        }
+        Self {
+            vocabulary: dictionary.len(),
+            folders,
+            files,
+            first,
+            words,
+        }
+    }
+
+    /// The words of these lines of a file, repeats included.
+    pub(super) fn words(&self, file: &CodeFile, lines: Range<usize>) -> &[u32] {
+        let first = self.first[file.first + lines.start] as usize;
+        &self.words[first..self.first[file.first + lines.end] as usize]
+    }
+
+    /// The different words of some lines, ascending.
+    pub(super) fn set<'a>(&self, lines: impl Iterator<Item = &'a [u32]>) -> Vec<u32> {
+        let mut set: Vec<u32> = lines.flatten().copied().collect();
+        set.sort_unstable();
+        set.dedup();
+        set
+    }
+}

@@ -1,0 +1,339 @@
+//! Which instances are drawn from a repository: algorithms 1 (chunks) and 2 (functions) of Repoformer's appendix D.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::code::{Code, CodeFile};
+use super::nearest::{Hit, Question, nearest};
+use crate::error::Error;
+use crate::repository::chunk::ChunkShape;
+use crate::repository::corpus::Repository;
+use crate::retrieve::rank::Words;
+use crate::selective::cluster::{Vectors, k_means};
+use crate::task::cross_file::{CrossFile, Fragment};
+use crate::task::sample::{Stream, function_bodies};
+use crate::text::language::Language;
+
+/// What is cut out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InstanceKind {
+    /// A run of about Poisson(3) lines that are not blank.
+    #[default]
+    Chunk,
+    /// A function's body of 3 to 30 lines.
+    Function,
+}
+
+impl InstanceKind {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chunk => "chunk",
+            Self::Function => "function",
+        }
+    }
+}
+
+impl FromStr for InstanceKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        match name {
+            "chunk" => Ok(Self::Chunk),
+            "function" => Ok(Self::Function),
+            other => Err(Error::Parameter {
+                name: "kind",
+                reason: format!("'{other}' is not one of chunk, function"),
+            }),
+        }
+    }
+}
+
+/// How instances are drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// What is cut out.
+    pub kind: InstanceKind,
+    /// What the repositories are written in.
+    pub language: Language,
+    /// Another seed, other instances.
+    pub seed: u64,
+    /// Clusters, and so instances, for each chunk or function of a repository.
+    pub ratio: f64,
+    /// Chunks or functions of a repository that are clustered, at most, drawn where there are more.
+    pub most: usize,
+    /// Whether contexts leave blank lines out and functions are searched with by 3k lines before and k behind, as in the
+    /// released program.
+    pub is_release: bool,
+    /// Whether fragments are searched for.
+    pub retrieves: bool,
+}
+
+impl Drawing {
+    /// The paper's numbers.
+    pub fn paper(kind: InstanceKind) -> Self {
+        Self {
+            kind,
+            language: Language::Python,
+            seed: 0,
+            ratio: 0.2,
+            most: 1000,
+            is_release: false,
+            retrieves: true,
+        }
+    }
+
+    /// Those of the released program.
+    pub fn release(kind: InstanceKind) -> Self {
+        Self {
+            ratio: 0.1,
+            is_release: true,
+            ..Self::paper(kind)
+        }
+    }
+}
+
+/// A hole with its contexts and what was retrieved for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// `repository/folder/…/file`.
+    pub path: String,
+    /// First line of the hole and the line behind its last, of those that are not blank.
+    pub lines: Range<usize>,
+    /// All of the file before the hole.
+    pub left: String,
+    /// What stood in the hole.
+    pub target: String,
+    /// All of the file behind the hole.
+    pub right: String,
+    /// What was retrieved.
+    pub cross_file: CrossFile,
+    /// Whether the hole's own lines were searched with.
+    pub query_has_target: bool,
+}
+
+/// Lines of the chunks that are clustered and cut from.
+const CHUNK: usize = 10;
+/// Terms that fewer of them have are not compared.
+const MIN_DF: u32 = 5;
+/// Fragments of an instance's cross-file context.
+const FRAGMENTS: usize = 3;
+
+/// Draws the instances of a repository, in the order of its files. They depend on its name, its files and the drawing alone.
+pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
+    let mut stream = Stream::for_labels(drawing.seed, drawing.kind.name(), &repository.name);
+    let bodies = match drawing.kind {
+        InstanceKind::Function => function_bodies(&repository, drawing.language),
+        InstanceKind::Chunk => Vec::new(),
+    };
+    let code = Code::of(repository);
+    let candidates = match drawing.kind {
+        InstanceKind::Chunk => chunks(&code),
+        InstanceKind::Function => functions(&code, &bodies),
+    };
+    let candidates = some(candidates, drawing.most, &mut stream);
+    let mut holes: Vec<Hole> = clusters(&code, &candidates, drawing.ratio, &mut stream)
+        .into_iter()
+        .map(|members| {
+            let place = &candidates[members[stream.below(members.len())]];
+            hole(place, drawing.kind, &mut stream)
+        })
+        .collect();
+    holes.sort_by_key(|hole| (hole.file, hole.lines.start));
+    let found = match drawing.retrieves {
+        true => retrieve(&code, &holes, drawing),
+        false => vec![Vec::new(); holes.len()],
+    };
+    holes
+        .into_iter()
+        .zip(found)
+        .map(|(hole, hits)| instance(&code, hole, &hits, drawing))
+        .collect()
+}
+
+/// A run of lines of a file, of those that are not blank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    file: usize,
+    lines: Range<usize>,
+}
+
+/// A place that is cut out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hole {
+    file: usize,
+    lines: Range<usize>,
+    query_has_target: bool,
+}
+
+/// Disjoint chunks of all files, each file on disk once.
+fn chunks(code: &Code) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (number, file) in own_files(code) {
+        let starts = (0..file.count()).step_by(CHUNK);
+        let lines = starts.map(|start| start..file.count().min(start + CHUNK));
+        places.extend(lines.map(|lines| Place {
+            file: number,
+            lines,
+        }));
+    }
+    places
+}
+
+/// So many places, where there are more: the first of a random order, then as they stand in the repository.
+fn some(mut places: Vec<Place>, most: usize, stream: &mut Stream) -> Vec<Place> {
+    if places.len() > most {
+        for place in 0..most {
+            let other = place + stream.below(places.len() - place);
+            places.swap(place, other);
+        }
+        places.truncate(most);
+        places.sort_by_key(|place| (place.file, place.lines.start));
+    }
+    places
+}
+
+fn functions(code: &Code, bodies: &[Vec<Range<usize>>]) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (number, file) in own_files(code) {
+        let rows = bodies.get(number).map_or(&[][..], Vec::as_slice);
+        let starts = file.row_starts();
+        let lines = rows.iter().map(|rows| file.of_rows(&starts, rows.clone()));
+        let lines = lines.filter(|lines| !lines.is_empty());
+        places.extend(lines.map(|lines| Place {
+            file: number,
+            lines,
+        }));
+    }
+    places
+}
+
+/// The files that are no other names of earlier ones.
+fn own_files(code: &Code) -> impl Iterator<Item = (usize, &CodeFile)> {
+    let files = code.files.iter().enumerate();
+    files.filter(|(number, file)| file.same_as as usize == *number)
+}
+
+/// The members of each cluster.
+fn clusters(code: &Code, places: &[Place], ratio: f64, stream: &mut Stream) -> Vec<Vec<usize>> {
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let text = |place: &Place| code.files[place.file].joined(place.lines.clone());
+    let texts: Vec<String> = places.iter().map(text).collect();
+    let vectors = Vectors::of(&Words::of(&texts), MIN_DF);
+    let count = (ratio * places.len() as f64) as usize;
+    let of_each = k_means(&vectors, count.max(1), &mut |n| {
+        stream.below(n as usize) as u64
+    });
+    let mut clusters = vec![Vec::new(); of_each.iter().max().map_or(0, |most| most + 1)];
+    for (place, cluster) in of_each.into_iter().enumerate() {
+        clusters[cluster].push(place);
+    }
+    clusters
+}
+
+/// What is cut out of a place: all of a body, a run of lines of a chunk.
+fn hole(place: &Place, kind: InstanceKind, stream: &mut Stream) -> Hole {
+    let lines = match kind {
+        InstanceKind::Function => place.lines.clone(),
+        InstanceKind::Chunk => {
+            let length = stream.length().min(place.lines.len());
+            let start = place.lines.start + stream.below(place.lines.len() - length + 1);
+            start..start + length
+        }
+    };
+    Hole {
+        file: place.file,
+        lines,
+        query_has_target: stream.below(2) == 1,
+    }
+}
+
+/// The fragments of each hole, in their order.
+fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
+    let mut by_size: std::collections::BTreeMap<usize, Vec<usize>> = Default::default();
+    for (number, hole) in holes.iter().enumerate() {
+        let factor = if hole.query_has_target { 11 } else { 10 };
+        by_size
+            .entry(factor * hole.lines.len())
+            .or_default()
+            .push(number);
+    }
+    let mut found = vec![Vec::new(); holes.len()];
+    for (size, numbers) in by_size {
+        let shape = ChunkShape {
+            size,
+            stride: (size / 2).max(1),
+        };
+        let question = |number: &usize| question(code, &holes[*number], drawing);
+        let questions: Vec<Question> = numbers.iter().map(question).collect();
+        let hits = nearest(code, shape, &questions, FRAGMENTS);
+        for (number, hits) in numbers.into_iter().zip(hits) {
+            found[number] = hits;
+        }
+    }
+    found
+}
+
+fn question(code: &Code, hole: &Hole, drawing: &Drawing) -> Question {
+    let (file, length) = (&code.files[hole.file], hole.lines.len());
+    let (before, behind) = match (drawing.kind, drawing.is_release) {
+        (InstanceKind::Chunk, _) => (5 * length, 5 * length),
+        (InstanceKind::Function, false) => (20, 20),
+        (InstanceKind::Function, true) => (3 * length, length),
+    };
+    let left = hole.lines.start.saturating_sub(before)..hole.lines.start;
+    let right = hole.lines.end..file.count().min(hole.lines.end + behind);
+    let own = match hole.query_has_target {
+        true => hole.lines.clone(),
+        false => hole.lines.end..hole.lines.end,
+    };
+    let parts = [left, own, right].map(|lines| code.words(file, lines));
+    Question {
+        file: hole.file,
+        words: code.set(parts.into_iter()),
+    }
+}
+
+fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instance {
+    let file = &code.files[hole.file];
+    let fragment = |hit: &Hit| {
+        let from = &code.files[hit.file];
+        Fragment {
+            path: crate::retrieve::chunks::named_path(&from.path).to_owned(),
+            text: from.joined(hit.start..hit.end),
+            score: Some(hit.score),
+        }
+    };
+    let [left, target, right] = match drawing.is_release {
+        false => file.around(hole.lines.clone()).map(str::to_owned),
+        true => {
+            let end_with = |mut text: String| {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text
+            };
+            let right = file.joined(hole.lines.end..file.count());
+            [
+                end_with(file.joined(0..hole.lines.start)),
+                file.joined(hole.lines.clone()),
+                if right.is_empty() {
+                    right
+                } else {
+                    format!("\n{right}")
+                },
+            ]
+        }
+    };
+    Instance {
+        path: file.path.clone(),
+        lines: hole.lines,
+        left,
+        target,
+        right,
+        cross_file: CrossFile::of(hits.iter().map(fragment).collect(), drawing.language),
+        query_has_target: hole.query_has_target,
+    }
+}

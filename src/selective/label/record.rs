@@ -1,0 +1,341 @@
+//! Instances of Repoformer's training data, labelled or yet to be: a hole, its contexts, and what retrieval did for it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::complete::server::Confidence;
+use crate::error::Result;
+use crate::store::jsonl::{self, Fields, Object};
+use crate::task::cross_file::CrossFile;
+use crate::task::{Format, Task, read_cross_file, write_cross_file};
+use crate::text::language::Language;
+use crate::text::lines::Lines;
+
+/// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
+/// crossfile_context`, once it is judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and what
+/// this program adds: `label`, `threshold`, `em_infile`, `em_rg1`, and [`Signals`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label {
+    /// `file/start_end`.
+    pub id: String,
+    /// `repository/folder/…/file.py`.
+    pub filename: String,
+    /// First line of the hole among those that are not blank, where `label sample` drew it; the released program counts a
+    /// function's among all.
+    pub start: usize,
+    /// Line behind its last.
+    pub end: usize,
+    /// The left context.
+    pub prompt: String,
+    /// What stood in the hole.
+    pub ground_truth: String,
+    /// The right context.
+    pub right_context: String,
+    /// What was retrieved.
+    pub cross_file: CrossFile,
+    /// Edit similarity of the completion without retrieval, between 0 and 1 or 0 and 100 as its program gives it.
+    pub es_infile: Option<f64>,
+    /// The same with retrieval.
+    pub es_rg1: Option<f64>,
+    /// Whether the completion without retrieval is exact, 0 or 1.
+    pub em_infile: Option<f64>,
+    /// The same with retrieval.
+    pub em_rg1: Option<f64>,
+    /// What the model said of itself.
+    pub signals: Signals,
+    /// The model that completed.
+    pub generation_model: Option<String>,
+    /// Whether retrieval helped: `es_rg1 - es_infile > threshold`.
+    pub label: Option<bool>,
+    /// The least gain that counts.
+    pub threshold: Option<f64>,
+    /// The record as it was read, unknown fields included.
+    pub record: Object,
+}
+
+/// What a model says of itself when it completes without retrieval: what policies that ask the model decide by.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Signals {
+    /// `min_logprob`: natural logarithm of the probability of its completion's least probable token; of an empty completion that
+    /// of the least number that is more than 0.
+    pub min_logprob: Option<f64>,
+    /// `entropy`: that of its distribution over completions in nats, from samples.
+    pub entropy: Option<f64>,
+    /// `cc_probability`: the probability of the token that asks for retrieval, after the end of what is in the file.
+    pub cc_probability: Option<f64>,
+}
+
+impl Signals {
+    /// What a record of a prediction says; the least probability from its tokens, where only these are given.
+    pub(super) fn of_prediction(record: &Object) -> Self {
+        let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+        let choice = record.get("choices").and_then(|choices| choices.get(0));
+        let logprobs =
+            choice.and_then(|choice| choice.get("logprobs")?.get("token_logprobs")?.as_array());
+        let least = || {
+            let known: Vec<f64> = logprobs?.iter().filter_map(Value::as_f64).collect();
+            Some(Confidence::of(&known)?.min_logprob)
+        };
+        let given = number(choice.and_then(|choice| choice.get("min_logprob")));
+        Self {
+            min_logprob: given.or_else(least),
+            entropy: number(record.get("entropy")),
+            cc_probability: Self::asked_for(record),
+        }
+    }
+
+    /// The probability of a token that a record was asked for.
+    pub(super) fn asked_for(record: &Object) -> Option<f64> {
+        record.get("next_token")?.get("probability")?.as_f64()
+    }
+
+    /// Name and value of each.
+    fn fields(&mut self) -> [(&'static str, &mut Option<f64>); 3] {
+        [
+            ("min_logprob", &mut self.min_logprob),
+            ("entropy", &mut self.entropy),
+            ("cc_probability", &mut self.cc_probability),
+        ]
+    }
+}
+
+impl Label {
+    /// A task of any benchmark as an instance; what the label format has no name for stays in its metadata.
+    pub fn of_task(task: &Task) -> Self {
+        let end = task.line_no + Lines::new(&task.ground_truth).count();
+        let right_context = task.right_context.clone().unwrap_or_default();
+        let cross_file = task.cross_file.clone().unwrap_or_default();
+        let mut metadata = json!({
+            "task_id": task.id, "filename": task.path, "start_i": task.line_no, "end_i": end,
+        });
+        for (name, value) in &task.metadata {
+            if metadata.get(name).is_none() && name != "ground_truth" {
+                metadata[name] = value.clone();
+            }
+        }
+        let mut record = Object::new();
+        record.insert("metadata".into(), metadata);
+        record.insert("prompt".into(), task.prompt.clone().into());
+        record.insert("groundtruth".into(), task.ground_truth.clone().into());
+        record.insert("right_context".into(), right_context.clone().into());
+        let shown = write_cross_file(&cross_file, Format::CrossCodeEval);
+        record.insert("crossfile_context".into(), shown);
+        Self {
+            id: task.id.clone(),
+            filename: task.path.clone(),
+            start: task.line_no,
+            end,
+            prompt: task.prompt.clone(),
+            ground_truth: task.ground_truth.clone(),
+            right_context,
+            cross_file,
+            es_infile: None,
+            es_rg1: None,
+            em_infile: None,
+            em_rg1: None,
+            signals: Signals::default(),
+            generation_model: None,
+            label: None,
+            threshold: None,
+            record,
+        }
+    }
+
+    /// Whether retrieval helped: its label; of a record of the released program, which has the similarities alone, whether the one
+    /// with retrieval is higher. `None` where it is not judged.
+    pub fn helped(&self) -> Option<bool> {
+        self.label.or_else(|| Some(self.es_rg1? > self.es_infile?))
+    }
+
+    /// Gives it another cross-file context.
+    pub(super) fn show(&mut self, cross_file: CrossFile) {
+        let shown = write_cross_file(&cross_file, Format::CrossCodeEval);
+        self.record.insert("crossfile_context".into(), shown);
+        self.cross_file = cross_file;
+    }
+
+    /// Reads a record that stands at a line of a file.
+    ///
+    /// # Errors
+    /// A field is missing or of another type.
+    pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
+        let top = Fields::new(path, line, "", &record);
+        let metadata = top.below("metadata.", top.object("metadata")?);
+        let filename = metadata.string("filename")?.to_owned();
+        let language = Language::of_path(&filename).unwrap_or_default();
+        let number = |name: &str| {
+            optional(&record, name, "a number", Value::as_f64).map_err(|e| top.error(e))
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let model = optional(&record, "generation_model", "a string", text);
+        let label = optional(&record, "label", "a boolean", Value::as_bool);
+        let mut signals = Signals::default();
+        for (name, value) in signals.fields() {
+            *value = number(name)?;
+        }
+        if let Some(wrong) = signals.cc_probability.filter(|p| !(0.0..=1.0).contains(p)) {
+            let reason = format!("field 'cc_probability' must be between 0 and 1, not {wrong}");
+            return Err(top.error(reason));
+        }
+        let cross_file = match record.get("crossfile_context") {
+            Some(value) => read_cross_file(value, language).map_err(|e| top.error(e))?,
+            None => None,
+        };
+        Ok(Self {
+            id: metadata.string("task_id")?.to_owned(),
+            start: metadata.count(&["start_i"])?,
+            end: metadata.count(&["end_i"])?,
+            filename,
+            prompt: top.string("prompt")?.to_owned(),
+            ground_truth: top.string("groundtruth")?.to_owned(),
+            right_context: top.string("right_context")?.to_owned(),
+            cross_file: cross_file.unwrap_or_default(),
+            es_infile: number("es_infile")?,
+            es_rg1: number("es_rg1")?,
+            em_infile: number("em_infile")?,
+            em_rg1: number("em_rg1")?,
+            signals,
+            generation_model: model.map_err(|e| top.error(e))?,
+            label: label.map_err(|e| top.error(e))?,
+            threshold: number("threshold")?,
+            record,
+        })
+    }
+
+    /// The record, with the judgement as it is now; everything else as it was read.
+    pub fn to_record(&self) -> Value {
+        let mut record = self.record.clone();
+        let mut signals = self.signals;
+        let said = signals
+            .fields()
+            .map(|(name, value)| (name, value.map(Value::from)));
+        let judgement: [(&str, Option<Value>); 7] = [
+            ("es_infile", self.es_infile.map(Into::into)),
+            ("es_rg1", self.es_rg1.map(Into::into)),
+            ("em_infile", self.em_infile.map(Into::into)),
+            ("em_rg1", self.em_rg1.map(Into::into)),
+            (
+                "generation_model",
+                self.generation_model.clone().map(Into::into),
+            ),
+            ("label", self.label.map(Into::into)),
+            ("threshold", self.threshold.map(Into::into)),
+        ];
+        for (name, value) in judgement.into_iter().chain(said) {
+            let same = record.get(name).is_some_and(|old| {
+                Some(old) == value.as_ref()
+                    || old.is_null() && value.is_none()
+                    || old.as_f64().is_some()
+                        && old.as_f64() == value.as_ref().and_then(Value::as_f64)
+            });
+            match value {
+                Some(value) if !same => {
+                    record.insert(name.into(), value);
+                }
+                // What was said of an earlier completion.
+                None if !same => {
+                    record.shift_remove(name);
+                }
+                _ => {}
+            }
+        }
+        Value::Object(record)
+    }
+}
+
+/// A field that may be missing or `null`; in words what is wrong with it.
+fn optional<T>(
+    record: &Object,
+    name: &str,
+    wanted: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, String> {
+    match record.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match read(value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(format!(
+                "field '{name}' must be {wanted}, not {}",
+                jsonl::kind(value)
+            )),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(record: Value) -> Result<Label> {
+        let Value::Object(record) = record else {
+            panic!()
+        };
+        Label::read(Path::new("l.jsonl"), 3, record)
+    }
+
+    #[test]
+    fn unknown_fields_are_kept_and_the_judgement_is_written() {
+        let record = json!({
+            "metadata": {"task_id": "o/r/a.py/3_5", "filename": "o/r/a.py", "start_i": 3, "end_i": 5, "more": 1},
+            "prompt": "p", "groundtruth": "g", "right_context": "r", "crossfile_context": "# c",
+            "es_infile": 1, "mine": [1],
+        });
+        let mut label = read(record.clone()).unwrap();
+        assert_eq!((label.start, label.end, label.es_infile), (3, 5, Some(1.0)));
+        assert_eq!(
+            label.to_record().to_string(),
+            record.to_string(),
+            "1 stays 1"
+        );
+        // What is judged anew says nothing of what was said before.
+        let mut again = read(json!({"metadata": record["metadata"], "prompt": "", "groundtruth": "", "right_context": "",
+            "min_logprob": -1.5, "entropy": null}))
+        .unwrap();
+        assert_eq!(again.to_record()["min_logprob"], -1.5);
+        again.signals.min_logprob = None;
+        let again = again.to_record();
+        assert!(again.get("min_logprob").is_none() && again["entropy"].is_null());
+        (label.es_rg1, label.label) = (Some(0.5), Some(false));
+        let written = label.to_record();
+        assert_eq!(
+            (&written["label"], &written["es_rg1"], &written["mine"]),
+            (&json!(false), &json!(0.5), &json!([1]))
+        );
+        for (name, value, wanted) in [
+            (
+                "label",
+                json!("yes"),
+                "field 'label' must be a boolean, not a string",
+            ),
+            (
+                "es_rg1",
+                json!("x"),
+                "field 'es_rg1' must be a number, not a string",
+            ),
+            (
+                "crossfile_context",
+                json!(3),
+                "field 'crossfile_context' must be a string or an object, not a number",
+            ),
+            (
+                "cc_probability",
+                json!(1.7),
+                "field 'cc_probability' must be between 0 and 1, not 1.7",
+            ),
+            (
+                "metadata",
+                json!({"task_id": "a", "filename": "b", "start_i": 1}),
+                "field 'metadata.end_i' is missing",
+            ),
+        ] {
+            let mut bad = record.clone();
+            bad[name] = value;
+            assert_eq!(
+                read(bad).unwrap_err().to_string(),
+                format!("l.jsonl:3: {wanted}")
+            );
+        }
+    }
+}

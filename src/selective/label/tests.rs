@@ -1,0 +1,404 @@
+//! Instances of the sample repositories and of odd ones.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::code::Code;
+use super::nearest::{Question, nearest};
+use super::*;
+use crate::repository::chunk::{ChunkShape, RepoChunks};
+use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::record::RawRepository;
+use crate::retrieve::chunks::{Limits, Neighbourhood, Order, Queries, Query, QueryForm, Ranking};
+use crate::retrieve::query::Mode;
+use crate::retrieve::rank::{Index, Ranker, Words};
+use crate::text::language::Language;
+
+fn sample_repository(name: &str) -> Repository {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
+    let reading = Repository::read(&dir, name, Language::Python).unwrap();
+    assert!(reading.skipped.is_empty());
+    reading.repository
+}
+
+fn repository(files: &[(&str, String)]) -> Repository {
+    let file = |(number, (path, text)): (usize, &(&str, String))| SourceFile {
+        path: format!("r/{path}"),
+        text: text.clone(),
+        same_as: number as u32,
+    };
+    Repository {
+        name: "r".into(),
+        files: files.iter().enumerate().map(file).collect(),
+    }
+}
+
+/// What the index of chunks finds for the same lines.
+fn by_index(
+    repository: Repository,
+    shape: ChunkShape,
+    asked: &[(usize, Vec<String>)],
+) -> Vec<Vec<(String, u32, f64)>> {
+    let chunks = RepoChunks::cut(repository, Language::Python, shape);
+    let texts: Vec<&str> = (0..chunks.len()).map(|chunk| chunks.text(chunk)).collect();
+    let ranker = Ranker::Jaccard;
+    let index = Index::new(
+        Words::of(&texts),
+        &texts,
+        std::slice::from_ref(&ranker),
+        Language::Python,
+    );
+    let neighbourhood = Neighbourhood::new(&chunks, Limits::default(), Order::Nearest);
+    let query = |(row, (file, lines)): (usize, &(usize, Vec<String>))| Query {
+        row: row as u32,
+        sample: 0,
+        task_id: row.to_string(),
+        path: chunks.files[*file].path.clone(),
+        lines: lines.clone(),
+        hole: 0,
+    };
+    let queries = Queries {
+        repository: chunks.repository.clone(),
+        mode: Mode::LeftContext,
+        form: QueryForm::LastLines,
+        length: 20,
+        queries: asked.iter().enumerate().map(query).collect(),
+    };
+    let found = Ranking::search(&index, &neighbourhood, &queries, (&ranker, 3), None);
+    let hit = |rank: &crate::retrieve::chunks::Rank| {
+        let chunk = chunks.chunk(rank.chunk as usize);
+        (
+            chunks.files[chunk.file as usize].path.clone(),
+            chunk.start,
+            rank.score,
+        )
+    };
+    found
+        .found
+        .iter()
+        .map(|ranked| ranked.hits.iter().map(hit).collect())
+        .collect()
+}
+
+#[test]
+fn one_walk_finds_what_the_index_finds() {
+    for name in ["parcelflow", "quillpad", "tidewatch"] {
+        let code = Code::of(sample_repository(name));
+        for (size, stride) in [(10, 5), (30, 15), (11, 5), (70, 35)] {
+            let shape = ChunkShape { size, stride };
+            let mut asked = Vec::new();
+            // More than one walk's worth, from every file.
+            for (number, file) in code.files.iter().enumerate() {
+                for start in (0..file.count()).step_by(13) {
+                    let end = file.count().min(start + 12);
+                    asked.push((number, start..end));
+                }
+            }
+            let questions: Vec<Question> = asked
+                .iter()
+                .map(|(file, lines)| Question {
+                    file: *file,
+                    words: code.set(std::iter::once(
+                        code.words(&code.files[*file], lines.clone()),
+                    )),
+                })
+                .collect();
+            assert!(questions.len() > 64);
+            let lines: Vec<(usize, Vec<String>)> = asked
+                .iter()
+                .map(|(file, lines)| {
+                    let of = |number| code.files[*file].line(number).to_owned();
+                    (*file, lines.clone().map(of).collect())
+                })
+                .collect();
+            let wanted = by_index(sample_repository(name), shape, &lines);
+            let found = nearest(&code, shape, &questions, 3);
+            assert_eq!(found.len(), wanted.len());
+            for (found, wanted) in found.iter().zip(&wanted) {
+                let hit = |hit: &super::nearest::Hit| {
+                    (
+                        code.files[hit.file].path.clone(),
+                        hit.start as u32,
+                        hit.score,
+                    )
+                };
+                let found: Vec<_> = found.iter().map(hit).collect();
+                assert_eq!(&found, wanted, "{name} {shape:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn instances_are_cut_out_of_their_files() {
+    for (drawing, least) in [
+        (Drawing::paper(InstanceKind::Chunk), 30),
+        (Drawing::paper(InstanceKind::Function), 10),
+    ] {
+        let repository = sample_repository("parcelflow");
+        let text = |path: &str| {
+            let mut files = repository.files.iter();
+            files.find(|file| file.path == path).unwrap().text.clone()
+        };
+        let instances = draw(repository.clone(), &drawing);
+        assert!(instances.len() >= least, "{}", instances.len());
+        for instance in &instances {
+            let whole = [&*instance.left, &instance.target, &instance.right].concat();
+            assert_eq!(whole, text(&instance.path));
+            let lines = instance
+                .target
+                .lines()
+                .filter(|line| !line.trim().is_empty());
+            assert_eq!(lines.count(), instance.lines.len());
+            assert!(instance.left.is_empty() || instance.left.ends_with('\n'));
+            match drawing.kind {
+                InstanceKind::Chunk => assert!((1..=10).contains(&instance.lines.len())),
+                InstanceKind::Function => assert!(instance.lines.len() <= 30),
+            }
+            assert_eq!(instance.cross_file.fragments.len(), 3);
+            let own = crate::retrieve::chunks::named_path(&instance.path);
+            assert!(
+                instance
+                    .cross_file
+                    .fragments
+                    .iter()
+                    .all(|fragment| fragment.path != own)
+            );
+        }
+        let with_target = instances
+            .iter()
+            .filter(|instance| instance.query_has_target)
+            .count();
+        assert!((1..instances.len()).contains(&with_target));
+        assert_eq!(
+            instances,
+            draw(repository.clone(), &drawing),
+            "the same again"
+        );
+        let other = Drawing {
+            seed: 1,
+            ..drawing.clone()
+        };
+        assert_ne!(instances, draw(repository.clone(), &other));
+        let half = Drawing {
+            ratio: drawing.ratio / 2.0,
+            ..drawing
+        };
+        let ratio = draw(repository, &half).len() as f64 / instances.len() as f64;
+        assert!((0.4..0.6).contains(&ratio), "{ratio}");
+    }
+}
+
+#[test]
+fn the_released_program_shows_no_blank_lines() {
+    let repository = sample_repository("quillpad");
+    for instance in draw(repository, &Drawing::release(InstanceKind::Chunk)) {
+        let whole = [&*instance.left, &instance.target, &instance.right].concat();
+        assert!(whole.lines().all(|line| !line.trim().is_empty()));
+        assert!(instance.right.is_empty() || instance.right.starts_with('\n'));
+    }
+}
+
+#[test]
+fn odd_repositories_give_what_they_have() {
+    let line = |n: usize| format!("value_{n} = compute({n}, other_{})\n", n % 7);
+    let long: String = (0..100).map(line).collect();
+    let drawing = Drawing::paper(InstanceKind::Chunk);
+    let drawn = |files: &[(&str, String)]| draw(repository(files), &drawing);
+    // Nothing, blank lines alone, one file, one line.
+    assert!(drawn(&[]).is_empty());
+    assert!(drawn(&[("a.py", "\n  \n".into())]).is_empty());
+    let one = drawn(&[("a.py", long.clone())]);
+    assert_eq!(one.len(), 2);
+    assert!(one.iter().all(|instance| instance.cross_file.is_empty()));
+    assert_eq!(drawn(&[("a.py", "x = 1".into())])[0].target, "x = 1");
+    // Equal files: as few clusters as there are different chunks.
+    let copies =
+        ["a.py", "b.py", "c.py", "d.py", "e.py", "f.py"].map(|path| (path, "x = 1\n".repeat(10)));
+    assert_eq!(drawn(&copies).len(), 1);
+    // A syntax error, and a minified line of five megabytes.
+    let broken = ("b.py", "def f(:\n    return (\n".to_owned());
+    let minified = ("c.py", "x=1;".repeat(1_250_000));
+    let found = drawn(&[("a.py", long.clone()), broken.clone(), minified.clone()]);
+    let files: BTreeSet<&str> = found.iter().map(|instance| &*instance.path).collect();
+    assert_eq!(files, ["r/a.py", "r/b.py"].into(), "{files:?}");
+    let is_short = |instance: &Instance| instance.cross_file.text.len() < 10_000;
+    assert!(found.iter().all(is_short));
+    let functions = Drawing::paper(InstanceKind::Function);
+    assert!(draw(repository(&[("a.py", long), broken, minified]), &functions).is_empty());
+    let function =
+        "def f(a):\n    \"\"\"What it does.\"\"\"\n    b = a\n\n    c = b\n    return c\n"
+            .to_owned();
+    let found = draw(
+        repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]),
+        &functions,
+    );
+    assert_eq!(found[0].target, "    b = a\n\n    c = b\n    return c");
+    // Rows are not lines where other characters end lines as well.
+    let odd = function.replace("What", "What\u{c}");
+    assert!(draw(repository(&[("a.py", odd)]), &functions).is_empty());
+}
+
+#[test]
+fn repositories_are_filtered_by_what_they_import() {
+    let file = |imports: &str| format!("{imports}\nx = 1\n");
+    let local = file("import os\nfrom r import a, b\nimport c");
+    let names = ["a.py", "b.py", "c.py", "d.py", "e.py"];
+    let of = |texts: &[String]| {
+        let files: Vec<(&str, String)> = names.iter().copied().zip(texts.iter().cloned()).collect();
+        let repository = repository(&files);
+        let facts = Facts::of(&repository, Language::Python);
+        let filter = Filter::paper(Language::Python);
+        assert_eq!(
+            filter.check(&repository, Language::Python),
+            facts.pass(&filter)
+        );
+        facts
+    };
+    let filter = Filter::paper(Language::Python);
+    let five = |text: &str| vec![text.to_owned(); 5];
+    assert_eq!(
+        of(&five(&local)[..4]).pass(&filter),
+        Err(Rejection::FewFiles)
+    );
+    assert_eq!(
+        of(&five("import os\n")).pass(&filter),
+        Err(Rejection::FewImports)
+    );
+    assert_eq!(
+        of(&five("import os\nimport re\nimport sys\n")).pass(&filter),
+        Err(Rejection::FewLocalImports)
+    );
+    let good = "import os\nimport a\nimport b\nimport c\n";
+    assert_eq!(of(&five(good)).pass(&filter), Ok(()));
+    assert_eq!(
+        of(&five(good)).pass(&Filter::paper(Language::Java)),
+        Err(Rejection::FewFiles)
+    );
+    assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
+}
+
+/// What a raw record says is taken; where every file says it as this program would, that is what this program finds.
+#[test]
+fn raw_records_say_what_they_import() {
+    let sample = sample_repository("quillpad");
+    let contents = sample
+        .files
+        .iter()
+        .map(|file| crate::repository::record::Content {
+            path: file.path.split_once('/').unwrap().1.into(),
+            text: file.text.clone(),
+        });
+    let silent = RawRepository::of("quillpad", contents.collect());
+    assert_eq!(Facts::said(&silent, Language::Python), None);
+    let serde_json::Value::Object(mut record) = silent.to_record() else {
+        panic!()
+    };
+    let read = |record: &crate::store::jsonl::Object| {
+        RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap()
+    };
+    let said = Facts::said(&read(&record), Language::Python);
+    assert_eq!(said, Some(Facts::of(&sample, Language::Python)));
+    let metadata = &mut record["files"][0]["metadata"];
+    metadata["imports"] = serde_json::json!(["a", "b", "a"]);
+    metadata["line_count"] = 7.into();
+    record["files"] = serde_json::json!([record["files"][0]]);
+    let said = Facts::said(&read(&record), Language::Python).unwrap();
+    assert_eq!((said.files, said.lines, said.imports), (1, 7, 2));
+    assert_eq!(
+        Facts::said(&read(&record), Language::Java),
+        Some(Facts::default())
+    );
+}
+
+#[test]
+fn shards_are_parts_of_the_whole() {
+    let names: Vec<String> = (0..1000).map(|number| format!("owner_{number}")).collect();
+    let (mut held, mut sum) = (BTreeSet::new(), 0);
+    for index in 0..4 {
+        let shard = Shard { index, count: 4 };
+        let part: Vec<&String> = names.iter().filter(|name| shard.holds(name)).collect();
+        assert!((200..300).contains(&part.len()), "{}", part.len());
+        sum += part.len();
+        held.extend(part);
+    }
+    assert_eq!((held.len(), sum), (1000, 1000), "each in one part");
+    assert!(names.iter().all(|name| Shard::WHOLE.holds(name)));
+}
+
+/// One that is broken off after some repositories goes on behind them, and its output is that of one that was not.
+#[test]
+fn a_drawing_goes_on_where_it_was_broken_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
+    let names = crate::repository::corpus::repository_names(&sample).unwrap();
+    for name in &names {
+        let read = crate::repository::record::read_folder(&sample, name, Language::Python);
+        for content in read.unwrap().0 {
+            let path = dir.path().join("repos").join(name).join(content.path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content.text).unwrap();
+        }
+    }
+    let repos = dir.path().join("repos");
+    let from = Repositories::Folders(repos.clone(), names.clone(), Default::default());
+    let journal = dir.path().join("x.jsonl.drawn");
+    let drawing = Drawing::paper(InstanceKind::Chunk);
+    let collecting = Collecting {
+        from: &from,
+        shard: Shard::WHOLE,
+        filter: &Filter::none(),
+        drawing: &drawing,
+        recorded: Recorded::Labels,
+        journal: Some(&journal),
+    };
+    let run = |collecting: &Collecting<'_>, most: usize| {
+        let mut records = Vec::new();
+        let collected = collect(collecting, &|| {}, &mut |record| {
+            if records.len() == most {
+                return Err(crate::error::Error::Parameter {
+                    name: "disk",
+                    reason: "full".into(),
+                });
+            }
+            records.push(record.to_owned());
+            Ok(())
+        });
+        (collected, records)
+    };
+    let without = Collecting {
+        journal: None,
+        ..collecting
+    };
+    let (_, whole) = run(&without, usize::MAX);
+    assert!(whole.len() > 80, "{}", whole.len());
+    assert!(!journal.exists());
+    // The last record of the last repository finds no room.
+    assert!(run(&collecting, whole.len() - 1).0.is_err());
+    let (collected, again) = run(&collecting, usize::MAX);
+    let collected = collected.unwrap();
+    assert_eq!(collected.known, names.len());
+    assert_eq!(collected.instances, whole.len());
+    assert!(again == whole);
+    // What was cut off is drawn anew, and so is what was changed, or is drawn in another manner.
+    let bytes = std::fs::read(&journal).unwrap();
+    std::fs::write(&journal, &bytes[..bytes.len() - 5]).unwrap();
+    let (collected, again) = run(&collecting, usize::MAX);
+    assert_eq!(collected.unwrap().known, names.len() - 1);
+    assert!(again == whole);
+    std::fs::write(repos.join(&names[0]).join("new.py"), "import os\n").unwrap();
+    assert_eq!(
+        run(&collecting, usize::MAX).0.unwrap().known,
+        names.len() - 1
+    );
+    let other = Drawing { seed: 1, ..drawing };
+    let other = Collecting {
+        drawing: &other,
+        ..collecting
+    };
+    assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
+    // A file of something else is left as it is.
+    std::fs::write(&journal, "mine\n").unwrap();
+    assert!(run(&collecting, usize::MAX).0.is_err());
+    assert_eq!(std::fs::read(&journal).unwrap(), b"mine\n");
+}

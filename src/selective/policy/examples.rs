@@ -1,0 +1,234 @@
+//! Judged instances as policies see them: features, what the model said, and what retrieval did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::features::{Context, Hashed, Local, Request, Retrieved};
+use crate::error::{Error, Result};
+use crate::selective::label::{Label, Signals};
+use crate::store::jsonl::{self, At, Object};
+use crate::text::language::Language;
+
+/// One judged instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Example {
+    /// Its task's id.
+    pub id: String,
+    /// First name of its file's path.
+    pub repository: String,
+    /// Number of the file it was read from.
+    pub file: usize,
+    /// Edit similarity without retrieval, 0 to 1.
+    pub es_base: f64,
+    /// The same with retrieval.
+    pub es_rag: f64,
+    /// Exact match without retrieval, where that is known.
+    pub em_base: Option<f64>,
+    /// The same with retrieval.
+    pub em_rag: Option<f64>,
+    /// Whether retrieval helped.
+    pub label: bool,
+    /// Whether its fragments were found with the target in the query, as half of those are that `label sample` draws.
+    pub query_has_target: bool,
+    /// Score of the best fragment: negative infinity where nothing was retrieved, `None` where nobody says.
+    pub top_score: Option<f64>,
+    /// What the model said of itself.
+    pub signals: Signals,
+    /// Features of its contexts.
+    pub local: Local,
+    /// Features of its fragments.
+    pub retrieved: Retrieved,
+    /// Words near its hole.
+    pub hashed: Hashed,
+}
+
+impl Example {
+    /// What retrieval added to the edit similarity.
+    pub fn gain(&self) -> f64 {
+        self.es_rag - self.es_base
+    }
+
+    /// Its repository within its file.
+    pub(super) fn group(&self) -> (usize, &str) {
+        (self.file, &self.repository)
+    }
+
+    /// A request, what came of it, and what the model said of itself.
+    pub fn new(id: &str, request: Request<'_>, outcome: Outcome, signals: Signals) -> Self {
+        let context = Context::of(request);
+        let repository = request.path.split('/').next().unwrap_or("");
+        let [es_base, es_rag] = outcome.es;
+        let [em_base, em_rag] = outcome.em;
+        Self {
+            id: id.to_owned(),
+            repository: repository.to_owned(),
+            file: 0,
+            es_base,
+            es_rag,
+            em_base,
+            em_rag,
+            label: outcome.label.unwrap_or(es_rag > es_base),
+            query_has_target: false,
+            top_score: match request.fragments.first() {
+                Some(best) => best.score.filter(|score| !score.is_nan()),
+                None => Some(f64::NEG_INFINITY),
+            },
+            signals,
+            local: Local::of(&context),
+            hashed: Hashed::of(&context),
+            retrieved: Retrieved::of(&context),
+        }
+    }
+
+    /// An instance; where it is not judged, the field that is missing. One without `label` is judged by its similarities.
+    fn of(label: &Label) -> Result<Self, &'static str> {
+        let request = Request {
+            left: &label.prompt,
+            right: &label.right_context,
+            path: &label.filename,
+            language: Language::of_path(&label.filename).unwrap_or_default(),
+            fragments: &label.cross_file.fragments,
+        };
+        let outcome = Outcome {
+            es: [
+                label.es_infile.ok_or("es_infile")?,
+                label.es_rg1.ok_or("es_rg1")?,
+            ],
+            em: [label.em_infile, label.em_rg1],
+            label: label.helped(),
+        };
+        let has_target = label.record.get("metadata");
+        let has_target = has_target.and_then(|metadata| metadata.get("query_has_target"));
+        Ok(Self {
+            query_has_target: has_target.and_then(Value::as_bool) == Some(true),
+            ..Self::new(&label.id, request, outcome, label.signals)
+        })
+    }
+}
+
+/// What completions came to: without retrieval, and with it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Edit similarities, 0 to 1.
+    pub es: [f64; 2],
+    /// Exact matches, 0 or 1, where they are known.
+    pub em: [Option<f64>; 2],
+    /// Whether retrieval helped, where more than the similarities say so.
+    pub label: Option<bool>,
+}
+
+/// The judged instances of some files.
+#[derive(Debug, Default)]
+pub struct Examples {
+    /// In the order of the files.
+    pub all: Vec<Example>,
+    /// Whose completions they were judged by.
+    pub model: Option<String>,
+    /// How many records are instances that lack a similarity, by the field's name.
+    pub unjudged: BTreeMap<&'static str, usize>,
+    /// How many instances have the id and the repository of an earlier one of their file.
+    pub repeated: usize,
+    /// The records that cannot be used.
+    pub problems: Vec<Error>,
+}
+
+/// A record's line, the model it is judged by, and the example or the field that it lacks.
+type Read = (usize, Option<String>, Result<Example, &'static str>);
+
+/// Records that are worked on at once.
+const BATCH: usize = 512;
+
+impl Examples {
+    /// Reads labels (`.jsonl`, gzip, zstd, or `-`). Edit similarities may be of 0 to 1 or of 0 to 100.
+    ///
+    /// # Errors
+    /// A file cannot be read, the files are of different models, or nothing in them is judged.
+    pub fn read(paths: &[PathBuf]) -> Result<Self> {
+        let mut examples = Self::default();
+        let mut models: BTreeMap<String, (PathBuf, usize)> = BTreeMap::new();
+        for (number, path) in paths.iter().enumerate() {
+            let first = examples.all.len();
+            let mut batch: Vec<(At, Object)> = Vec::with_capacity(BATCH);
+            let mut problems = jsonl::for_each(path, |at, object| {
+                batch.push((at, object));
+                if batch.len() == BATCH {
+                    examples.take(path, &mut batch, &mut models);
+                }
+                Ok(())
+            })?;
+            examples.take(path, &mut batch, &mut models);
+            examples.problems.append(&mut problems);
+            // The released program writes per cent.
+            let of_file = &mut examples.all[first..];
+            of_file.iter_mut().for_each(|example| example.file = number);
+            if of_file.iter().any(|e| e.es_base > 1.0 || e.es_rag > 1.0) {
+                for example in of_file {
+                    let scores = [&mut example.es_base, &mut example.es_rag];
+                    let exact = [&mut example.em_base, &mut example.em_rag];
+                    let all = scores.into_iter().chain(exact.into_iter().flatten());
+                    all.for_each(|score| *score /= 100.0);
+                }
+            }
+        }
+        let mut models = models.into_iter();
+        examples.model = match (models.next(), models.next()) {
+            (Some((one, _)), Some((other, (path, line)))) => {
+                return Err(Error::Artifact {
+                    path,
+                    reason: format!("line {line} is judged by model {other}, and others by {one}"),
+                    hint: "what helps one model need not help another: give the labels of one"
+                        .into(),
+                });
+            }
+            (one, _) => one.map(|(name, _)| name),
+        };
+        Ok(examples)
+    }
+
+    fn take(
+        &mut self,
+        path: &Path,
+        batch: &mut Vec<(At, Object)>,
+        models: &mut BTreeMap<String, (PathBuf, usize)>,
+    ) {
+        let read: Vec<Result<Read>> = std::mem::take(batch)
+            .into_par_iter()
+            .map(|(at, object)| {
+                let label = Label::read(path, at.line, object)?;
+                let example = Example::of(&label);
+                Ok((at.line, label.generation_model, example))
+            })
+            .collect();
+        for read in read {
+            match read {
+                Ok((line, model, Ok(example))) => {
+                    if let Some(model) = model {
+                        models
+                            .entry(model)
+                            .or_insert_with(|| (path.to_owned(), line));
+                    }
+                    self.all.push(example);
+                }
+                Ok((_, _, Err(missing))) => *self.unjudged.entry(missing).or_default() += 1,
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    /// The examples of other files, so that the repositories of these are told apart from those of the same name.
+    pub fn behind(mut self, other: &Self) -> Self {
+        let first = other.all.iter().map(|example| example.file + 1).max();
+        for example in &mut self.all {
+            example.file += first.unwrap_or(0);
+        }
+        self
+    }
+
+    /// The repositories, each once.
+    pub fn repositories(&self) -> BTreeSet<&str> {
+        self.all.iter().map(|e| e.repository.as_str()).collect()
+    }
+}

@@ -1,0 +1,271 @@
+//! Features of what was retrieved.
+
+use super::tokens::{Match, NEWLINE, Tokens, WordSet, find_end, find_start, is_word};
+use super::{Context, FAMILIAR_LINES, features, flag, log, share};
+
+features! {
+    /// What is known once fragments were retrieved.
+    Retrieved {
+        /// Fragments retrieved
+        fragments,
+        /// Score of the best
+        top_score,
+        /// Score of the best less that of the second
+        top_gap,
+        /// Score of the best less that of the third
+        third_gap,
+        /// Mean score
+        mean_score,
+        /// Score of the last
+        last_score,
+        /// Largest share of the near names that one fragment has
+        overlap,
+        /// Share of the near names that the best fragment has
+        top_overlap,
+        /// Largest share of the near names in a fragment less that in other lines of the file
+        overlap_gain,
+        /// Share of the near names seen nowhere else in the file that the fragments have
+        unseen_found,
+        /// Near names seen nowhere else in the file that the fragments have
+        unseen_found_count,
+        /// Tokens of the longest end of the left context that a fragment has
+        match_tokens,
+        /// Lines of the longest end of the left context that a fragment has
+        match_lines,
+        /// Longest end of the left context in a fragment less that in the file
+        match_gain,
+        /// Place of the fragment with the longest end of the left context, 1 for the best; 0 where none has any
+        match_rank,
+        /// Fragments with an end of the left context at least half as long as the longest
+        match_fragments,
+        /// Tokens of the longest beginning of what follows the hole that a fragment has
+        follow_tokens,
+        /// Lines of the longest beginning of what follows that a fragment has
+        follow_lines,
+        /// Longest beginning of what follows in a fragment less that in the file
+        follow_gain,
+        /// Share of the triples of tokens of the last five lines that the fragments have
+        familiar,
+        /// Share of these triples in the fragments less that elsewhere in the file
+        familiar_gain,
+        /// Share of the triples of the five lines behind the hole that the fragments have
+        familiar_behind,
+        /// A fragment has both what stands before and what follows
+        bridge,
+        /// Tokens between what stands before and what follows, in that fragment
+        bridge_tokens,
+        /// Tokens of what stands before and what follows that agree there
+        bridge_match,
+        /// Share of the names of the line behind the longest match that the file has
+        next_known,
+        /// Tokens of the line behind the longest match
+        next_tokens,
+        /// The file has the line behind the longest match
+        next_in_file,
+        /// Share of the matching fragments that go on with the same line
+        agreement,
+        /// The file's own longest repetition goes on with the same line
+        agrees_with_file,
+        /// Names of the best fragment that the file does not have
+        new_names,
+        /// The best fragment's file is in the same folder
+        same_folder,
+        /// Folders that the best fragment's path has in common with the hole's file
+        common_folders,
+        /// The two files have the same name
+        same_name,
+        /// The best fragment's file is a test
+        from_test,
+        /// Different files among the fragments
+        files,
+        /// Tokens of all fragments
+        tokens,
+    }
+}
+
+impl Retrieved {
+    /// Counts; all 0 where nothing was retrieved.
+    pub fn of(context: &Context<'_>) -> Self {
+        let fragments = context.request.fragments;
+        let Some(best) = fragments.first() else {
+            return Self::default();
+        };
+        let read = |fragment: &crate::task::cross_file::Fragment| {
+            Tokens::of(super::head(&fragment.text, super::FRAGMENT_BYTES))
+        };
+        let texts: Vec<Tokens> = fragments.iter().map(read).collect();
+        // A ranker's score may be anything; what counts is its size among others.
+        let score = |at: usize| {
+            let score = fragments.get(at).and_then(|fragment| fragment.score);
+            score
+                .filter(|score| !score.is_nan())
+                .unwrap_or(0.0)
+                .clamp(-1e6, 1e6) as f32
+        };
+        let (left, right) = (&context.left.all, &context.right.all);
+
+        let mut file = WordSet::with_room(left.len() + right.len());
+        for &token in left.iter().chain(right) {
+            if is_word(token) {
+                file.insert(token);
+            }
+        }
+        let overlaps: Vec<f32> = texts.iter().map(|t| context.near_share(&t.all)).collect();
+        let overlap = overlaps.iter().copied().fold(0.0, f32::max);
+        let ends: Vec<Match> = texts.iter().map(|t| find_end(left, &t.all)).collect();
+        let (own_end, own_start) = (context.repeat, context.follow);
+        // The first of the longest.
+        let longest = (0..ends.len()).rev().max_by_key(|&at| ends[at].length);
+        let longest = longest.filter(|&at| ends[at].length > 0);
+        let end = longest.map_or(Match::default(), |at| ends[at]);
+        let start = texts
+            .iter()
+            .map(|t| find_start(right, &t.all, 0))
+            .max_by_key(|found| found.length)
+            .unwrap_or_default();
+        let triples = |tokens: &[u32]| {
+            let mut triples = super::Triples::of(tokens);
+            texts.iter().for_each(|text| triples.find_in(&text.all));
+            triples.share()
+        };
+        let familiar = triples(context.left.last_lines(FAMILIAR_LINES));
+        let bridge = bridge(&texts, &ends, right);
+        let next = longest.map_or(&[][..], |at| next_line(&texts[at].all, ends[at].at));
+        let names = next.iter().filter(|t| is_word(**t)).count();
+        let known = next
+            .iter()
+            .filter(|t| is_word(**t) && file.contains(**t))
+            .count();
+        let matching: Vec<usize> = (0..ends.len())
+            .filter(|&at| ends[at].length > 0 && 2 * ends[at].length >= end.length)
+            .collect();
+        let agreeing = matching
+            .iter()
+            .filter(|&&at| next_line(&texts[at].all, ends[at].at) == next);
+        let own_next = match own_end.length {
+            0 => &[][..],
+            _ => next_line(left, own_end.at),
+        };
+        let (unseen, found) = unseen(context, &texts);
+        let mut new_names = WordSet::with_room(texts[0].all.len());
+        for &token in &texts[0].all {
+            if is_word(token) && !file.contains(token) {
+                new_names.insert(token);
+            }
+        }
+        let path = context
+            .request
+            .path
+            .split_once('/')
+            .map_or("", |(_, file)| file);
+        let (folder, name) = split(path);
+        let (best_folder, best_name) = split(&best.path);
+        let common = (folder.split('/').zip(best_folder.split('/')))
+            .take_while(|(a, b)| a == b)
+            .count();
+        let mut files: Vec<&str> = fragments.iter().map(|f| f.path.as_str()).collect();
+        files.sort_unstable();
+        files.dedup();
+        let mean = (0..fragments.len()).map(score).sum::<f32>() / fragments.len() as f32;
+        Self {
+            fragments: fragments.len() as f32,
+            top_score: score(0),
+            top_gap: score(0) - score(1),
+            third_gap: score(0) - score(2),
+            mean_score: mean,
+            last_score: score(fragments.len() - 1),
+            overlap,
+            top_overlap: overlaps[0],
+            overlap_gain: overlap - super::local::near_overlap(context),
+            unseen_found: share(found, unseen),
+            unseen_found_count: log(found),
+            match_tokens: log(end.length),
+            match_lines: end.lines as f32,
+            match_gain: log(end.length) - log(own_end.length),
+            match_rank: longest.map_or(0.0, |at| (at + 1) as f32),
+            match_fragments: matching.len() as f32,
+            follow_tokens: log(start.length),
+            follow_lines: start.lines as f32,
+            follow_gain: log(start.length) - log(own_start.length),
+            familiar,
+            familiar_gain: familiar - context.familiar[0],
+            familiar_behind: triples(context.right.first_lines(FAMILIAR_LINES)),
+            bridge: flag(bridge.is_some()),
+            bridge_tokens: bridge.map_or(0.0, |(between, _)| log(between)),
+            bridge_match: bridge.map_or(0.0, |(_, agree)| log(agree)),
+            next_known: share(known, names),
+            next_tokens: log(next.len()),
+            next_in_file: flag(!next.is_empty() && holds_line(left, right, next)),
+            agreement: share(agreeing.count(), matching.len()),
+            agrees_with_file: flag(!next.is_empty() && own_next == next),
+            new_names: log(new_names.len()),
+            same_folder: flag(folder == best_folder),
+            common_folders: common as f32,
+            same_name: flag(name == best_name),
+            from_test: flag(best.path.split('/').any(super::is_test_name)),
+            files: files.len() as f32,
+            tokens: log(texts.iter().map(|t| t.all.len()).sum()),
+        }
+    }
+}
+
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// The tokens from here to the end of the line.
+fn next_line(tokens: &[u32], from: usize) -> &[u32] {
+    let rest = tokens.get(from..).unwrap_or(&[]);
+    let end = rest.iter().position(|&token| token == NEWLINE);
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+/// Whether either context has these tokens as a line, or as a line's end.
+fn holds_line(left: &[u32], right: &[u32], line: &[u32]) -> bool {
+    let ends = |tokens: &[u32]| {
+        (tokens.split(|&token| token == NEWLINE)).any(|other| other.ends_with(line))
+    };
+    ends(left) || ends(right)
+}
+
+/// Of the fragments where what follows the hole stands behind what stands before it, the one that agrees most: tokens
+/// between the two, and tokens of both that agree.
+fn bridge(texts: &[Tokens], ends: &[Match], right: &[u32]) -> Option<(usize, usize)> {
+    const FARTHEST: usize = 200;
+    let mut best: Option<(usize, usize)> = None;
+    for (text, end) in texts.iter().zip(ends) {
+        if end.length < 2 {
+            continue;
+        }
+        let start = find_start(right, &text.all, end.at);
+        if start.length > 1 && start.at - end.at < FARTHEST {
+            let agree = start.length + end.length;
+            if best.is_none_or(|(_, most)| agree > most) {
+                best = Some((start.at - end.at, agree));
+            }
+        }
+    }
+    best
+}
+
+/// How many near names stand nowhere else in the file, and how many of these the fragments have.
+fn unseen(context: &Context<'_>, texts: &[Tokens]) -> (usize, usize) {
+    let mut wanted = 0u64;
+    for (number, &count) in context.elsewhere.iter().enumerate() {
+        if count == 0 {
+            wanted |= 1 << number;
+        }
+    }
+    let mut found = 0u64;
+    for &token in texts.iter().flat_map(|text| &text.all) {
+        if is_word(token)
+            && let Some(number) = context.near.get(token)
+        {
+            found |= 1 << number;
+        }
+    }
+    (
+        wanted.count_ones() as usize,
+        (wanted & found).count_ones() as usize,
+    )
+}

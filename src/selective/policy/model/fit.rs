@@ -1,0 +1,196 @@
+//! Fitting the additive model: regularised logistic regression on each feature and its bends.
+
+use linfa::Dataset;
+use linfa::traits::Fit;
+use linfa_logistic::LogisticRegression;
+use ndarray::{Array1, Array2};
+
+use super::additive::{Additive, Curve};
+use super::{Kind, values};
+use crate::error::{Error, Result};
+use crate::selective::policy::Example;
+use crate::selective::policy::features::BUCKETS;
+
+/// Weight of the squared weights against the summed loss. Features are scaled to a standard deviation of 1.
+const REGULARISATION: f64 = 50.0;
+/// Fewer instances than this say too little about single words.
+const LEAST_FOR_WORDS: usize = 5000;
+/// Shares of the training data below each bend.
+const QUANTILES: [f64; 3] = [0.25, 0.5, 0.75];
+/// How much less a group's own level is held back than a feature.
+const LEVEL: f64 = 5.0;
+
+/// One column of the regression.
+struct Column {
+    feature: usize,
+    /// `None`: the feature itself; else what of it is beyond the bend.
+    bend: Option<f64>,
+    mean: f64,
+    deviation: f64,
+}
+
+impl Column {
+    fn raw(&self, value: f64) -> f64 {
+        match self.bend {
+            None => value,
+            Some(at) => (value - at).max(0.0),
+        }
+    }
+}
+
+/// Fits to labels. Each group of examples (the instances of one repository in one file) has a level of its own, which is not
+/// kept: what tells repositories apart says nothing of those to come.
+///
+/// # Errors
+/// All labels are alike, or the regression fails.
+pub(super) fn fit(examples: &[&Example], kind: Kind) -> Result<Additive> {
+    let rows: Vec<Vec<f64>> = examples
+        .iter()
+        .map(|example| values(kind, example).map(f64::from).collect())
+        .collect();
+    let columns = columns(&rows);
+    let words = match examples.len() >= LEAST_FOR_WORDS {
+        true => BUCKETS,
+        false => 0,
+    };
+    let (groups, count) = groups(examples);
+    let width = columns.len() + words + count;
+    let mut matrix = Array2::<f64>::zeros((rows.len(), width));
+    for (number, row) in rows.iter().enumerate() {
+        let mut target = matrix.row_mut(number);
+        for (place, column) in columns.iter().enumerate() {
+            target[place] = (column.raw(row[column.feature]) - column.mean) / column.deviation;
+        }
+        for bucket in 0..words {
+            // A word's bucket is on or off: half a standard deviation, about.
+            target[columns.len() + bucket] =
+                f64::from(u8::from(examples[number].hashed.has(bucket)));
+        }
+        target[columns.len() + words + groups[number]] = LEVEL;
+    }
+    let labels: Array1<bool> = examples.iter().map(|example| example.label).collect();
+    let failed = |reason: String| Error::Parameter {
+        name: "labels",
+        reason,
+    };
+    if labels.iter().all(|&label| label) || !labels.iter().any(|&label| label) {
+        return Err(failed(
+            "are all alike: retrieval helped always or never, and there is nothing to learn".into(),
+        ));
+    }
+    let fitted = LogisticRegression::default()
+        .alpha(REGULARISATION)
+        .max_iterations(300)
+        .gradient_tolerance(2e-4 * examples.len() as f64)
+        .fit(&Dataset::new(matrix, labels))
+        .map_err(|e| failed(format!("cannot be learned from: {e}")))?;
+    // Whichever label came first counts as positive there.
+    let sign = match fitted.labels().pos.class {
+        true => 1.0,
+        false => -1.0,
+    };
+    let weights: Vec<f64> = fitted.params().iter().map(|weight| sign * weight).collect();
+    Ok(assemble(kind, &rows, &columns, &weights, words))
+}
+
+/// The regression's columns: each feature that varies, and what of it is beyond its quartiles.
+fn columns(rows: &[Vec<f64>]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for feature in 0..rows.first().map_or(0, Vec::len) {
+        let mut sorted: Vec<f64> = rows.iter().map(|row| row[feature]).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let mut bends: Vec<f64> = QUANTILES
+            .iter()
+            .map(|share| sorted[(share * (sorted.len() - 1) as f64) as usize])
+            .filter(|&at| at > sorted[0] && at < sorted[sorted.len() - 1])
+            .collect();
+        bends.dedup();
+        for bend in std::iter::once(None).chain(bends.into_iter().map(Some)) {
+            let mut column = Column {
+                feature,
+                bend,
+                mean: 0.0,
+                deviation: 0.0,
+            };
+            let values = || rows.iter().map(|row| column.raw(row[feature]));
+            let (mean, deviation) = moments(values());
+            if deviation > 1e-6 {
+                (column.mean, column.deviation) = (mean, deviation);
+                columns.push(column);
+            }
+        }
+    }
+    columns
+}
+
+fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.clone().count().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let variance = values.map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
+}
+
+/// The number of each example's group, and how many there are.
+fn groups(examples: &[&Example]) -> (Vec<usize>, usize) {
+    let mut names: Vec<(usize, &str)> = examples.iter().map(|e| e.group()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let number = |example: &&Example| names.binary_search(&example.group()).unwrap_or(0);
+    (examples.iter().map(number).collect(), names.len())
+}
+
+/// The curves that the weights of the columns make.
+fn assemble(
+    kind: Kind,
+    rows: &[Vec<f64>],
+    columns: &[Column],
+    weights: &[f64],
+    words: usize,
+) -> Additive {
+    let mut curves: Vec<Curve> = kind
+        .features()
+        .map(|(feature, _)| Curve {
+            feature,
+            slope: 0.0,
+            knots: Vec::new(),
+            mean: 0.0,
+            spread: 0.0,
+            direction: 0.0,
+        })
+        .collect();
+    for (column, weight) in columns.iter().zip(weights) {
+        let slope = rounded(weight / column.deviation);
+        let curve = &mut curves[column.feature];
+        match column.bend {
+            None => curve.slope = slope,
+            Some(at) => curve.knots.push((at, slope)),
+        }
+    }
+    let mut intercept = 0.0;
+    for (feature, curve) in curves.iter_mut().enumerate() {
+        let added = rows.iter().map(|row| curve.at(row[feature]));
+        let (mean, spread) = moments(added.clone());
+        let (center, deviation) = moments(rows.iter().map(|row| row[feature]));
+        let together = (rows.iter().zip(added))
+            .map(|(row, added)| (row[feature] - center) * (added - mean))
+            .sum::<f64>()
+            / rows.len() as f64;
+        curve.mean = rounded(mean);
+        curve.spread = rounded(spread);
+        if spread * deviation > 1e-12 {
+            curve.direction = rounded(together / (spread * deviation));
+        }
+        intercept -= mean;
+    }
+    let words = &weights[columns.len()..columns.len() + words];
+    Additive {
+        intercept: rounded(intercept),
+        curves,
+        words: words.iter().map(|weight| rounded(*weight)).collect(),
+    }
+}
+
+/// To eight decimals: what is beyond differs between processors.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e8).round() / 1e8
+}

@@ -1,0 +1,160 @@
+//! Tests of the sweep against sums done by hand.
+
+use super::*;
+use crate::selective::label::Signals;
+use crate::selective::policy::Outcome;
+use crate::selective::policy::features::Request;
+use crate::text::language::Language;
+
+/// Instances by edit similarity without and with retrieval.
+fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
+    let example = |(number, es): (usize, &[f64; 2])| {
+        let request = Request {
+            left: "x = 1\n",
+            right: "",
+            path: "r/m.py",
+            language: Language::Python,
+            fragments: &[],
+        };
+        let em = es.map(|es| Some(f64::from(u8::from(es == 1.0))));
+        let outcome = Outcome {
+            es: *es,
+            em,
+            label: None,
+        };
+        Example::new(&format!("t/{number}"), request, outcome, Signals::default())
+    };
+    similarities.iter().enumerate().map(example).collect()
+}
+
+const FOUR: [[f64; 2]; 4] = [[0.2, 1.0], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]];
+
+fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> Curve {
+    let clock = Clock::Given(Times::new(300.0, 700.0));
+    Curve::of(
+        policy,
+        &examples(&FOUR),
+        scores,
+        None,
+        (thresholds, &[clock]),
+    )
+}
+
+#[test]
+fn a_threshold_retrieves_for_what_is_above_it() {
+    let curve = sweep(Policy::Learned, &[0.9, 0.3, 0.1, 0.6], &[0.3, 0.95]);
+    let [none, half] = &curve.points[..] else {
+        panic!("{curve:?}")
+    };
+    assert_eq!((none.rag_rate, none.es, none.em), (0.0, 0.5, Some(0.0)));
+    assert_eq!(none.abstention_precision, Some(0.5));
+    assert_eq!(none.latencies[0].speedup, 0.3);
+    assert_eq!(
+        (half.rag_rate, half.threshold, half.em),
+        (0.5, 0.3, Some(0.25))
+    );
+    assert!((half.es - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
+    assert_eq!(
+        (half.abstention_precision, half.latencies[0].mean_ms),
+        (Some(1.0), 850.0)
+    );
+    assert_eq!(curve.auc, 1.0);
+}
+
+#[test]
+fn ends_and_best_are_always_there() {
+    let curve = sweep(Policy::Oracle, &[0.8, 0.0, -0.8, 0.2], &[]);
+    assert_eq!(curve.points.first().unwrap().rag_rate, 0.0);
+    assert_eq!(curve.points.last().unwrap().rag_rate, 1.0);
+    let best = curve.best().unwrap();
+    assert_eq!(
+        (best.rag_rate, best.threshold),
+        (0.5, 0.0),
+        "it does not retrieve in vain"
+    );
+    // Always comes to 0.55, which the first alone is worth more than.
+    assert_eq!(curve.reaches_always.as_ref().unwrap().rag_rate, 0.25);
+    assert_eq!(curve.at_rate(0.52).unwrap().rag_rate, 0.5);
+    assert!(curve.at_rate(0.6).is_none() && curve.elsewhere.is_none());
+    let never = sweep(Policy::Never, &[0.0; 4], &[]);
+    assert_eq!((never.points.len(), never.points[0].rag_rate), (1, 0.0));
+    let always = sweep(Policy::Always, &[1.0; 4], &[]);
+    assert_eq!(
+        (always.points.len(), always.points[0].latencies[0].speedup),
+        (1, 0.0)
+    );
+}
+
+#[test]
+fn thresholds_of_the_others_are_applied() {
+    let mut examples = examples(&FOUR);
+    // The first two stand for one repository, the others for another.
+    for (place, example) in examples.iter_mut().enumerate() {
+        example.repository = ["a", "a", "b", "b"][place].into();
+    }
+    let scores = [0.9, 0.3, 0.1, 0.6];
+    let curve = Curve::of(Policy::Learned, &examples, &scores, None, (&[], &[]));
+    // For b the best is above 0.1, so both of a are retrieved for; for a it is above 0.3, so one of b is.
+    let point = curve.elsewhere.unwrap();
+    assert_eq!((point.rag_rate, point.em), (0.75, Some(0.25)));
+    assert!((point.es - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
+}
+
+#[test]
+fn equal_scores_are_never_parted() {
+    let curve = sweep(Policy::TrialRetrieval, &[0.5, 0.5, 0.5, 0.1], &[]);
+    let rates: Vec<f64> = curve.points.iter().map(|point| point.rag_rate).collect();
+    assert_eq!(rates, [0.0, 0.75, 1.0]);
+}
+
+#[test]
+fn policies_wait_for_what_they_go_by() {
+    let times = Times {
+        decision: 600.0,
+        ..Times::new(900.0, 500.0)
+    };
+    let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
+    assert_eq!(costs(Policy::Learned), [500.0, 1400.0]);
+    assert_eq!(costs(Policy::LearnedScored), [900.0, 1400.0]);
+    assert_eq!(costs(Policy::TrialGeneration), [500.0, 1400.0]);
+    assert_eq!(costs(Policy::SelfDecision), [600.0, 1400.0]);
+    // A prompt without what was retrieved is shorter.
+    let times = Times {
+        base: 200.0,
+        ..times
+    };
+    let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
+    assert_eq!(costs(Policy::Learned), [200.0, 1400.0]);
+    assert_eq!(costs(Policy::TrialGeneration), [200.0, 1400.0]);
+}
+
+#[test]
+fn measured_times_are_read_and_filled_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("l.jsonl");
+    let lines = "{\"task_id\": \"t/0\", \"retrieval_ms\": 10, \"generation_ms\": 100}\n\
+                 {\"task_id\": \"t/1\", \"retrieval_ms\": 30, \"generation_ms\": null}\n";
+    std::fs::write(&path, lines).unwrap();
+    let clock = Clock::read(&path, None, None).unwrap().deciding(5.0);
+    let times = |id: &str| (clock.of(id).retrieval, clock.of(id).generation);
+    assert_eq!(
+        (times("t/0"), times("t/1"), times("t/9")),
+        ((10.0, 100.0), (30.0, 100.0), (20.0, 100.0))
+    );
+    assert_eq!(clock.of("t/1").decision, 5.0);
+    let base = folder.path().join("base.jsonl");
+    std::fs::write(&base, "{\"task_id\": \"t/1\", \"generation_ms\": 40}\n").unwrap();
+    let clock = Clock::read(&path, Some(&base), None).unwrap();
+    let of = |id: &str| (clock.of(id).base, clock.of(id).generation);
+    assert_eq!((of("t/0"), of("t/1")), ((40.0, 100.0), (40.0, 100.0)));
+    std::fs::write(&path, "{\"task_id\": \"t/0\", \"generation_ms\": 100}\n").unwrap();
+    let error = Clock::read(&path, None, None).unwrap_err().to_string();
+    assert!(error.contains("retrieval_ms"), "{error}");
+    std::fs::write(&path, "{\"task_id\": \"t/0\", \"retrieval_ms\": \"x\"}\n").unwrap();
+    assert!(
+        Clock::read(&path, None, None)
+            .unwrap_err()
+            .to_string()
+            .contains("l.jsonl:1")
+    );
+}

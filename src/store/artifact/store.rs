@@ -1,0 +1,520 @@
+//! Reading and writing artifacts.
+//!
+//! A binary artifact is a line `repoformer artifact`, a line of JSON (the [`Header`]) and its columns one behind the
+//! other. A JSONL artifact is an ordinary file with its header in a file beside it. Both are written to a
+//! temporary file in the same folder, synced and renamed, so that a reader never sees half of one.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::Payload;
+use super::columns::{self, CHUNK, Column, Columns, Part};
+use super::header::{FORMAT, Header, Identity, LineTotals};
+use super::replace::{Replacement, write_file};
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8] = b"repoformer artifact\n";
+/// A header is a few hundred bytes; whatever is longer is none.
+const LONGEST_HEADER: u64 = 1 << 20;
+
+/// How an artifact on disk relates to the one that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// There is none.
+    Missing,
+    /// It is the one.
+    Current(Box<Header>),
+    /// It was made from something else, or by another version; the reason.
+    Stale(String),
+    /// It cannot be read; the reason.
+    Damaged(String),
+}
+
+/// BLAKE3 of some bytes, in hex.
+pub fn digest(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// Writes an artifact; returns its header.
+///
+/// # Errors
+/// The folder or file cannot be written; nothing is left behind then.
+pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Result<Header> {
+    let columns = payload.columns();
+    let columns = columns
+        .map_err(|e| Error::writing(path, "write this artifact", std::io::Error::other(e)))?;
+    write_columns(path, identity, payload.records(), &columns)
+}
+
+/// The same from its columns, parts of which may be those of another artifact.
+///
+/// # Errors
+/// As [`write()`], or the other artifact is damaged or cannot be read.
+pub fn write_columns(
+    path: &Path,
+    identity: &Identity,
+    records: usize,
+    columns: &[Column<'_>],
+) -> Result<Header> {
+    let described = columns.iter().map(Column::header).collect();
+    let header = Header::of_columns(identity, records, described);
+    let json = serde_json::to_vec(&header)
+        .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
+    let mut file = Replacement::new(path)?;
+    let mut parts: Vec<&[u8]> = vec![MAGIC, &json, b"\n"];
+    for part in columns.iter().flat_map(|column| &column.parts) {
+        match part {
+            Part::Bytes(bytes) => parts.push(bytes),
+            Part::Kept(from, begin, piece) => {
+                file.write(&parts)?;
+                parts.clear();
+                from.copy(*begin, *piece, &mut |chunk| file.write(&[chunk]))?;
+            }
+        }
+    }
+    file.write(&parts)?;
+    file.finish(true)?;
+    Ok(header)
+}
+
+/// Writes a JSONL artifact from the lines that `make` hands over, and beside it its header, with the number of records
+/// and the sums that `make` returns.
+///
+/// # Errors
+/// As [`write()`], or an error of `make`; the artifact is then as it was, or known to be damaged.
+pub fn write_lines(
+    path: &Path,
+    identity: &Identity,
+    make: impl FnOnce(&mut LineSink) -> Result<LineTotals>,
+) -> Result<Header> {
+    let mut sink = LineSink {
+        path: path.to_owned(),
+        file: None,
+        hasher: blake3::Hasher::new(),
+        bytes: 0,
+        same: None,
+    };
+    let totals = make(&mut sink)?;
+    let known = match sink.same.take() {
+        Some(known) => known,
+        None => {
+            sink.write(&[])?; // an empty artifact is one too
+            (sink.bytes, sink.hasher.finalize().to_hex().to_string())
+        }
+    };
+    let header = Header::of_lines(identity, totals, known);
+    let mut json = serde_json::to_vec_pretty(&header)
+        .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
+    json.push(b'\n');
+    // The header goes first: it speaks of one text alone, so that beside an old one or none it only has it made again.
+    // A text without header would be taken for somebody's own when an interrupted run is taken up again.
+    write_file(&header_path(path), &json)?;
+    sink.file.map_or(Ok(()), |file| file.finish(true))?;
+    Ok(header)
+}
+
+/// Where the lines of a JSONL artifact go while they are made: into the file, so that memory holds few of them.
+#[derive(Debug)]
+pub struct LineSink {
+    path: PathBuf,
+    file: Option<Replacement>,
+    hasher: blake3::Hasher,
+    bytes: u64,
+    /// Length and checksum of a text that needs not be written.
+    same: Option<(u64, String)>,
+}
+
+impl LineSink {
+    /// Says that the lines are those that are there already, below this header, as the caller has just seen.
+    pub fn keep(&mut self, header: &Header) {
+        self.same = Some((header.bytes, header.checksum.clone()));
+    }
+
+    /// Hands over the next lines.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn write(&mut self, lines: &[u8]) -> Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(Replacement::new(&self.path)?),
+        };
+        self.hasher.update(lines);
+        self.bytes += lines.len() as u64;
+        file.write(&[lines])
+    }
+}
+
+/// Where the header of an artifact without one of its own lies: `x.jsonl` → `.x.header.json`, hidden, so that a folder
+/// lists and globs as its artifacts alone.
+pub fn header_path(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{stem}.header.json"))
+}
+
+/// What a JSONL artifact was made with, as names and values; nothing of a file that has no header.
+pub fn parameters(path: &Path) -> std::collections::BTreeMap<String, String> {
+    let text = fs::read(header_path(path)).unwrap_or_default();
+    let header = serde_json::from_slice::<Header>(&text).ok();
+    header.map_or_else(Default::default, |header| header.identity.parameters)
+}
+
+pub(super) fn damaged(path: &Path, reason: impl Into<String>) -> Error {
+    let hint = "run the command that makes it again; it is rebuilt".into();
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: format!("damaged: {}", reason.into()),
+        hint,
+    }
+}
+
+/// Reads an artifact's header alone.
+///
+/// # Errors
+/// It cannot be opened, is no artifact, is cut off, or is of another format version.
+pub fn read_header(path: &Path) -> Result<Header> {
+    open(path).map(|(header, _)| header)
+}
+
+/// Opens an artifact: its header, and its columns to be read.
+///
+/// # Errors
+/// As [`read_header`].
+pub fn open(path: &Path) -> Result<(Header, Columns)> {
+    let cannot_read = |e| Error::reading(path, "read this artifact", e);
+    let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let mut reader = BufReader::new(&file);
+    let mut magic = Vec::new();
+    reader
+        .by_ref()
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut magic)
+        .map_err(cannot_read)?;
+    if magic != MAGIC {
+        let hint = "name a file that a stage wrote below the cache folder, or run that stage again";
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason: "damaged, or no artifact: it does not begin as one of repoformer's does".into(),
+            hint: hint.into(),
+        });
+    }
+    let mut json = Vec::new();
+    reader
+        .by_ref()
+        .take(LONGEST_HEADER)
+        .read_until(b'\n', &mut json)
+        .map_err(cannot_read)?;
+    let header = parse_header(path, &json)?;
+    let begin = (MAGIC.len() + json.len()) as u64;
+    let there = file
+        .metadata()
+        .map_err(cannot_read)?
+        .len()
+        .saturating_sub(begin);
+    if there != header.bytes {
+        let reason = format!(
+            "{there} bytes of payload where {} were written",
+            header.bytes
+        );
+        return Err(damaged(path, reason));
+    }
+    let sizes = header.columns.iter().map(|column| column.bytes);
+    let whole = sizes.into_iter().try_fold(0, u64::checked_add);
+    if whole != Some(header.bytes) || columns::checksum(&header.columns) != header.checksum {
+        return Err(damaged(path, "its header's columns do not match"));
+    }
+    let columns = Columns::new(path, file, begin, header.columns.clone());
+    Ok((header, columns))
+}
+
+fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
+    // The version is looked at alone first: a later format may hold other fields.
+    let value: serde_json::Value = serde_json::from_slice(json)
+        .map_err(|_| damaged(path, "its header is no JSON or cut off"))?;
+    if value["format"].as_u64() != Some(u64::from(FORMAT)) {
+        let reason = format!(
+            "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
+            value["tool"].as_str().unwrap_or("?"),
+            value["format"],
+            env!("CARGO_PKG_VERSION"),
+        );
+        let hint = "run the command that makes it again, or use another --cache-dir".into();
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason,
+            hint,
+        });
+    }
+    serde_json::from_value(value).map_err(|e| damaged(path, format!("its header: {e}")))
+}
+
+/// Reads an artifact whole and checks it.
+///
+/// # Errors
+/// It is missing, damaged, of another format version, or holds something else than a `T`.
+pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
+    let (header, mut columns) = open(path)?;
+    if header.identity.kind != T::KIND {
+        let reason = format!(
+            "holds {}, where {} are wanted",
+            header.identity.kind,
+            T::KIND
+        );
+        return Err(Error::Artifact {
+            path: path.to_owned(),
+            reason,
+            hint: "name another file".into(),
+        });
+    }
+    let value = T::from_columns(&mut columns)?;
+    value.check().map_err(|e| damaged(path, e))?;
+    Ok((header, value))
+}
+
+/// How the file at `path` relates to the artifact with this identity; where it is the one, its checksums are verified.
+pub fn state<T: Payload>(path: &Path, identity: &Identity) -> State {
+    match open(path) {
+        Ok((header, mut columns)) => match compare(path, identity, Ok(header)) {
+            State::Current(header) => match T::check_columns(&mut columns) {
+                Ok(()) => State::Current(header),
+                Err(error) => compare(path, identity, Err(error)),
+            },
+            other => other,
+        },
+        Err(error) => compare(path, identity, Err(error)),
+    }
+}
+
+/// The same for a JSONL artifact.
+pub fn state_jsonl(path: &Path, identity: &Identity) -> State {
+    match compare(path, identity, jsonl_header(path)) {
+        State::Current(_) => compare(path, identity, read_jsonl_header(path)),
+        other => other,
+    }
+}
+
+fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
+    match header {
+        Ok(header) if header.tool != env!("CARGO_PKG_VERSION") => {
+            State::Stale(format!("it was written by repoformer {}", header.tool))
+        }
+        Ok(header) => match header.identity.difference(identity) {
+            None => State::Current(Box::new(header)),
+            Some(difference) => State::Stale(difference),
+        },
+        Err(_) if !path.exists() => State::Missing,
+        Err(Error::Artifact { reason, .. }) => State::Damaged(reason),
+        Err(error) => State::Damaged(error.to_string()),
+    }
+}
+
+/// Reads the header beside a JSONL artifact, for a caller that leaves the file to others who check it: here only its
+/// length is.
+///
+/// # Errors
+/// Either is missing, cut off, or of another format version.
+pub fn jsonl_header(path: &Path) -> Result<Header> {
+    let there = fs::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let header = header_beside(path)?;
+    if there.len() == header.bytes {
+        return Ok(header);
+    }
+    Err(not_the_file(path))
+}
+
+/// Reads the header beside a JSONL artifact and checks that the file is the one it speaks of.
+///
+/// # Errors
+/// Either is missing, damaged, or of another format version.
+pub fn read_jsonl_header(path: &Path) -> Result<Header> {
+    let cannot_read = |e| Error::reading(path, "open this artifact", e);
+    let mut file = File::open(path).map_err(cannot_read)?;
+    let (mut hasher, mut chunk) = (blake3::Hasher::new(), vec![0; CHUNK]);
+    loop {
+        let read = file.read(&mut chunk).map_err(cannot_read)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&chunk[..read]);
+    }
+    checked(path, hasher.finalize())
+}
+
+/// The same with the file's text.
+///
+/// # Errors
+/// As [`read_jsonl_header`].
+pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
+    let text = fs::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let header = checked(path, blake3::hash(&text))?;
+    Ok((header, text))
+}
+
+fn header_beside(path: &Path) -> Result<Header> {
+    let beside = header_path(path);
+    let json = fs::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
+    parse_header(&beside, &json)
+}
+
+fn checked(path: &Path, found: blake3::Hash) -> Result<Header> {
+    let header = header_beside(path)?;
+    if found.to_hex().as_str() == header.checksum {
+        return Ok(header);
+    }
+    Err(not_the_file(path))
+}
+
+fn not_the_file(path: &Path) -> Error {
+    damaged(path, "it is not the file that its header speaks of")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository::corpus::{Repository, SourceFile};
+    use crate::repository::window::{RepoWindows, WindowShape};
+
+    fn windows() -> RepoWindows {
+        let file = |name: &str, text: &str| SourceFile {
+            path: format!("r/{name}"),
+            text: text.into(),
+            same_as: 0,
+        };
+        let files = vec![
+            file("a.py", "x = 1\n\ny = 2\n"),
+            file("b.py", "\n"),
+            file("c.py", ""),
+        ];
+        RepoWindows::cut(
+            Repository {
+                name: "r".into(),
+                files,
+            },
+            WindowShape::default(),
+        )
+    }
+
+    fn written() -> (tempfile::TempDir, PathBuf, Identity) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/w.bin");
+        let identity = Identity::new(RepoWindows::KIND)
+            .parameter("window-size", 20)
+            .input("repository", "d");
+        write(&path, &identity, &windows()).unwrap();
+        (dir, path, identity)
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let (_dir, path, identity) = written();
+        let (header, back) = read::<RepoWindows>(&path).unwrap();
+        assert_eq!(back, windows());
+        assert_eq!((header.records, &header.identity), (2, &identity));
+        assert!(matches!(
+            state::<RepoWindows>(&path, &identity),
+            State::Current(_)
+        ));
+        let names: Vec<_> = fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(names, ["w.bin"], "nothing temporary is left");
+    }
+
+    #[test]
+    fn every_damaged_byte_and_every_truncation_is_noticed() {
+        let (_dir, path, identity) = written();
+        let bytes = fs::read(&path).unwrap();
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x20;
+            fs::write(&path, &changed).unwrap();
+            assert!(
+                !matches!(state::<RepoWindows>(&path, &identity), State::Current(_))
+                    || changed_only_spelling(&changed, &bytes),
+                "byte {at}"
+            );
+            fs::write(&path, &bytes[..at]).unwrap();
+            assert!(
+                matches!(state::<RepoWindows>(&path, &identity), State::Damaged(_)),
+                "cut at {at}"
+            );
+            assert!(read::<RepoWindows>(&path).is_err());
+        }
+    }
+
+    /// The record count and the case of a hex digit's letter are the only bytes of the header that decide nothing.
+    fn changed_only_spelling(changed: &[u8], bytes: &[u8]) -> bool {
+        let header = |bytes: &[u8]| {
+            let json = bytes[MAGIC.len()..]
+                .split(|b| *b == b'\n')
+                .next()
+                .unwrap()
+                .to_vec();
+            let mut header: Header = serde_json::from_slice(&json).unwrap();
+            header.records = 0;
+            header
+        };
+        header(changed) == header(bytes)
+    }
+
+    #[test]
+    fn stale_artifacts_say_why() {
+        let (_dir, path, identity) = written();
+        let other = Identity::new(RepoWindows::KIND)
+            .parameter("window-size", 10)
+            .input("repository", "d");
+        assert_eq!(
+            state::<RepoWindows>(&path, &other),
+            State::Stale("window-size was 20, is 10".into())
+        );
+        assert_eq!(
+            state::<RepoWindows>(&path, &identity.input("repository", "e")),
+            State::Stale("repository changed".into())
+        );
+    }
+
+    #[test]
+    fn another_version_is_named_with_the_way_out() {
+        let (_dir, path, identity) = written();
+        let bytes = fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes).replace(
+            "\"format\":2,\"tool\":\"0.1.0\"",
+            "\"format\":7,\"tool\":\"9.0.0\"",
+        );
+        fs::write(&path, text.as_bytes()).unwrap();
+        let error = read::<RepoWindows>(&path).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("written by repoformer 9.0.0 in format 7; this is repoformer"),
+            "{error}"
+        );
+        assert!(error.hint().unwrap().contains("--cache-dir"));
+        assert!(matches!(
+            state::<RepoWindows>(&path, &identity),
+            State::Damaged(_)
+        ));
+    }
+
+    #[test]
+    fn jsonl_artifacts_have_their_header_beside_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rg1-ws-20.jsonl");
+        let identity = Identity::new("prompts").input("tasks", "d");
+        assert_eq!(state_jsonl(&path, &identity), State::Missing);
+        let make = |sink: &mut LineSink| {
+            sink.write(b"{}")?;
+            sink.write(b"\n")?;
+            let totals = [("tokens".to_owned(), 7)].into();
+            Ok(LineTotals { records: 1, totals })
+        };
+        let header = write_lines(&path, &identity, make).unwrap();
+        assert_eq!((header.bytes, header.checksum), (3, digest(b"{}\n")));
+        assert_eq!(read_jsonl_header(&path).unwrap().totals["tokens"], 7);
+        assert!(matches!(state_jsonl(&path, &identity), State::Current(_)));
+        fs::write(&path, b"{}").unwrap();
+        assert!(matches!(state_jsonl(&path, &identity), State::Damaged(_)));
+    }
+}

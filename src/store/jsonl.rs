@@ -1,0 +1,441 @@
+//! JSON lines from a file, a compressed file or standard input, one record at a time.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// A JSON object with its fields in the order of the file.
+pub type Object = Map<String, Value>;
+
+/// Opens a file by its content: gzip, zstd or plain; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be opened, or its compression cannot be read.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    let raw: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|e| Error::reading(path, "open this file", e))?)
+    };
+    let mut buffered = BufReader::with_capacity(1 << 16, raw);
+    let start = buffered
+        .fill_buf()
+        .map_err(|e| Error::reading(path, "read this file", e))?;
+    if start.starts_with(&[0x1f, 0x8b]) {
+        return Ok(Box::new(BufReader::new(
+            flate2::bufread::MultiGzDecoder::new(buffered),
+        )));
+    }
+    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(buffered)
+            .map_err(|e| Error::reading(path, "read this zstd file", e))?;
+        return Ok(Box::new(BufReader::new(decoder)));
+    }
+    Ok(Box::new(buffered))
+}
+
+/// Where a record stands in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// 1-based line, for messages.
+    pub line: usize,
+    /// 0-based count of the records before it, unusable ones included: the key of a task.
+    pub row: usize,
+}
+
+/// Calls `record` with each object and its place. Blank lines are passed over; a line that is no JSON
+/// object, or that `record` refuses, goes into the returned list and the reading goes on.
+///
+/// # Errors
+/// The file cannot be opened or read on.
+pub fn for_each(
+    path: &Path,
+    mut record: impl FnMut(At, Object) -> Result<()>,
+) -> Result<Vec<Error>> {
+    let mut reader = Reader::open(path)?;
+    let mut problems = Vec::new();
+    while let Some((at, bytes)) = reader.next_record()? {
+        let outcome = parse(path, at.line, bytes).and_then(|object| record(at, object));
+        problems.extend(outcome.err());
+    }
+    Ok(problems)
+}
+
+/// The records of a file one after another, not yet parsed.
+pub struct Reader<'a> {
+    path: &'a Path,
+    input: Box<dyn BufRead>,
+    bytes: Vec<u8>,
+    next: At,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a file as [`open()`] does.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or its compression cannot be read.
+    pub fn open(path: &'a Path) -> Result<Self> {
+        Ok(Self {
+            path,
+            input: open(path)?,
+            bytes: Vec::new(),
+            next: At { line: 0, row: 0 },
+        })
+    }
+
+    /// The next line that is not blank, with its line end, to be [parsed](parse); `None` behind the last.
+    ///
+    /// # Errors
+    /// The file cannot be read on.
+    pub fn next_record(&mut self) -> Result<Option<(At, &[u8])>> {
+        loop {
+            self.bytes.clear();
+            let read = self
+                .input
+                .read_until(b'\n', &mut self.bytes)
+                .map_err(|e| Error::reading(self.path, "read this file", e))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.next.line += 1;
+            if self.bytes.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let at = self.next;
+            self.next.row += 1;
+            return Ok(Some((at, &self.bytes)));
+        }
+    }
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("path", &self.path)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The whole text of a file, whatever its compression.
+///
+/// # Errors
+/// The file cannot be opened or read on.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open(path)?
+        .read_to_end(&mut text)
+        .map_err(|e| Error::reading(path, "read this file", e))?;
+    Ok(text)
+}
+
+/// The records of a text and their places, blank lines passed over, to be [parsed](parse).
+pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
+    let records = lines.filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace));
+    records
+        .zip(0..)
+        .map(|((bytes, line), row)| (At { line, row }, bytes))
+}
+
+/// JSON with U+FFFD for each escaped half of a pair that stands alone, which Python writes for what is no text, and which
+/// no string of Unicode can hold; `None` where there is none.
+fn without_lone_surrogates(text: &str) -> Option<String> {
+    let code = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let (mut plain, mut from, mut at) = (String::new(), 0, 0);
+    while let Some(found) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
+        let escape = at + found;
+        at = match code(escape) {
+            Some(0xd800..=0xdbff) if matches!(code(escape + 6), Some(0xdc00..=0xdfff)) => {
+                escape + 12
+            }
+            Some(0xd800..=0xdfff) => {
+                plain += &text[from..escape];
+                plain += "\\ufffd";
+                from = escape + 6;
+                from
+            }
+            _ => (escape + 2).min(text.len()),
+        };
+        // The character behind a backslash may be of several bytes.
+        while !text.is_char_boundary(at) {
+            at += 1;
+        }
+    }
+    (from > 0).then(|| plain + &text[from..])
+}
+
+/// The object of a record that stands at this line of a file.
+///
+/// # Errors
+/// It is no JSON object.
+pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+    // Some editors begin a file with a byte-order mark.
+    let bytes = if line == 1 {
+        bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+    } else {
+        bytes
+    };
+    let bytes = bytes.trim_ascii_end();
+    // Text that is known to be UTF-8 need not be looked at string by string.
+    let value = match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            serde_json::from_str(text).or_else(|error| match without_lone_surrogates(text) {
+                Some(text) => serde_json::from_str(&text),
+                None => Err(error),
+            })
+        }
+        Err(_) => serde_json::from_slice(bytes),
+    };
+    match value {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(other) => Err(Error::record(
+            path,
+            line,
+            format!("a JSON object is expected, not {}", kind(&other)),
+        )),
+        // serde_json counts lines within the text it is given; only its column means something here.
+        Err(e) => {
+            let text = e.to_string();
+            let what = text.split(" at line ").next().unwrap_or(&text);
+            Err(Error::record(
+                path,
+                line,
+                format!("not JSON: {what} (column {})", e.column()),
+            ))
+        }
+    }
+}
+
+/// What a JSON value is, for messages: "a string".
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Reads typed fields of one record; its errors name the file, the line and the field.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'a> {
+    path: &'a Path,
+    line: usize,
+    /// `metadata.` below the top level.
+    prefix: &'a str,
+    object: &'a Object,
+}
+
+impl<'a> Fields<'a> {
+    /// Of the record at `line` of `path`; `prefix` stands before field names in errors.
+    pub fn new(path: &'a Path, line: usize, prefix: &'a str, object: &'a Object) -> Self {
+        Self {
+            path,
+            line,
+            prefix,
+            object,
+        }
+    }
+
+    /// What stands before field names in errors.
+    pub fn prefix(&self) -> &'a str {
+        self.prefix
+    }
+
+    /// The fields of an object in this one.
+    pub fn below(&self, prefix: &'a str, object: &'a Object) -> Self {
+        Self {
+            prefix,
+            object,
+            ..*self
+        }
+    }
+
+    /// The field `task_id`: a text, or a number as its digits.
+    ///
+    /// # Errors
+    /// It is missing, or neither.
+    pub fn task_id(&self) -> Result<String> {
+        match self.object.get("task_id") {
+            Some(Value::Number(number)) => Ok(number.to_string()),
+            _ => self.string("task_id").map(str::to_owned),
+        }
+    }
+
+    /// An error that names this record.
+    pub fn error(&self, reason: impl Into<String>) -> Error {
+        Error::record(self.path, self.line, reason)
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        self.error(format!("field '{}{name}' is missing", self.prefix))
+    }
+
+    fn wrong(&self, name: &str, wanted: &str, found: &Value) -> Error {
+        self.error(format!(
+            "field '{}{name}' must be {wanted}, not {}",
+            self.prefix,
+            kind(found)
+        ))
+    }
+
+    /// A string that must be there.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn string(&self, name: &str) -> Result<&'a str> {
+        match self.object.get(name) {
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(self.wrong(name, "a string", other)),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A whole number ≥ 0 under the first of `names` that is there.
+    ///
+    /// # Errors
+    /// None is there, or it is of another type or negative.
+    pub fn count(&self, names: &[&str]) -> Result<usize> {
+        for name in names {
+            if let Some(value) = self.object.get(*name) {
+                let whole = value.as_u64().and_then(|n| usize::try_from(n).ok());
+                return whole.ok_or_else(|| match value {
+                    Value::Number(n) => self.error(format!(
+                        "field '{}{name}' must be a whole number from 0, not {n}",
+                        self.prefix
+                    )),
+                    other => self.wrong(name, "a whole number", other),
+                });
+            }
+        }
+        Err(self.missing(names.first().unwrap_or(&"")))
+    }
+
+    /// An object that must be there.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn object(&self, name: &str) -> Result<&'a Object> {
+        match self.object.get(name) {
+            Some(Value::Object(object)) => Ok(object),
+            Some(other) => Err(self.wrong(name, "an object", other)),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A list that must be there.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn list(&self, name: &str) -> Result<&'a [Value]> {
+        match self.object.get(name) {
+            Some(Value::Array(list)) => Ok(list),
+            Some(other) => Err(self.wrong(name, "a list", other)),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A list of strings that must be there.
+    ///
+    /// # Errors
+    /// It is missing, no list, or holds something else.
+    pub fn strings(&self, name: &str) -> Result<Vec<&'a str>> {
+        let element = |value: &'a Value| match value {
+            Value::String(text) => Ok(text.as_str()),
+            other => Err(self.wrong(name, "a list of strings", other)),
+        };
+        self.list(name)?.iter().map(element).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// Python's json.dumps writes them for bytes that are no UTF-8.
+    #[test]
+    fn half_pairs_are_replaced() {
+        let of = |text: &str| {
+            let object = parse(Path::new("x"), 1, text.as_bytes());
+            object.map(|object| object["a"].as_str().unwrap().to_owned())
+        };
+        for (text, wanted) in [
+            (r#"{"a": "\ud800"}"#, "\u{fffd}"),
+            (
+                r#"{"a": "é\\\udfff é\ud83d\ude00\ud83dx"}"#,
+                "é\\\u{fffd} é😀\u{fffd}x",
+            ),
+            (r#"{"a": "\ud83d\ud83d\ude00"}"#, "\u{fffd}😀"),
+            (r#"{"a": "\\ud800"}"#, "\\ud800"),
+        ] {
+            assert_eq!(of(text).unwrap(), wanted, "{text}");
+        }
+        assert!(of(r#"{"a": "\ud80"}"#).is_err());
+        assert!(of(r#"{"a": "\"#).is_err());
+        assert!(of(r#"{"a": "\é"}"#).is_err());
+    }
+
+    #[test]
+    fn one_bad_line_loses_no_other_and_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        std::fs::write(&path, "\u{feff}{\"a\": 1}\n\n[1]\n{\"a\": \n{\"a\": \"x\"}").unwrap();
+        let mut seen = Vec::new();
+        let problems = for_each(&path, |at, object| {
+            seen.push(Fields::new(&path, at.line, "", &object).count(&["a"])?);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, [1]);
+        let text: Vec<String> = problems.iter().map(|p| p.to_string()).collect();
+        assert!(
+            text[0].ends_with("x.jsonl:3: a JSON object is expected, not a list"),
+            "{text:?}"
+        );
+        assert!(
+            text[1].contains("x.jsonl:4: not JSON: EOF while parsing a value"),
+            "{text:?}"
+        );
+        assert!(
+            text[2].ends_with("x.jsonl:5: field 'a' must be a whole number, not a string"),
+            "{text:?}"
+        );
+    }
+
+    #[test]
+    fn compressed_files_are_known_by_their_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tasks");
+        let mut encoder = flate2::write::GzEncoder::new(
+            File::create(&path).unwrap(),
+            flate2::Compression::fast(),
+        );
+        encoder.write_all(b"{\"a\": 7}\n").unwrap();
+        encoder.finish().unwrap();
+        // Two frames, as a file that was appended to has them.
+        let frame = |text: &str| zstd::stream::encode_all(text.as_bytes(), 1).unwrap();
+        let zstd = [frame("{\"a\": 3}\n"), frame("{\"a\": 4}\n")].concat();
+        let other = dir.path().join("other");
+        std::fs::write(&other, zstd).unwrap();
+        for path in [path, other] {
+            let mut sum = 0;
+            for_each(&path, |_, object| {
+                sum += object["a"].as_u64().unwrap();
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(sum, 7);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! API holes: the lines of calls of what the same repository defines in another file
+//! (RepoCoder, section 3.2 "API Invocation Completion").
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::names::Names;
+use super::resolve::Modules;
+use super::source::{self, Source};
+use super::typed::{self, Unit};
+use crate::repository::corpus::Repository;
+use crate::text::language::Language;
+
+/// Lines of a call, at most; longer ones are tables of data.
+pub(super) const LONGEST_CALL: usize = 10;
+
+/// The lines of one file's holes.
+type Holes = Option<Vec<Range<usize>>>;
+
+/// The files, and per file the calls' lines, ordered; of calls that begin on one line the longest.
+pub(super) fn read_all(
+    repository: &Repository,
+    language: Language,
+) -> (Vec<Option<Source>>, Vec<Holes>) {
+    if language == Language::Python {
+        let (sources, names) = source::read_all(repository, language, Names::read);
+        (sources, of_modules(repository, &names))
+    } else {
+        let (sources, units) = source::read_all(repository, language, Unit::read);
+        (
+            sources,
+            typed::calls_of_others(repository, language, &units)
+                .into_iter()
+                .map(|calls| calls.map(holes))
+                .collect(),
+        )
+    }
+}
+
+fn of_modules(repository: &Repository, names: &[Option<Names>]) -> Vec<Holes> {
+    let modules = Modules::new(repository, names);
+    let of_file = |(file, names): (usize, &Option<Names>)| {
+        let names = names.as_ref()?;
+        let counts: Vec<bool> = names
+            .callees
+            .par_iter()
+            .map(|callee| modules.is_in_another_file(file, callee))
+            .collect();
+        let calls = names.calls.iter().filter(|call| counts[call.callee]);
+        Some(holes(calls.map(|call| call.lines.clone()).collect()))
+    };
+    names.par_iter().enumerate().map(of_file).collect()
+}
+
+/// The lines of calls that are ordered by their first line.
+fn holes(calls: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut holes: Vec<Range<usize>> = Vec::new();
+    for lines in calls {
+        match holes.last_mut() {
+            Some(last) if last.start == lines.start => last.end = last.end.max(lines.end),
+            _ => holes.push(lines),
+        }
+    }
+    holes
+}

@@ -1,0 +1,234 @@
+//! Sampling: any repositories of one language → a benchmark in RepoEval's format.
+//!
+//! The holes follow RepoEval (RepoCoder, section 3 "Benchmark Construction"): random lines that are
+//! no comments, have at least five tokens and do not repeat; invocations of APIs that the same
+//! repository defines in another file; function bodies of 3 to 30 lines. [`Kind::Chunk`] is
+//! Repoformer's fourth kind (appendix D, algorithm 1): a run of about Poisson(3) lines.
+//!
+//! What another file defines, and so what counts as an API, shows in Python's imports and in the declared types of the
+//! other languages; the rules are above `resolve.rs` and `typed/mod.rs`. Documentation (docstrings, Javadoc, `///`)
+//! stays in the prompt: it tells what to write.
+//!
+//! A repository's tasks depend on its name, its files and the [`Sampling`] alone: neither on the
+//! other repositories nor on the number of threads. Tasks come in the order they were drawn, so the
+//! first n of them are a random sample too, and are what a smaller `per_repository` gives.
+
+mod calls;
+mod chunks;
+mod context;
+mod draw;
+mod functions;
+mod lines;
+mod names;
+mod resolve;
+mod source;
+mod typed;
+
+use std::fmt;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::repository::corpus::Repository;
+use crate::task::Task;
+use crate::text::language::Language;
+use draw::Draw;
+pub(crate) use draw::Stream;
+use source::Source;
+
+/// What is cut out of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// One line of code.
+    Line,
+    /// The lines of a call whose callee the repository defines in another file.
+    Api,
+    /// A function's body, its docstring and braces excepted.
+    Function,
+    /// A run of lines that begins anywhere.
+    Chunk,
+}
+
+impl Kind {
+    /// Every kind, in the order of their size.
+    pub const ALL: [Self; 4] = [Self::Line, Self::Api, Self::Chunk, Self::Function];
+
+    /// The name that [`FromStr`] reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Api => "api",
+            Self::Function => "function",
+            Self::Chunk => "chunk",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        kind.ok_or_else(|| Error::Parameter {
+            name: "kind",
+            reason: format!(
+                "'{text}' is none of {}",
+                Self::ALL.map(Self::name).join(", ")
+            ),
+        })
+    }
+}
+
+/// How tasks are drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampling {
+    /// What is cut out.
+    pub kind: Kind,
+    /// The language of the repository's files.
+    pub language: Language,
+    /// At most this many tasks; RepoEval has 200 of a repository.
+    pub per_repository: usize,
+    /// Another seed, another sample.
+    pub seed: u64,
+    /// Most tokens of a prompt.
+    pub context_tokens: usize,
+    /// Fewest tokens of a [`Kind::Line`] hole, indentation not counted; RepoEval asks for five.
+    pub min_tokens: usize,
+}
+
+impl Sampling {
+    /// RepoEval's language and numbers: Python, 200 tasks of a repository, lines of at least 5 tokens, 2000 tokens of context.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            language: Language::Python,
+            per_repository: 200,
+            seed: 0,
+            context_tokens: 2000,
+            min_tokens: 5,
+        }
+    }
+}
+
+/// A run of lines of one file that can be cut out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Hole {
+    /// Index of the file in its repository.
+    file: usize,
+    /// 0-based first line.
+    start: usize,
+    /// The line behind the last.
+    end: usize,
+}
+
+/// Draws tasks from one repository; fewer than asked for where it has no more holes of that kind.
+///
+/// No two tasks share a line or have the same ground truth (white space around it not counted), and
+/// every prompt holds at least one line. Prompts start as early in their file as `context_tokens`
+/// allows. `count_tokens` gives the number of tokens of a text and must be a pure function.
+///
+/// ```
+/// use repoformer::repository::corpus::{Repository, SourceFile};
+/// use repoformer::task::sample::{Kind, Sampling, sample};
+///
+/// let text = "import math\n\ndef area(radius):\n    square = radius * radius\n    return math.pi * square\n";
+/// let file = SourceFile { path: "shapes/area.py".into(), text: text.into(), same_as: 0 };
+/// let repository = Repository { name: "shapes".into(), files: vec![file] };
+/// let sampling = Sampling { context_tokens: 7, ..Sampling::new(Kind::Line) };
+/// let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).count();
+/// let tasks = sample(&repository, &Sampling { min_tokens: 4, ..sampling }, &words);
+/// assert_eq!(tasks.len(), 1);
+/// assert_eq!(tasks[0].id, "shapes/0");
+/// assert_eq!(tasks[0].ground_truth, "    return math.pi * square");
+/// assert_eq!((tasks[0].context_start, tasks[0].line_no), (1, 4));
+/// assert_eq!(tasks[0].prompt, "\ndef area(radius):\n    square = radius * radius\n");
+/// ```
+pub fn sample(
+    repository: &Repository,
+    sampling: &Sampling,
+    count_tokens: &(dyn Fn(&str) -> usize + Sync),
+) -> Vec<Task> {
+    let (sources, holes) = candidates(repository, sampling.kind, sampling.language);
+    let drawn = Draw::new(&sources, sampling, count_tokens).run(&repository.name, holes);
+    drawn
+        .into_par_iter()
+        .enumerate()
+        .filter_map(|(number, hole)| {
+            let lines = &sources[hole.file].as_ref()?.lines;
+            let context_start =
+                context::start(lines, hole.start, sampling.context_tokens, count_tokens);
+            Some(Task::new(
+                format!("{}/{number}", repository.name),
+                &repository.files[hole.file].path,
+                context_start,
+                hole.start,
+                lines.range(hole.start, hole.end),
+                context::prompt(lines, context_start, hole.start),
+            ))
+        })
+        .collect()
+}
+
+/// The rows of every function's body that can be cut out, by file: none of generated files, nor of those with other line ends than
+/// `\n`, whose rows are not lines.
+pub(crate) fn function_bodies(
+    repository: &Repository,
+    language: Language,
+) -> Vec<Vec<std::ops::Range<usize>>> {
+    let (sources, bodies) = source::read_all(repository, language, functions::holes);
+    let is_plain = |file: &crate::repository::corpus::SourceFile, source: &Source| {
+        let ends = memchr::memchr_iter(b'\n', file.text.as_bytes()).count();
+        let lines = ends + usize::from(!file.text.is_empty() && !file.text.ends_with('\n'));
+        !source.is_generated && source.lines.count() == lines
+    };
+    let files = repository.files.iter().zip(sources).zip(bodies);
+    files
+        .map(|((file, source), bodies)| match source {
+            Some(source) if is_plain(file, &source) => bodies.unwrap_or_default(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// The files that could be read, and every place where a hole can begin, by file and line.
+fn candidates(
+    repository: &Repository,
+    kind: Kind,
+    language: Language,
+) -> (Vec<Option<Source>>, Vec<Hole>) {
+    let (sources, holes) = match kind {
+        Kind::Line | Kind::Chunk => {
+            source::read_all(repository, language, |source, _| lines::holes(source))
+        }
+        Kind::Function => source::read_all(repository, language, functions::holes),
+        Kind::Api => calls::read_all(repository, language),
+    };
+    let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {
+        let spans = spans.into_iter().flatten();
+        spans.map(move |span| Hole {
+            file,
+            start: span.start,
+            end: span.end,
+        })
+    });
+    let written = |file: usize| {
+        sources[file]
+            .as_ref()
+            .is_some_and(|source: &Source| !source.is_generated)
+    };
+    // The first line of a file has no left context that a model could complete.
+    let holes = holes
+        .filter(|hole| hole.start > 0 && written(hole.file))
+        .collect();
+    (sources, holes)
+}
+
+#[cfg(test)]
+mod tests;

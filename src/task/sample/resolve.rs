@@ -1,0 +1,316 @@
+//! Which file a callee is defined in: imports followed through the repository as Python follows them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::names::{Definition, Names, Target};
+use super::source::canonical;
+use crate::repository::corpus::Repository;
+
+/// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
+const MOST_VISITS: usize = 512;
+const MOST_IMPORTS: usize = 64;
+
+/// Methods that much else has too: of Python's own types, of the usual libraries, and of everything
+/// that runs, opens or trains. A call of one tells nothing about whose it is. Sorted.
+#[rustfmt::skip]
+const COMMON_METHODS: [&str; 381] = [
+    "T", "abs", "absolute", "accept", "acquire", "add", "addHandler", "add_", "add_argument", "add_module",
+    "add_subparsers", "agg", "all", "any", "append", "appendleft", "apply", "argmax", "argmin", "args", "as_posix",
+    "as_tensor", "assign", "astype", "backward", "batch_decode", "bind", "bit_length", "bool", "broadcast_to",
+    "build", "call", "cancel", "capitalize", "casefold", "cast", "center", "check", "children", "choice", "chunk",
+    "clamp", "clear", "clip", "clone", "clone_", "close", "columns", "commit", "compile", "compute", "conjugate",
+    "connect", "contiguous", "convert", "copy", "copy_", "cos", "count", "cpu", "create", "critical", "cuda",
+    "cumsum", "cursor", "data", "date", "debug", "decode", "delete", "describe", "det", "detach", "device", "diag",
+    "diff", "difference", "dim", "discard", "dispatch", "div", "done", "dot", "double", "draw", "drop", "dropna",
+    "dtype", "dump", "dumps", "elements", "emit", "encode", "encode_plus", "end", "endswith", "error", "eval",
+    "evaluate", "exception", "exec", "execute", "exists", "exit", "exp", "expand", "expanduser", "extend",
+    "extendleft", "extract", "eye", "fetch", "fetchall", "fetchone", "fileno", "fill", "fill_", "fillna", "filter",
+    "find", "findall", "fit", "flatten", "flip", "float", "flush", "format", "forward", "from_bytes", "from_dict",
+    "from_pretrained", "fromkeys", "gather", "generate", "get", "getLogger", "getvalue", "glob", "group", "groupby",
+    "groups", "half", "handle", "head", "hex", "iloc", "index", "info", "init", "insert", "int", "intersection",
+    "inv", "inverse", "is_alive", "is_dir", "is_file", "is_set", "isalnum", "isalpha", "isdigit", "isinstance",
+    "islower", "isnull", "isnumeric", "isoformat", "isspace", "isupper", "item", "items", "iter", "iterrows",
+    "join", "keys", "kill", "kwargs", "listen", "ljust", "load", "load_state_dict", "loads", "loc", "lock", "log",
+    "log_prob", "long", "lower", "lstrip", "main", "makefile", "map", "masked_fill", "match", "matmul", "max",
+    "mean", "melt", "merge", "min", "mkdir", "modules", "most_common", "move_to_end", "mul", "mul_", "name",
+    "named_modules", "named_parameters", "narrow", "ndim", "next", "no_grad", "norm", "normal", "notify", "now",
+    "numel", "numpy", "ones", "open", "parameters", "parent", "parse", "parse_args", "partition", "permutation",
+    "permute", "pivot", "plot", "poll", "pop", "popitem", "popleft", "post", "pow", "predict", "print_help",
+    "process", "prod", "publish", "push", "put", "query", "rand", "randint", "randn", "read", "read_bytes",
+    "read_text", "readline", "readlines", "recv", "register", "register_buffer", "register_parameter",
+    "relative_to", "release", "remove", "rename", "rename_axis", "render", "repeat", "replace", "replace_all",
+    "request", "requires_grad_", "reset", "reset_index", "reshape", "resize", "resolve", "result", "reverse",
+    "rfind", "rglob", "rindex", "rjust", "rmdir", "rollback", "rotate", "round", "rpartition", "rsplit", "rstrip",
+    "run", "sample", "save", "scatter", "search", "seed", "seek", "select", "send", "sendall", "set", "setLevel",
+    "setUp", "set_defaults", "set_index", "set_result", "setdefault", "settimeout", "shape", "show", "shuffle",
+    "shutdown", "sin", "size", "sort", "sort_values", "split", "splitlines", "sqrt", "squeeze", "stack", "start",
+    "startswith", "stat", "state_dict", "std", "step", "stop", "strftime", "strip", "strptime", "sub", "sub_",
+    "submit", "subscribe", "subtract", "sum", "swapcase", "symmetric_difference", "tail", "tan", "tanh", "tearDown",
+    "tell", "terminate", "test", "tile", "time", "timestamp", "title", "to", "to_bytes", "to_csv", "to_dict",
+    "tobytes", "today", "tolist", "touch", "train", "transform", "translate", "transpose", "truncate", "type",
+    "uniform", "union", "unlink", "unlock", "unsqueeze", "update", "upper", "validate", "values", "var", "view",
+    "wait", "warn", "warning", "with_suffix", "write", "write_bytes", "write_text", "writelines", "zero_",
+    "zero_grad", "zeros", "zfill",
+];
+
+/// The modules of a repository and what they define.
+pub(super) struct Modules<'a> {
+    names: &'a [Option<Names>],
+    /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
+    paths: Vec<ModulePath<'a>>,
+    by_path: FxHashMap<&'a str, usize>,
+    /// Folders with an `__init__.py`.
+    packages: FxHashSet<&'a str>,
+    /// Absolute dotted name → the module that it means seen from most places: the nearest to the repository's folder.
+    absolute: FxHashMap<String, Nearest>,
+    /// Names that some file defines or imports; a star can lead to no other.
+    bound: FxHashSet<&'a str>,
+    /// Method → the one file with a class that defines it; none where there are several.
+    methods: FxHashMap<&'a str, Option<usize>>,
+}
+
+#[derive(Clone, Copy)]
+struct ModulePath<'a> {
+    /// The folder that the file stands in, which relative imports start from.
+    folder: &'a str,
+    module: &'a str,
+}
+
+struct Nearest {
+    /// Number of folders above the one that the import starts from.
+    depth: usize,
+    file: usize,
+}
+
+/// What a chain of attributes leads to.
+enum Found {
+    /// A function, a class or a class's method of this file.
+    Definition(usize),
+    /// An attribute of something that the repository has, though it's not known what.
+    Attribute,
+    Nothing,
+}
+
+/// What one look-up has looked into. Modules import each other in circles, and stars lead to one module on many ways.
+#[derive(Default)]
+struct Search {
+    /// Module and what was looked for in it.
+    visited: FxHashSet<(usize, String)>,
+    imports: usize,
+}
+
+impl<'a> Modules<'a> {
+    /// `names` has an entry for each file of the repository.
+    pub(super) fn new(repository: &'a Repository, names: &'a [Option<Names>]) -> Self {
+        let paths: Vec<_> = repository
+            .files
+            .iter()
+            .map(|file| module_path(&file.path))
+            .collect();
+        let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
+        let mut modules = Self {
+            names,
+            by_path: FxHashMap::default(),
+            packages: paths
+                .iter()
+                .filter(is_package)
+                .map(|path| path.module)
+                .collect(),
+            absolute: FxHashMap::default(),
+            bound: FxHashSet::default(),
+            methods: FxHashMap::default(),
+            paths,
+        };
+        for (index, file) in repository.files.iter().enumerate() {
+            modules.add(index, canonical(index, file));
+        }
+        modules
+    }
+
+    /// Enters what file `file` has under the name that path `index` gives it.
+    fn add(&mut self, index: usize, file: usize) {
+        let ModulePath { folder, module } = self.paths[index];
+        // A package hides a module of the same name.
+        if folder == module || !self.by_path.contains_key(module) {
+            self.by_path.insert(module, file);
+        }
+        for (depth, (at, _)) in module.match_indices('/').enumerate() {
+            if depth > 0 && !self.starts_imports(&module[..at]) {
+                continue;
+            }
+            let name = module[at + 1..].replace('/', ".");
+            let nearest = self.absolute.entry(name).or_insert(Nearest { depth, file });
+            if depth < nearest.depth {
+                *nearest = Nearest { depth, file };
+            }
+        }
+        let Some(names) = &self.names[file] else {
+            return;
+        };
+        self.bound.extend(names.defined.keys().map(String::as_str));
+        self.bound.extend(names.imports.keys().map(String::as_str));
+        for method in &names.methods {
+            let home = self.methods.entry(method).or_insert(Some(file));
+            *home = home.filter(|&home| home == file);
+        }
+    }
+
+    /// Whether modules in this folder are imported by their own name: not out of a package, or each `logging.py` would pass for Python's.
+    fn starts_imports(&self, folder: &str) -> bool {
+        !self.packages.contains(folder)
+    }
+
+    /// Whether `callee`, called in `file`, is defined in another file of the repository.
+    ///
+    /// Names go by the imports. A method of an object of unknown class counts where a single file defines
+    /// a method of that name, and where the name is none that other libraries' objects have too.
+    pub(super) fn is_in_another_file(&self, file: usize, callee: &str) -> bool {
+        let Some(names) = &self.names[file] else {
+            return false;
+        };
+        let chain: Vec<&str> = callee.split('.').collect();
+        let (first, rest) = (chain[0], &chain[1..]);
+        let search = &mut Search::default();
+        let found = if names.local.contains(first) {
+            Found::Attribute
+        } else if let Some(targets) = names.imports.get(first) {
+            self.any(file, targets, rest, search)
+        } else {
+            match self.starred(file, names, &chain, search) {
+                Found::Nothing => Found::Attribute,
+                found => found,
+            }
+        };
+        match (found, rest.last()) {
+            (Found::Definition(home), _) => home != file,
+            (Found::Attribute, Some(method)) => self.is_method_of_another_file(file, names, method),
+            _ => false,
+        }
+    }
+
+    fn is_method_of_another_file(&self, file: usize, names: &Names, method: &str) -> bool {
+        let home = self.methods.get(method).copied().flatten();
+        home.is_some_and(|home| home != file)
+            && !names.local.contains(method)
+            && !method.starts_with("__")
+            && COMMON_METHODS.binary_search(&method).is_err()
+    }
+
+    /// What a name means that only `from module import *` can have brought into file `from`.
+    fn starred(&self, from: usize, names: &Names, chain: &[&str], search: &mut Search) -> Found {
+        if self.bound.contains(chain[0]) {
+            self.any(from, &names.stars, chain, search)
+        } else {
+            Found::Nothing
+        }
+    }
+
+    /// The first of the targets that leads to a definition.
+    fn any(&self, from: usize, targets: &[Target], rest: &[&str], search: &mut Search) -> Found {
+        let mut best = Found::Nothing;
+        for target in targets {
+            if search.visited.len() >= MOST_VISITS {
+                break;
+            }
+            match self.follow(from, target, rest, search) {
+                Found::Nothing => {}
+                Found::Attribute => best = Found::Attribute,
+                found => return found,
+            }
+        }
+        best
+    }
+
+    /// `rest` of what an import in file `from` binds. How much of the dotted name is the module shows in the files alone.
+    fn follow(&self, from: usize, target: &Target, rest: &[&str], search: &mut Search) -> Found {
+        let module = target.module.split('.').filter(|part| !part.is_empty());
+        let mut chain: Vec<&str> = module.collect();
+        // What stands behind `from` is a module as a whole, or the import fails: such as a compiled one.
+        let shortest = chain.len();
+        chain.extend(target.member.as_deref());
+        chain.extend_from_slice(rest);
+        let mut best = Found::Nothing;
+        for cut in (shortest..=chain.len()).rev() {
+            let Some(file) = self.module(from, target.level, &chain[..cut]) else {
+                continue;
+            };
+            search.imports += 1;
+            let found = self.within(file, &chain[cut..], search);
+            search.imports -= 1;
+            match found {
+                Found::Nothing => {}
+                Found::Attribute => best = Found::Attribute,
+                found => return found,
+            }
+        }
+        best
+    }
+
+    /// What a chain of names means inside a module.
+    fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> Found {
+        let ([first, rest @ ..], Some(names)) = (chain, &self.names[file]) else {
+            return Found::Nothing;
+        };
+        if search.imports > MOST_IMPORTS
+            || search.visited.len() >= MOST_VISITS
+            || !search.visited.insert((file, chain.join(".")))
+        {
+            return Found::Nothing;
+        }
+        match (names.defined.get(*first), rest) {
+            (Some(_), []) => return Found::Definition(file),
+            (Some(Definition::Class(methods)), [method]) if methods.contains(*method) => {
+                return Found::Definition(file);
+            }
+            (Some(Definition::Class(_)), [_]) => return Found::Attribute,
+            (Some(_), _) => return Found::Nothing,
+            (None, _) => {}
+        }
+        if let Some(targets) = names.imports.get(*first) {
+            return self.any(file, targets, rest, search);
+        }
+        match self.starred(file, names, chain, search) {
+            // An object at the top level of the module, of a class that isn't known.
+            Found::Nothing if !rest.is_empty() => Found::Attribute,
+            found => found,
+        }
+    }
+
+    /// The file of a module as it is named in file `from`; with level 0 from anywhere, else from that many folders up.
+    fn module(&self, from: usize, level: usize, parts: &[&str]) -> Option<usize> {
+        let mut folder = self.paths[from].folder;
+        for _ in 1..level {
+            folder = folder.rsplit_once('/')?.0;
+        }
+        // A script finds its neighbours before all else.
+        if level > 0 || self.starts_imports(folder) {
+            let mut path = folder.to_owned();
+            for part in parts {
+                path.push('/');
+                path.push_str(part);
+            }
+            if let Some(&file) = self.by_path.get(path.as_str()) {
+                return Some(file);
+            }
+        }
+        let nearest = (level == 0).then(|| self.absolute.get(&parts.join(".")))?;
+        nearest.map(|nearest| nearest.file)
+    }
+}
+
+fn module_path(path: &str) -> ModulePath<'_> {
+    let module = path.strip_suffix(".py").unwrap_or(path);
+    let folder = module.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let module = module.strip_suffix("/__init__").unwrap_or(module);
+    ModulePath { folder, module }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_methods_can_be_searched() {
+        assert!(COMMON_METHODS.is_sorted());
+    }
+}

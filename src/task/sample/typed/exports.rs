@@ -1,0 +1,169 @@
+//! TypeScript's modules: the file that a path means, and the file that declares what a module exports.
+
+use rustc_hash::FxHashMap;
+
+use super::unit::{Import, Unit};
+use crate::repository::corpus::Repository;
+use crate::task::sample::source::canonical;
+use crate::text::language::Language;
+
+/// How many files a name is followed through: modules export each other's names in circles.
+const MOST_FILES: usize = 64;
+
+/// The modules of a repository by their paths.
+pub(super) struct Modules<'a> {
+    repository: &'a Repository,
+    units: &'a [Option<Unit>],
+    /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
+    by_path: FxHashMap<&'a str, usize>,
+}
+
+/// What a name that is brought in means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Export {
+    /// What a file declares under this name.
+    Declared { file: usize, name: String },
+    /// All of a file.
+    Module(usize),
+}
+
+impl<'a> Modules<'a> {
+    /// Without any file where the language has no such modules.
+    pub(super) fn new(
+        repository: &'a Repository,
+        language: Language,
+        units: &'a [Option<Unit>],
+    ) -> Self {
+        let mut by_path = FxHashMap::default();
+        let files = repository.files.iter().enumerate();
+        for (index, file) in files.filter(|_| language == Language::TypeScript) {
+            let (module, rank) = module_path(&file.path);
+            let entry = by_path
+                .entry(module)
+                .or_insert((rank, canonical(index, file)));
+            if rank < entry.0 {
+                *entry = (rank, canonical(index, file));
+            }
+        }
+        let by_path = by_path.into_iter();
+        Self {
+            repository,
+            units,
+            by_path: by_path.map(|(path, (_, file))| (path, file)).collect(),
+        }
+    }
+
+    /// The file that a path in an import of file `from` means.
+    fn module(&self, from: usize, path: &str) -> Option<usize> {
+        let importing = &self.repository.files[from].path;
+        if path.starts_with('.') {
+            let folder = importing.rsplit_once('/').map_or("", |(folder, _)| folder);
+            return self.at(folder, path);
+        }
+        let name = &self.repository.name;
+        self.at(name, path)
+            .or_else(|| self.at(&format!("{name}/src"), path))
+    }
+
+    fn at(&self, folder: &str, path: &str) -> Option<usize> {
+        let mut parts: Vec<&str> = folder.split('/').collect();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop()?;
+                }
+                part => parts.push(part),
+            }
+        }
+        let path = parts.join("/");
+        let find = |path: &str| {
+            let module = path.strip_suffix("/index").unwrap_or(path);
+            self.by_path.get(module).copied()
+        };
+        // `./a.js` is how ECMAScript's modules write `./a`, which `a.ts` becomes.
+        let endings = [".js", ".jsx", ".mjs", ".ts", ".tsx"];
+        find(&path).or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?)))
+    }
+
+    /// What an import of file `from` brings in.
+    pub(super) fn imported(&self, from: usize, import: &Import) -> Option<Export> {
+        let file = self.module(from, &import.from)?;
+        match import.member.as_deref() {
+            None => Some(Export::Module(file)),
+            Some(member) => self.exported(file, member),
+        }
+    }
+
+    /// What a file brings in under a name.
+    pub(super) fn brought_in(&self, file: usize, name: &str) -> Option<Export> {
+        let mut imports = self.units[file].as_ref()?.imports.iter();
+        let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
+        self.imported(file, import)
+    }
+
+    /// What a file exports under a name, its own or another's.
+    pub(super) fn exported(&self, file: usize, name: &str) -> Option<Export> {
+        let mut open = vec![(file, name.to_owned())];
+        let mut visited = Vec::new();
+        while let Some((file, name)) = open.pop() {
+            let Some(unit) = &self.units[file] else {
+                continue;
+            };
+            if visited.len() >= MOST_FILES || visited.contains(&(file, name.clone())) {
+                continue;
+            }
+            visited.push((file, name.clone()));
+            let own = unit.exports.get(&name).unwrap_or(&name);
+            if declares(unit, own) {
+                return Some(Export::Declared {
+                    file,
+                    name: own.clone(),
+                });
+            }
+            // The last to be pushed is looked at first: what is named, before all that a star brings.
+            for import in &unit.imports {
+                let Some(module) = self.module(file, &import.from) else {
+                    continue;
+                };
+                let is_star = import.member.as_deref() == Some("*");
+                if is_star && import.is_passed_on && name != "default" {
+                    open.insert(0, (module, name.clone()));
+                } else if !is_star && (import.local == *own || import.local == name) {
+                    match &import.member {
+                        None => return Some(Export::Module(module)),
+                        Some(member) => open.push((module, member.clone())),
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether a file has a type, a function or a constant of this name outside all others.
+fn declares(unit: &Unit, name: &str) -> bool {
+    unit.functions.contains(name)
+        || unit.scopes[0].variables.contains_key(name)
+        || unit
+            .types
+            .iter()
+            .any(|t| t.outer.is_none() && t.name == name)
+}
+
+/// The path that imports name, and how other files of that path hide this one: the lowest wins.
+fn module_path(path: &str) -> (&str, usize) {
+    let endings = [".d.ts", ".ts", ".tsx"];
+    let ending = endings.iter().find(|end| path.ends_with(**end));
+    let module = ending.map_or(path, |end| &path[..path.len() - end.len()]);
+    // `a.ts` before `a.tsx` before `a.d.ts` before `a/index.ts`: TypeScript's order.
+    let rank = match ending {
+        Some(&".ts") => 0,
+        Some(&".tsx") => 1,
+        _ => 2,
+    };
+    match module.strip_suffix("/index") {
+        Some(folder) => (folder, rank + 3),
+        None => (module, rank),
+    }
+}

@@ -1,0 +1,118 @@
+//! What one file declares, imports and calls.
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What one file declares, imports and calls.
+#[derive(Debug, Default)]
+pub(in crate::task::sample) struct Unit {
+    /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
+    pub(super) namespaces: Vec<String>,
+    pub(super) types: Vec<Type>,
+    /// Functions outside types, C#'s local ones included.
+    pub(super) functions: FxHashSet<String>,
+    /// What TypeScript exports under another name: `default`, `a` of `export { b as a }`.
+    pub(super) exports: FxHashMap<String, String>,
+    pub(super) imports: Vec<Import>,
+    pub(super) scopes: Vec<Scope>,
+    /// Ordered by first line.
+    pub(super) calls: Vec<Call>,
+}
+
+/// A class, an interface, an enum; a namespace of TypeScript, too.
+#[derive(Debug, Default)]
+pub(super) struct Type {
+    pub(super) name: String,
+    /// With its namespace and the types around it: `org.example.Outer.Inner`.
+    pub(super) path: String,
+    pub(super) namespace: String,
+    pub(super) methods: FxHashSet<String>,
+    /// Static methods that C# calls on other types' objects.
+    pub(super) extensions: FxHashSet<String>,
+    pub(super) fields: FxHashMap<String, Declared>,
+    /// What it extends and implements, as it is written there.
+    pub(super) supers: Vec<String>,
+    /// Number of the type around it.
+    pub(super) outer: Option<usize>,
+    /// Number of the scope that is its inside.
+    pub(super) inside: usize,
+}
+
+/// The type of a variable or field, as far as it is declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Declared {
+    /// `A.B` of `A.B<C>`; `[]` of arrays and of all that has no name.
+    Type(String),
+    Unknown,
+}
+
+/// A part of a file in which variables are declared: a type, a function, or the file.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    pub(super) parent: Option<usize>,
+    /// The type that this is the inside of.
+    pub(super) of_type: Option<usize>,
+    /// Of functions and files. Those of two types are of none.
+    pub(super) variables: FxHashMap<String, Declared>,
+}
+
+/// One name that is brought in, or all of a package.
+#[derive(Debug)]
+pub(super) struct Import {
+    pub(super) from: String,
+    /// `*` for all, none for the thing itself.
+    pub(super) member: Option<String>,
+    /// Empty where no name is bound.
+    pub(super) local: String,
+    pub(super) is_static: bool,
+    pub(super) is_passed_on: bool,
+}
+
+/// A call in whole lines.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) lines: Range<usize>,
+    /// The scope that it stands in.
+    pub(super) scope: usize,
+    pub(super) callee: Callee,
+}
+
+/// What is called.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Callee {
+    /// `new a.B()`
+    New(String),
+    /// `m()`
+    Bare(String),
+    /// `….m()`
+    Member(Receiver, String),
+}
+
+/// What a method is called on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Receiver {
+    /// `a.b.c`; the first may be `this` or `super`.
+    Chain(Vec<String>),
+    /// Something of this type: `new a.B()`, `(a.B) x`.
+    Typed(String),
+    Unknown,
+}
+
+impl Unit {
+    /// The scopes from one outwards.
+    pub(super) fn outwards(&self, scope: usize) -> impl Iterator<Item = &Scope> {
+        let parent = |scope: &&Scope| scope.parent.and_then(|parent| self.scopes.get(parent));
+        std::iter::successors(self.scopes.get(scope), parent)
+    }
+
+    /// Numbers of the types around a scope, innermost first.
+    pub(super) fn types_around(&self, scope: usize) -> impl Iterator<Item = usize> {
+        self.outwards(scope).filter_map(|scope| scope.of_type)
+    }
+
+    /// Whether this file itself defines a function or method of this name.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        self.functions.contains(name) || self.types.iter().any(|t| t.methods.contains(name))
+    }
+}

@@ -1,0 +1,153 @@
+//! The bodies of functions as benchmarks cut them out (RepoCoder, section 3.3; Repoformer, appendix D, algorithm 2).
+
+use tree_sitter::Node;
+
+use super::walk::{child, rows};
+use super::{Span, Syntax, is_comment};
+use crate::text::language::Language;
+
+/// What a function does: what stands behind its signature and its docstring, or between its braces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// From the first statement, or a comment before it, to the last statement; braces are not in it. A body of an
+    /// expression alone (`=> x`) is that expression.
+    pub span: Span,
+    /// Whether its lines hold nothing else, so that they can be cut out whole.
+    pub is_whole_lines: bool,
+    /// Whether there is nothing to complete: `pass`, `...`, a string, or the raising of an error that says so.
+    pub is_stub: bool,
+}
+
+/// The body of a definition; `None` where it has none, or nothing but comments and a docstring in it.
+pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
+    let body = definition.child_by_field_name("body")?;
+    if syntax.grammar().language() == Language::Python {
+        return suite(syntax, definition, body);
+    }
+    match body.kind() {
+        "arrow_expression_clause" => expression(syntax, body.named_child(0)?),
+        "block" | "constructor_body" | "statement_block" => braces(syntax, body),
+        _ => expression(syntax, body),
+    }
+}
+
+/// Python's: a docstring tells what to write and is no part of it.
+fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Body> {
+    let mut cursor = body.walk();
+    let mut statements = body
+        .named_children(&mut cursor)
+        .filter(|node| !is_comment(*node))
+        .peekable();
+    // A comment between the signature and the first statement belongs to the body, though not to its node.
+    let signature = (0..definition.child_count())
+        .rev()
+        .filter_map(|i| definition.child(i))
+        .find(|node| node.kind() == ":")?;
+    let docstring = statements.next_if(|&node| is_bare_string(node));
+    let before = docstring.unwrap_or(signature);
+    let statements: Vec<Node<'_>> = statements.collect();
+    let (first, last) = (statements.first()?, statements.last()?);
+    let start = rows(before).end;
+    let is_whole_lines = first.start_position().row >= start;
+    Some(Body {
+        span: between(syntax, is_whole_lines.then_some(start), *first, *last),
+        is_whole_lines,
+        is_stub: statements.iter().all(|&node| is_placeholder(syntax, node)),
+    })
+}
+
+/// What stands in `{` and `}`.
+fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
+    let (open, close) = (
+        child(block, "{")?,
+        block.child(block.child_count().checked_sub(1)?)?,
+    );
+    let mut cursor = block.walk();
+    let inside: Vec<Node<'_>> = block.named_children(&mut cursor).collect();
+    let statements: Vec<Node<'_>> = inside
+        .iter()
+        .copied()
+        .filter(|node| !is_comment(*node))
+        .collect();
+    let (first, last) = (statements.first()?, statements.last()?);
+    let start = rows(open).end;
+    // What is behind the last statement on its line, such as a comment, goes with it; the brace must not.
+    let is_whole_lines = inside.first()?.start_position().row >= start
+        && rows(*inside.last()?).end <= close.start_position().row;
+    Some(Body {
+        span: between(syntax, is_whole_lines.then_some(start), *first, *last),
+        is_whole_lines,
+        is_stub: statements.iter().all(|&node| is_placeholder(syntax, node)),
+    })
+}
+
+fn expression(syntax: &Syntax<'_>, node: Node<'_>) -> Option<Body> {
+    Some(Body {
+        span: between(syntax, None, node, node),
+        is_whole_lines: false,
+        is_stub: is_placeholder(syntax, node),
+    })
+}
+
+/// From the first line at or behind `start` that is not blank, or else from the first statement, to the last statement.
+fn between(syntax: &Syntax<'_>, start: Option<usize>, first: Node<'_>, last: Node<'_>) -> Span {
+    let mut span = Span {
+        bytes: first.start_byte()..last.end_byte(),
+        lines: rows(first).start..rows(last).end,
+    };
+    let Some(start) = start else {
+        return span;
+    };
+    // Upwards from the first statement, over lines that have nothing but comments on them.
+    let text = syntax.text();
+    let mut line_start = text[..first.start_byte()]
+        .rfind('\n')
+        .map_or(0, |at| at + 1);
+    for row in (start..rows(first).start).rev() {
+        let end = line_start - 1;
+        line_start = text[..end].rfind('\n').map_or(0, |at| at + 1);
+        let line = &text[line_start..end];
+        if !line.trim().is_empty() {
+            span.lines.start = row;
+            span.bytes.start = line_start + line.len() - line.trim_start().len();
+        }
+    }
+    span
+}
+
+/// Whether this statement is a string that nothing uses, as a docstring is.
+pub(crate) fn is_bare_string(node: Node<'_>) -> bool {
+    node.kind() == "expression_statement"
+        && node.named_child_count() == 1
+        && node
+            .named_child(0)
+            .is_some_and(|child| matches!(child.kind(), "string" | "concatenated_string"))
+}
+
+/// `pass`, `...`, a bare string, or the throwing of what stands for a missing implementation in each language.
+fn is_placeholder(syntax: &Syntax<'_>, statement: Node<'_>) -> bool {
+    let text = syntax.of(statement);
+    let thrown = |errors: &[&str]| {
+        let thrown = text.strip_prefix("throw").map_or("", str::trim_start);
+        let thrown = thrown.strip_prefix("new").map_or("", str::trim_start);
+        let name = thrown.split('(').next().unwrap_or_default().trim_end();
+        errors.contains(&name.rsplit('.').next().unwrap_or_default())
+    };
+    match (syntax.grammar().language(), statement.kind()) {
+        (Language::Python, "pass_statement") => true,
+        (Language::Python, "expression_statement") => text == "..." || is_bare_string(statement),
+        (Language::Python, "raise_statement") => text
+            .strip_prefix("raise")
+            .is_some_and(|raised| raised.trim_start().starts_with("NotImplementedError")),
+        (Language::Java, "throw_statement") => {
+            thrown(&["UnsupportedOperationException", "NotImplementedException"])
+        }
+        (Language::CSharp, "throw_statement" | "throw_expression") => {
+            thrown(&["NotImplementedException", "NotSupportedException"])
+        }
+        (Language::TypeScript, "throw_statement") => {
+            text.to_ascii_lowercase().contains("not implemented")
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,198 @@
+//! What a source text consists of, by tree-sitter's grammars: functions with their bodies, calls, scopes, imports.
+//!
+//! Everything is given in bytes and in 0-based lines of the text that was parsed. Rows of a tree end at `\n` alone, so
+//! a text whose lines are counted as Python counts them is parsed as [`Lines::text`](crate::text::lines::Lines::text) has it.
+//! Broken code is read as far as tree-sitter makes sense of it, and says of each function and call whether an error
+//! touches it. Trees are walked without recursion: code can be nested more deeply than a stack is.
+
+mod body;
+mod calls;
+mod definitions;
+mod imports;
+mod walk;
+
+pub use body::Body;
+pub(crate) use body::is_bare_string;
+pub use calls::Call;
+pub use definitions::{Function, Scope, ScopeKind, Scopes};
+pub use imports::{Binding, Import};
+pub(crate) use walk::{child, preorder, rows};
+
+use std::ops::Range;
+
+use tree_sitter::{Node, Parser, Point, Tree};
+
+use super::Grammar;
+
+/// Where something stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// In bytes of the text.
+    pub bytes: Range<usize>,
+    /// The lines that it touches.
+    pub lines: Range<usize>,
+}
+
+/// A text and its tree.
+///
+/// ```
+/// use repoformer::text::language::Grammar;
+/// use repoformer::text::language::syntax::Syntax;
+/// let text = "class A {\n  int twice(int x) {\n    return add(x,\n      x);\n  }\n}\n";
+/// let syntax = Syntax::parse(text, Grammar::Java).unwrap();
+/// let functions = syntax.functions();
+/// assert_eq!((functions[0].name, functions[0].span.lines.clone()), ("twice", 1..5));
+/// assert_eq!(functions[0].body.as_ref().unwrap().span.lines, 2..4);
+/// let calls = syntax.calls();
+/// assert_eq!((calls[0].name, &text[calls[0].span.bytes.clone()]), ("add", "add(x,\n      x)"));
+/// let scopes = syntax.scopes();
+/// let around: Vec<_> = scopes.enclosing(2..3).map(|scope| (scope.name, scope.span.lines.clone())).collect();
+/// assert_eq!(around, [("twice", 1..5), ("A", 0..6)]);
+/// ```
+#[derive(Debug)]
+pub struct Syntax<'a> {
+    text: &'a str,
+    grammar: Grammar,
+    tree: Tree,
+}
+
+impl<'a> Syntax<'a> {
+    /// Parses a text, whatever it holds. `None` where it has 4 GiB or more, which no tree can address.
+    pub fn parse(text: &'a str, grammar: Grammar) -> Option<Self> {
+        if u32::try_from(text.len()).is_err() {
+            return None;
+        }
+        let mut parser = Parser::new();
+        parser.set_language(&grammar.tables()).ok()?;
+        // What C# tells its preprocessor ends with its line, the last one as well.
+        let end = if grammar == Grammar::CSharp && !text.ends_with('\n') {
+            "\n"
+        } else {
+            ""
+        };
+        let mut read = |at: usize, _: Point| match text.as_bytes().get(at..) {
+            Some(rest) if !rest.is_empty() => rest,
+            Some(_) => end.as_bytes(),
+            None => b"",
+        };
+        let tree = parser.parse_with_options(&mut read, None, None)?;
+        Some(Self {
+            text,
+            grammar,
+            tree,
+        })
+    }
+
+    /// The grammar that the text was parsed with.
+    pub fn grammar(&self) -> Grammar {
+        self.grammar
+    }
+
+    /// The text that was parsed.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Whether the grammar could not make sense of some part.
+    pub fn has_error(&self) -> bool {
+        self.tree.root_node().has_error()
+    }
+
+    /// The functions, methods and constructors in the order of the text, a nested one behind the one around it.
+    ///
+    /// Those without a body (of an interface, abstract ones) are among them, lambdas and function expressions only
+    /// where they are given a name: `const f = () => …`, a field, a property. Accessors of C# properties are not.
+    pub fn functions(&self) -> Vec<Function<'a>> {
+        definitions::functions(self)
+    }
+
+    /// Namespaces, classes, interfaces, enums, functions and C#'s properties, each before those within it.
+    pub fn scopes(&self) -> Scopes<'a> {
+        definitions::scopes(self)
+    }
+
+    /// The calls of something that has a name, `new` included, in the order of the text; an outer call comes before the
+    /// calls in its arguments.
+    pub fn calls(&self) -> Vec<Call<'a>> {
+        calls::calls(self)
+    }
+
+    /// What the imports bring in, one entry a name, in the order of the text.
+    pub fn imports(&self) -> Vec<Import<'a>> {
+        imports::imports(self)
+    }
+
+    /// The comments in bytes, in the order of the text. Docstrings are strings.
+    pub fn comments(&self) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        preorder(&self.tree, |node, _| {
+            let is_comment = is_comment(node);
+            if is_comment {
+                found.push(self.bytes(node));
+            }
+            !is_comment
+        });
+        found
+    }
+
+    /// A tree of this text that was parsed before.
+    pub(crate) fn of_tree(text: &'a str, grammar: Grammar, tree: Tree) -> Self {
+        Self {
+            text,
+            grammar,
+            tree,
+        }
+    }
+
+    pub(crate) fn into_tree(self) -> Tree {
+        self.tree
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The text of a node.
+    pub(crate) fn of(&self, node: Node<'_>) -> &'a str {
+        &self.text[self.bytes(node)]
+    }
+
+    /// The bytes of a node, without the newline that [`parse`](Self::parse) may have put behind the text.
+    fn bytes(&self, node: Node<'_>) -> Range<usize> {
+        let end = self.text.len();
+        node.start_byte().min(end)..node.end_byte().min(end)
+    }
+
+    fn span(&self, node: Node<'_>) -> Span {
+        Span {
+            bytes: self.bytes(node),
+            lines: rows(node),
+        }
+    }
+}
+
+/// The scopes around a run of lines, innermost first; a short way for one question of one text.
+///
+/// ```
+/// use repoformer::text::language::Grammar;
+/// use repoformer::text::language::syntax::enclosing;
+/// let text = "class A:\n    @property\n    def f(self):\n        return 1\n";
+/// let lines: Vec<_> = enclosing(text, Grammar::Python, 3..4).into_iter().map(|scope| scope.span.lines).collect();
+/// assert_eq!(lines, [1..4, 0..4]);
+/// ```
+pub fn enclosing(text: &str, grammar: Grammar, lines: Range<usize>) -> Vec<Scope<'_>> {
+    let scopes = Syntax::parse(text, grammar).map(|syntax| syntax.scopes());
+    scopes.map_or_else(Vec::new, |scopes| {
+        scopes.enclosing(lines).cloned().collect()
+    })
+}
+
+pub(crate) fn is_comment(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "comment" | "line_comment" | "block_comment" | "html_comment"
+    )
+}
+
+#[cfg(test)]
+mod tests;

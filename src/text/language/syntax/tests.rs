@@ -1,0 +1,504 @@
+//! Expectations by hand from the files below `tests/fixtures/languages/`, in 1-based lines, the last one included.
+
+use super::*;
+use crate::text::language::Language;
+use proptest::prelude::*;
+
+macro_rules! fixture {
+    ($path:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/languages/",
+            $path
+        ))
+    };
+}
+
+fn parse(text: &str, path: &str) -> (String, Grammar) {
+    let language = Language::of_path(path).unwrap();
+    (text.to_owned(), Grammar::of(language, path))
+}
+
+fn lines(range: &Range<usize>) -> String {
+    format!("{}-{}", range.start + 1, range.end)
+}
+
+/// `name whole | body`, with `=` before a body that shares its lines; `stub` and `broken` behind it.
+fn functions(text: &str, path: &str) -> Vec<String> {
+    let (text, grammar) = parse(text, path);
+    let syntax = Syntax::parse(&text, grammar).unwrap();
+    let show = |function: Function<'_>| {
+        let mut shown = format!("{} {}", function.name, lines(&function.span.lines));
+        if let Some(body) = &function.body {
+            let sign = if body.is_whole_lines { '|' } else { '=' };
+            shown += &format!(" {sign} {}", lines(&body.span.lines));
+            if body.is_stub {
+                shown += " stub";
+            }
+        }
+        shown + if function.is_broken { " broken" } else { "" }
+    };
+    syntax.functions().into_iter().map(show).collect()
+}
+
+fn calls(text: &str, path: &str) -> Vec<String> {
+    let (text, grammar) = parse(text, path);
+    let syntax = Syntax::parse(&text, grammar).unwrap();
+    let show = |call: Call<'_>| {
+        assert_eq!(&text[call.name_bytes.clone()], call.name);
+        format!("{} {}", call.name, lines(&call.span.lines))
+    };
+    syntax.calls().into_iter().map(show).collect()
+}
+
+fn scopes(text: &str, path: &str) -> Vec<String> {
+    let (text, grammar) = parse(text, path);
+    let scopes = Syntax::parse(&text, grammar).unwrap().scopes();
+    let show = |scope: &Scope<'_>| {
+        format!(
+            "{:?} {} {}",
+            scope.kind,
+            scope.name,
+            lines(&scope.span.lines)
+        )
+    };
+    scopes.iter().map(show).collect()
+}
+
+/// `from: member > local`, `from = local`, `from: *`, with `static`, `on` behind.
+fn imports(text: &str, path: &str) -> Vec<String> {
+    let (text, grammar) = parse(text, path);
+    let syntax = Syntax::parse(&text, grammar).unwrap();
+    let show = |import: Import<'_>| {
+        let mut shown = match import.binding {
+            Binding::Member { member, local } if member == local => {
+                format!("{}: {member}", import.from)
+            }
+            Binding::Member { member, local } => format!("{}: {member} > {local}", import.from),
+            Binding::Whole { local } => format!("{} = {local}", import.from),
+            Binding::All => format!("{}: *", import.from),
+            Binding::Nothing => import.from.to_owned(),
+        };
+        for (is, word) in [(import.is_static, " static"), (import.is_passed_on, " on")] {
+            shown += if is { word } else { "" };
+        }
+        shown
+    };
+    syntax.imports().into_iter().map(show).collect()
+}
+
+const JAVA_CART: &str = fixture!("java/org/example/shop/Cart.java");
+const JAVA_MONEY: &str = fixture!("java/org/example/shop/Money.java");
+const CSHARP_CART: &str = fixture!("csharp/Shop/Cart.cs");
+const CSHARP_MONEY: &str = fixture!("csharp/Shop/Money.cs");
+const TS_CART: &str = fixture!("typescript/src/cart.ts");
+const TS_MONEY: &str = fixture!("typescript/src/money.ts");
+const TS_VIEW: &str = fixture!("typescript/src/view.tsx");
+const PYTHON_MONEY: &str = fixture!("python/shop/money.py");
+const PYTHON_CART: &str = fixture!("python/shop/cart.py");
+
+#[test]
+fn python() {
+    assert_eq!(
+        functions(PYTHON_MONEY, "money.py"),
+        [
+            "amount 14-18 | 17-18",
+            "plus 20-21 | 21-21 stub",
+            "parse_money 24-31 | 26-31",
+            "check 29-30 | 30-30",
+            "one 34-34 = 34-34",
+        ]
+    );
+    assert_eq!(
+        scopes(PYTHON_MONEY, "money.py"),
+        [
+            "Class Money 7-21",
+            "Function amount 14-18",
+            "Function plus 20-21",
+            "Function parse_money 24-31",
+            "Function check 29-30",
+            "Function one 34-34",
+        ]
+    );
+    assert_eq!(
+        calls(PYTHON_CART, "cart.py"),
+        [
+            "parse_money 10-10",
+            "plus 11-11",
+            "len 12-12",
+            "Money 14-16",
+            "sum 15-15"
+        ]
+    );
+    assert_eq!(
+        imports(PYTHON_MONEY, "money.py"),
+        [
+            "__future__: annotations",
+            "dataclasses = dataclasses",
+            "typing = t"
+        ]
+    );
+    assert_eq!(
+        imports(PYTHON_CART, "cart.py"),
+        [
+            ".: money > m",
+            ".: store",
+            ".money: parse_money",
+            ".store: *"
+        ]
+    );
+}
+
+#[test]
+fn java() {
+    assert_eq!(
+        functions(JAVA_CART, "Cart.java"),
+        [
+            "Line 26-31 | 27-30",
+            "Cart 34-36 | 35-35",
+            "mapItems 38-48 | 41-47",
+            "priceOf 50-59 | 51-58",
+            "visitLine 62-62",
+            "visitNothing 64-66 | 65-65",
+        ]
+    );
+    assert_eq!(
+        functions(JAVA_MONEY, "Money.java"),
+        [
+            "Money 12-18 | 13-17",
+            "ofCents 20-26 | 21-24",
+            "plusOther 28-28 = 28-28",
+            "compareTo 30-35 | 32-34 stub",
+        ]
+    );
+    assert_eq!(
+        scopes(JAVA_CART, "Cart.java"),
+        [
+            "Class Cart 11-68",
+            "Class Line 21-32",
+            "Enum State 22-22",
+            "Function Line 26-31",
+            "Function Cart 34-36",
+            "Function mapItems 38-48",
+            "Function priceOf 50-59",
+            "Interface Visitor 61-67",
+            "Function visitLine 62-62",
+            "Function visitNothing 64-66",
+        ]
+    );
+    assert_eq!(
+        calls(JAVA_CART, "Cart.java"),
+        [
+            "openStore 18-18",
+            "super 27-27",
+            "ArrayList 41-41",
+            "forEach 42-46",
+            "values 42-42",
+            "add 44-44",
+            "apply 44-44",
+            "findPrice 51-51",
+            "note 52-54",
+            "plusOther 54-54",
+            "ofCents 54-54",
+            "run 55-55",
+            "checkOpen 56-56",
+            "toString 57-57",
+            "Line 57-57",
+        ]
+    );
+    assert_eq!(
+        imports(JAVA_CART, "Cart.java"),
+        [
+            "org.example.shop.store.Stores: openStore static",
+            "java.util: ArrayList",
+            "java.util: List",
+            "java.util: Map",
+            "java.util.function: Function",
+            "org.example.shop.store: *",
+        ]
+    );
+}
+
+#[test]
+fn csharp() {
+    assert_eq!(
+        functions(CSHARP_CART, "Cart.cs"),
+        [
+            "PriceOfAsync 32-45 | 34-44",
+            "Longest 35-38 | 37-37",
+            "Cart 47-50 | 49-49",
+        ]
+    );
+    assert_eq!(
+        functions(CSHARP_MONEY, "Money.cs"),
+        [
+            "Money 11-16 | 13-15",
+            "OfCents 18-18 = 18-18",
+            "+ 20-27 | 22-26",
+            "CompareTo 29-29 = 29-29",
+            "Check 31-36 | 33-35",
+        ]
+    );
+    assert_eq!(
+        scopes(CSHARP_CART, "Cart.cs"),
+        [
+            "Namespace Shop 9-51",
+            "Class Cart 11-51",
+            "Property Total 19-30",
+            "Function PriceOfAsync 32-45",
+            "Function Longest 35-38",
+            "Function Cart 47-50",
+        ]
+    );
+    assert_eq!(
+        calls(CSHARP_CART, "Cart.cs"),
+        [
+            "Open 16-16",
+            "OfCents 24-24",
+            "FindPriceAsync 34-34",
+            "Max 37-37",
+            "Note 39-41",
+            "Longest 41-41",
+            "EnsureOpen 42-42",
+            "Trace 43-43",
+            "Shorten 44-44",
+            "Trace 49-49",
+        ]
+    );
+    assert_eq!(
+        imports(CSHARP_CART, "Cart.cs"),
+        [
+            "System.Collections.Generic: *",
+            "System.Linq: *",
+            "System.Threading.Tasks: *",
+            "Shop.Storage: *",
+            "Shop.Storage.Stores: * static",
+            "System.Collections.Generic.Dictionary<string, Shop.Money> = Prices",
+        ]
+    );
+    assert_eq!(
+        imports("global using static A.B;\n", "x.cs"),
+        ["A.B: * static on"]
+    );
+}
+
+#[test]
+fn typescript() {
+    assert_eq!(
+        functions(TS_CART, "cart.ts"),
+        [
+            "log 6-6",
+            "add 16-24 | 18-23",
+            "onAdd 26-30 | 27-29",
+            "size 32-34 | 33-33",
+            "[Symbol.iterator] 36-38 | 37-37",
+            "empty 42-44 | 43-43",
+            "readCart 47-53 | 48-52",
+        ]
+    );
+    assert_eq!(
+        functions(TS_MONEY, "money.ts"),
+        [
+            "constructor 5-13 | 9-12",
+            "plus 15-17 | 16-16",
+            "ofCents 20-20 = 20-20",
+            "parse 22-27 | 23-26",
+            "later 29-31 | 30-30 stub",
+        ]
+    );
+    assert_eq!(
+        scopes(TS_CART, "cart.ts"),
+        [
+            "Function log 6-6",
+            "Class Cart 10-39",
+            "Function add 16-24",
+            "Function onAdd 26-30",
+            "Function size 32-34",
+            "Function [Symbol.iterator] 36-38",
+            "Namespace Carts 41-45",
+            "Function empty 42-44",
+            "Function readCart 47-53",
+        ]
+    );
+    assert_eq!(
+        calls(TS_CART, "cart.ts"),
+        [
+            "open 13-13",
+            "Map 14-14",
+            "logged 16-16",
+            "push 18-18",
+            "cents 19-19",
+            "save 20-23",
+            "plus 22-22",
+            "parseMoney 22-22",
+            "set 27-27",
+            "watch 28-28",
+            "log 29-29",
+            "Cart 43-43",
+            "Cart 48-48",
+            "forEach 49-51",
+            "parse 49-49",
+            "readFileSync 49-49",
+            "add 50-50",
+        ]
+    );
+    assert_eq!(
+        imports(TS_CART, "cart.ts"),
+        [
+            "fs: readFileSync",
+            "./money: default > parseMoney",
+            "./money: Money",
+            "./money: ofCents > cents",
+            "./store = stores",
+            "./store/index.js: Store",
+            "./store/index.js: Listener",
+        ]
+    );
+    let others = "export * from './a';\nexport * as b from './b';\nexport { c as d } from './c';\nimport './e';\n\
+                  import f = require('./f');\nexport { g };\n";
+    assert_eq!(
+        imports(others, "x.ts"),
+        ["./a: * on", "./b = b on", "./c: c > d on", "./e", "./f = f"]
+    );
+}
+
+#[test]
+fn tsx_has_a_grammar_of_its_own() {
+    assert_eq!(
+        functions(TS_VIEW, "view.tsx"),
+        [
+            "CartView 8-21 | 9-20",
+            "label 10-10 = 10-10",
+            "Count 23-27 | 24-26"
+        ]
+    );
+    assert_eq!(
+        calls(TS_VIEW, "view.tsx"),
+        [
+            "useState 9-9",
+            "readCart 9-9",
+            "String 10-10",
+            "label 18-18"
+        ]
+    );
+    // A type assertion is an element to one grammar and not to the other.
+    let text = "const a = <b>c;\n";
+    for (path, has_error) in [("x.ts", false), ("x.tsx", true)] {
+        let (text, grammar) = parse(text, path);
+        assert_eq!(
+            Syntax::parse(&text, grammar).unwrap().has_error(),
+            has_error,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn broken_code_is_read_as_far_as_it_goes() {
+    let text = fixture!("java/org/example/shop/Broken.java");
+    let found = functions(text, "Broken.java");
+    assert_eq!(found[0].trim_end_matches(" broken"), "whole 4-8 | 5-7");
+    assert!(
+        found[1].starts_with("torn 10-14") && found[1].ends_with("broken"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn lines_are_enclosed_by_scopes_from_the_inside_out() {
+    let around = |text, path: &str, lines| {
+        let grammar = Grammar::of(Language::of_path(path).unwrap(), path);
+        let names = enclosing(text, grammar, lines);
+        names
+            .into_iter()
+            .map(|scope| scope.name)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        around(CSHARP_CART, "Cart.cs", 36..37),
+        "Longest PriceOfAsync Cart Shop"
+    );
+    assert_eq!(
+        around(CSHARP_CART, "Cart.cs", 36..40),
+        "PriceOfAsync Cart Shop"
+    );
+    assert_eq!(around(CSHARP_CART, "Cart.cs", 23..24), "Total Cart Shop");
+    assert_eq!(around(CSHARP_CART, "Cart.cs", 18..18), "Total Cart Shop");
+    assert_eq!(around(CSHARP_CART, "Cart.cs", 0..51), "");
+    assert_eq!(around(PYTHON_MONEY, "money.py", 13..14), "amount Money");
+    assert_eq!(around(TS_CART, "cart.ts", 15..18), "add Cart");
+    assert_eq!(around(JAVA_CART, "Cart.java", 21..22), "State Line Cart");
+    assert_eq!(around("", "a.java", 0..1), "");
+}
+
+#[test]
+fn a_last_line_for_the_preprocessor_needs_no_newline() {
+    let text = "#if A\nclass B {\n  void F() {\n    G();\n  }\n}\n#endif";
+    let syntax = Syntax::parse(text, Grammar::CSharp).unwrap();
+    assert!(!syntax.has_error());
+    assert_eq!(functions(text, "b.cs"), ["F 3-5 | 4-4"]);
+    let comment = "class B { } // c";
+    let syntax = Syntax::parse(comment, Grammar::CSharp).unwrap();
+    assert_eq!(syntax.comments().first(), Some(&(12..16)));
+}
+
+#[test]
+fn deep_nesting_and_odd_texts_break_nothing() {
+    let deep = [
+        "(".repeat(50_000),
+        "{".repeat(50_000),
+        "f(".repeat(30_000) + &")".repeat(30_000),
+        "class A { ".repeat(5_000) + &"}".repeat(5_000),
+        "`${".repeat(2_000),
+        (0..90)
+            .map(|n| format!("{}if x:\n", " ".repeat(n)))
+            .collect(),
+        "\0\u{1}\u{feff}\u{10ffff}".into(),
+        "\u{feff}class A {}".into(),
+    ];
+    for text in &deep {
+        for grammar in Grammar::ALL {
+            let syntax = Syntax::parse(text, grammar).unwrap();
+            let found = (syntax.functions(), syntax.calls(), syntax.imports());
+            assert!(found.0.len() + found.1.len() + found.2.len() <= text.len());
+            assert!(syntax.scopes().iter().count() <= text.len());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What is given lies in the text, whatever a file was torn into; scopes around a line equal the search by hand.
+    #[test]
+    fn spans_lie_in_the_text(which in 0usize..9, cut in any::<(u16, u16)>(), line in 0usize..70) {
+        let (text, path) = [
+            (JAVA_CART, "a.java"), (JAVA_MONEY, "a.java"), (CSHARP_CART, "a.cs"), (CSHARP_MONEY, "a.cs"),
+            (TS_CART, "a.ts"), (TS_MONEY, "a.ts"), (TS_VIEW, "a.tsx"), (PYTHON_MONEY, "a.py"), (PYTHON_CART, "a.py"),
+        ][which];
+        let (from, to) = (usize::from(cut.0) % text.len(), usize::from(cut.1) % text.len());
+        let text = if from < to { text[..from].to_owned() + &text[to..] } else { text[to..from].to_owned() };
+        let syntax = Syntax::parse(&text, Grammar::of(Language::of_path(path).unwrap(), path)).unwrap();
+        let count = text.matches('\n').count() + 1;
+        let lies_in = |span: &Span| text.get(span.bytes.clone()).is_some() && span.lines.end <= count
+            && text[..span.bytes.start].matches('\n').count() == span.lines.start;
+        for function in syntax.functions() {
+            prop_assert!(lies_in(&function.span), "{function:?}");
+            if let Some(body) = &function.body {
+                prop_assert!(lies_in(&body.span), "{function:?}");
+                prop_assert!(function.span.bytes.start <= body.span.bytes.start && body.span.bytes.end <= function.span.bytes.end);
+            }
+        }
+        let calls = syntax.calls();
+        let is_placed = |call: &Call<'_>| lies_in(&call.span) && text[call.name_bytes.clone()] == *call.name;
+        prop_assert!(calls.iter().all(is_placed));
+        prop_assert!(syntax.imports().iter().all(|import| lies_in(&import.span)));
+        let scopes = syntax.scopes();
+        let mut naive: Vec<_> = scopes.iter().filter(|scope| scope.span.lines.contains(&line)).cloned().collect();
+        naive.reverse();
+        let found: Vec<_> = scopes.enclosing(line..line + 1).cloned().collect();
+        prop_assert!(found.windows(2).all(|pair| pair[0].span.lines.len() <= pair[1].span.lines.len()));
+        prop_assert_eq!(found, naive);
+    }
+}

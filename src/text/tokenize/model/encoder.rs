@@ -1,0 +1,152 @@
+//! A model's tokenizer for training: ids instead of counts, and tokens that the model is yet to learn.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokenizers::AddedToken;
+
+use super::file::{File, no_tokenizer, not_read, tokenizer_error};
+use super::{Kind, Part, Tokenizer};
+use crate::error::Result;
+
+/// The tokenizer of a `tokenizer.json` with special tokens added to it where it lacks them.
+///
+/// ```
+/// use repoformer::text::tokenize::model::{Encoder, Part};
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tokenizers/starcoder.json");
+/// let encoder = Encoder::open(path.as_ref(), &["<fim_prefix>", "<cc>", "<eof>"])?;
+/// // The file has 900 tokens, `<fim_prefix>` among them.
+/// assert_eq!(encoder.added(), [("<cc>".to_owned(), 900), ("<eof>".to_owned(), 901)]);
+/// let encoded = encoder.encode(&[Part::Plain("<eof>"), Part::Special("<eof>")])?;
+/// let last = encoded.ids.len() - 1;
+/// assert!(last > 1 && encoded.ids.iter().position(|id| *id == 901) == Some(last));
+/// assert_eq!(encoded.specials, [last]);
+/// assert_eq!(encoder.decode(&encoded.ids)?, "<eof><eof>");
+/// # Ok::<(), repoformer::error::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    file: Arc<File>,
+    tokenizer: Tokenizer,
+    json: Vec<u8>,
+    added: Added,
+}
+
+/// A text of parts as ids.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Encoded {
+    /// One a token.
+    pub ids: Vec<u32>,
+    /// Where among them those of [`Part::Special`] stand.
+    pub specials: Vec<usize>,
+}
+
+/// Tokens and their ids.
+type Added = Vec<(String, u32)>;
+
+impl Encoder {
+    /// Reads `path`, or `tokenizer.json` in it where it is a folder, and adds those of `specials` that are no special tokens of
+    /// it: in their order, with the ids that Hugging Face's `tokenizers` gives them.
+    ///
+    /// # Errors
+    /// There is no such file, it is no tokenizer, or cannot take the tokens.
+    pub fn open(path: &Path, specials: &[&str]) -> Result<Self> {
+        let inside = path.join("tokenizer.json");
+        let path = if path.is_dir() { &inside } else { path };
+        let bytes = std::fs::read(path).map_err(|reason| not_read(path, reason))?;
+        let before = File::of_bytes(path, &bytes)?;
+        let mut lacking: Vec<&str> = Vec::new();
+        for special in specials {
+            if before.special(special).is_none() && !lacking.contains(special) {
+                lacking.push(special);
+            }
+        }
+        let (file, json, added) = if lacking.is_empty() {
+            (before, bytes, Vec::new())
+        } else {
+            let (json, added) = extend(path, &bytes, &lacking)?;
+            (File::of_bytes(path, &json)?, json, added)
+        };
+        if let Some((token, id)) = added.iter().find(|(t, id)| file.special(t) != Some(*id)) {
+            return Err(tokenizer_error(
+                path,
+                format!("it does not take {token} as its token {id}"),
+            ));
+        }
+        let file = Arc::new(file);
+        let tokenizer = Tokenizer(Kind::File(Arc::clone(&file)));
+        Ok(Self {
+            file,
+            tokenizer,
+            json,
+            added,
+        })
+    }
+
+    /// The same tokenizer for counting and cutting.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The `tokenizer.json` with the added tokens; the file's own bytes where none was added.
+    pub fn json(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// The tokens that were added, and their ids: a model's embeddings must have a row for each.
+    pub fn added(&self) -> &[(String, u32)] {
+        &self.added
+    }
+
+    /// The ids of parts one after another, and where the special tokens among them stand. What the model's own processing sets around a text is not among them.
+    ///
+    /// # Errors
+    /// The tokenizer refuses a text.
+    pub fn encode(&self, parts: &[Part<'_>]) -> Result<Encoded> {
+        self.file.ids(parts)
+    }
+
+    /// The ids that the model's own processing sets before a text, such as one that begins it.
+    pub fn before(&self) -> &[u32] {
+        self.file.before()
+    }
+
+    /// The text of ids, special tokens as they are spelled. Tokenizers that normalize texts do not give all of them back.
+    ///
+    /// # Errors
+    /// The tokenizer cannot put them together.
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        self.file.decode(ids)
+    }
+}
+
+/// A `tokenizer.json` with more special tokens, everything else as it was, and their ids.
+fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, Added)> {
+    let read = tokenizers::Tokenizer::from_bytes(bytes);
+    let mut tokenizer = read.map_err(|e| no_tokenizer(path, bytes, &*e))?;
+    let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
+    let new: Vec<AddedToken> = tokens.iter().map(special).collect();
+    tokenizer.add_special_tokens(&new);
+    let mut json: Value = serde_json::from_slice(bytes)
+        .map_err(|e| tokenizer_error(path, format!("it is no JSON: {e}")))?;
+    let list = json["added_tokens"].as_array_mut();
+    let mut list = list.map(std::mem::take).unwrap_or_default();
+    let mut added = Added::new();
+    for token in tokens {
+        let id = tokenizer.token_to_id(token);
+        let id = id.ok_or_else(|| tokenizer_error(path, format!("it does not take {token}")))?;
+        // One that stood there for ordinary text is special from now on.
+        list.retain(|old| old["content"] != *token);
+        list.push(json!({
+            "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": true,
+        }));
+        added.push(((*token).to_owned(), id));
+    }
+    json["added_tokens"] = Value::Array(list);
+    let mut text = serde_json::to_vec_pretty(&json)
+        .map_err(|e| tokenizer_error(path, format!("it cannot be written: {e}")))?;
+    text.push(b'\n');
+    Ok((text, added))
+}

@@ -1,0 +1,320 @@
+//! A model's own tokenizer, for budgets in its own tokens.
+//!
+//! Three kinds behind one type: [`P50k`], `words` (for budgets that no model's vocabulary shapes), and any `tokenizer.json`
+//! of Hugging Face's `tokenizers`. Code is always read as code: a source file that spells a special token, such as
+//! `<fim_prefix>`, has the tokens of those characters. Only what a prompt style puts there is special ([`Part::Special`]).
+//! No token is added at the start or the end of a text.
+
+mod cut;
+mod encoder;
+mod file;
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::classes::Class;
+use super::{P50k, PieceCache, vocabulary};
+use crate::error::{Error, Result};
+pub use encoder::{Encoded, Encoder};
+use file::File;
+
+/// The one special token of p50k_base, and its id.
+const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);
+
+thread_local! {
+    /// What `P50k` remembers from text to text; it never changes a count.
+    static PIECES: RefCell<PieceCache> = RefCell::new(PieceCache::new());
+}
+
+/// Counts a text in tokens and cuts it to a number of them. Cheap to clone, and safe to share among threads.
+///
+/// ```
+/// use repoformer::text::tokenize::model::Tokenizer;
+/// let words: Tokenizer = "words".parse()?;
+/// assert_eq!(words.count("x_1 = f(2)"), 6);
+/// assert_eq!(words.keep_end("x_1 = f(2)", 3), "(2)");
+/// let p50k: Tokenizer = "p50k_base".parse()?;
+/// assert_eq!(p50k.count("import numpy as np\n"), 6);
+/// assert_eq!(p50k.keep_start("import numpy as np\n", 2), "import n");
+/// # Ok::<(), repoformer::error::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Tokenizer(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    P50k,
+    Words,
+    File(Arc<File>),
+}
+
+/// A part of a text that is to be counted as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'t> {
+    /// A marker that stands for itself; plain text where the tokenizer does not know it.
+    Special(&'t str),
+    /// Code, or any other text, whatever characters it holds.
+    Plain(&'t str),
+}
+
+impl<'t> Part<'t> {
+    /// Its characters.
+    pub fn text(&self) -> &'t str {
+        match self {
+            Self::Special(text) | Self::Plain(text) => text,
+        }
+    }
+}
+
+impl Tokenizer {
+    /// OpenAI's `p50k_base`, that of the Codex models: [`P50k`].
+    pub const fn p50k_base() -> Self {
+        Self(Kind::P50k)
+    }
+
+    /// A token is a longest run of the characters of Python's `\w` (the Unicode categories L and N, and `_`), or any
+    /// other single character that is not blank (not of the property White_Space). Blanks are no tokens, and there
+    /// are no special ones.
+    pub const fn words() -> Self {
+        Self(Kind::Words)
+    }
+
+    /// That of a `tokenizer.json`, or of the folder that holds one. Its truncation, padding and dropout are left
+    /// out; what its post-processing adds to a text is counted apart ([`around`](Self::around)).
+    ///
+    /// # Errors
+    /// There is no such file, or it is no tokenizer: the error says what it is instead, where that can be told.
+    pub fn open(path: &Path) -> Result<Self> {
+        Ok(Self(Kind::File(Arc::new(File::open(path)?))))
+    }
+
+    /// The number of tokens of a text on its own, in which no character is special.
+    pub fn count(&self, text: &str) -> usize {
+        match &self.0 {
+            Kind::P50k => PIECES.with_borrow_mut(|pieces| P50k::new().count_with(text, pieces)),
+            Kind::Words => words(text).count(),
+            Kind::File(file) => file.count(text),
+        }
+    }
+
+    /// The number of tokens of a text made of parts, as the model reads it: parts that join in one token count as one,
+    /// save over a special token.
+    ///
+    /// ```
+    /// use repoformer::text::tokenize::model::{Part, Tokenizer};
+    /// let p50k = Tokenizer::p50k_base();
+    /// assert_eq!(p50k.count_parts(&[Part::Plain("im"), Part::Plain("port")]), 1);
+    /// assert_eq!(p50k.count_parts(&[Part::Plain("im"), Part::Special("<|endoftext|>"), Part::Plain("port")]), 3);
+    /// assert_eq!(p50k.count_parts(&[Part::Plain("<|endoftext|>")]), 7);
+    /// ```
+    pub fn count_parts(&self, parts: &[Part<'_>]) -> usize {
+        let parts: Vec<_> = parts.iter().map(|part| (*part, None)).collect();
+        self.count_known(&parts)
+    }
+
+    /// The same with the tokens of some parts on their own, where they are known: what stands alone between two special
+    /// tokens is not counted again.
+    pub(crate) fn count_known(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
+        let whole = match &self.0 {
+            Kind::File(file) => file.count_whole(parts),
+            Kind::P50k | Kind::Words => None,
+        };
+        whole.unwrap_or_else(|| self.count_between(parts))
+    }
+
+    /// The same, each run of plain text between special tokens counted on its own.
+    fn count_between(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
+        let mut count = 0;
+        let mut run: Vec<(&str, Option<usize>)> = Vec::new();
+        for (part, tokens) in parts {
+            match part {
+                Part::Special(text) if self.special(text).is_some() => {
+                    count += self.count_run(&run) + 1;
+                    run.clear();
+                }
+                Part::Special("") | Part::Plain("") => {}
+                Part::Special(text) | Part::Plain(text) => run.push((text, *tokens)),
+            }
+        }
+        count + self.count_run(&run)
+    }
+
+    fn count_run(&self, run: &[(&str, Option<usize>)]) -> usize {
+        match run {
+            [] => 0,
+            [(_, Some(tokens))] => *tokens,
+            [(text, None)] => self.count(text),
+            texts => self.count(&texts.iter().map(|(text, _)| *text).collect::<String>()),
+        }
+    }
+
+    /// The longest start of a text that ends where one of its first `tokens` tokens does, between two characters, and is at
+    /// most that many tokens on its own.
+    ///
+    /// ```
+    /// use repoformer::text::tokenize::model::Tokenizer;
+    /// assert_eq!(Tokenizer::words().keep_start("a = b\n", 2), "a = ");
+    /// assert_eq!(Tokenizer::words().keep_start("a = b\n", 3), "a = b\n");
+    /// ```
+    pub fn keep_start<'t>(&self, text: &'t str, tokens: usize) -> &'t str {
+        self.start_of(text, tokens).0
+    }
+
+    /// The longest end of a text that begins where one of its last `tokens` tokens does, between two characters, and is at
+    /// most that many tokens on its own.
+    ///
+    /// ```
+    /// use repoformer::text::tokenize::model::Tokenizer;
+    /// assert_eq!(Tokenizer::p50k_base().keep_end("return value\n", 2), " value\n");
+    /// ```
+    pub fn keep_end<'t>(&self, text: &'t str, tokens: usize) -> &'t str {
+        self.end_of(text, tokens).0
+    }
+
+    /// [`keep_start`](Self::keep_start), and the tokens of what it keeps.
+    pub(crate) fn start_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
+        cut::start(self, text, tokens, cut::reach(tokens))
+    }
+
+    /// [`keep_end`](Self::keep_end), and the tokens of what it keeps.
+    pub(crate) fn end_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
+        cut::end(self, text, tokens, cut::reach(tokens))
+    }
+
+    /// The id of a special token that is spelled like this; `None` where the tokenizer has none.
+    ///
+    /// ```
+    /// use repoformer::text::tokenize::model::Tokenizer;
+    /// assert_eq!(Tokenizer::p50k_base().special("<|endoftext|>"), Some(50_256));
+    /// assert_eq!(Tokenizer::words().special("<fim_prefix>"), None);
+    /// ```
+    pub fn special(&self, text: &str) -> Option<u32> {
+        match &self.0 {
+            Kind::P50k => (text == END_OF_TEXT.0).then_some(END_OF_TEXT.1),
+            Kind::Words => None,
+            Kind::File(file) => file.special(text),
+        }
+    }
+
+    /// Tokens that the model's own processing sets around a prompt, such as the one that begins it: servers add them to
+    /// every prompt, and they count towards its length.
+    pub fn around(&self) -> usize {
+        match &self.0 {
+            Kind::P50k | Kind::Words => 0,
+            Kind::File(file) => file.around(),
+        }
+    }
+
+    /// Whether it is a model's own, read from a file.
+    pub fn is_model(&self) -> bool {
+        matches!(self.0, Kind::File(_))
+    }
+
+    /// What tells this tokenizer from others in an artifact's identity: the name of one of ours, a digest of the bytes of
+    /// a file.
+    pub fn digest(&self) -> String {
+        match &self.0 {
+            Kind::P50k | Kind::Words => self.to_string(),
+            Kind::File(file) => file.digest().to_owned(),
+        }
+    }
+
+    /// The bytes of `text` that each of its tokens stands for, in order. Tokens that share a character overlap.
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        match &self.0 {
+            Kind::P50k => p50k_spans(text),
+            Kind::Words => words(text).collect(),
+            Kind::File(file) => file.spans(text),
+        }
+    }
+}
+
+/// The tokenizer's setting: `p50k_base`, `words` or the path.
+impl fmt::Display for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::P50k => f.write_str("p50k_base"),
+            Kind::Words => f.write_str("words"),
+            Kind::File(file) => file.path().display().fmt(f),
+        }
+    }
+}
+
+impl FromStr for Tokenizer {
+    type Err = Error;
+
+    /// Of the setting `p50k_base`, `words`, or the path of a `tokenizer.json`.
+    fn from_str(setting: &str) -> Result<Self> {
+        match setting {
+            "p50k_base" => Ok(Self::p50k_base()),
+            "words" => Ok(Self::words()),
+            path => Self::open(Path::new(path)),
+        }
+    }
+}
+
+fn p50k_spans(text: &str) -> Vec<Range<usize>> {
+    let mut ids = Vec::with_capacity(text.len() / 3 + 8);
+    PIECES.with_borrow_mut(|pieces| P50k::new().encode_into(text, pieces, &mut ids));
+    let mut end = 0;
+    let spans = ids.into_iter().map(|id| {
+        let start = end;
+        end += vocabulary::bytes_of(id).map_or(0, <[u8]>::len);
+        start..end
+    });
+    let spans: Vec<_> = spans.collect();
+    widen_to_characters(text, spans)
+}
+
+/// Tokens of parts of a character, each said to stand for the whole of it.
+fn widen_to_characters(text: &str, mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    for span in &mut spans {
+        while !text.is_char_boundary(span.start) {
+            span.start -= 1;
+        }
+        while !text.is_char_boundary(span.end) {
+            span.end += 1;
+        }
+    }
+    spans
+}
+
+/// The tokens of [`Tokenizer::words`].
+fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_word = |at| match Class::at(text, at) {
+        Some(Class::Letter | Class::Number) => true,
+        _ => text.as_bytes()[at] == b'_',
+    };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while Class::at(text, at) == Some(Class::Space) {
+            at += width(text, at);
+        }
+        let start = at;
+        at += width(text, at);
+        if start < at && is_word(start) {
+            while at < text.len() && is_word(at) {
+                at += width(text, at);
+            }
+        }
+        (start < at).then_some(start..at)
+    })
+}
+
+/// Bytes of the character that starts at `at`; none at the end.
+fn width(text: &str, at: usize) -> usize {
+    match text.as_bytes().get(at) {
+        Some(byte) => match byte.leading_ones() {
+            0 => 1,
+            ones => ones as usize,
+        },
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,588 @@
+//! Word tokens: what Repoformer's and CrossCodeEval's rankers compare texts by.
+//!
+//! Both programs call NLTK's `word_tokenize` and take every `\w+` run of each token (`tokenize_nltk`). The runs are those
+//! of the text itself, except where NLTK puts a blank inside a run: before `n't` at a word's end, and inside
+//! `cannot`, `gimme`, `gonna`, `gotta`, `lemme` and `wanna`. [`each_word`] finds the runs and looks for these places alone.
+//!
+//! `\w` is Python's: the categories L and N and the underscore. So a combining mark ends a run, as does any connector but
+//! `_`. White space is Python's too: Unicode's White_Space and U+001C to U+001F.
+//!
+//! NLTK is that of 3.9.2; before 3.9 a line's end was no blank for `n't`, and since 3.9.4 a dash is one.
+//!
+//! The one thing left out is the cutting into sentences before (Punkt, a trained model): the period that ends a sentence
+//! within the text is an ordinary one here. That matters only for `n't` right before such a period.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+use super::classes::Class;
+
+/// Calls `visit` with every word token of `text`, in order, repeats included.
+///
+/// ```
+/// use repoformer::text::tokenize::each_word;
+/// let mut words = Vec::new();
+/// each_word("x_1 = don't(cannot)", |word| words.push(word));
+/// assert_eq!(words, ["x_1", "do", "n", "t", "can", "not"]);
+/// ```
+pub fn each_word<'a>(text: &'a str, visit: impl FnMut(&'a str)) {
+    cut(text, visit);
+}
+
+/// The same, and whether the words of the text in lower case are the words in lower case: not so where a character is
+/// beyond ASCII, or where lower case makes an `n't`.
+#[inline]
+pub(crate) fn cut<'a>(text: &'a str, mut visit: impl FnMut(&'a str)) -> bool {
+    let bytes = text.as_bytes();
+    let (mut at, mut plain) = (0, true);
+    while let Some(byte) = bytes.get(at) {
+        match KINDS[usize::from(*byte)] {
+            Kind::Other => at += 1,
+            Kind::Word => {
+                let (end, ascii) = end_of_run(text, at + 1);
+                plain &= ascii;
+                plain &= cut_run(text, at, end, &mut visit);
+                at = end;
+            }
+            Kind::Wide => {
+                plain = false;
+                let (is_word, next) = wide(text, at);
+                if !is_word {
+                    at = next;
+                    continue;
+                }
+                let (end, _) = end_of_run(text, next);
+                cut_run(text, at, end, &mut visit);
+                at = end;
+            }
+        }
+    }
+    plain
+}
+
+/// What a byte says of the character that it is or begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Other,
+    Word,
+    Wide,
+}
+
+static KINDS: [Kind; 256] = {
+    let mut kinds = [Kind::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => Kind::Word,
+            128.. => Kind::Wide,
+            _ => Kind::Other,
+        };
+        byte += 1;
+    }
+    kinds
+};
+
+/// Whether the character beyond ASCII at `at` is of a word, and where the next one is.
+#[inline(never)]
+fn wide(text: &str, at: usize) -> (bool, usize) {
+    let character = text.get(at..).and_then(|rest| rest.chars().next());
+    let Some(character) = character else {
+        return (false, text.len());
+    };
+    let is_word = matches!(Class::of(character), Class::Letter | Class::Number);
+    (is_word, at + character.len_utf8())
+}
+
+/// The end of the run that goes on at `at`, and whether all of it up to there is ASCII.
+#[inline]
+fn end_of_run(text: &str, mut at: usize) -> (usize, bool) {
+    let bytes = text.as_bytes();
+    let mut ascii = true;
+    while let Some(byte) = bytes.get(at) {
+        match KINDS[usize::from(*byte)] {
+            Kind::Word => at += 1,
+            Kind::Other => break,
+            Kind::Wide => {
+                let (is_word, next) = wide(text, at);
+                if !is_word {
+                    break;
+                }
+                (at, ascii) = (next, false);
+            }
+        }
+    }
+    (at, ascii)
+}
+
+/// Visits the words of the run from `start` to `end`; whether lower case would leave their places as they are.
+#[inline]
+fn cut_run<'a>(text: &'a str, start: usize, end: usize, visit: &mut impl FnMut(&'a str)) -> bool {
+    let bytes = text.as_bytes();
+    let mut plain = true;
+    let mut rest = end;
+    if bytes.get(end) == Some(&b'\'')
+        && let (last @ (b'n' | b'N'), Some(next @ (b't' | b'T'))) =
+            (bytes[end - 1], bytes.get(end + 1))
+    {
+        let same_case = last.is_ascii_lowercase() == next.is_ascii_lowercase();
+        plain = same_case;
+        if same_case && end - 1 > start && blank_after_clitic(text, end + 2) {
+            rest = end - 1;
+        }
+    }
+    match contraction(&bytes[start..rest]) {
+        Some((length, needs_blank))
+            if !needs_blank || rest < end || blank_after_word(text, end) =>
+        {
+            visit(&text[start..start + length]);
+            visit(&text[start + length..rest]);
+        }
+        None if is_tis(&bytes[start..rest]) && opens(text, start) => {
+            visit(&text[start..=start]);
+            visit(&text[start + 1..rest]);
+        }
+        _ => visit(&text[start..rest]),
+    }
+    if rest < end {
+        visit(&text[rest..end]);
+    }
+    plain
+}
+
+/// NLTK's contractions that are one run: the length of the first half, and whether white space has to follow.
+#[inline]
+fn contraction(run: &[u8]) -> Option<(usize, bool)> {
+    if !matches!(run.len(), 5 | 6) {
+        return None;
+    }
+    let is = |word: &str| run.eq_ignore_ascii_case(word.as_bytes());
+    match run[0] | 0x20 {
+        b'c' => is("cannot").then_some((3, false)),
+        b'g' if is("gimme") || is("gonna") || is("gotta") => Some((3, false)),
+        // Python's (?i) takes both Turkish i for an i.
+        b'g' => (["İ", "ı"]
+            .iter()
+            .any(|i| run[1..].starts_with(i.as_bytes()))
+            && run[3..].eq_ignore_ascii_case(b"mme"))
+        .then_some((4, false)),
+        b'l' => is("lemme").then_some((3, false)),
+        b'w' => is("wanna").then_some((3, true)),
+        _ => None,
+    }
+}
+
+#[inline]
+fn is_tis(run: &[u8]) -> bool {
+    run[0] | 0x20 == b't' && (run.eq_ignore_ascii_case(b"tis") || run.eq_ignore_ascii_case(b"twas"))
+}
+
+/// Whether a quote of its own with a blank before it stands before `start`. Two quotes are one token.
+#[inline(never)]
+fn opens(text: &str, start: usize) -> bool {
+    let before = text[..start].trim_end_matches('\'');
+    match start - before.len() {
+        1 => match before.chars().next_back() {
+            None | Some(',' | ':') => true,
+            Some(character) => {
+                pads(character) || ["--", ".."].iter().any(|end| before.ends_with(end))
+            }
+        },
+        quotes => quotes % 2 == 1,
+    }
+}
+
+/// Whether NLTK has a blank at `at`, the end of `n't`, when it looks for one.
+#[inline(never)]
+fn blank_after_clitic(text: &str, at: usize) -> bool {
+    // `'` and `'s` are cut off in the step before, where a blank follows them.
+    let after_quote = match text.as_bytes().get(at..) {
+        Some([b'\'', b's' | b'S' | b'm' | b'M' | b'd' | b'D', ..])
+            if blank(text, at + 2) || opens_again(text, at + 2) =>
+        {
+            true
+        }
+        Some([b'\'', ..]) => blank(text, at + 1) || is_letter_alone(&text[at + 1..]),
+        _ => false,
+    };
+    after_quote || blank(text, at)
+}
+
+/// Whether a quote at `at` gets blanks before the clitics are looked for.
+fn opens_again(text: &str, at: usize) -> bool {
+    let rest = text.get(at..).and_then(|rest| rest.strip_prefix('\''));
+    // What is padded before quotes are.
+    let early = |c| {
+        matches!(
+            c,
+            ' ' | '`' | '«' | '“' | '„' | '‘' | ';' | '@' | '#' | '$' | '%' | '&' | '?' | '!'
+        )
+    };
+    rest.is_some_and(|rest| {
+        let point = rest.starts_with([',', ':', '.']) && blank(text, at + 1);
+        point || rest.starts_with(early) || is_letter_alone(rest)
+    })
+}
+
+/// Whether a quote before `rest` is cut off as one that opens: one character of a word follows, and it is no clitic.
+fn is_letter_alone(rest: &str) -> bool {
+    let is_word = |c| c == '_' || matches!(Class::of(c), Class::Letter | Class::Number);
+    let mut characters = rest.chars();
+    let clitic = |c: char| matches!(c.to_ascii_lowercase(), 'm' | 't' | 's' | 'd' | 'n');
+    characters.next().is_some_and(|c| is_word(c) && !clitic(c))
+        && !characters.next().is_some_and(is_word)
+}
+
+/// The same at the end of `wanna`, where the longer clitics are cut off before too.
+#[inline(never)]
+fn blank_after_word(text: &str, at: usize) -> bool {
+    let longer = match text.get(at..).and_then(|rest| rest.get(..3)) {
+        Some("'ll" | "'LL" | "'re" | "'RE" | "'ve" | "'VE") => blank_after_clitic(text, at + 3),
+        _ => false,
+    };
+    longer || blank_after_clitic(text, at)
+}
+
+/// Whether there is white space at `at` once NLTK has padded all punctuation that it pads, or the text ends.
+fn blank(text: &str, at: usize) -> bool {
+    let Some(rest) = text.get(at..) else {
+        return false;
+    };
+    let mut characters = rest.chars();
+    match characters.next() {
+        None => true,
+        Some(character) if pads(character) => true,
+        Some(',' | ':') => !characters.next().is_some_and(is_digit),
+        Some('-') => rest.starts_with("--"),
+        Some('\'') => rest.starts_with("''"),
+        Some('.') => rest.starts_with("..") || is_end_of_text(&rest[1..]),
+        _ => false,
+    }
+}
+
+/// Whether a character is white space or gets a blank on both sides, whatever its neighbours.
+fn pads(character: char) -> bool {
+    match character {
+        '`' | '"' | '«' | '»' | '“' | '”' | '„' | '‘' | '’' => true,
+        ';' | '@' | '#' | '$' | '%' | '&' | '?' | '!' | '*' => true,
+        '[' | ']' | '(' | ')' | '{' | '}' | '<' | '>' => true,
+        _ => is_space(character),
+    }
+}
+
+/// Python's `\d` beyond ASCII: these and the nine behind each (the category Nd, by `unicodedata` 14.0; `unicodedata.decimal`
+/// is 0 for these).
+const ZEROS: [u32; 65] = [
+    0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6,
+    0xE50, 0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50,
+    0x1BB0, 0x1C40, 0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10,
+    0x104A0, 0x10D30, 0x11066, 0x110F0, 0x11136, 0x111D0, 0x112F0, 0x11450, 0x114D0, 0x11650,
+    0x116C0, 0x11730, 0x118E0, 0x11950, 0x11C50, 0x11D50, 0x11DA0, 0x16A60, 0x16AC0, 0x16B50,
+    0x1D7CE, 0x1D7D8, 0x1D7E2, 0x1D7EC, 0x1D7F6, 0x1E140, 0x1E2F0, 0x1E950, 0x1FBF0,
+];
+
+/// Python's `\d`.
+fn is_digit(character: char) -> bool {
+    let code = u32::from(character);
+    character.is_ascii_digit() || ZEROS.iter().any(|zero| (*zero..zero + 10).contains(&code))
+}
+
+/// Whether what follows a period makes it the text's last: closing brackets and quotes, then white space.
+fn is_end_of_text(rest: &str) -> bool {
+    let rest = rest.trim_end_matches(is_space);
+    let closes = |c| {
+        matches!(
+            c,
+            ']' | ')' | '}' | '>' | '"' | '\'' | '»' | '”' | '’' | ' '
+        )
+    };
+    // A quote behind a blank counts as one that opens.
+    rest.chars().all(closes) && !rest.contains(" \"") && !rest.contains(" ''")
+}
+
+/// Python's `str.isspace`.
+pub(crate) fn is_space(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')
+}
+
+/// Distinct words, numbered in the order in which they were first seen.
+///
+/// ```
+/// use repoformer::text::tokenize::Dictionary;
+/// let mut dictionary = Dictionary::default();
+/// assert_eq!(["a", "b", "a"].map(|word| dictionary.intern(word)), [0, 1, 0]);
+/// assert_eq!((dictionary.get("b"), dictionary.get("c"), dictionary.word(1)), (Some(1), None, "b"));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Dictionary {
+    /// All words, one behind the other.
+    text: String,
+    /// Where each ends.
+    ends: Vec<u32>,
+    /// An open table, a power of two long and at most half full.
+    slots: Vec<Slot>,
+}
+
+/// A word's place in the table, with all that tells whether it is the one that is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    /// The upper half of its hash.
+    tag: u32,
+    /// Its number plus one; 0 where there is none.
+    next: u32,
+    start: u32,
+    end: u32,
+}
+
+impl PartialEq for Dictionary {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, &self.ends) == (&other.text, &other.ends)
+    }
+}
+
+impl Eq for Dictionary {}
+
+#[inline]
+fn hash(word: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(word.as_bytes());
+    hasher.finish()
+}
+
+impl Dictionary {
+    /// Of words as [`Dictionary::parts`] gives them.
+    ///
+    /// # Errors
+    /// The ends cut the text wrongly, or a word is there twice.
+    pub(crate) fn from_parts(text: String, ends: Vec<u32>) -> Result<Self, String> {
+        let mut known = Self::default();
+        let mut start = 0;
+        for end in ends {
+            let word = text.get(start..end as usize);
+            let before = known.len();
+            known.intern(word.ok_or("its words' ends are out of order")?);
+            if known.len() == before {
+                return Err("it has a word twice".into());
+            }
+            start = end as usize;
+        }
+        if start == text.len() {
+            Ok(known)
+        } else {
+            Err("its words' ends are out of order".into())
+        }
+    }
+
+    /// All words one behind the other, and where each ends.
+    pub(crate) fn parts(&self) -> (&String, &[u32]) {
+        (&self.text, &self.ends)
+    }
+
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// A word by its number.
+    ///
+    /// # Panics
+    /// Where there is no word of this number.
+    pub fn word(&self, number: u32) -> &str {
+        let number = number as usize;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start as usize..self.ends[number] as usize]
+    }
+
+    /// All words in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len() as u32).map(|number| self.word(number))
+    }
+
+    /// The number of a word that is known.
+    pub fn get(&self, word: &str) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        self.find(word, hash(word)).ok()
+    }
+
+    /// The number of a word, a new one where it is not known yet.
+    ///
+    /// # Panics
+    /// Where all words together would have more than 4,294,967,295 bytes.
+    #[inline]
+    pub fn intern(&mut self, word: &str) -> u32 {
+        if 2 * self.len() >= self.slots.len() {
+            self.grow();
+        }
+        let hash = hash(word);
+        match self.find(word, hash) {
+            Ok(number) => number,
+            Err(slot) => self.add(word, hash, slot),
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, word: &str, hash: u64, slot: usize) -> u32 {
+        let start = self.text.len() as u32;
+        self.text.push_str(word);
+        let end = u32::try_from(self.text.len());
+        let end = end.expect("distinct words of more than 4,294,967,295 bytes");
+        self.ends.push(end);
+        self.slots[slot] = Slot {
+            tag: tag(hash),
+            next: self.ends.len() as u32,
+            start,
+            end,
+        };
+        self.ends.len() as u32 - 1
+    }
+
+    /// The number of a word, or the slot where it would be; there is a free one.
+    #[inline]
+    fn find(&self, word: &str, hash: u64) -> Result<u32, usize> {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            let known = self.slots[slot];
+            if known.next == 0 {
+                return Err(slot);
+            }
+            let text = known.start as usize..known.end as usize;
+            if known.tag == tag(hash) && self.text.as_bytes()[text] == *word.as_bytes() {
+                return Ok(known.next - 1);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    #[inline(never)]
+    fn grow(&mut self) {
+        let size = (2 * self.slots.len()).max(64);
+        let before = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        for known in before.into_iter().filter(|slot| slot.next != 0) {
+            let hash = hash(self.word(known.next - 1));
+            let mut slot = hash as usize & (size - 1);
+            while self.slots[slot].next != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.slots[slot] = known;
+        }
+    }
+}
+
+#[inline]
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn words(text: &str) -> Vec<&str> {
+        let mut words = Vec::new();
+        each_word(text, |word| words.push(word));
+        words
+    }
+
+    /// What NLTKWordTokenizer gave; see tests/fixtures/rank/record.py.
+    #[test]
+    fn words_are_those_that_nltk_gives() {
+        let recorded = include_str!("../../../tests/fixtures/rank/words.json");
+        let recorded: Vec<(String, Vec<String>)> = serde_json::from_str(recorded).unwrap();
+        for (text, wanted) in &recorded {
+            assert_eq!(words(text), *wanted, "{text:?}");
+        }
+        assert!(recorded.len() > 500);
+    }
+
+    /// More of the same from a file: `record.py words N SEED > FILE`, REPOFORMER_NLTK_WORDS=FILE.
+    #[test]
+    #[ignore = "reads the file that REPOFORMER_NLTK_WORDS names"]
+    fn words_are_those_that_nltk_gives_of_many_texts() {
+        let file = std::env::var_os("REPOFORMER_NLTK_WORDS").unwrap();
+        let text = std::fs::read_to_string(file).unwrap();
+        let recorded: Vec<(String, Vec<String>)> = serde_json::from_str(&text).unwrap();
+        let differ = recorded
+            .iter()
+            .filter(|(text, wanted)| words(text) != *wanted);
+        let differ: Vec<_> = differ
+            .map(|(text, wanted)| (text, wanted, words(text)))
+            .collect();
+        assert!(
+            differ.is_empty(),
+            "{} of {}: {:#?}",
+            differ.len(),
+            recorded.len(),
+            &differ[..differ.len().min(5)]
+        );
+    }
+
+    /// The definition without NLTK: the runs of characters that Python's isalnum or the underscore holds.
+    fn runs(text: &str) -> Vec<&str> {
+        let is_word = |c| c == '_' || matches!(Class::of(c), Class::Letter | Class::Number);
+        text.split(|c| !is_word(c))
+            .filter(|run| !run.is_empty())
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn without_a_trigger_words_are_runs(text in "[a-mo-zA-MO-Z0-9_ \\n.,'é\u{301}½ß漢‿\u{1c}]{0,60}") {
+            prop_assume!(!text.to_lowercase().contains("lemme"));
+            prop_assert_eq!(words(&text), runs(&text));
+        }
+
+        #[test]
+        fn words_are_the_text_without_the_rest(text in "([a-z' .,N]|n't|wanna|cannot|GİMME|lemme){0,30}") {
+            prop_assert_eq!(words(&text).concat(), runs(&text).concat());
+        }
+
+        #[test]
+        fn where_a_text_is_plain_lower_case_can_come_before_or_after(text in "([a-zNT' .,]|n't|N't|CANNOT|É){0,30}") {
+            let mut after = Vec::new();
+            if cut(&text, |word| after.push(word.to_ascii_lowercase())) {
+                let lower = text.to_lowercase();
+                prop_assert_eq!(words(&lower), after);
+            }
+        }
+
+        #[test]
+        fn numbers_are_those_of_a_map(texts in prop::collection::vec("[a-c]{1,3}|[é漢]{1,2}", 0..300)) {
+            let (mut dictionary, mut known) = (Dictionary::default(), HashMap::new());
+            for text in &texts {
+                prop_assert_eq!(dictionary.get(text), known.get(text).copied());
+                let next = known.len() as u32;
+                prop_assert_eq!(dictionary.intern(text), *known.entry(text).or_insert(next));
+            }
+            prop_assert!(dictionary.iter().enumerate().all(|(n, word)| known[&word.to_owned()] == n as u32));
+            let (text, ends) = dictionary.parts();
+            prop_assert_eq!(Dictionary::from_parts(text.clone(), ends.to_vec()).unwrap(), dictionary);
+        }
+    }
+
+    #[test]
+    fn damaged_dictionaries_are_refused() {
+        for (text, ends) in [
+            ("ab", vec![1]),
+            ("ab", vec![1, 3]),
+            ("ab", vec![2, 1]),
+            ("é", vec![1, 2]),
+            ("aa", vec![1, 2]),
+            ("a", vec![]),
+        ] {
+            assert!(
+                Dictionary::from_parts(text.into(), ends.clone()).is_err(),
+                "{text} {ends:?}"
+            );
+        }
+    }
+}
