@@ -1,11 +1,7 @@
 //! Reports from the cache and from files of predictions: what lies where, and what cannot be shown.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, STAGES, TARGETS, jsonl};
 use serde_json::{Value, json};
-use support::{Place, STAGES, TARGETS, jsonl};
 
 fn pred(row: usize, text: &str) -> Value {
     json!({"task_id": TARGETS[row].0, "pred": text})

@@ -1,15 +1,11 @@
-//! Against a real model: `REPOFORMER_ENDPOINT=http://localhost:8080 cargo test --test endpoint -- --ignored`.
+//! Against a real model: `REPOFORMER_ENDPOINT=http://localhost:8080 cargo test --test it -- --ignored endpoint`.
 //!
 //! What a model writes differs from one processor to another, so these tests look at what is around it: fields, numbers of
 //! samples, probabilities, what is kept. A key, if the server wants one, is taken from `REPOFORMER_API_KEY`.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, Ran, TARGETS, jsonl, parse_jsonl};
 use repoformer::endpoint::{Endpoint, Settings};
 use serde_json::{Value, json};
-use support::{Place, Ran, TARGETS, jsonl, parse_jsonl};
 
 /// The server, and the name of its first model.
 struct Model {

@@ -1,16 +1,11 @@
 //! `eval --exec`: tests run in copies, whatever they do; oracle, resumption, pass@k, mining.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::support::{Place, jsonl, parse_jsonl, task};
 use serde_json::{Value, json};
-use support::{Place, jsonl, parse_jsonl, task};
 
 const CALC: &str =
     "def add(a, b):\n    return a + b\n\n\n# done\ndef twice(x):\n    return x + x\n";
@@ -165,7 +160,7 @@ fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value
         .done();
     let wanted: Vec<&str> = words.iter().map(|(_, status)| *status).collect();
     assert_eq!(statuses(&ran.stdout, 0), json!(wanted), "{}", ran.stderr);
-    support::assert_same(&before, &place.files("repos"));
+    crate::support::assert_same(&before, &place.files("repos"));
     assert_eq!(times, place.times("repos"));
     assert_eq!(with_argument(nap), 0, "a process is left behind");
     let results = place.records("cache/exec/tasks/results.jsonl");
@@ -667,7 +662,7 @@ fn results_are_made_again_where_that_is_asked_for() {
     let path = std::env::var("PATH").unwrap();
     let mut command = place.command(&place.args(&exec(&test, &[])));
     command.env("PATH", format!("{path}:/nowhere"));
-    support::Ran::of(command.output().unwrap())
+    crate::support::Ran::of(command.output().unwrap())
         .done()
         .says(&["4 runs"]);
 }
@@ -689,7 +684,7 @@ fn copies_lie_apart_from_what_is_the_users() {
             .failed()
             .says(&["among what they are made from", "--work-dir"]);
     }
-    support::assert_same(&before, &place.files("repos"));
+    crate::support::assert_same(&before, &place.files("repos"));
     place
         .stage(&exec("sh run.sh", &["--work-dir", "mine"]))
         .partly()

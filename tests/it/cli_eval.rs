@@ -1,11 +1,7 @@
 //! Predictions from any model: joined to their tasks, scored, searched with — and never lost without a word.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, TARGETS, jsonl, parse_jsonl, source};
 use serde_json::{Value, json};
-use support::{Place, TARGETS, jsonl, parse_jsonl, source};
 
 /// Row 0 exact; in row 1 one character of 18 differs; in row 2 eleven of 18 are missing.
 const TEXTS: [&str; 3] = ["store_12 = store(12)", "view_20 = view(21)", "main_30"];

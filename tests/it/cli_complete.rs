@@ -1,15 +1,11 @@
 //! `complete --endpoint`: a server's answers through the binary, what fails, and how it goes on.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
+use crate::support::{Place, TARGETS, parse_jsonl};
 use serde_json::{Value, json};
-use support::{Place, TARGETS, parse_jsonl};
 
 /// A request: its path, and its body where it has one.
 #[derive(Debug, Clone)]
@@ -185,7 +181,7 @@ fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
     });
     let mut command = place.command(&place.args(&complete(&url, &["--api", "chat"])));
     command.env("REPOFORMER_API_KEY", "secret-key");
-    let ran = support::Ran::of(command.output().unwrap());
+    let ran = crate::support::Ran::of(command.output().unwrap());
     ran.failed()
         .says(&["401", "REPOFORMER_API_KEY", "goes on from there"])
         .silent_on("secret-key");
@@ -370,7 +366,7 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     answers.remove(2);
     place.write(
         "answers.jsonl",
-        support::jsonl(&answers) + "{\"custom_id\": \"row-0\n",
+        crate::support::jsonl(&answers) + "{\"custom_id\": \"row-0\n",
     );
     let read = place
         .stage(&of(&["--read-batch", "answers.jsonl"]))
@@ -430,7 +426,7 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
         .iter()
         .map(|request| batch_answer(request, "x = 1"))
         .collect();
-    place.write("more.jsonl", support::jsonl(&answers));
+    place.write("more.jsonl", crate::support::jsonl(&answers));
     place
         .stage(&of(&[
             "--read-batch",
@@ -485,7 +481,7 @@ fn a_batch_of_a_file_of_prompts() {
     let message = json!({"role": "assistant", "content": " 1"});
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
     let answer = json!({"custom_id": requests[1]["custom_id"], "response": {"status_code": 200, "body": body}, "error": null});
-    place.write("answers.jsonl", support::jsonl(&[answer]));
+    place.write("answers.jsonl", crate::support::jsonl(&[answer]));
     let ran = place
         .run(&of(&["--read-batch", "answers.jsonl", "-o", "out.jsonl"]))
         .partly();
@@ -883,7 +879,7 @@ fn a_model_decides_by_itself() {
     let probabilities = file("probabilities", "none");
     let (base, rag) = (file("predictions", "none"), file("predictions", "rg1"));
     let judge = [
-        &support::judge("tasks.jsonl", &base, &rag)[..],
+        &crate::support::judge("tasks.jsonl", &base, &rag)[..],
         &["-o", "labels.jsonl", "--probabilities"],
     ]
     .concat();
@@ -913,7 +909,7 @@ fn a_model_decides_by_itself() {
         .as_object_mut()
         .unwrap()
         .shift_remove("cc_probability");
-    place.write("some.jsonl", support::jsonl(&some));
+    place.write("some.jsonl", crate::support::jsonl(&some));
     let sweep = ["policy", "sweep", "--labels", "some.jsonl"];
     let ran = place.run(&sweep).done();
     ran.says(&["left out: policy self: 1 of 3 instances lack cc_probability"]);

@@ -2,11 +2,9 @@
 //!
 //! ```sh
 //! apt-get install chromium        # or CHROMIUM=/path/to/chrome
-//! cargo test --test report_browser -- --ignored
-//! REPORT_SCREENSHOTS=shots cargo test --test report_browser -- --ignored    # and look at the pictures
+//! cargo test --test it -- --ignored report_browser
+//! REPORT_SCREENSHOTS=shots cargo test --test it -- --ignored report_browser    # and look at the pictures
 //! ```
-
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
 
 mod browser;
 mod hostile;

@@ -1,11 +1,7 @@
 //! Where settings come from and what is said, how, and where: flags, environment, configuration, profile; quiet and
 //! verbose, colours, closed pipes.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
-use support::{Place, Ran};
+use crate::support::{Place, Ran};
 
 /// The line of a key in what `--show-settings` prints, and its source.
 fn setting(ran: &Ran, key: &str) -> (String, String) {
@@ -280,7 +276,7 @@ fn colours_are_for_terminals_or_where_asked_for() {
 fn a_closed_pipe_ends_quietly() {
     let place = Place::empty();
     // More than a pipe holds, so that the program is still writing when its reader leaves.
-    place.write("repos/r/a.py", support::source("name", 20_000));
+    place.write("repos/r/a.py", crate::support::source("name", 20_000));
     place
         .run(&["window", "--repos-dir", "repos", "--cache-dir", "cache"])
         .done();

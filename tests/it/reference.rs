@@ -4,8 +4,6 @@
 //! it: digests of every window, token set, query and prompt, and the top 20 with their scores. The ignored test reads the same
 //! for real repositories: `REPOFORMER_FIXTURES` names the folder of expectations, `REPOFORMER_CORPORA` the repositories.
 
-#![allow(clippy::unwrap_used)] // a test that cannot read its fixture fails where it stands
-
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

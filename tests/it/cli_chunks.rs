@@ -1,10 +1,6 @@
 //! Repoformer's manner through the binary: the released program's texts, every ranker, query, alignment and prompt style on
 //! the sample repositories, dense vectors from a file and a server, and what is said about bad input.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -12,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::support::{Place, Ran, jsonl, parse_jsonl};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{Place, Ran, jsonl, parse_jsonl};
 
 fn project(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);

@@ -4,8 +4,6 @@
 //! variable `REPOFORMER_FIXTURES` names a folder with `scores/pairs.jsonl.gz`. `tests/fixtures/scores/languages.jsonl` holds what
 //! CrossCodeEval's formulas give for edited statements of four languages; `languages.py` beside it made it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::Path;

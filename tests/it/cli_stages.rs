@@ -1,12 +1,8 @@
 //! The stages as separate commands: in their order, what each says where the one before it is missing, and that they
 //! leave the same bytes as `run`, with any number of threads and whatever the cache held.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, STAGES, TARGETS, assert_same, source, task};
 use serde_json::Value;
-use support::{Place, STAGES, TARGETS, assert_same, source, task};
 
 /// Runs the stages before the one with this number.
 fn place_before(stage: usize) -> Place {

@@ -1,11 +1,7 @@
 //! `policy`, and the rows of `run` that retrieve by one.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, jsonl, parse_jsonl};
 use serde_json::{Value, json};
-use support::{Place, jsonl, parse_jsonl};
 
 /// A judged instance: where `helps`, a fragment goes on where the file stops; else the file has it all.
 fn label(repository: usize, number: usize) -> Value {
@@ -547,7 +543,7 @@ fn any_tasks_are_judged() {
     let file = |mode: &str| place.named("cache/predictions/tasks", mode);
     let (base, rag) = (file("none"), file("rg1"));
     let judge = [
-        &support::judge("tasks.jsonl", &base, &rag)[..],
+        &crate::support::judge("tasks.jsonl", &base, &rag)[..],
         &["-o", "labels.jsonl"],
     ]
     .concat();
@@ -594,10 +590,10 @@ fn empty_completions_have_a_score() {
     let file = |mode: &str| place.named("cache/predictions/tasks", mode);
     let mut base = place.records(&file("none"));
     base[0]["choices"] = json!([{"text": "", "index": 0, "finish_reason": "stop"}]);
-    place.write("base.jsonl", support::jsonl(&base));
+    place.write("base.jsonl", crate::support::jsonl(&base));
     let rag = file("rg1");
     let judge = [
-        &support::judge("tasks.jsonl", "base.jsonl", &rag)[..],
+        &crate::support::judge("tasks.jsonl", "base.jsonl", &rag)[..],
         &["--model", "in-context", "-o", "labels.jsonl"],
     ]
     .concat();

@@ -1,11 +1,7 @@
 //! Two sets of scores beside each other: what the program prints of their differences, and what it refuses.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, jsonl, parse_jsonl};
 use serde_json::{Value, json};
-use support::{Place, jsonl, parse_jsonl};
 
 /// Edit similarities of the baseline and of the system, two repositories of four tasks. The gains of alpha are 0.5, 0.25, 0
 /// and 0.25, of beta −0.25, 0, 0 and 0.25: means 0.25 and 0, together 0.125.
@@ -203,13 +199,13 @@ fn each_task_and_each_repository() {
 fn what_eval_writes_is_compared() {
     let place = Place::new();
     let predictions = |texts: [&str; 3]| {
-        let records = support::TARGETS.iter().zip(texts);
+        let records = crate::support::TARGETS.iter().zip(texts);
         let records: Vec<Value> = records
             .map(|((id, _), text)| json!({"task_id": id, "pred": text}))
             .collect();
         jsonl(&records)
     };
-    let targets = support::TARGETS.map(|(_, target)| target);
+    let targets = crate::support::TARGETS.map(|(_, target)| target);
     place.write("none.jsonl", predictions(["", targets[1], ""]));
     place.write("rg1.jsonl", predictions([targets[0], "", targets[2]]));
     for (name, format, scores) in [
@@ -417,7 +413,7 @@ fn the_same_bytes_with_any_threads_and_order_and_others_with_another_seed() {
         let args = [&["compare", "a.json", b, "--format", "tsv"], more].concat();
         let mut command = place.command(&args);
         let output = command.env("RAYON_NUM_THREADS", threads).output().unwrap();
-        support::Ran::of(output).done().stdout
+        crate::support::Ran::of(output).done().stdout
     };
     let wanted = run("b.jsonl", "1", &[]);
     assert_eq!(run("b.jsonl", "3", &[]), wanted);

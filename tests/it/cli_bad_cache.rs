@@ -1,14 +1,10 @@
 //! A cache that is damaged, of another version, read-only or full, and runs that were interrupted.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::{Place, Ran, assert_same, source, task};
+use crate::support::{Place, Ran, assert_same, source, task};
 
 /// Files that the program was writing when it was killed: hidden, and never read again.
 fn without_temporary(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {

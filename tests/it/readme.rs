@@ -1,7 +1,5 @@
 //! The README's pipeline by hand, run as it stands there.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::Path;
 use std::process::Command;
 

@@ -1,12 +1,8 @@
 //! `sample`, and files that stages take from elsewhere: tasks drawn, compressed, piped; prompts of any origin.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::io::Write;
 
-use support::{Place, assert_same};
+use crate::support::{Place, assert_same};
 
 /// With a repository that tasks can be drawn from.
 fn place() -> Place {

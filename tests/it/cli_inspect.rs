@@ -1,11 +1,7 @@
 //! `inspect` on each kind of artifact: the header as text, the records as JSONL in the field names of the exchange formats.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, Ran, parse_jsonl};
 use serde_json::{Value, json};
-use support::{Place, Ran, parse_jsonl};
 
 const WINDOWS: &str = "cache/window/repos/alpha_ws20_slice2.bin";
 const QUERIES: &str = "cache/window/tasks/rg1/alpha_ws20_slice2.bin";
@@ -314,7 +310,7 @@ fn a_benchmark_may_be_named_as_a_stage_is() {
 #[test]
 fn results_are_not_shown_with_windows_of_another_time() {
     let place = place();
-    place.write("repos/alpha/view.py", support::source("view", 31));
+    place.write("repos/alpha/view.py", crate::support::source("view", 31));
     place.stage(&["window"]).done();
     let ran = place.run(&["inspect", "--format", "jsonl", RESULTS]);
     ran.failed()

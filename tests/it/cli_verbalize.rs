@@ -1,17 +1,13 @@
 //! `label verbalize`: labels as training sequences, in the files that trainers load.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
+use crate::support::{Place, jsonl, parse_jsonl};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use serde_json::{Value, json};
-use support::{Place, jsonl, parse_jsonl};
 
 const VERBALIZE: [&str; 8] = [
     "label",
@@ -420,7 +416,7 @@ fn all_of_it_in_one_command() {
         "complete instances: ",
         "(current)",
     ]);
-    support::assert_same(&first, &place.files("out"));
+    crate::support::assert_same(&first, &place.files("out"));
     // Other files, other instances; unless they were there before.
     let new = "def new(x):\n    y = x\n    y += 1\n    return y\n";
     place.write("repos/quillpad/new.py", new);
@@ -429,7 +425,7 @@ fn all_of_it_in_one_command() {
         .silent_on("instances.jsonl is current");
     std::fs::remove_file(place.path("repos/quillpad/new.py")).unwrap();
     place.run(&[&all[..], &["--ratio", "0.3"]].concat());
-    support::assert_same(&first, &place.files("out"));
+    crate::support::assert_same(&first, &place.files("out"));
     // By the stages' own commands.
     let paper = [
         "--profile",
@@ -466,7 +462,7 @@ fn all_of_it_in_one_command() {
     place
         .run(
             &[
-                &support::judge("instances.jsonl", &base, &rag)[..],
+                &crate::support::judge("instances.jsonl", &base, &rag)[..],
                 &["-o", "labels.jsonl"],
             ]
             .concat(),

@@ -1,11 +1,7 @@
 //! `label`: instances drawn from repositories, completed by the embedded model, and labelled.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
+use crate::support::{Place, parse_jsonl};
 use serde_json::{Value, json};
-use support::{Place, parse_jsonl};
 
 /// The sample repositories.
 fn sample_place() -> Place {
@@ -156,7 +152,7 @@ fn labels_by_the_embedded_model() {
     }
     let file = |mode: &str| place.named("cache/predictions/instances", mode);
     let (base, rag) = (file("none"), file("given"));
-    let judge = support::judge("instances.jsonl", &base, &rag);
+    let judge = crate::support::judge("instances.jsonl", &base, &rag);
     let ran = place
         .run(&[&judge[..], &["-o", "labels.jsonl"]].concat())
         .done();
@@ -198,7 +194,7 @@ fn labels_by_the_embedded_model() {
         .map(|line| format!("{line}\n"))
         .collect();
     place.write("some.jsonl", some);
-    let partly = support::judge("instances.jsonl", "some.jsonl", &rag);
+    let partly = crate::support::judge("instances.jsonl", "some.jsonl", &rag);
     place
         .run(&partly)
         .failed()
@@ -209,7 +205,7 @@ fn labels_by_the_embedded_model() {
         .partly()
         .says(&["3 instances are left out: no completion without retrieval"]);
     assert_eq!(parse_jsonl(&ran.stdout).len(), labels.len() - 3);
-    let twice = support::judge("labels.jsonl", &rag, &rag);
+    let twice = crate::support::judge("labels.jsonl", &rag, &rag);
     place.run(&twice).failed().says(&["--base"]);
     // Completions of two models cannot be compared.
     let of = |model: &str| {
@@ -222,7 +218,7 @@ fn labels_by_the_embedded_model() {
     };
     place.write("a.jsonl", of("a"));
     place.write("b.jsonl", of("b"));
-    let mixed = support::judge("instances.jsonl", "a.jsonl", "b.jsonl");
+    let mixed = crate::support::judge("instances.jsonl", "a.jsonl", "b.jsonl");
     place
         .run(&mixed)
         .failed()

@@ -1,14 +1,10 @@
 //! Bad repositories and bad task files: each is named with its path, line or task and the way out, costs nothing else,
 //! and shows in the exit code.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{Place, jsonl, source, task};
 use serde_json::{Value, json};
-use support::{Place, jsonl, source, task};
 
 const MODES: [&str; 4] = ["none", "rg1", "rg-rg", "gt"];
 const OTHER_VERSION: &str = "is this the version that the tasks were made from?";
@@ -93,7 +89,7 @@ fn a_folder_that_lies_in_itself_is_read_once() {
     for place in [&place, &plain] {
         place.stage_within(&["window"], 20).done();
     }
-    support::assert_same(&place.files("cache"), &plain.files("cache"));
+    crate::support::assert_same(&place.files("cache"), &plain.files("cache"));
     std::os::unix::fs::symlink(".", place.path("repos/alpha/again.py")).unwrap();
     place.stage_within(&["window"], 20).partly().says(&[
         "error: repos/alpha/again.py: left out: a link to a folder that it lies in",
@@ -274,7 +270,7 @@ fn of_many_bad_lines_twenty_are_shown_and_all_are_counted() {
     let place = Place::new();
     let bad: Vec<Value> = (0..30).map(|n| json!({"prompt": n})).collect();
     place.add_tasks(&bad);
-    let shown = |ran: &support::Ran| ran.stderr.matches("error: tasks.jsonl:").count();
+    let shown = |ran: &crate::support::Ran| ran.stderr.matches("error: tasks.jsonl:").count();
     let ran = place.stage(&["window"]).partly();
     assert_eq!(shown(&ran), 20);
     ran.says(&["… and 10 more like these (-v shows all)"]);
@@ -457,5 +453,5 @@ fn files_that_come_and_go_while_they_are_read() {
     place.stage(&["run"]).done();
     let undisturbed = Place::new();
     undisturbed.stage(&["run"]).done();
-    support::assert_same(&place.files("cache"), &undisturbed.files("cache"));
+    crate::support::assert_same(&place.files("cache"), &undisturbed.files("cache"));
 }

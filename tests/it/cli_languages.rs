@@ -1,20 +1,15 @@
 //! `sample` on repositories of each language, through the binary; and on real ones that `REPOFORMER_CORPORA` names.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-#![allow(clippy::print_stderr)] // the tests that are asked for say what they counted
-
-mod support;
-
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::support::{Place, parse_jsonl};
 use repoformer::repository::corpus::Repository;
 use repoformer::task::Task;
 use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::text::language::syntax::Syntax;
 use repoformer::text::language::{Grammar, Language};
 use serde_json::Value;
-use support::{Place, parse_jsonl};
 
 /// The fixtures of all four languages, in one folder of repositories.
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/languages");

@@ -1,14 +1,10 @@
 //! A repository that changes between two runs: only what changed is worked on again, and the artifacts are those of a
 //! run from nothing.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 
-use support::{Place, assert_same, jsonl, source, task};
+use crate::support::{Place, assert_same, jsonl, source, task};
 
 /// Six files of 50 to 100 lines, some with text in common, and a task in each.
 fn place() -> Place {

@@ -1,15 +1,11 @@
 //! `convert` and `validate` through the binary: what a file is, its records tell; every problem has its line and shows in
 //! the exit code.
 
-#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
-
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::{Place, jsonl, parse_jsonl};
 use repoformer::complete::server::{Api, samples};
 use serde_json::{Value, json};
-use support::{Place, jsonl, parse_jsonl};
 
 fn fixture(path: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -273,7 +269,11 @@ fn prompts_go_to_a_batch_endpoint_and_its_answers_are_scored() {
             "response": {"status_code": 200, "request_id": "y", "body": {"choices": [{"index": 0, "text": target}]}},
         })
     };
-    let mut answers: Vec<Value> = requests.iter().zip(&support::TARGETS).map(answer).collect();
+    let mut answers: Vec<Value> = requests
+        .iter()
+        .zip(&crate::support::TARGETS)
+        .map(answer)
+        .collect();
     answers.reverse();
     place.write("answers.jsonl", jsonl(&answers));
     place
@@ -473,7 +473,7 @@ fn the_stages_run_on_converted_tasks() {
 }
 
 /// Over a folder with the reference's fixtures (`repocoder/`, `repoformer/`) and, for the tasks of real repositories, their
-/// sources below `repos/`: `REPOFORMER_FIXTURES=… cargo test --test cli_formats -- --ignored`.
+/// sources below `repos/`: `REPOFORMER_FIXTURES=… cargo test --test it -- --ignored cli_formats`.
 #[test]
 #[ignore = "needs a folder of fixtures in REPOFORMER_FIXTURES"]
 fn the_references_own_files() {

@@ -1,7 +1,5 @@
 //! The tokenizer against tiktoken-rs, whose answers are the definition of right.
 
-#![allow(clippy::unwrap_used)]
-
 use proptest::prelude::*;
 use repoformer::text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 use std::collections::BTreeSet;

@@ -1,0 +1,31 @@
+//! One program of integration tests: the library is linked once. A module a subject; those named `cli_*` run the real binary.
+
+#![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
+#![allow(clippy::print_stderr)] // the tests that are asked for say what they counted
+
+mod cli_bad_cache;
+mod cli_bad_input;
+mod cli_changed;
+mod cli_chunks;
+mod cli_compare;
+mod cli_complete;
+mod cli_eval;
+#[cfg(target_os = "linux")]
+mod cli_exec;
+mod cli_formats;
+mod cli_inspect;
+mod cli_label;
+mod cli_languages;
+mod cli_policy;
+mod cli_report;
+mod cli_sample;
+mod cli_settings;
+mod cli_stages;
+mod cli_verbalize;
+mod endpoint;
+mod readme;
+mod reference;
+mod report_browser;
+mod scores;
+mod support;
+mod tokenize;
