@@ -1,190 +1,112 @@
 //! Artifacts as the JSON records that users of this field exchange, in RepoCoder's field names.
+//!
+//! Fragments that are chunks have the fields of windows, but for `chunk` (the number in its file) in the place of `line_no`, and
+//! their own sizes; their lines are counted from 0 among the file's non-blank ones.
 
-use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use crate::repository::window::{Place, RepoWindows, WindowShape};
-use crate::retrieve::query::{Mode, QueryWindow};
-use crate::retrieve::{Hit, Hole, Retrieval};
+use crate::repository::fragment::{Place, RepoFragments};
+use crate::retrieve::{Found, Hit, Hole, HoleGuard, Mode, Queries, Query, QueryForm, Score};
 
-/// One place of a window.
-#[derive(Debug, Clone, Serialize)]
-pub struct PlaceRecord<'a> {
-    /// `[repository, folder, …, file]`
-    pub fpath_tuple: Vec<&'a str>,
-    /// The line that the window was cut around.
-    pub line_no: u32,
-    /// First line, 0-based.
-    pub start_line_no: u32,
-    /// Line after the last.
-    pub end_line_no: u32,
-    /// Lines of a whole window.
-    pub window_size: usize,
-    /// The repository's folder name.
-    pub repo: &'a str,
-    /// Slices a window.
-    pub slice_size: usize,
+/// `{"fpath_tuple", "line_no" | "chunk", "start_line_no", "end_line_no", "window_size", "repo", "slice_size"}`.
+pub fn place(fragments: &RepoFragments, place: Place) -> Value {
+    let [size, overlap] = fragments.cut.fields();
+    let mut record = Map::new();
+    record.insert(
+        "fpath_tuple".into(),
+        tuple(&fragments.files[place.file as usize].path),
+    );
+    record.insert(fragments.cut.number_field().into(), place.number.into());
+    record.insert("start_line_no".into(), place.start.into());
+    record.insert("end_line_no".into(), place.end.into());
+    record.insert(size.0.into(), size.1.into());
+    record.insert("repo".into(), fragments.repository.as_str().into());
+    record.insert(overlap.0.into(), overlap.1.into());
+    record.into()
 }
 
-/// A repository window.
-#[derive(Debug, Clone, Serialize)]
-pub struct WindowRecord<'a> {
-    /// Its text, where it is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<&'a str>,
-    /// Its places.
-    pub metadata: Vec<PlaceRecord<'a>>,
+/// `{"context"?, "metadata": [place, …]}`; its text only where `context` is set.
+pub fn fragment(fragments: &RepoFragments, index: usize, context: bool) -> Value {
+    let places = fragments.places(index).map(|p| place(fragments, p));
+    let text = context.then(|| fragments.text(index));
+    with_context(text, places.collect())
 }
 
-/// A query window.
-#[derive(Debug, Clone, Serialize)]
-pub struct QueryRecord<'a> {
-    /// Its text, where it is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<&'a str>,
-    /// Where it comes from.
-    pub metadata: QueryMetadata<'a>,
+/// `{"context"?, "metadata": {"task_id", "row", …}}`; its text only where `context` is set.
+pub fn query(queries: &Queries, query: &Query, context: bool) -> Value {
+    let mut metadata = Map::new();
+    metadata.insert("task_id".into(), query.task_id.as_str().into());
+    metadata.insert("row".into(), query.row.into());
+    if queries.form != QueryForm::Window || queries.mode == Mode::Prediction {
+        metadata.insert("sample".into(), query.sample.into());
+    }
+    metadata.insert("fpath_tuple".into(), tuple(&query.path));
+    if let Some(shape) = queries.shape {
+        metadata.insert("line_no".into(), query.line_no.into());
+        metadata.insert("start_line_no".into(), query.start.into());
+        metadata.insert("end_line_no".into(), query.end.into());
+        metadata.insert("context_start_lineno".into(), query.context_start.into());
+        metadata.insert("window_size".into(), shape.window_size.into());
+        metadata.insert("slice_size".into(), shape.slice_size.into());
+    } else {
+        metadata.insert("query".into(), queries.form.name().into());
+        metadata.insert("hole".into(), query.hole.into());
+    }
+    metadata.insert("repo".into(), queries.repository.as_str().into());
+    with_context(context.then_some(&query.text), metadata.into())
 }
 
-/// Where a query window comes from.
-#[derive(Debug, Clone, Serialize)]
-pub struct QueryMetadata<'a> {
-    /// The task's id.
-    pub task_id: &'a str,
-    /// The task's row in its file.
-    pub row: u32,
-    /// Which prediction is in it, in mode rg-rg.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sample: Option<u32>,
-    /// `[repository, folder, …, file]` of the hole.
-    pub fpath_tuple: Vec<&'a str>,
-    /// The hole's line.
-    pub line_no: u32,
-    /// First line of the window.
-    pub start_line_no: u32,
-    /// Line after its last.
-    pub end_line_no: u32,
-    /// First line that the prompt shows.
-    pub context_start_lineno: u32,
-    /// Lines of a whole window.
-    pub window_size: usize,
-    /// Slices a window.
-    pub slice_size: usize,
-    /// The repository's folder name.
-    pub repo: &'a str,
+/// A fragment's record with `sim_score`, and `overlap` and `union` where those are known; places are those that prompts name.
+pub fn hit(fragments: &RepoFragments, hit: &Hit, hole: &Hole<'_>, context: bool) -> Value {
+    let places = hole.named_places(hit.fragment).into_iter();
+    let places = places.map(|p| place(fragments, p)).collect();
+    let text = context.then(|| fragments.text(hit.fragment as usize));
+    let mut record = with_context(text, places);
+    record["sim_score"] = hit.score.value().into();
+    if let Score::Jaccard { overlap, union } = hit.score {
+        record["overlap"] = overlap.into();
+        record["union"] = union.into();
+    }
+    record
 }
 
-/// A window found for a query.
-#[derive(Debug, Clone, Serialize)]
-pub struct HitRecord<'a> {
-    /// Its text, where it is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<&'a str>,
-    /// Its places.
-    pub metadata: Vec<PlaceRecord<'a>>,
-    /// Jaccard similarity.
-    pub sim_score: f64,
-    /// Tokens in both.
-    pub overlap: u32,
-    /// Tokens in either.
-    pub union: u32,
+/// How the results of one repository become records.
+#[derive(Debug, Clone, Copy)]
+pub struct RetrievalRecords<'a> {
+    /// The fragments that were searched.
+    pub fragments: &'a RepoFragments,
+    /// The queries that searched them.
+    pub queries: &'a Queries,
+    /// How the hole was kept out.
+    pub guard: HoleGuard,
+    /// Whether records hold texts.
+    pub context: bool,
 }
 
-/// What was found for one query, best first.
-#[derive(Debug, Clone, Serialize)]
-pub struct RetrievalRecord<'a> {
-    /// The task's id.
-    pub task_id: &'a str,
-    /// The task's row in its file.
-    pub row: u32,
-    /// The query.
-    pub query_window: QueryRecord<'a>,
-    /// The windows.
-    pub top_k_context: Vec<HitRecord<'a>>,
-}
-
-/// The record of one place.
-pub fn place<'a>(windows: &'a RepoWindows, place: Place) -> PlaceRecord<'a> {
-    PlaceRecord {
-        fpath_tuple: windows.files[place.file as usize].path.split('/').collect(),
-        line_no: place.line_no,
-        start_line_no: place.start,
-        end_line_no: place.end,
-        window_size: windows.shape.window_size,
-        repo: &windows.repository,
-        slice_size: windows.shape.slice_size,
+impl RetrievalRecords<'_> {
+    /// `{"task_id", "row", "candidates"?, "query_window": {…}, "top_k_context": [hit, …]}`, best first.
+    pub fn of(&self, found: &Found, of_query: &Query) -> Value {
+        let hole = Hole::of_query(of_query, self.fragments, self.guard);
+        let hits = found.hits.iter();
+        let hits = hits.map(|h| hit(self.fragments, h, &hole, self.context));
+        let mut record = json!({ "task_id": of_query.task_id, "row": found.row });
+        if let Some(seen) = found.seen {
+            record["candidates"] = seen.into();
+        }
+        record["query_window"] = query(self.queries, of_query, self.context);
+        record["top_k_context"] = hits.collect();
+        record
     }
 }
 
-/// The record of one window; its text only where `context` is set.
-pub fn window(windows: &RepoWindows, index: usize, context: bool) -> WindowRecord<'_> {
-    WindowRecord {
-        context: context.then(|| windows.text(index)),
-        metadata: windows.places(index).map(|p| place(windows, p)).collect(),
+fn with_context(text: Option<impl AsRef<str>>, metadata: Value) -> Value {
+    match text {
+        Some(text) => json!({ "context": text.as_ref(), "metadata": metadata }),
+        None => json!({ "metadata": metadata }),
     }
 }
 
-/// The record of one query window; its text only where `context` is set.
-pub fn query<'a>(
-    query: &'a QueryWindow,
-    mode: Mode,
-    shape: WindowShape,
-    repo: &'a str,
-    context: bool,
-) -> QueryRecord<'a> {
-    QueryRecord {
-        context: context.then_some(query.text.as_str()),
-        metadata: QueryMetadata {
-            task_id: &query.task_id,
-            row: query.row,
-            sample: (mode == Mode::Prediction).then_some(query.sample),
-            fpath_tuple: query.path.split('/').collect(),
-            line_no: query.line_no,
-            start_line_no: query.start,
-            end_line_no: query.end,
-            context_start_lineno: query.context_start,
-            window_size: shape.window_size,
-            slice_size: shape.slice_size,
-            repo,
-        },
-    }
-}
-
-/// The record of one hit, with the places that the prompt names.
-pub fn hit<'a>(
-    windows: &'a RepoWindows,
-    hit: &Hit,
-    hole: &Hole<'_>,
-    context: bool,
-) -> HitRecord<'a> {
-    let places = hole.named_places(hit.window);
-    HitRecord {
-        context: context.then(|| windows.text(hit.window as usize)),
-        metadata: places.into_iter().map(|p| place(windows, p)).collect(),
-        sim_score: hit.score(),
-        overlap: hit.overlap,
-        union: hit.union,
-    }
-}
-
-/// The record of one query's results.
-pub fn retrieval<'a>(
-    retrieval: &'a Retrieval,
-    index: usize,
-    windows: &'a RepoWindows,
-    query_window: &'a QueryWindow,
-    context: bool,
-) -> RetrievalRecord<'a> {
-    let found = &retrieval.found[index];
-    let hole = Hole::of_query(query_window, windows, retrieval.guard);
-    let (repo, shape) = (&windows.repository, windows.shape);
-    RetrievalRecord {
-        task_id: &query_window.task_id,
-        row: found.row,
-        query_window: query(query_window, retrieval.mode, shape, repo, context),
-        top_k_context: found
-            .hits
-            .iter()
-            .map(|h| hit(windows, h, &hole, context))
-            .collect(),
-    }
+/// `[repository, folder, …, file]`
+fn tuple(path: &str) -> Value {
+    path.split('/').collect()
 }

@@ -7,14 +7,14 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::kept::{Input, KeptLines, NotedLine};
+use super::experiment::Experiment;
 use super::prompt::{read_prompts, require_prompts};
-use super::serve::{self, Latency, PromptText, Server};
-use super::{Experiment, Report, check_input, check_parameter, require_jsonl};
+use super::remote::{self, Latency, PromptText, Server};
+use super::stage::{StageReport, check_input, check_parameter, require_jsonl};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
-use crate::retrieve::query::Mode;
+use crate::retrieve::Mode;
 use crate::store::artifact::{self, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::text::lines::{Lines, strip};
@@ -74,9 +74,9 @@ pub fn complete(
     modes: &[Mode],
     completion: &Completion,
     tick: &(dyn Fn() + Sync),
-) -> Result<Report> {
+) -> Result<StageReport> {
     completion.check()?;
-    let mut report = Report::default();
+    let mut report = StageReport::default();
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
         let header = require_prompts(experiment, mode)?;
@@ -95,31 +95,23 @@ pub fn complete(
         }
         let path = experiment.layout.predictions(mode, &completion.model);
         refuse_foreign(&path)?;
-        let note = experiment.layout.note(&path, "inputs");
-        let mut settings = identity.clone();
-        settings.inputs.clear();
-        let (mut noted, mut latencies) = (Vec::new(), Vec::new());
+        let mut latencies = Vec::new();
         if let Some(server) = &completion.server {
             server.forget_incomplete(experiment, mode, &path, completion)?;
         }
         let prompts_there = header.records;
         let built = report.built;
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-            let kept = KeptLines::read(&path, &note, &settings).load();
             let text = read_prompts(experiment, mode)?;
             let predictions = match &completion.server {
-                None => {
-                    let before = || experiment.layout.latency(mode, &completion.model);
-                    complete_text(&prompts, &text, completion, &kept, tick).timed_before(before)
-                }
+                None => complete_text(&prompts, &text, completion, tick),
                 Some(server) => server.complete(&prompts, text, completion, tick)?,
             };
             sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);
-            noted = predictions.lines;
             latencies = predictions.latencies;
             Ok(LineTotals {
-                records: noted.len(),
+                records: predictions.records,
                 ..LineTotals::default()
             })
         })?;
@@ -133,10 +125,9 @@ pub fn complete(
             };
             report.problems.extend(failures);
         }
-        NotedLine::write(noted, &note, settings, &header);
         if report.built > built {
             let path = experiment.layout.latency(mode, &completion.model);
-            serve::keep_latencies(&path, &latencies)?;
+            remote::keep_latencies(&path, &latencies)?;
         }
     }
     Ok(report)
@@ -170,8 +161,8 @@ fn refuse_foreign(path: &Path) -> Result<()> {
 pub struct Predictions {
     /// One record a line.
     pub text: Vec<u8>,
-    /// What each line was made from.
-    pub(super) lines: Vec<NotedLine<()>>,
+    /// Number of records.
+    pub records: usize,
     /// The records that could not be used.
     pub problems: Vec<Error>,
     /// What each took.
@@ -179,28 +170,10 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    /// Adds a line that was made from this.
-    pub(super) fn push(&mut self, input: Input, line: &[u8]) {
+    /// Adds a line.
+    pub(super) fn push(&mut self, line: &[u8]) {
         self.text.extend_from_slice(line);
-        self.lines.push(NotedLine {
-            input,
-            bytes: line.len() as u64,
-            adds: (),
-        });
-    }
-
-    /// With what lines took that were kept from an earlier run, where that is known.
-    fn timed_before(mut self, file: impl Fn() -> PathBuf) -> Self {
-        let is_kept = |latency: &Latency| latency.generation_ms.is_none();
-        if self.latencies.iter().any(is_kept) {
-            serve::fill_latencies(&file(), &mut self.latencies);
-        }
-        self
-    }
-
-    /// Number of records.
-    pub fn records(&self) -> usize {
-        self.lines.len()
+        self.records += 1;
     }
 }
 
@@ -215,20 +188,19 @@ pub fn complete_file(
     tick: &(dyn Fn() + Sync),
 ) -> Result<Predictions> {
     completion.check()?;
-    let (text, none) = (jsonl::read(prompts)?, KeptLines::default());
+    let text = jsonl::read(prompts)?;
     total(jsonl::records(&text).count());
     match &completion.server {
-        None => Ok(complete_text(prompts, &text, completion, &none, tick)),
+        None => Ok(complete_text(prompts, &text, completion, tick)),
         Some(server) => server.complete(prompts, text, completion, tick),
     }
 }
 
-/// Completes every prompt of a text; what was made of the same record before is taken from there.
+/// Completes every prompt of a text with the embedded model.
 fn complete_text(
     path: &Path,
     text: &[u8],
     completion: &Completion,
-    kept: &KeptLines<()>,
     tick: &(dyn Fn() + Sync),
 ) -> Predictions {
     let model = InContextModel::default();
@@ -236,26 +208,19 @@ fn complete_text(
     let made: Vec<Result<_>> = records
         .into_par_iter()
         .map(|(at, bytes)| {
-            let input = Input(*blake3::hash(bytes).as_bytes());
             let mut latency = Latency::of_prompt(bytes);
-            let line: Cow<'_, [u8]> = match kept.get(&input) {
-                Some((line, _)) => line.into(),
-                None => {
-                    let begin = Instant::now();
-                    let line = complete_record(&model, path, at, bytes, completion)?;
-                    latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
-                    line.into()
-                }
-            };
+            let begin = Instant::now();
+            let line = complete_record(&model, path, at, bytes, completion)?;
+            latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
             tick();
-            Ok((input, line, latency))
+            Ok((line, latency))
         })
         .collect();
     let mut predictions = Predictions::default();
     for made in made {
         match made {
-            Ok((input, line, latency)) => {
-                predictions.push(input, &line);
+            Ok((line, latency)) => {
+                predictions.push(&line);
                 predictions.latencies.push(latency);
             }
             Err(error) => predictions.problems.push(error),

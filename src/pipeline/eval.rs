@@ -9,11 +9,12 @@ use crate::evaluate::metrics::Metric;
 use crate::evaluate::postprocess::{Postprocess, are_function_bodies};
 use crate::evaluate::predictions::{self, Joined};
 use crate::evaluate::score::{Missing, Scores, score_tasks};
-use crate::retrieve::query::Mode;
+use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals};
 use crate::task::TaskSet;
 
-use super::{Experiment, Report, require_jsonl};
+use super::experiment::Experiment;
+use super::stage::{StageReport, require_jsonl};
 
 /// What was scored, and what could not be.
 #[derive(Debug)]
@@ -83,7 +84,7 @@ pub fn scores(
     mode: Mode,
     model: &str,
     known: Option<&Scores>,
-) -> Result<(Value, Report)> {
+) -> Result<(Value, StageReport)> {
     let predictions = experiment.layout.predictions(mode, model);
     let command = format!("complete --mode {mode}");
     let header = require_jsonl(&predictions, "predictions", &command)?;
@@ -96,7 +97,7 @@ pub fn scores(
         .input("tasks", experiment.tasks()?.digest())
         .input("predictions", header.checksum);
     let path = experiment.layout.scores(mode, model);
-    let mut report = Report::default();
+    let mut report = StageReport::default();
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let record = match known {
             Some(scores) => scores.to_record(mode.name(), true),

@@ -2,28 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::repository::chunk::ChunkShape;
-use crate::repository::window::WindowShape;
-use crate::retrieve::chunks::QueryForm;
-use crate::retrieve::query::Mode;
+use crate::repository::fragment::Cut;
+use crate::retrieve::{Mode, QueryForm};
 use crate::text::language::Language;
-
-/// What of a configuration of chunks is part of the names of its artifacts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChunkNames {
-    /// Chunk size and stride.
-    pub shape: ChunkShape,
-    /// Which lines make a query where the mode does not say.
-    pub form: QueryForm,
-    /// Lines of a query.
-    pub query_lines: usize,
-    /// The ranker's name.
-    pub ranker: String,
-    /// The alignment's.
-    pub align: String,
-    /// The prompt style's.
-    pub style: String,
-}
 
 /// Paths of one configuration's artifacts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,19 +13,30 @@ pub struct Layout {
     pub cache: PathBuf,
     /// Name of the benchmark, a folder in several places.
     pub benchmark: String,
-    /// What the repositories are written in; part of every name where it is not Python.
+    /// Language of the repositories; part of every name where it is not Python.
     pub language: Language,
-    /// Window and slice size are part of every name.
-    pub shape: WindowShape,
-    /// What stands in their place where chunks are searched.
-    pub chunks: Option<ChunkNames>,
-    /// The vectorizer's name.
-    pub vectorizer: String,
-    /// Windows kept a query.
+    /// How files are cut, part of every name.
+    pub cut: Cut,
+    /// Which lines make a query where the mode does not say.
+    pub form: QueryForm,
+    /// Lines of a query.
+    pub query_lines: usize,
+    /// Name of the ranker.
+    pub ranker: String,
+    /// Name of the vectors that it compares: `one-gram`, `words`, `tokens`, `dense`.
+    pub vectors: String,
+    /// Name of the alignment.
+    pub align: String,
+    /// Name of the prompt style.
+    pub style: String,
+    /// Fragments kept a query.
     pub top_k: usize,
     /// Which retrieval with a prediction mode rg-rg is: 1 searches with the first prediction, 2 with what came of that.
     pub iteration: u32,
 }
+
+/// Name of the vectors that RepoCoder compares: sets of `p50k_base` tokens.
+const ONE_GRAM: &str = "one-gram";
 
 impl Layout {
     /// A mode as it stands in paths: `rg-rg`, and `rg-rg-2` for its second iteration.
@@ -66,23 +58,36 @@ impl Layout {
             Language::Python => String::new(),
             other => format!("_{other}"),
         };
-        let cut = match &self.chunks {
-            None => {
-                let shape = self.shape;
-                format!("ws{}_slice{}", shape.window_size, shape.slice_size)
-            }
-            Some(names) => format!("chunk{}_stride{}", names.shape.size, names.shape.stride),
-        };
-        format!("{repository}{language}_{cut}")
+        format!("{repository}{language}_{}", self.cut)
     }
 
-    /// With what tells queries of chunks apart: `<repo>_chunk20_stride10.last-n-lines20`.
+    /// Stem of queries that are not windows says which they are: `<repo>_chunk20_stride10.last-n-lines20`.
     fn query_stem(&self, mode: Mode, repository: &str) -> String {
         let stem = self.stem(repository);
-        match &self.chunks {
-            None => stem,
-            Some(names) => format!("{stem}.{}{}", names.form.of_mode(mode), names.query_lines),
+        match self.form.of_mode(mode) {
+            QueryForm::Window => stem,
+            form => format!("{stem}.{form}{}", self.query_lines),
         }
+    }
+
+    /// Name of the ranker and of what it compares, where its usual vectors do not go without saying.
+    fn ranked_by(&self) -> String {
+        let ranker = file_name(&self.ranker);
+        match (self.cut, &*self.vectors) {
+            (_, ONE_GRAM) => ONE_GRAM.to_owned(),
+            (Cut::Chunks(_), "words") => ranker,
+            _ if self.ranker == "dense" => ranker,
+            (_, vectors) => format!("{ranker}-{vectors}"),
+        }
+    }
+
+    /// Whether it is RepoCoder's configuration but for sizes, whose names are shorter.
+    fn is_repocoder(&self) -> bool {
+        self.cut.is_windows()
+            && self.vectors == ONE_GRAM
+            && self.form == QueryForm::Window
+            && self.style == "repocoder"
+            && self.align == "auto"
     }
 
     fn run_name(&self, mode: Mode) -> String {
@@ -91,25 +96,24 @@ impl Layout {
             Language::Python => String::new(),
             other => format!("-{other}"),
         };
-        let Some(names) = &self.chunks else {
-            let WindowShape {
-                window_size,
-                slice_size,
-                ..
-            } = self.shape;
-            let vectorizer = &self.vectorizer;
-            return format!("{name}-{vectorizer}{language}-ws-{window_size}-ss-{slice_size}");
-        };
-        let (form, lines) = (names.form.of_mode(mode), names.query_lines);
-        let style = &names.style;
+        let [(_, size), (_, overlap)] = self.cut.sizes();
+        if self.is_repocoder() {
+            return format!("{name}-{ONE_GRAM}{language}-ws-{size}-ss-{overlap}");
+        }
+        let style = &self.style;
         if !mode.retrieves() {
             return format!("{name}-{style}{language}");
         }
-        let (ranker, align) = (file_name(&names.ranker), &names.align);
-        let ChunkShape { size, stride } = names.shape;
-        format!(
-            "{name}-{form}{lines}-{ranker}-{align}-{style}{language}-chunk-{size}-stride-{stride}"
-        )
+        let cut = match self.cut {
+            Cut::Windows(_) => format!("ws-{size}-ss-{overlap}"),
+            Cut::Chunks(_) => format!("chunk-{size}-stride-{overlap}"),
+        };
+        let query = match self.form.of_mode(mode) {
+            QueryForm::Window => QueryForm::Window.to_string(),
+            form => format!("{form}{}", self.query_lines),
+        };
+        let (ranker, align) = (self.ranked_by(), &self.align);
+        format!("{name}-{query}-{ranker}-{align}-{style}{language}-{cut}")
     }
 
     /// `window/repos/<repo>_ws20_slice2.bin`
@@ -129,11 +133,11 @@ impl Layout {
         self.below(&["vector", "dense", &name])
     }
 
-    /// The same layout where vectors are dense.
+    /// Layout of the same configuration's dense vectors.
     #[must_use]
     pub fn with_dense_vectors(&self) -> Self {
         Self {
-            vectorizer: "dense".into(),
+            vectors: "dense".into(),
             ..self.clone()
         }
     }
@@ -153,23 +157,20 @@ impl Layout {
         self.below(&[
             "vector",
             "repos",
-            &format!("{}.{}.bin", self.stem(repository), self.vectorizer),
+            &format!("{}.{}.bin", self.stem(repository), self.vectors),
         ])
     }
 
     /// `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`
     pub fn query_vectors(&self, mode: Mode, repository: &str) -> PathBuf {
         let stem = self.query_stem(mode, repository);
-        let name = format!("{stem}.{}.bin", self.vectorizer);
+        let name = format!("{stem}.{}.bin", self.vectors);
         self.below(&["vector", &self.benchmark, &self.mode_name(mode), &name])
     }
 
     /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
     pub fn retrieval(&self, mode: Mode, repository: &str) -> PathBuf {
-        let ranked_by = match &self.chunks {
-            None => self.vectorizer.clone(),
-            Some(names) => file_name(&names.ranker),
-        };
+        let ranked_by = self.ranked_by();
         let stem = self.query_stem(mode, repository);
         let name = format!("{stem}.{ranked_by}.top{}.bin", self.top_k);
         self.below(&["retrieval", &self.benchmark, &self.mode_name(mode), &name])
@@ -235,14 +236,10 @@ impl Layout {
         self.below(&["predictions", &self.benchmark, &name])
     }
 
-    /// `.notes/<where the artifact lies>.<name>`: what the artifact's stage notes for its next run (see
-    /// [`read_note`](crate::store::artifact::read_note)).
-    pub fn note(&self, artifact: &Path, name: &str) -> PathBuf {
-        let below = artifact.strip_prefix(&self.cache).unwrap_or(artifact);
-        let mut path = self.cache.join(".notes").join(below).into_os_string();
-        path.push(".");
-        path.push(name);
-        path.into()
+    /// An artifact's path within the cache folder, which another artifact's header names it by.
+    pub(super) fn within_cache(&self, path: &Path) -> String {
+        let within = path.strip_prefix(&self.cache).unwrap_or(path);
+        within.to_string_lossy().into_owned()
     }
 
     /// The cache folder that a retrieval artifact lies in: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
@@ -252,18 +249,6 @@ impl Layout {
             return None;
         }
         stage.parent().map(Path::to_owned)
-    }
-
-    /// The iteration that such an artifact is of, from its folder: `rg-rg-2` is the second.
-    pub fn iteration_of_retrieval(path: &Path) -> u32 {
-        let folder = path
-            .parent()
-            .and_then(|folder| folder.file_name()?.to_str());
-        let number = folder.and_then(|name| {
-            name.strip_prefix(Mode::Prediction.name())?
-                .strip_prefix('-')
-        });
-        number.and_then(|number| number.parse().ok()).unwrap_or(1)
     }
 }
 

@@ -1,23 +1,23 @@
-//! `search`: query vectors × repository vectors → retrieval results.
+//! `search`: queries × fragments → retrieval results.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::vectorize::{change, fresh_vectors, query_windows};
-use super::windows::Opened;
-use super::{Experiment, Report, Unread, check_input, chunks, for_each_repository};
+use super::embed::{Dense, cosines};
+use super::experiment::Experiment;
+use super::stage::{StageReport, Unread, check_input, for_each_repository};
+use super::vectorize::UnreadVectors;
+use super::window::{open_fragments, open_queries};
 use crate::error::Result;
-use crate::repository::window::{Change, RepoWindows};
-use crate::retrieve::query::{Mode, QueryWindows};
+use crate::repository::fragment::RepoFragments;
 use crate::retrieve::vector::TokenSets;
-use crate::retrieve::{Index, Retrieval};
-use crate::store::artifact::{self, Identity, Payload, write_file};
+use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval};
+use crate::store::artifact::{Header, Identity, Payload, write_file};
 use crate::text::tokenize::P50k;
 
-/// How long a search took: what is kept of it depends on the clock, and so lies in a file of its own.
+/// How long a search took. It depends on the clock, and so lies in a file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchTime {
     /// Number of queries.
@@ -26,210 +26,170 @@ pub struct SearchTime {
     pub seconds: f64,
 }
 
-/// Searches each repository in each mode.
+/// Searches each repository in each mode that retrieves.
 ///
 /// # Errors
-/// Windows or vectors are missing or do not belong together, or an artifact cannot be written.
-pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
-    if experiment.chunks.is_some() {
-        return chunks::search(experiment, modes);
-    }
+/// Fragments, vectors or queries are missing or do not belong together, or an artifact cannot be written.
+pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     experiment.tasks()?; // or each repository would miss them
-    let modes: Vec<Mode> = modes
-        .iter()
-        .copied()
-        .filter(|mode| mode.retrieves())
-        .collect();
+    let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     for_each_repository(experiment, |repository, report| {
-        let mut haystack = None;
-        modes.iter().try_for_each(|mode| {
-            let haystack = match &mut haystack {
-                Some(haystack) => haystack,
-                none => none.insert(Haystack::open(experiment, *mode, repository)?),
-            };
-            search_one(experiment, *mode, haystack, report)
-        })
+        search_repository(experiment, repository, &modes, report)
     })
 }
 
-fn search_one(
+fn search_repository(
     experiment: &Experiment,
-    mode: Mode,
-    haystack: &mut Haystack<'_>,
-    report: &mut Report,
+    repository: &str,
+    modes: &[Mode],
+    report: &mut StageReport,
 ) -> Result<()> {
-    let mut needles = Needles::open(experiment, mode, haystack)?;
-    let windows = &*haystack.opened.header.checksum;
-    let identity = needles.identity(experiment, haystack, windows, None)?;
-    let path = experiment.layout.retrieval(mode, haystack.repository);
-    let mut took = None;
-    report.ensure(path.clone(), &identity, |_| {
-        let (retrieval, time) = needles.search(experiment, haystack, &path)?;
-        took = time.map(|time| (retrieval.found.len(), time));
-        Ok(retrieval)
-    })?;
-    // Results that were brought up to date keep the time of the search that they are based on.
-    took.map_or(Ok(()), |(queries, time)| {
-        keep_time(experiment, mode, haystack.repository, queries, time)
-    })
-}
-
-/// What is searched: the windows and vectors of a repository, shared by the modes, each part read when it is needed.
-struct Haystack<'a> {
-    repository: &'a str,
-    opened: Opened,
-    unread: Unread<TokenSets>,
-    vectors: Option<TokenSets>,
-    /// The index, and how long it took to build.
-    index: Option<(Index, Duration)>,
-}
-
-impl<'a> Haystack<'a> {
-    fn open(experiment: &Experiment, mode: Mode, repository: &'a str) -> Result<Self> {
-        let opened = Opened::new(experiment, repository)?;
-        let command = format!("vectorize --mode {mode}");
-        let path = experiment.layout.repo_vectors(repository);
-        let unread = Unread::open(&path, &command)?;
-        check_input(&path, &unread.header, "windows", &opened.header, &command)?;
-        Ok(Self {
-            repository,
-            opened,
-            unread,
-            vectors: None,
-            index: None,
-        })
+    if modes.is_empty() {
+        return Ok(());
     }
-
-    fn windows(&self) -> &RepoWindows {
-        self.opened.windows()
-    }
-
-    fn vectors(&mut self) -> Result<(&TokenSets, &RepoWindows)> {
-        let count = self.windows().len();
-        let vectors = match self.vectors.take() {
-            Some(vectors) => vectors,
-            None => self.unread.read(Some(count))?,
-        };
-        Ok((self.vectors.insert(vectors), self.opened.windows()))
-    }
-
-    fn index(&mut self) -> Result<(&Index, &RepoWindows, Duration)> {
-        let built = match self.index.take() {
-            Some(built) => built,
-            None => {
-                let (vectors, _) = self.vectors()?;
-                let begin = Instant::now();
-                (Index::new(vectors), begin.elapsed())
-            }
-        };
-        let (index, time) = self.index.insert(built);
-        Ok((index, self.opened.windows(), *time))
-    }
-}
-
-/// What is searched for: the queries of one mode.
-struct Needles {
-    mode: Mode,
-    queries: Unread<QueryWindows>,
-    vectors: Unread<TokenSets>,
-}
-
-impl Needles {
-    /// Opens them, and checks that they belong to what is searched.
-    fn open(experiment: &Experiment, mode: Mode, haystack: &Haystack<'_>) -> Result<Self> {
-        let (repository, windows) = (haystack.repository, &haystack.opened.header);
-        let queries = query_windows(experiment, mode, repository, Some(windows))?;
-        let command = format!("vectorize --mode {mode}");
-        let path = experiment.layout.query_vectors(mode, repository);
-        let vectors = Unread::open(&path, &command)?;
-        check_input(&path, &vectors.header, "queries", &queries.header, &command)?;
-        Ok(Self {
-            mode,
-            queries,
-            vectors,
-        })
-    }
-
-    /// The identity of the results for these windows and their vectors; for those that are there now by default.
-    fn identity(
-        &self,
-        experiment: &Experiment,
-        haystack: &Haystack<'_>,
-        windows: &str,
-        vectors: Option<&str>,
-    ) -> Result<Identity> {
-        let (layout, tasks) = (&experiment.layout, experiment.tasks()?);
-        Ok(experiment
-            .shaped(Identity::new(Retrieval::KIND))
-            .parameter("repository", haystack.repository)
+    let layout = &experiment.layout;
+    let mut unread = open_fragments(experiment, repository)?;
+    let mut vectors = UnreadVectors::open(experiment, repository, &unread.header)?;
+    let mut searches = Vec::new();
+    for &mode in modes {
+        let search = ModeSearch::open(experiment, repository, mode, &unread.header)?;
+        let mut identity = experiment.cut(Identity::new(Retrieval::KIND));
+        identity = experiment.visible(experiment.ranked(identity));
+        identity = identity
+            .parameter("repository", repository)
             .parameter("benchmark", &layout.benchmark)
-            .parameter("mode", self.mode)
-            .parameter("ranker", "jaccard")
+            .parameter("mode", mode)
             .parameter("top-k", layout.top_k)
-            .parameter("hole-guard", experiment.guard)
-            .input("tasks", tasks.hole_digest(haystack.repository))
-            .input("windows", windows)
-            .input(
-                "vectors",
-                vectors.unwrap_or(&haystack.unread.header.checksum),
+            .parameter(
+                "fragments-file",
+                layout.within_cache(&layout.repo_windows(repository)),
             )
-            .input("queries", &*self.queries.header.checksum)
-            .input("query vectors", &*self.vectors.header.checksum))
+            .parameter(
+                "queries-file",
+                layout.within_cache(&layout.query_windows(mode, repository)),
+            )
+            .input("fragments", &*unread.header.checksum)
+            .input("vectors", &*vectors.header().checksum);
+        searches.push((mode, search.inputs(identity), search));
     }
-
-    /// The results, and how long the search took where it was one from scratch.
-    fn search(
-        &mut self,
-        experiment: &Experiment,
-        haystack: &mut Haystack<'_>,
-        path: &Path,
-    ) -> Result<(Retrieval, Option<Duration>)> {
-        let queries = self.queries.read(None)?;
-        let vectors = self.vectors.read(Some(queries.windows.len()))?;
-        let both = (&queries, &vectors);
-        if let Some((before, change, fresh)) = self.before(experiment, haystack, path)? {
-            let (mut retrieval, lost) = before.changed(&change, haystack.windows(), &fresh, both);
-            if !lost.is_empty() {
-                let (all, windows) = haystack.vectors()?;
-                retrieval.search_again(&lost, windows, all, both);
-            }
-            return Ok((retrieval, None));
+    // The index is built once for all modes, and only where some results are not current.
+    let stale = searches.iter().any(|(mode, identity, _)| {
+        !report.is_current::<Retrieval>(&layout.retrieval(*mode, repository), identity)
+    });
+    let fragments = stale.then(|| unread.read(None)).transpose()?;
+    let index = match &fragments {
+        Some(fragments) => {
+            let vectors = vectors.read(fragments.len())?;
+            let begin = Instant::now();
+            let index = RepositoryIndex::new(fragments, vectors, &experiment.retrieval.search);
+            Some((index, begin.elapsed()))
         }
-        let (index, windows, built) = haystack.index()?;
-        let begin = Instant::now();
-        let parameters = (experiment.layout.top_k, experiment.guard);
-        let retrieval = Retrieval::search_with(index, windows, &queries, &vectors, parameters);
-        Ok((retrieval, Some(built + begin.elapsed())))
+        None => None,
+    };
+    for (mode, identity, mut search) in searches {
+        let mut took = None;
+        report.ensure(layout.retrieval(mode, repository), &identity, |_| {
+            let (index, built) = match &index {
+                Some((index, built)) => (index, *built),
+                None => unreachable!("an artifact that is not current has an index"),
+            };
+            let read = search.read()?;
+            let begin = Instant::now();
+            let found = read.search(index);
+            took = Some((read.queries.queries.len(), built + begin.elapsed()));
+            Ok(found)
+        })?;
+        if let Some((queries, time)) = took {
+            keep_time(experiment, mode, repository, queries, time)?;
+        }
+    }
+    Ok(())
+}
+
+/// Queries of one mode, and their vectors.
+struct ModeSearch {
+    queries: Unread<Queries>,
+    sets: Option<Unread<TokenSets>>,
+    dense: Option<Dense>,
+}
+
+impl ModeSearch {
+    /// Opens them, and checks that they belong to the fragments.
+    fn open(
+        experiment: &Experiment,
+        repository: &str,
+        mode: Mode,
+        fragments: &Header,
+    ) -> Result<Self> {
+        let queries = open_queries(experiment, mode, repository, fragments)?;
+        let mut sets = None;
+        if experiment.retrieval.search.by_p50k_sets() {
+            let command = format!("vectorize --mode {mode}");
+            let path = experiment.layout.query_vectors(mode, repository);
+            let unread = Unread::open(&path, &command)?;
+            check_input(&path, &unread.header, "queries", &queries.header, &command)?;
+            sets = Some(unread);
+        }
+        let dense = match experiment.ranks_dense() {
+            true => {
+                let headers = (fragments, &queries.header);
+                Some(Dense::open(experiment, mode, repository, headers)?)
+            }
+            false => None,
+        };
+        Ok(Self {
+            queries,
+            sets,
+            dense,
+        })
     }
 
-    /// The results for the windows before, if they are of the same queries, what of those windows is still there, and the
-    /// vectors of those that are new.
-    fn before(
-        &self,
-        experiment: &Experiment,
-        haystack: &Haystack<'_>,
-        path: &Path,
-    ) -> Result<Option<(Retrieval, Change, TokenSets)>> {
-        let (repository, now) = (haystack.repository, &haystack.opened.header);
-        let Some(change) = change(experiment, repository, now) else {
-            return Ok(None);
-        };
-        let Ok((header, before)) = artifact::read::<Retrieval>(path) else {
-            return Ok(None);
-        };
-        let vectors = header.identity.inputs.get("vectors").map(String::as_str);
-        let wanted = self.identity(experiment, haystack, &change.from, vectors)?;
-        let windows = haystack.windows().len();
-        let fits = header.identity == wanted
-            && header.tool == env!("CARGO_PKG_VERSION")
-            && change.fits(before.windows as usize, windows);
-        let new = change.new_windows(windows).count();
-        let fresh = fresh_vectors(experiment, repository, &haystack.unread.header, new);
-        Ok(fresh.filter(|_| fits).map(|fresh| (before, change, fresh)))
+    fn inputs(&self, mut identity: Identity) -> Identity {
+        identity = identity.input("queries", &*self.queries.header.checksum);
+        if let Some(sets) = &self.sets {
+            identity = identity.input("query vectors", &*sets.header.checksum);
+        }
+        match &self.dense {
+            Some(dense) => dense.inputs(identity),
+            None => identity,
+        }
+    }
+
+    fn read(&mut self) -> Result<ReadSearch> {
+        let queries = self.queries.read(None)?;
+        let count = queries.queries.len();
+        let sets = self.sets.as_mut().map(|sets| sets.read(Some(count)));
+        Ok(ReadSearch {
+            sets: sets.transpose()?,
+            dense: self.dense.as_mut().map(Dense::read).transpose()?,
+            queries,
+        })
     }
 }
 
-pub(super) fn keep_time(
+/// Queries of one mode and their vectors, read.
+struct ReadSearch {
+    queries: Queries,
+    sets: Option<TokenSets>,
+    dense: Option<(
+        crate::retrieve::dense::Matrix,
+        crate::retrieve::dense::Matrix,
+    )>,
+}
+
+impl ReadSearch {
+    fn search(&self, index: &RepositoryIndex<'_>) -> Retrieval {
+        let cosines = self.dense.as_ref().map(cosines);
+        let vectors = QueryVectors {
+            sets: self.sets.as_ref(),
+            cosines: cosines.as_ref().map(|cosines| cosines as _),
+        };
+        index.search(&self.queries, vectors)
+    }
+}
+
+/// Notes beside a retrieval artifact how long the search took.
+fn keep_time(
     experiment: &Experiment,
     mode: Mode,
     repository: &str,
@@ -244,28 +204,36 @@ pub(super) fn keep_time(
     write_file(&experiment.layout.search_time(mode, repository), &json)
 }
 
-/// How long each query takes by itself, in an index that is there, from its text to what is found: what somebody waits for
-/// who asks for one completion. By row and sample.
+/// Times each query by itself, in an index that is there, from its text to what is found: what somebody waits for who asks for
+/// one completion. By row and sample; nothing where vectors are asked for elsewhere.
 pub(super) fn time_each(
     experiment: &Experiment,
     mode: Mode,
 ) -> Result<FxHashMap<(u64, u64), Duration>> {
-    if experiment.chunks.is_some() {
-        return chunks::time_each(experiment, mode);
-    }
     let (tokenizer, mut times) = (P50k::new(), FxHashMap::default());
-    let parameters = (experiment.layout.top_k, experiment.guard);
+    let search = &experiment.retrieval.search;
+    if experiment.ranks_dense() {
+        return Ok(times);
+    }
     for repository in &experiment.repositories {
-        let mut haystack = Haystack::open(experiment, mode, repository)?;
-        let mut needles = Needles::open(experiment, mode, &haystack)?;
-        let mut queries = needles.queries.read(None)?;
-        let (index, windows, _) = haystack.index()?;
-        for query in std::mem::take(&mut queries.windows) {
+        let mut unread = open_fragments(experiment, repository)?;
+        let mut vectors = UnreadVectors::open(experiment, repository, &unread.header)?;
+        let mut queries = open_queries(experiment, mode, repository, &unread.header)?.read(None)?;
+        let fragments: RepoFragments = unread.read(None)?;
+        let vectors = vectors.read(fragments.len())?;
+        let index = RepositoryIndex::new(&fragments, vectors, search);
+        for query in std::mem::take(&mut queries.queries) {
             let key = (query.row.into(), query.sample.into());
-            queries.windows = vec![query];
+            queries.queries = vec![query];
             let begin = Instant::now();
-            let vectors = TokenSets::of_queries(&queries, &tokenizer);
-            let found = Retrieval::search_with(index, windows, &queries, &vectors, parameters);
+            let sets = search
+                .by_p50k_sets()
+                .then(|| TokenSets::of_queries(&queries, &tokenizer));
+            let vectors = QueryVectors {
+                sets: sets.as_ref(),
+                cosines: None,
+            };
+            let found = index.search(&queries, vectors);
             times.insert(key, begin.elapsed());
             std::hint::black_box(found);
         }
@@ -273,7 +241,7 @@ pub(super) fn time_each(
     Ok(times)
 }
 
-/// What the searches of a mode took in all, as measured when they were made; `None` where that is not known.
+/// Time that the searches of a mode took in all, as measured when they were made; `None` where that is not known.
 pub fn search_time(experiment: &Experiment, mode: Mode) -> Option<SearchTime> {
     let of = |repository: &String| -> Option<SearchTime> {
         let bytes = std::fs::read(experiment.layout.search_time(mode, repository)).ok()?;

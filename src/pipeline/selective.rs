@@ -7,10 +7,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::{Experiment, Latency, latencies, scores};
+use super::eval::scores;
+use super::experiment::Experiment;
+use super::remote::{Latency, latencies};
 use crate::error::{Error, Result};
 use crate::prompt::shown::read_fragments;
-use crate::retrieve::query::Mode;
+use crate::retrieve::Mode;
 use crate::selective::label::{self, signals};
 use crate::selective::policy::features::Request;
 use crate::selective::policy::sweep::Times;

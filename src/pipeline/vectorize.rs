@@ -1,164 +1,186 @@
-//! `vectorize`: windows → vectors.
+//! `vectorize`: fragments and queries → vectors.
 
-use std::path::Path;
-
-use serde::{Deserialize, Serialize};
-
-use super::window::CHANGE;
-use super::windows::Opened;
-use super::{Experiment, Report, Unread, check_digest, check_input, chunks, for_each_repository};
+use super::embed::{Source, query_name};
+use super::experiment::Experiment;
+use super::stage::{StageReport, Unread, check_input, for_each_repository};
+use super::window::{open_fragments, open_queries};
 use crate::error::Result;
-use crate::repository::window::Change;
-use crate::retrieve::query::{Mode, QueryWindows};
+use crate::retrieve::dense::{Matrix, Text};
+use crate::retrieve::rank::Words;
 use crate::retrieve::vector::TokenSets;
-use crate::store::artifact::{self, Header, Identity, Payload, read_note, write_note};
+use crate::retrieve::{Mode, Queries, Vectors};
+use crate::store::artifact::{Header, Identity, Payload};
 use crate::text::tokenize::P50k;
 
-/// Vectors of the repositories' windows.
+/// Vectors of each repository's fragments: sets or counts of terms, and dense ones where a ranker needs them.
 ///
 /// # Errors
-/// Windows are missing, or an artifact cannot be written.
-pub fn vectorize_repositories(experiment: &Experiment) -> Result<Report> {
-    if experiment.chunks.is_some() {
-        return chunks::vectorize_repositories(experiment);
-    }
-    for_each_repository(experiment, |repository, report| {
-        let mut opened = Opened::new(experiment, repository)?;
-        let of = |checksum: &str| identity(experiment, repository).input("windows", checksum);
-        let identity = of(&opened.header.checksum);
+/// Fragments are missing, an artifact cannot be written, or dense vectors cannot be had.
+pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
+    let search = &experiment.retrieval.search;
+    let mut report = for_each_repository(experiment, |repository, report| {
+        let mut fragments = open_fragments(experiment, repository)?;
+        let of = |kind| {
+            let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
+            let identity = identity.parameter("repository", repository);
+            identity.input("fragments", &*fragments.header.checksum)
+        };
         let path = experiment.layout.repo_vectors(repository);
-        let mut fresh = None;
-        let state = artifact::state::<TokenSets>(&path, &identity);
-        let header = report.settle(path.clone(), state, |_, path| {
-            let change = change(experiment, repository, &opened.header);
-            let before = change.and_then(|change| {
-                let vectors = before(path, &of(&change.from), &change, opened.windows().len())?;
-                Some((vectors, change))
-            });
-            if let Some((vectors, change)) = before {
-                let new = fresh.insert(new_vectors(&change, &mut opened)?);
-                if let Ok(changed) = vectors.changed(&change, new) {
-                    let columns = changed.columns();
-                    return artifact::write_columns(path, &identity, changed.len(), &columns);
-                }
-            }
-            fresh = None;
-            let vectors = TokenSets::of_windows(opened.read_all()?, &P50k::new());
-            artifact::write(path, &identity, &vectors)
-        })?;
-        if let Some(fresh) = fresh {
-            let sets = fresh.iter().map(|set| set.iter().collect()).collect();
-            let vectors = header.checksum;
-            let note = experiment.layout.note(&path, FRESH);
-            write_note(&note, &Fresh { vectors, sets });
-        }
-        Ok(())
-    })
-}
-
-/// The note about the vectors that were made last, where others were there already.
-const FRESH: &str = "fresh";
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Fresh {
-    /// Checksum of all vectors.
-    vectors: String,
-    /// Those of the new windows, in their order.
-    sets: Vec<Vec<u32>>,
-}
-
-/// The vectors of the windows that are new since the change before these vectors, if that was noted.
-pub(super) fn fresh_vectors(
-    experiment: &Experiment,
-    repository: &str,
-    vectors: &Header,
-    count: usize,
-) -> Option<TokenSets> {
-    let path = experiment.layout.repo_vectors(repository);
-    let fresh: Fresh = read_note(&experiment.layout.note(&path, FRESH))?;
-    let mut sets = TokenSets::default();
-    fresh
-        .sets
-        .iter()
-        .for_each(|set| sets.push(set.iter().copied()));
-    (fresh.vectors == vectors.checksum && sets.len() == count).then_some(sets)
-}
-
-/// What the windows that are there now kept of those before, if that was noted.
-pub(super) fn change(experiment: &Experiment, repository: &str, now: &Header) -> Option<Change> {
-    let layout = &experiment.layout;
-    let change: Change = read_note(&layout.note(&layout.repo_windows(repository), CHANGE))?;
-    (change.to == now.checksum).then_some(change)
-}
-
-/// The vectors of the windows before, if that is what the artifact still holds.
-fn before(path: &Path, identity: &Identity, change: &Change, windows: usize) -> Option<TokenSets> {
-    let (header, vectors) = artifact::read::<TokenSets>(path).ok()?;
-    let tool = env!("CARGO_PKG_VERSION");
-    (header.identity == *identity && header.tool == tool && change.fits(vectors.len(), windows))
-        .then_some(vectors)
-}
-
-/// The vectors of the new windows.
-fn new_vectors(change: &Change, opened: &mut Opened) -> Result<TokenSets> {
-    let count = opened.windows().len();
-    let new: Vec<u32> = change.new_windows(count).collect();
-    let file = |window: &u32| opened.windows().first_place(*window as usize).file;
-    let files = new.iter().map(file).collect();
-    let windows = opened.read_files(files)?;
-    Ok(TokenSets::of_these(windows, &new, &P50k::new()))
-}
-
-/// Vectors of the query windows of each mode that retrieves.
-///
-/// # Errors
-/// Query windows are missing, or an artifact cannot be written.
-pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Report> {
-    if experiment.chunks.is_some() {
-        return chunks::vectorize_queries(experiment, modes);
-    }
-    for_each_repository(experiment, |repository, report| {
-        for &mode in modes.iter().filter(|mode| mode.retrieves()) {
-            let mut queries = query_windows(experiment, mode, repository, None)?;
-            let identity = identity(experiment, repository)
-                .parameter("mode", mode)
-                .input("queries", &*queries.header.checksum);
-            let path = experiment.layout.query_vectors(mode, repository);
+        if search.by_p50k_sets() {
+            let identity = of(TokenSets::KIND);
             report.ensure(path, &identity, |_| {
-                Ok(TokenSets::of_queries(&queries.read(None)?, &P50k::new()))
+                Ok(TokenSets::of_fragments(
+                    &fragments.read(None)?,
+                    &P50k::new(),
+                ))
+            })?;
+        } else {
+            let identity = of(Words::KIND);
+            report.ensure(path, &identity, |_| {
+                let fragments = fragments.read(None)?;
+                Ok(Words::of_terms(&fragments.texts(), &search.vocabulary))
             })?;
         }
         Ok(())
-    })
+    })?;
+    if let Some(mut source) = Source::new(experiment, &[])? {
+        for repository in &experiment.repositories {
+            dense_fragments(experiment, &mut source, repository, &mut report)?;
+        }
+    }
+    Ok(report)
 }
 
-fn identity(experiment: &Experiment, repository: &str) -> Identity {
-    experiment
-        .shaped(Identity::new(TokenSets::KIND))
-        .parameter("repository", repository)
-        .parameter("vectorizer", &experiment.layout.vectorizer)
-        .parameter("tokenizer", "p50k_base")
+/// Vectors of a repository's fragments as this stage left them.
+pub(super) enum UnreadVectors {
+    Sets(Unread<TokenSets>),
+    Terms(Unread<Words>),
 }
 
-/// Query windows as the `window` stage left them: of the tasks that are there now, and of these repository windows
-/// where the caller works with both.
-pub(super) fn query_windows(
+impl UnreadVectors {
+    pub(super) fn open(
+        experiment: &Experiment,
+        repository: &str,
+        fragments: &Header,
+    ) -> Result<Self> {
+        let path = experiment.layout.repo_vectors(repository);
+        let vectors = if experiment.retrieval.search.by_p50k_sets() {
+            Self::Sets(Unread::open(&path, "vectorize")?)
+        } else {
+            Self::Terms(Unread::open(&path, "vectorize")?)
+        };
+        check_input(&path, vectors.header(), "fragments", fragments, "vectorize")?;
+        Ok(vectors)
+    }
+
+    pub(super) fn header(&self) -> &Header {
+        match self {
+            Self::Sets(unread) => &unread.header,
+            Self::Terms(unread) => &unread.header,
+        }
+    }
+
+    /// Reads them, one for each of `count` fragments.
+    pub(super) fn read(&mut self, count: usize) -> Result<Vectors> {
+        Ok(match self {
+            Self::Sets(unread) => Vectors::Sets(unread.read(Some(count))?),
+            Self::Terms(unread) => Vectors::Terms(unread.read(Some(count))?),
+        })
+    }
+}
+
+/// Vectors of the queries of each mode that retrieves: sets of `p50k_base` tokens and dense ones. Other terms are looked up
+/// when they are searched with.
+///
+/// # Errors
+/// Queries are missing, an artifact cannot be written, or dense vectors cannot be had.
+pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
+    let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
+    if experiment.retrieval.search.by_p50k_sets() {
+        return for_each_repository(experiment, |repository, report| {
+            let fragments = open_fragments(experiment, repository)?;
+            for &mode in &modes {
+                let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
+                let identity =
+                    experiment.vocabulary(experiment.cut(Identity::new(TokenSets::KIND)));
+                let identity = identity
+                    .parameter("repository", repository)
+                    .parameter("mode", mode)
+                    .input("queries", &*queries.header.checksum);
+                let path = experiment.layout.query_vectors(mode, repository);
+                report.ensure(path, &identity, |_| {
+                    Ok(TokenSets::of_queries(&queries.read(None)?, &P50k::new()))
+                })?;
+            }
+            Ok(())
+        });
+    }
+    let mut report = StageReport::default();
+    if let Some(mut source) = Source::new(experiment, &modes)? {
+        for &mode in &modes {
+            for repository in &experiment.repositories {
+                dense_queries(experiment, &mut source, mode, repository, &mut report)?;
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn dense_fragments(
     experiment: &Experiment,
+    source: &mut Source,
+    repository: &str,
+    report: &mut StageReport,
+) -> Result<()> {
+    let mut fragments = open_fragments(experiment, repository)?;
+    let identity = experiment
+        .cut(Identity::new(Matrix::KIND))
+        .parameter("repository", repository)
+        .input("fragments", &*fragments.header.checksum);
+    let identity = source.identity(identity)?;
+    let layout = experiment.layout.with_dense_vectors();
+    report.ensure(layout.repo_vectors(repository), &identity, |report| {
+        let fragments = fragments.read(None)?;
+        let named = (0..).zip(fragments.texts());
+        let texts = named.map(|(fragment, text)| Text {
+            id: fragments.name(fragment),
+            text: text.to_owned(),
+        });
+        source.matrix(experiment, texts.collect(), report)
+    })?;
+    Ok(())
+}
+
+fn dense_queries(
+    experiment: &Experiment,
+    source: &mut Source,
     mode: Mode,
     repository: &str,
-    windows: Option<&Header>,
-) -> Result<Unread<QueryWindows>> {
-    let command = if mode == Mode::Prediction {
-        "rg-rg".to_owned()
-    } else {
-        format!("window --mode {mode}")
-    };
-    let path = experiment.layout.query_windows(mode, repository);
-    let queries = Unread::open(&path, &command)?;
-    let holes = experiment.tasks()?.hole_digest(repository);
-    check_digest(&path, &queries.header, "tasks", &holes, &command)?;
-    if let Some(windows) = windows {
-        check_input(&path, &queries.header, "windows", windows, &command)?;
-    }
-    Ok(queries)
+    report: &mut StageReport,
+) -> Result<()> {
+    let fragments = open_fragments(experiment, repository)?;
+    let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
+    let identity = experiment
+        .cut(Identity::new(Matrix::KIND))
+        .parameter("repository", repository)
+        .parameter("mode", mode)
+        .input("queries", &*queries.header.checksum);
+    let identity = source.identity(identity)?;
+    let layout = experiment.layout.with_dense_vectors();
+    report.ensure(
+        layout.query_vectors(mode, repository),
+        &identity,
+        |report| {
+            let queries = queries.read(None)?;
+            source.matrix(experiment, texts_of_queries(&queries).collect(), report)
+        },
+    )?;
+    Ok(())
+}
+
+fn texts_of_queries(queries: &Queries) -> impl Iterator<Item = Text> + '_ {
+    queries.queries.iter().map(|query| Text {
+        id: query_name(queries.mode, query),
+        text: query.text.clone(),
+    })
 }

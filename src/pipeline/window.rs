@@ -1,59 +1,136 @@
-//! `window`: repositories → repository windows; tasks → query windows.
+//! `window`: repositories → fragments and right contexts; tasks → queries.
 
-use std::path::Path;
-
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
-
-use super::windows::Opened;
-use super::{Experiment, Report, chunks, for_each_repository};
+use super::contexts::{RightContexts, open_contexts, right_context};
+use super::experiment::Experiment;
+use super::stage::{
+    StageReport, Unread, check_digest, check_input, check_parameter, for_each_repository,
+};
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::Joined;
-use crate::repository::corpus::{Listed, Listing, Stamp};
-use crate::repository::window::{Change, RepoWindows, TextRanges, WindowFile, digest_of_files};
-use crate::retrieve::query::{Mode, QueryWindows, fits, hole_lines};
-use crate::store::artifact::{
-    self, Columns, Header, Identity, Payload, PieceSource, State, read_note, write_note,
-};
-use crate::task::{Task, TaskSet};
+use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::fragment::{RepoFragments, digest_of_files};
+use crate::retrieve::query::{Made, fits, hole_lines};
+use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
+use crate::store::artifact::{Header, Identity, Payload};
+use crate::task::TaskSet;
 
 /// Cuts the repositories.
 ///
 /// # Errors
 /// An artifact cannot be written.
-pub fn window_repositories(experiment: &Experiment) -> Result<Report> {
-    if experiment.chunks.is_some() {
-        return chunks::index_repositories(experiment);
-    }
+pub fn window_repositories(experiment: &Experiment) -> Result<StageReport> {
     for_each_repository(experiment, |repository, report| {
         cut_repository(experiment, repository, report)
     })
 }
 
-/// Cuts the query windows of each mode that retrieves; rg-rg needs `predictions`.
+fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport) -> Result<()> {
+    let language = experiment.layout.language;
+    let reading = Repository::read_with(&experiment.repos_dir, name, experiment.files())?;
+    report.problems.extend(reading.skipped);
+    let repository = reading.repository;
+    if repository.files.is_empty() {
+        let reason = format!(
+            "holds no {} file that can be read, so nothing can be retrieved from it; put its files there, or choose \
+             other repositories or another language",
+            language.title()
+        );
+        report.problems.push(Error::Repository {
+            path: experiment.repos_dir.join(name),
+            reason,
+        });
+    }
+    report
+        .warnings
+        .extend(repository.files.iter().filter_map(long_line));
+    let digest = digest_of_files(&repository.files);
+    let identity = experiment
+        .cut(Identity::new(RepoFragments::KIND))
+        .parameter("repository", name)
+        .parameter("walk", experiment.walk)
+        .input("repository", &*digest);
+    let tasks = experiment
+        .tasks
+        .as_ref()
+        .filter(|_| experiment.takes_right_contexts());
+    let contexts = tasks.map(|tasks| {
+        let (contexts, warning) = RightContexts::of(tasks, &repository);
+        report.warnings.extend(warning);
+        (tasks, contexts)
+    });
+    let path = experiment.layout.repo_windows(name);
+    report.ensure(path, &identity, |_| {
+        Ok(RepoFragments::cut(
+            repository,
+            language,
+            experiment.layout.cut,
+        ))
+    })?;
+    if let Some((tasks, contexts)) = contexts {
+        let identity = Identity::new(RightContexts::KIND)
+            .parameter("repository", name)
+            .parameter("language", language)
+            .parameter("walk", experiment.walk)
+            .input("repository", digest)
+            .input("tasks", tasks.digest_of(name));
+        let path = experiment.layout.right_contexts(name);
+        report.ensure(path, &identity, |_| Ok(contexts))?;
+    }
+    Ok(())
+}
+
+/// The fragments of a repository as this stage left them.
+pub(super) fn open_fragments(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<Unread<RepoFragments>> {
+    let path = experiment.layout.repo_windows(repository);
+    let fragments = Unread::<RepoFragments>::open(&path, "window")?;
+    let wanted = experiment.cut(Identity::new(RepoFragments::KIND));
+    let wanted = wanted.parameter("walk", experiment.walk);
+    for (name, value) in &wanted.parameters {
+        check_parameter(&path, &fragments.header, (name, value), "window")?;
+    }
+    Ok(fragments)
+}
+
+/// Makes the queries of each mode that retrieves; rg-rg needs `predictions`.
 ///
 /// # Errors
-/// Repository windows are missing, an artifact cannot be written, or rg-rg is asked for without predictions.
+/// Fragments are missing, an artifact cannot be written, or rg-rg is asked for without predictions.
 pub fn window_queries(
     experiment: &Experiment,
     modes: &[Mode],
     predictions: Option<&Joined>,
-) -> Result<Report> {
-    if experiment.chunks.is_some() {
-        return chunks::make_queries(experiment, modes, predictions);
-    }
+) -> Result<StageReport> {
+    let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     let mut report = for_each_repository(experiment, |repository, report| {
-        let mut opened = Opened::new(experiment, repository)?;
-        let tasks = experiment.tasks()?;
-        let file = |task: &Task| opened.windows().file_index(&task.path).map(|n| n as u32);
-        let files = tasks.of_repository(repository).filter_map(file).collect();
-        opened.read_files(files)?;
-        report.warnings.extend(misfits(tasks, opened.windows()));
+        if modes.is_empty() {
+            return Ok(());
+        }
+        let mut unread = open_fragments(experiment, repository)?;
+        let fragments = unread.read(None)?;
+        if experiment.retrieval.form == QueryForm::Window {
+            report
+                .warnings
+                .extend(misfits(experiment.tasks()?, &fragments));
+        }
+        let contexts = match experiment.takes_right_contexts() {
+            true => {
+                let mut contexts = open_contexts(experiment, repository)?;
+                Some((contexts.header.clone(), contexts.read(None)?))
+            }
+            false => None,
+        };
+        let sources = Sources {
+            header: &unread.header,
+            fragments: &fragments,
+            contexts: contexts.as_ref(),
+            predictions,
+        };
         modes
             .iter()
-            .filter(|mode| mode.retrieves())
-            .try_for_each(|mode| cut_queries(experiment, *mode, &opened, predictions, report))
+            .try_for_each(|mode| sources.make(experiment, *mode, report))
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
         report
@@ -63,251 +140,116 @@ pub fn window_queries(
     Ok(report)
 }
 
-fn cut_repository(experiment: &Experiment, name: &str, report: &mut Report) -> Result<()> {
-    let path = experiment.layout.repo_windows(name);
-    let (stamps, change) = (
-        experiment.layout.note(&path, "stamps"),
-        experiment.layout.note(&path, CHANGE),
-    );
-    let mut before = Before::read(&path, &stamps);
-    let known = |path: &str, stamp: &Stamp| before.as_ref().is_some_and(|b| b.knows(path, stamp));
-    let listing = Listing::read(&experiment.repos_dir, name, experiment.files(), known)?;
-    let (files, noted) = Before::files(before.as_ref(), listing.files);
-    report.problems.extend(listing.skipped);
-    if files.is_empty() {
-        report.problems.push(no_file(experiment, name));
-    }
-    report.warnings.extend(files.iter().filter_map(long_line));
-    let shape = experiment.shape();
-    let identity = experiment
-        .shaped(Identity::new(RepoWindows::KIND))
-        .parameter("repository", name)
-        .input("repository", digest_of_files(&files));
-    let state = artifact::state::<RepoWindows>(&path, &identity);
-    before = before.filter(|before| match &state {
-        State::Current(_) => true,
-        State::Stale(_) => before.windows.shape == shape,
-        State::Missing | State::Damaged(_) => false,
-    });
-    let header = report.settle(path, state, |_, path| {
-        if let Some(before) = &mut before
-            && let Ok((header, cut)) = before.cut_again(path, &identity, &files)
-        {
-            write_note(&change, &cut);
-            return Ok(header);
+/// Sources of one repository's queries.
+struct Sources<'a> {
+    header: &'a Header,
+    fragments: &'a RepoFragments,
+    contexts: Option<&'a (Header, RightContexts)>,
+    predictions: Option<&'a Joined>,
+}
+
+impl Sources<'_> {
+    fn make(&self, experiment: &Experiment, mode: Mode, report: &mut StageReport) -> Result<()> {
+        let tasks = experiment.tasks()?;
+        let settings = QuerySettings {
+            mode,
+            form: experiment.form(mode),
+            length: experiment.retrieval.query_lines,
+        };
+        let repository = self.fragments.repository.as_str();
+        let mut identity = query_identity(experiment, settings)
+            .parameter("repository", repository)
+            .parameter("benchmark", &experiment.layout.benchmark)
+            .input("tasks", query_tasks(tasks, settings.form, repository))
+            .input("fragments", &*self.header.checksum);
+        if let Some((header, _)) = self.contexts {
+            identity = identity.input("right contexts", &*header.checksum);
         }
-        let windows = cut_all(experiment, name, files)?;
-        artifact::write(path, &identity, &windows)
-    })?;
-    let noted = Stamps {
-        windows: header.checksum,
-        files: noted,
-    };
-    if before.is_none_or(|before| before.stamps != noted) {
-        write_note(&stamps, &noted);
-    }
-    Ok(())
-}
-
-/// Cuts all files, after reading them again where some are known by their stamps alone.
-fn cut_all(experiment: &Experiment, name: &str, mut files: Vec<WindowFile>) -> Result<RepoWindows> {
-    if files.iter().any(|file| !file.lines.is_read()) {
-        let listing = Listing::read(&experiment.repos_dir, name, experiment.files(), |_, _| {
-            false
-        })?;
-        files = Before::files(None, listing.files).0;
-    }
-    let shape = experiment.shape();
-    Ok(RepoWindows::cut_files(name.to_owned(), files, shape))
-}
-
-/// The note about what a repository kept since it was cut before.
-pub(super) const CHANGE: &str = "change";
-
-/// The note about the files that windows were cut from.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamps {
-    /// Checksum of the windows.
-    windows: String,
-    /// For each of their files how it can be known again.
-    files: Vec<Option<Stamp>>,
-}
-
-/// The windows of the run before, from which the files that did not change are taken.
-struct Before {
-    header: Header,
-    windows: RepoWindows,
-    columns: Columns,
-    texts: TextRanges,
-    stamps: Stamps,
-    /// Number of the file with this path.
-    file: FxHashMap<String, usize>,
-}
-
-impl Before {
-    /// `None` where there are none, or none to be trusted.
-    fn read(path: &Path, stamps: &Path) -> Option<Self> {
-        let stamps: Stamps = read_note(stamps)?;
-        let (header, mut columns) = artifact::open(path).ok()?;
-        let (windows, texts) = RepoWindows::outline(&mut columns).ok()?;
-        let fit = header.checksum == stamps.windows
-            && windows.files.len() == stamps.files.len()
-            && windows.check().is_ok();
-        let numbered = windows.files.iter().zip(0..);
-        let file = numbered.map(|(file, n)| (file.path.clone(), n)).collect();
-        fit.then_some(Self {
-            header,
-            windows,
-            columns,
-            texts,
-            stamps,
-            file,
-        })
-    }
-
-    /// Whether a file is the one that it was. One that may hold a line too long to pass over in silence is read again.
-    fn knows(&self, path: &str, stamp: &Stamp) -> bool {
-        let stamped = self.file.get(path).and_then(|n| self.stamps.files[*n]);
-        stamped == Some(*stamp) && stamp.size() <= LONG_LINE as u64
-    }
-
-    /// The files as they are now, those that were known without their texts, and their stamps.
-    fn files(before: Option<&Self>, listed: Vec<Listed>) -> (Vec<WindowFile>, Vec<Option<Stamp>>) {
-        let stamps = listed.iter().map(|file| file.stamp).collect();
-        let files = listed.into_par_iter().map(|file| {
-            let Listed { path, same_as, .. } = file;
-            let known = before.and_then(|b| Some(&b.windows.files[*b.file.get(&path)?]));
-            match (file.text, known) {
-                (None, Some(known)) => WindowFile {
-                    path,
-                    same_as,
-                    bytes: known.bytes,
-                    digest: known.digest,
-                    lines: known.lines.clone(),
-                },
-                (text, _) => WindowFile::new(path, same_as, text.unwrap_or_default()),
+        let samples = match (mode, self.predictions) {
+            (Mode::Prediction, Some(joined)) => {
+                identity = identity.input("predictions", joined.digest(tasks, repository));
+                Some(joined.predictions.as_slice())
             }
-        });
-        (files.collect(), stamps)
-    }
-
-    /// Cuts the files as they are now, with a look at those alone that changed, and writes the windows; the texts of the
-    /// others go from the old artifact to the new one.
-    fn cut_again(
-        &mut self,
-        path: &Path,
-        identity: &Identity,
-        files: &[WindowFile],
-    ) -> Result<(Header, Change)> {
-        self.windows.read_hashes(&mut self.columns)?;
-        let kept: Vec<Option<u32>> = files.iter().map(|file| self.kept(file)).collect();
-        let mut wanted = self.windows.texts_to_cut_again(files, &kept);
-        wanted.extend(self.changed(&kept));
-        wanted.sort_unstable();
-        wanted.dedup();
-        self.windows
-            .read_texts(&mut self.columns, &self.texts, Some(&wanted))?;
-        let with_text = |(file, kept): (&WindowFile, &Option<u32>)| {
-            let mut file = file.clone();
-            if let (false, Some(old)) = (file.lines.is_read(), kept) {
-                file.lines = self.windows.files[*old as usize].lines.clone();
+            (Mode::Prediction, None) => {
+                let reason = "mode rg-rg searches with predictions: name their file".into();
+                return Err(Error::Parameter {
+                    name: "predictions",
+                    reason,
+                });
             }
-            file
+            _ => None,
         };
-        let files = files.iter().zip(&kept).map(with_text).collect();
-        let cut = self.windows.cut_again(files, &kept);
-        let text = |number: usize| match (cut.files[number].lines.is_read(), kept[number]) {
-            (false, Some(old)) => PieceSource::Kept(&self.columns, self.texts.begin(old as usize)),
-            _ => PieceSource::Text(cut.files[number].lines.text()),
-        };
-        let columns = cut.columns_with(text);
-        let columns = columns.map_err(|reason| self.columns.damaged(reason))?;
-        let header = artifact::write_columns(path, identity, cut.len(), &columns)?;
-        let (old, new) = (&*self.header.checksum, &*header.checksum);
-        let change = Change::between((old, &self.windows), (new, &cut));
-        Ok((header, change))
-    }
-
-    /// The number before of a file whose content is the same.
-    fn kept(&self, file: &WindowFile) -> Option<u32> {
-        let number = *self.file.get(&file.path)?;
-        let old = &self.windows.files[number];
-        let same = (old.digest, old.lines.count()) == (file.digest, file.lines.count());
-        same.then_some(number as u32)
-    }
-
-    /// The files before that are not kept, some windows of which may be.
-    fn changed(&self, kept: &[Option<u32>]) -> Vec<u32> {
-        let mut stays = vec![false; self.windows.files.len()];
-        kept.iter()
-            .flatten()
-            .for_each(|old| stays[*old as usize] = true);
-        let numbered = (0..).zip(stays);
-        numbered
-            .filter(|(_, stays)| !stays)
-            .map(|(old, _)| old)
-            .collect()
+        let right = self
+            .contexts
+            .map(|(_, contexts)| contexts.map())
+            .unwrap_or_default();
+        let right_of = |task| right_context(task, &right);
+        let Made { queries, skipped } =
+            Queries::make(settings, tasks, self.fragments, right_of, samples);
+        // Making queries is cheap, and its complaints are due whether or not the artifact is current.
+        report.problems.extend(skipped);
+        let path = experiment.layout.query_windows(mode, repository);
+        report.ensure(path, &identity, |_| Ok(queries))?;
+        Ok(())
     }
 }
 
-fn no_file(experiment: &Experiment, name: &str) -> Error {
-    let language = experiment.layout.language.title();
-    let reason = format!(
-        "holds no {language} file that can be read, so nothing can be retrieved from it; put its files there, or \
-         choose others with --repo"
-    );
-    Error::Repository {
-        path: experiment.repos_dir.join(name),
-        reason,
+fn query_identity(experiment: &Experiment, settings: QuerySettings) -> Identity {
+    let identity = experiment
+        .cut(Identity::new(Queries::KIND))
+        .parameter("mode", settings.mode)
+        .parameter("query", settings.form);
+    match settings.form {
+        QueryForm::Window => identity,
+        _ => identity.parameter("query-lines", settings.length),
     }
 }
 
-fn cut_queries(
+/// Digest of what queries are made of: windows of nothing but holes, others of the tasks' texts too.
+fn query_tasks(tasks: &TaskSet, form: QueryForm, repository: &str) -> String {
+    match form {
+        QueryForm::Window => tasks.hole_digest(repository),
+        _ => tasks.digest_of(repository),
+    }
+}
+
+/// Queries as this stage left them: of the tasks and fragments that are there now.
+pub(super) fn open_queries(
     experiment: &Experiment,
     mode: Mode,
-    opened: &Opened,
-    predictions: Option<&Joined>,
-    report: &mut Report,
-) -> Result<()> {
-    let (tasks, windows) = (experiment.tasks()?, opened.windows());
-    let repository = windows.repository.as_str();
-    let mut identity = experiment
-        .shaped(Identity::new(QueryWindows::KIND))
-        .parameter("repository", repository)
-        .parameter("benchmark", &experiment.layout.benchmark)
-        .parameter("mode", mode)
-        .input("tasks", tasks.hole_digest(repository))
-        .input("windows", &*opened.header.checksum);
-    let cut = match (mode, predictions) {
-        (Mode::Prediction, Some(joined)) => {
-            identity = identity.input("predictions", joined.digest(tasks, repository));
-            QueryWindows::cut_with_predictions(tasks, &joined.predictions, windows)
-        }
-        (Mode::Prediction, None) => {
-            let reason = "mode rg-rg searches with predictions: name their file".into();
-            return Err(Error::Parameter {
-                name: "predictions",
-                reason,
-            });
-        }
-        _ => QueryWindows::cut(mode, tasks, windows),
+    repository: &str,
+    fragments: &Header,
+) -> Result<Unread<Queries>> {
+    let command = match mode {
+        Mode::Prediction => "rg-rg".to_owned(),
+        _ => format!("window --mode {mode}"),
     };
-    // Cutting is cheap, and its complaints are due whether or not the artifact is current.
-    report.problems.extend(cut.skipped);
     let path = experiment.layout.query_windows(mode, repository);
-    report.ensure(path, &identity, |_| Ok(cut.queries))?;
-    Ok(())
+    let queries = Unread::<Queries>::open(&path, &command)?;
+    let settings = QuerySettings {
+        mode,
+        form: experiment.form(mode),
+        length: experiment.retrieval.query_lines,
+    };
+    let tasks = query_tasks(experiment.tasks()?, settings.form, repository);
+    check_digest(&path, &queries.header, "tasks", &tasks, &command)?;
+    check_input(&path, &queries.header, "fragments", fragments, &command)?;
+    for (name, value) in &query_identity(experiment, settings).parameters {
+        check_parameter(&path, &queries.header, (name, value), &command)?;
+    }
+    Ok(queries)
 }
 
 /// A line of more bytes than this fits no prompt of any model.
 const LONG_LINE: usize = 1 << 20;
 
 /// A warning for a file with a line that no prompt can hold.
-fn long_line(file: &WindowFile) -> Option<String> {
-    if !file.lines.is_read() || file.lines.text().len() <= LONG_LINE {
+fn long_line(file: &SourceFile) -> Option<String> {
+    if file.text.len() <= LONG_LINE {
         return None;
     }
-    let mut lines = file.lines.iter().zip(1..);
+    let lines = file.lines();
+    let mut lines = lines.iter().zip(1..);
     let (line, number) = lines.find(|(line, _)| line.len() > LONG_LINE)?;
     let (path, length) = (&file.path, line.len());
     Some(format!(
@@ -316,7 +258,7 @@ fn long_line(file: &WindowFile) -> Option<String> {
 }
 
 /// A warning where tasks do not fit their files.
-fn misfits(tasks: &TaskSet, windows: &RepoWindows) -> Option<String> {
+fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<String> {
     let of_it = tasks.of_repository(&windows.repository);
     let mut misfits =
         of_it.filter(|task| hole_lines(task, windows).is_ok_and(|lines| !fits(task, lines)));

@@ -1,7 +1,7 @@
-//! A retrieved window as a block of comment lines.
+//! A retrieved fragment as a block of comment lines.
 
-use crate::repository::window::{Place, RepoWindows};
-use crate::retrieve::Hole;
+use crate::repository::fragment::{self, Place, RepoFragments};
+use crate::retrieve::{Align, FragmentText, Hole};
 
 const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
 const FOUND_IN: &str = "the below code fragment can be found in:";
@@ -22,8 +22,8 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Of a repository's blocks.
-    pub(super) fn of(windows: &RepoWindows) -> Self {
-        let comment = windows.language().comment();
+    pub(super) fn of(fragments: &RepoFragments) -> Self {
+        let comment = fragments.language.comment();
         let line = |text| format!("{comment} {text}");
         Self {
             comment,
@@ -53,57 +53,41 @@ pub struct Block {
 }
 
 impl Block {
-    /// The window itself; one blank line at its end falls away, as in the reference.
-    pub fn plain(windows: &RepoWindows, window: u32, hole: &Hole<'_>) -> Self {
-        let places = hole.named_places(window);
-        let place = places
-            .first()
-            .copied()
-            .unwrap_or_else(|| windows.first_place(window as usize));
-        let lines = &windows.files[place.file as usize].lines;
-        let blank_end = lines.line(place.end as usize - 1).is_empty();
+    /// Block of a fragment. A fragment that is shown as it is loses one blank line at its end, as in the reference.
+    pub fn of(fragment: u32, texts: &FragmentText<'_>, hole: &Hole<'_>) -> Self {
+        let piece = texts.piece(fragment, hole);
+        let lines = &texts.fragments().files[piece.file as usize].lines;
+        let is_itself = matches!(texts.settings().align, Align::Auto | Align::None);
+        let blank_end = is_itself && lines.line(piece.end as usize - 1).is_empty();
         Self {
-            file: place.file,
-            start: place.start,
-            end: place.end - u32::from(blank_end),
-            places,
-        }
-    }
-
-    /// The window moved down in its file, to show what follows the lines that resemble the query.
-    pub fn extended(windows: &RepoWindows, window: u32, hole: &Hole<'_>) -> Self {
-        let places = hole.named_places(window);
-        let place = places
-            .first()
-            .copied()
-            .unwrap_or_else(|| windows.first_place(window as usize));
-        let shape = windows.shape;
-        let end =
-            (place.end + (shape.window_size / shape.slice_size) as u32).min(hole.last_line(place));
-        Self {
-            file: place.file,
-            start: end.saturating_sub(shape.window_size as u32),
-            end,
-            places,
+            file: piece.file,
+            start: piece.start,
+            end: piece.end - u32::from(blank_end),
+            places: hole.named_places(fragment),
         }
     }
 
     /// Appends the block's text: every line a comment, a newline at the end.
-    pub fn render(&self, windows: &RepoWindows, out: &mut String) {
-        self.render_in(&Frame::of(windows), windows, out);
+    pub fn render(&self, fragments: &RepoFragments, out: &mut String) {
+        self.render_in(&Frame::of(fragments), fragments, out);
     }
 
-    pub(super) fn render_in(&self, frame: &Frame, windows: &RepoWindows, out: &mut String) {
+    pub(super) fn render_in(&self, frame: &Frame, fragments: &RepoFragments, out: &mut String) {
         let Frame {
             comment,
             found_in,
             separator,
             ..
         } = frame;
-        let lines = &windows.files[self.file as usize].lines;
+        let lines = &fragments.files[self.file as usize].lines;
         out.push_str(found_in);
         for place in &self.places {
-            out.extend(["\n", comment, " ", path_in_repository(windows, place.file)]);
+            out.extend([
+                "\n",
+                comment,
+                " ",
+                path_in_repository(fragments, place.file),
+            ]);
         }
         out.extend(["\n", separator]);
         for number in self.start..self.end {
@@ -113,7 +97,6 @@ impl Block {
     }
 }
 
-pub(super) fn path_in_repository(windows: &RepoWindows, file: u32) -> &str {
-    let path = &windows.files[file as usize].path;
-    path.split_once('/').map_or(path, |(_, rest)| rest)
+pub(super) fn path_in_repository(fragments: &RepoFragments, file: u32) -> &str {
+    fragment::path_in_repository(&fragments.files[file as usize].path)
 }

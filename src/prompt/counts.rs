@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::block::{Block, Frame, path_in_repository};
-use crate::repository::window::RepoWindows;
+use crate::repository::fragment::RepoFragments;
 use crate::text::tokenize::{P50k, PieceCache};
 
 /// What counting needs beside the counts: kept by a thread from prompt to prompt, it never changes a result.
@@ -52,32 +52,32 @@ fn unknown(count: usize) -> Box<[Count]> {
 
 impl BlockCounts {
     /// Counts nothing yet.
-    pub fn new(windows: &RepoWindows, tokenizer: &P50k) -> Self {
+    pub fn new(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
         let mut scratch = Scratch::default();
         let Frame {
             comment,
             found_in,
             separator,
             ..
-        } = Frame::of(windows);
+        } = Frame::of(fragments);
         let mut frame_line = |line: &str| line_tokens(tokenizer, (comment, line), &mut scratch);
         Self {
-            lines: windows.files.iter().map(|_| OnceLock::new()).collect(),
-            names: unknown(windows.files.len()).into(),
+            lines: fragments.files.iter().map(|_| OnceLock::new()).collect(),
+            names: unknown(fragments.files.len()).into(),
             frame: frame_line(&found_in) + 2 * frame_line(&separator),
             comment,
         }
     }
 
-    /// Tokens of the text of a block of these windows, which must be those that [`new`](Self::new) was given.
+    /// Tokens of the text of a block of these fragments, which must be those that [`new`](Self::new) was given.
     pub fn tokens(
         &self,
-        windows: &RepoWindows,
+        fragments: &RepoFragments,
         tokenizer: &P50k,
         block: &Block,
         scratch: &mut Scratch,
     ) -> usize {
-        let tokens = self.tokens_below(usize::MAX, windows, tokenizer, block, scratch);
+        let tokens = self.tokens_below(usize::MAX, fragments, tokenizer, block, scratch);
         tokens.unwrap_or(usize::MAX)
     }
 
@@ -86,18 +86,18 @@ impl BlockCounts {
     pub fn tokens_below(
         &self,
         limit: usize,
-        windows: &RepoWindows,
+        fragments: &RepoFragments,
         tokenizer: &P50k,
         block: &Block,
         scratch: &mut Scratch,
     ) -> Option<usize> {
         let mut tokens = self.frame as usize;
         for place in &block.places {
-            tokens += self.name(windows, tokenizer, place.file, scratch) as usize;
+            tokens += self.name(fragments, tokenizer, place.file, scratch) as usize;
         }
         let (start, end) = (block.start as usize, block.end as usize);
         if start < end {
-            let lines = &windows.files[block.file as usize].lines;
+            let lines = &fragments.files[block.file as usize].lines;
             let counts = self.lines[block.file as usize].get_or_init(|| unknown(lines.count()));
             let counts = &counts[start..end];
             // Other threads count as well: what is not known now is not known for all of what follows.
@@ -120,14 +120,14 @@ impl BlockCounts {
 
     fn name(
         &self,
-        windows: &RepoWindows,
+        fragments: &RepoFragments,
         tokenizer: &P50k,
         file: u32,
         scratch: &mut Scratch,
     ) -> u32 {
         let count = &self.names[file as usize];
         if count.load(Relaxed) == 0 {
-            let name = format!("{} {}", self.comment, path_in_repository(windows, file));
+            let name = format!("{} {}", self.comment, path_in_repository(fragments, file));
             let tokens = line_tokens(tokenizer, (self.comment, &name), scratch);
             count.store(tokens, Relaxed);
         }

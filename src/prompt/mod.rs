@@ -1,4 +1,4 @@
-//! Prompts: the retrieved windows as comment blocks, within a budget of tokens, before the task's own prompt.
+//! Prompts: the retrieved fragments as comment blocks, within a budget of tokens, before the task's own prompt.
 //!
 //! The layout is RepoCoder's: a head, then blocks from the least to the most similar, so that the best stands
 //! next to the code. [`style`] has the layouts of other models.
@@ -16,9 +16,8 @@ pub use counts::{BlockCounts, Scratch};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::repository::window::RepoWindows;
-use crate::retrieve::query::{Mode, QueryWindow};
-use crate::retrieve::{Found, Hit, Hole, HoleGuard};
+use crate::repository::fragment::RepoFragments;
+use crate::retrieve::{Found, FragmentText, FragmentTextSettings, Hit, Hole, Mode, Query};
 use crate::task::Task;
 use crate::text::tokenize::P50k;
 use record::{Record, Retrieved};
@@ -51,43 +50,59 @@ pub struct Prompt {
     pub text: String,
     /// Its length in tokens.
     pub tokens: usize,
-    /// The windows in it, best first.
+    /// The fragments in it, best first.
     pub chosen: Vec<Hit>,
 }
 
 /// Builds the prompts of one repository's tasks.
 #[derive(Debug)]
 pub struct Builder<'a> {
-    windows: &'a RepoWindows,
+    fragments: &'a RepoFragments,
+    texts: FragmentText<'a>,
     tokenizer: &'a P50k,
     counts: Arc<BlockCounts>,
     frame: Frame,
     mode: Mode,
-    guard: HoleGuard,
     budget: Budget,
 }
 
+/// How the prompts of one mode are built.
+#[derive(Debug, Clone, Copy)]
+pub struct BuilderSettings {
+    /// Where the queries came from.
+    pub mode: Mode,
+    /// How fragments are shown; RepoCoder's settled alignment: in mode rg1 the lines that follow a retrieved window, in the
+    /// other modes the window itself.
+    pub shown: FragmentTextSettings,
+    /// What bounds the retrieved part.
+    pub budget: Budget,
+}
+
 impl<'a> Builder<'a> {
-    /// For one mode: `rg1` prints the lines that follow a retrieved window, the other modes the window itself.
+    /// Builder of prompts that show these fragments.
     pub fn new(
-        windows: &'a RepoWindows,
+        fragments: &'a RepoFragments,
         tokenizer: &'a P50k,
-        mode: Mode,
-        guard: HoleGuard,
-        budget: Budget,
+        settings: BuilderSettings,
     ) -> Self {
-        Self {
-            windows,
-            tokenizer,
-            counts: Arc::new(BlockCounts::new(windows, tokenizer)),
-            frame: Frame::of(windows),
+        let BuilderSettings {
             mode,
-            guard,
+            shown,
+            budget,
+        } = settings;
+        let fits = move |text: &str| tokenizer.count(text) < budget.tokens;
+        Self {
+            fragments,
+            texts: FragmentText::new(fragments, shown, fits),
+            tokenizer,
+            counts: Arc::new(BlockCounts::new(fragments, tokenizer)),
+            frame: Frame::of(fragments),
+            mode,
             budget,
         }
     }
 
-    /// With the counts of another builder of the same windows, such as that of another mode: what both ask for is
+    /// With the counts of another builder of the same fragments, such as that of another mode: what both ask for is
     /// counted once.
     #[must_use]
     pub fn with_counts(self, counts: Arc<BlockCounts>) -> Self {
@@ -134,30 +149,32 @@ impl<'a> Builder<'a> {
         // A token of code is some four bytes long.
         text.reserve(4 * chosen.tokens + task.prompt.len());
         for block in chosen.blocks.iter().rev() {
-            block.render_in(&self.frame, self.windows, &mut text);
+            block.render_in(&self.frame, self.fragments, &mut text);
         }
         text.push('\n');
         text.push_str(&task.prompt);
         text
     }
 
+    fn hole(&self, task: &Task) -> Hole<'a> {
+        let guard = self.texts.settings().visibility.guard();
+        Hole::of(task, self.fragments, guard)
+    }
+
     /// Blocks best first while they fit; one that does not is passed over and the next is tried.
     fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut Scratch) -> Chosen {
-        let hole = Hole::of(task, self.windows, self.guard);
+        let hole = self.hole(task);
         let mut chosen = Chosen::default();
         for hit in hits {
             if chosen.hits.len() >= self.budget.blocks {
                 break;
             }
-            let block = match self.mode {
-                Mode::LeftContext => Block::extended(self.windows, hit.window, &hole),
-                _ => Block::plain(self.windows, hit.window, &hole),
-            };
+            let block = Block::of(hit.fragment, &self.texts, &hole);
             let room = (self.budget.tokens).saturating_sub(HEAD_TOKENS + chosen.tokens);
-            let (windows, tokenizer) = (self.windows, self.tokenizer);
+            let (fragments, tokenizer) = (self.fragments, self.tokenizer);
             let fits = self
                 .counts
-                .tokens_below(room, windows, tokenizer, &block, scratch);
+                .tokens_below(room, fragments, tokenizer, &block, scratch);
             if let Some(tokens) = fits {
                 chosen.tokens += tokens;
                 chosen.blocks.push(block);
@@ -169,7 +186,7 @@ impl<'a> Builder<'a> {
 
     /// The JSON line of a prompt: the task's record, what was searched with and what was chosen, in RepoCoder's
     /// fields; ours are `sample`, `row`, `mode` and `prompt_tokens`.
-    pub fn line(&self, task: &Task, query: Option<&QueryWindow>, prompt: &Prompt) -> Vec<u8> {
+    pub fn line(&self, task: &Task, query: Option<&Query>, prompt: &Prompt) -> Vec<u8> {
         let mut line = Vec::with_capacity(2 * prompt.text.len());
         self.line_into(task, query, prompt, &mut line);
         line
@@ -179,18 +196,18 @@ impl<'a> Builder<'a> {
     pub fn line_into(
         &self,
         task: &Task,
-        query: Option<&QueryWindow>,
+        query: Option<&Query>,
         prompt: &Prompt,
         out: &mut Vec<u8>,
     ) {
         let record = Record {
-            windows: self.windows,
+            fragments: self.fragments,
             mode: self.mode,
         };
         let retrieved = query.map(|query| Retrieved {
             query,
             chosen: &prompt.chosen,
-            hole: Hole::of(task, self.windows, self.guard),
+            hole: self.hole(task),
         });
         record.write(task, retrieved, (&prompt.text, prompt.tokens), out);
         out.push(b'\n');

@@ -4,9 +4,9 @@
 //! the tests hold it against the same record by way of `serde` and [`crate::formats::records`].
 
 use super::json;
-use crate::repository::window::{Place, RepoWindows};
-use crate::retrieve::query::{Mode, QueryWindow};
-use crate::retrieve::{Hit, Hole};
+use crate::repository::fragment::{Place, RepoFragments};
+use crate::retrieve::{Hit, Hole, Score};
+use crate::retrieve::{Mode, Query};
 use crate::store::jsonl::Object;
 use crate::task::{Format, Task};
 
@@ -25,14 +25,14 @@ pub(super) const WRITTEN_ANEW: [&str; 8] = [
 /// What the records of one repository's prompts share.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
-    pub(super) windows: &'a RepoWindows,
+    pub(super) fragments: &'a RepoFragments,
     pub(super) mode: Mode,
 }
 
 /// What was searched with, and the windows of it that a prompt shows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retrieved<'a> {
-    pub(super) query: &'a QueryWindow,
+    pub(super) query: &'a Query,
     pub(super) chosen: &'a [Hit],
     pub(super) hole: Hole<'a>,
 }
@@ -89,21 +89,20 @@ impl Record<'_> {
         }: Retrieved<'_>,
         out: &mut Vec<u8>,
     ) {
-        let shape = self.windows.shape;
         self.query(query, out);
         list("top_k_context", out);
         for hit in chosen {
             self.hit(hit, &hole, out);
         }
         out.push(b']');
-        number("window_size", shape.window_size, out);
-        name("slice_size", out);
-        json::value(&(!chosen.is_empty()).then_some(shape.slice_size), out);
+        let [size, overlap] = self.fragments.cut.fields();
+        number(size.0, size.1, out);
+        name(overlap.0, out);
+        json::value(&(!chosen.is_empty()).then_some(overlap.1), out);
         number("sample", query.sample, out);
     }
 
-    fn query(&self, query: &QueryWindow, out: &mut Vec<u8>) {
-        let shape = self.windows.shape;
+    fn query(&self, query: &Query, out: &mut Vec<u8>) {
         object("query_window", out);
         text("context", &query.text, out);
         object("metadata", out);
@@ -117,35 +116,40 @@ impl Record<'_> {
         number("start_line_no", query.start, out);
         number("end_line_no", query.end, out);
         number("context_start_lineno", query.context_start, out);
-        number("window_size", shape.window_size, out);
-        number("slice_size", shape.slice_size, out);
-        text("repo", &self.windows.repository, out);
+        for (field, value) in self.fragments.cut.fields() {
+            number(field, value, out);
+        }
+        text("repo", &self.fragments.repository, out);
         out.extend_from_slice(b"}}");
     }
 
     fn hit(&self, hit: &Hit, hole: &Hole<'_>, out: &mut Vec<u8>) {
         open(out);
-        text("context", self.windows.text(hit.window as usize), out);
+        text("context", self.fragments.text(hit.fragment as usize), out);
         list("metadata", out);
-        for place in hole.named_places(hit.window) {
+        for place in hole.named_places(hit.fragment) {
             self.place(place, out);
         }
         out.push(b']');
-        number("sim_score", hit.score(), out);
-        number("overlap", hit.overlap, out);
-        number("union", hit.union, out);
+        number("sim_score", hit.score.value(), out);
+        if let Score::Jaccard { overlap, union } = hit.score {
+            number("overlap", overlap, out);
+            number("union", union, out);
+        }
         out.push(b'}');
     }
 
     fn place(&self, place: Place, out: &mut Vec<u8>) {
         open(out);
-        path(&self.windows.files[place.file as usize].path, out);
-        number("line_no", place.line_no, out);
+        path(&self.fragments.files[place.file as usize].path, out);
+        let number_field = self.fragments.cut.number_field();
+        let [size, overlap] = self.fragments.cut.fields();
+        number(number_field, place.number, out);
         number("start_line_no", place.start, out);
         number("end_line_no", place.end, out);
-        number("window_size", self.windows.shape.window_size, out);
-        text("repo", &self.windows.repository, out);
-        number("slice_size", self.windows.shape.slice_size, out);
+        number(size.0, size.1, out);
+        text("repo", &self.fragments.repository, out);
+        number(overlap.0, overlap.1, out);
         out.push(b'}');
     }
 }

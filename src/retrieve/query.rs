@@ -1,94 +1,195 @@
-//! Query windows: what is searched for, by where it comes from — the left context, the ground truth, a prediction.
+//! Queries: what is searched for on behalf of a task, some lines before its hole, behind it, or of what fills it.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::mode::Mode;
 use crate::error::{Error, Result};
-use crate::repository::window::{RepoWindows, WindowShape};
+use crate::repository::fragment::{RepoFragments, WindowShape};
 use crate::store::artifact::{Column, Columns, Payload};
 use crate::task::{Task, TaskSet};
 use crate::text::language::Language;
 use crate::text::lines::{Lines, is_separator, strip, unfinished_line};
 
-/// A setting of the experiment: where the query comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Mode {
-    /// No retrieval: the task's own prompt.
-    #[serde(rename = "none")]
-    Without,
-    /// Retrieve once, with the lines before the hole (RepoCoder's RG1).
-    #[serde(rename = "rg1")]
-    LeftContext,
-    /// Retrieve again, with the lines before the hole and a first prediction (RepoCoder).
-    #[serde(rename = "rg-rg")]
-    Prediction,
-    /// Retrieve with the lines around the hole, the target among them: the oracle.
-    #[serde(rename = "gt")]
+/// Lines of a prediction that a query takes, at most, where it takes no right context.
+const PREDICTED_LINES: usize = 5;
+/// The same where it does.
+const PREDICTED_BEFORE_RIGHT: usize = 1;
+/// Lines of either context for each line of the target, in the labelling query (the paper's algorithms 1 and 2).
+const CONTEXT_PER_LINE: usize = 5;
+
+/// Which lines make a query of n lines. Blank lines count in windows only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum QueryForm {
+    /// RepoCoder's: as many lines of the file as a window has, those before the hole (rg1), around it (gt), or around it with a
+    /// prediction in its place (rg-rg). Blank lines count.
+    Window,
+    /// The last n of the left context.
+    LastLines,
+    /// The first n of the right context.
+    FirstLines,
+    /// The last n/2 of the left context and the first of the right one, n in all.
+    LeftRight,
+    /// The last n of the left context with the target behind it: the oracle.
     GroundTruth,
-    /// No retrieval either: the cross-file context that the task's own file carries (CrossCodeEval's are without
-    /// repositories).
-    #[serde(rename = "given")]
-    Given,
+    /// The end of the left context and at most 5 lines of a prediction, n in all.
+    Prediction,
+    /// The last n/2 of the left context, a line of a prediction, and the first of the right context, n in all.
+    PredictionLeftRight,
+    /// For labelling: 5k lines of the left context, the target's k lines, 5k of the right context.
+    Surrounding,
+    /// The same without the target.
+    SurroundingOnly,
 }
 
-/// The settings that RepoCoder compares, in the order of a results table.
-pub const REPOCODER_MODES: [Mode; 4] = [
-    Mode::Without,
-    Mode::LeftContext,
-    Mode::Prediction,
-    Mode::GroundTruth,
-];
-
-impl Mode {
-    /// All of them, in the order of a results table.
-    pub const ALL: [Self; 5] = [
-        Self::Without,
-        Self::LeftContext,
-        Self::Prediction,
+impl QueryForm {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Window,
+        Self::LastLines,
+        Self::FirstLines,
+        Self::LeftRight,
         Self::GroundTruth,
-        Self::Given,
+        Self::Prediction,
+        Self::PredictionLeftRight,
+        Self::Surrounding,
+        Self::SurroundingOnly,
     ];
 
     /// The name on the command line and in paths.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Without => "none",
-            Self::LeftContext => "rg1",
-            Self::Prediction => "rg-rg",
-            Self::GroundTruth => "gt",
-            Self::Given => "given",
+            Self::Window => "window",
+            Self::LastLines => "last-n-lines",
+            Self::FirstLines => "first-n-lines",
+            Self::LeftRight => "left-right",
+            Self::GroundTruth => "ground-truth",
+            Self::Prediction => "prediction",
+            Self::PredictionLeftRight => "prediction-left-right",
+            Self::Surrounding => "surrounding",
+            Self::SurroundingOnly => "surrounding-without-target",
         }
     }
 
-    /// Whether it searches at all.
-    pub fn retrieves(self) -> bool {
-        !matches!(self, Self::Without | Self::Given)
+    /// The mode that searches with it; the first of three for windows.
+    pub fn mode(self) -> Mode {
+        match self {
+            Self::GroundTruth | Self::Surrounding => Mode::GroundTruth,
+            Self::Prediction | Self::PredictionLeftRight => Mode::Prediction,
+            _ => Mode::LeftContext,
+        }
+    }
+
+    /// The form that a mode searches with, where this one was asked for: itself where it is one of that mode's, else the
+    /// mode's plain one.
+    #[must_use]
+    pub fn of_mode(self, mode: Mode) -> Self {
+        match mode {
+            _ if self == Self::Window || self.mode() == mode => self,
+            Mode::GroundTruth => Self::GroundTruth,
+            Mode::Prediction if self == Self::LeftRight => Self::PredictionLeftRight,
+            Mode::Prediction => Self::Prediction,
+            _ => Self::LastLines,
+        }
+    }
+
+    /// Whether its lines may come from the right context.
+    pub fn uses_right_context(self) -> bool {
+        !matches!(
+            self,
+            Self::Window | Self::LastLines | Self::GroundTruth | Self::Prediction
+        )
+    }
+
+    /// The text of a query of `length` lines, and how many of them stand before the hole.
+    fn text(self, contexts: &Contexts<'_>, length: usize) -> (String, usize) {
+        let Contexts {
+            left,
+            right,
+            target,
+            filled,
+        } = contexts;
+        let (left, right, filled) = (non_blank(left), non_blank(right), non_blank(filled));
+        let half = length / 2;
+        let k = CONTEXT_PER_LINE * non_blank(target).len();
+        let (before, behind) = match self {
+            Self::Window | Self::LastLines => (last(&left, length).to_vec(), Vec::new()),
+            Self::FirstLines => (Vec::new(), first(&right, length).to_vec()),
+            Self::LeftRight => (
+                last(&left, half).to_vec(),
+                first(&right, length - half).to_vec(),
+            ),
+            Self::GroundTruth => {
+                let all = [left, filled].concat();
+                (last(&all, length).to_vec(), Vec::new())
+            }
+            Self::Prediction => {
+                let predicted = first(&filled, PREDICTED_LINES.min(length));
+                let left = last(&left, length.saturating_sub(predicted.len()));
+                ([left, predicted].concat(), Vec::new())
+            }
+            Self::PredictionLeftRight => {
+                let predicted = first(&filled, PREDICTED_BEFORE_RIGHT);
+                let rest = length.saturating_sub(half + predicted.len());
+                let before = [last(&left, half), predicted].concat();
+                (before, first(&right, rest).to_vec())
+            }
+            Self::Surrounding => (
+                [last(&left, k), &filled].concat(),
+                first(&right, k).to_vec(),
+            ),
+            Self::SurroundingOnly => (last(&left, k).to_vec(), first(&right, k).to_vec()),
+        };
+        let hole = before.len();
+        ([before, behind].concat().join("\n"), hole)
     }
 }
 
-impl std::fmt::Display for Mode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for QueryForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Mode {
+impl FromStr for QueryForm {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|mode| mode.name() == name)
-            .ok_or_else(|| {
-                format!("'{name}' is no mode; the modes are none, rg1, rg-rg, gt and given")
-            })
+        let named = Self::ALL.into_iter().find(|form| form.name() == name);
+        named.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("unknown query '{name}'; known: {names}")
+        })
     }
 }
 
-/// What is searched for on behalf of one task (and one sample of its prediction).
+/// What a task's query can be made of.
+struct Contexts<'a> {
+    left: &'a str,
+    right: &'a str,
+    target: &'a str,
+    /// What stands in the hole: the target or a prediction.
+    filled: &'a str,
+}
+
+fn non_blank(text: &str) -> Vec<&str> {
+    let lines = text.split('\n');
+    lines.filter(|line| !strip(line).is_empty()).collect()
+}
+
+fn last<'l, 't>(lines: &'l [&'t str], count: usize) -> &'l [&'t str] {
+    &lines[lines.len().saturating_sub(count)..]
+}
+
+fn first<'l, 't>(lines: &'l [&'t str], count: usize) -> &'l [&'t str] {
+    &lines[..lines.len().min(count)]
+}
+
+/// The query of one task, or of one sample of its prediction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueryWindow {
+pub struct Query {
     /// The task's row.
     pub row: u32,
     /// Which of the task's predictions is in it; 0 in the other modes.
@@ -101,151 +202,243 @@ pub struct QueryWindow {
     pub line_no: u32,
     /// First line that the task's prompt shows.
     pub context_start: u32,
-    /// First line, 0-based, in the file (with the prediction put in, where there is one).
+    /// First line of a window, 0-based, in the file (with the prediction put in, where there is one); 0 in other forms.
     pub start: u32,
-    /// Line after the last.
+    /// Line after the last of a window; 0 in other forms.
     pub end: u32,
-    /// Lines joined by `\n`.
+    /// How many of its lines stand before the hole, those that fill it included.
+    pub hole: u32,
+    /// Its lines joined by `\n`.
     pub text: String,
 }
 
-/// The query windows of one repository's tasks in one mode, by row, then sample.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueryWindows {
-    /// The repository's folder name.
-    pub repository: String,
-    /// Where the queries come from.
-    pub mode: Mode,
-    /// How long they are.
-    pub shape: WindowShape,
-    /// The windows.
-    pub windows: Vec<QueryWindow>,
+impl Query {
+    /// Its lines, none where its text is empty.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        let text = (!self.text.is_empty()).then_some(self.text.as_str());
+        text.into_iter().flat_map(|text| text.split('\n'))
+    }
+
+    fn new(task: &Task, sample: usize, text: String) -> Self {
+        Self {
+            row: task.row as u32,
+            sample: sample as u32,
+            task_id: task.id.clone(),
+            path: task.path.clone(),
+            line_no: task.line_no as u32,
+            context_start: task.context_start as u32,
+            start: 0,
+            end: 0,
+            hole: 0,
+            text,
+        }
+    }
 }
 
-/// What cutting query windows gave: the windows, and the tasks that have none, with the reason.
+/// The queries of one repository's tasks in one mode, by row, then sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queries {
+    /// The repository's folder name.
+    pub repository: String,
+    /// Where they come from.
+    pub mode: Mode,
+    /// Which lines they are made of.
+    pub form: QueryForm,
+    /// Number of lines, at most.
+    pub length: u32,
+    /// Size and overlap of the windows that queries of form [`QueryForm::Window`] resemble.
+    pub shape: Option<WindowShape>,
+    /// One a task, or one a sample.
+    pub queries: Vec<Query>,
+}
+
+/// How the queries of one mode are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuerySettings {
+    /// Where they come from.
+    pub mode: Mode,
+    /// Which lines they are made of.
+    pub form: QueryForm,
+    /// Number of lines, at most; a window has its own.
+    pub length: usize,
+}
+
+/// Queries, and the tasks that have none.
 #[derive(Debug)]
-pub struct Cut {
-    /// The windows.
-    pub queries: QueryWindows,
-    /// Tasks without a window.
+pub struct Made {
+    /// The queries.
+    pub queries: Queries,
+    /// Tasks without a query, each with its reason.
     pub skipped: Vec<Error>,
 }
 
-impl QueryWindows {
-    /// Query windows that need nothing but the repository: [`Mode::LeftContext`] and [`Mode::GroundTruth`].
-    pub fn cut(mode: Mode, tasks: &TaskSet, windows: &RepoWindows) -> Cut {
-        let shape = windows.shape;
-        cut_each(mode, tasks, windows, |task, lines| {
-            let (start, end) = match mode {
-                Mode::GroundTruth => around_hole(task, shape, lines.count()),
-                _ => (
-                    task.context_start
-                        .max(task.line_no.saturating_sub(shape.window_size)),
-                    task.line_no,
-                ),
-            };
-            vec![query_window(
-                task,
-                0,
-                (start, end),
-                lines.range(start, end).to_owned(),
-            )]
-        })
+impl Queries {
+    /// Makes the queries of a repository's tasks that need nothing but the tasks and the repository.
+    pub fn of_tasks(settings: QuerySettings, tasks: &TaskSet, fragments: &RepoFragments) -> Made {
+        Self::make(
+            settings,
+            tasks,
+            fragments,
+            |task| task.right_context.as_deref(),
+            None,
+        )
     }
 
-    /// Query windows with a prediction in the hole's place. `predictions[i]` are the samples for `tasks.tasks[i]`.
-    pub fn cut_with_predictions(
-        tasks: &TaskSet,
-        predictions: &[Vec<String>],
-        windows: &RepoWindows,
-    ) -> Cut {
-        let shape = windows.shape;
-        let index_of_row = |row: usize| tasks.tasks.partition_point(|task| task.row < row);
-        let mut empty = Vec::new();
-        let mut cut = cut_each(Mode::Prediction, tasks, windows, |task, lines| {
-            let samples = predictions
-                .get(index_of_row(task.row))
-                .map_or(&[][..], Vec::as_slice);
-            if samples.is_empty() {
-                empty.push(tasks.error(task, "has no prediction, so nothing to search with"));
+    /// Makes the queries of a repository's tasks in one mode, each with the task's right context (`right_of`);
+    /// `predictions[i]` are the samples for `tasks.tasks[i]`, which mode rg-rg searches with.
+    pub fn make<'t>(
+        settings: QuerySettings,
+        tasks: &'t TaskSet,
+        fragments: &RepoFragments,
+        right_of: impl Fn(&'t Task) -> Option<&'t str>,
+        predictions: Option<&[Vec<String>]>,
+    ) -> Made {
+        let QuerySettings { mode, form, length } = settings;
+        let (mut queries, mut skipped) = (Vec::new(), Vec::new());
+        let shape = match form {
+            QueryForm::Window => fragments.cut.windows(),
+            _ => None,
+        };
+        for (number, task) in tasks.tasks.iter().enumerate() {
+            if task.repository != fragments.repository {
+                continue;
             }
-            let mut windows = Vec::new();
-            for (sample, prediction) in samples.iter().enumerate() {
-                match with_prediction(task, shape, lines, prediction) {
-                    Some((range, text)) => windows.push(query_window(task, sample, range, text)),
-                    None => empty.push(tasks.error(
-                        task,
-                        format!("sample {sample}: neither the prediction nor the lines before it hold anything to search with"),
-                    )),
+            let lines = match shape {
+                Some(_) => hole_lines(task, fragments).map(Some),
+                None => file_lines(task, fragments).map(|_| None),
+            };
+            let lines = match lines {
+                Ok(lines) => lines,
+                Err(reason) => {
+                    skipped.push(tasks.error(task, reason));
+                    continue;
+                }
+            };
+            let fillings: &[String] = match predictions {
+                Some(predictions) => predictions.get(number).map_or(&[], Vec::as_slice),
+                None => std::slice::from_ref(&task.ground_truth),
+            };
+            if fillings.is_empty() {
+                skipped.push(tasks.error(task, "has no prediction to search with"));
+            }
+            for (sample, filled) in fillings.iter().enumerate() {
+                let made = match (lines, shape) {
+                    (Some(lines), Some(shape)) => window(
+                        WindowQuery {
+                            task,
+                            sample,
+                            shape,
+                            lines,
+                        },
+                        mode,
+                        filled,
+                    ),
+                    _ => {
+                        let contexts = Contexts {
+                            left: &task.prompt,
+                            right: right_of(task).unwrap_or_default(),
+                            target: &task.ground_truth,
+                            filled,
+                        };
+                        let (text, hole) = form.text(&contexts, length);
+                        let hole = hole as u32;
+                        Ok(Query {
+                            hole,
+                            ..Query::new(task, sample, text)
+                        })
+                    }
+                };
+                match made {
+                    Ok(query) => queries.push(query),
+                    Err(reason) => skipped.push(tasks.error(task, reason)),
                 }
             }
-            windows
-        });
-        cut.skipped.extend(empty);
-        cut
+        }
+        let queries = Self {
+            repository: fragments.repository.clone(),
+            mode,
+            form,
+            length: shape.map_or(length, |shape| shape.window_size) as u32,
+            shape,
+            queries,
+        };
+        Made { queries, skipped }
     }
 }
 
-fn query_window(
-    task: &Task,
+/// A query of RepoCoder's: where it is to be cut.
+struct WindowQuery<'a> {
+    task: &'a Task,
     sample: usize,
-    (start, end): (usize, usize),
-    text: String,
-) -> QueryWindow {
-    QueryWindow {
-        row: task.row as u32,
-        sample: sample as u32,
-        task_id: task.id.clone(),
-        path: task.path.clone(),
-        line_no: task.line_no as u32,
-        context_start: task.context_start as u32,
+    shape: WindowShape,
+    /// The lines of the hole's file.
+    lines: &'a Lines,
+}
+
+fn window(query: WindowQuery<'_>, mode: Mode, filled: &str) -> Result<Query, String> {
+    let WindowQuery {
+        task,
+        sample,
+        shape,
+        lines,
+    } = query;
+    let ((start, end), text, hole) = match mode {
+        Mode::GroundTruth => {
+            let (start, end) = around_hole(task, shape, lines.count());
+            let target = Lines::new(filled).count();
+            let hole = (task.line_no + target).min(end).saturating_sub(start);
+            ((start, end), lines.range(start, end).to_owned(), hole)
+        }
+        Mode::Prediction => {
+            let found = with_prediction(task, shape, lines, filled);
+            let (range, text) = found.ok_or_else(|| format!(
+                "sample {sample}: neither the prediction nor the lines before it hold anything to search with"
+            ))?;
+            let hole = Lines::joined(text.clone()).count();
+            (range, text, hole)
+        }
+        _ => {
+            let (start, end) = (
+                task.context_start
+                    .max(task.line_no.saturating_sub(shape.window_size)),
+                task.line_no,
+            );
+            (
+                (start, end),
+                lines.range(start, end).to_owned(),
+                end.saturating_sub(start),
+            )
+        }
+    };
+    Ok(Query {
         start: start as u32,
         end: end as u32,
-        text,
-    }
-}
-
-fn cut_each(
-    mode: Mode,
-    tasks: &TaskSet,
-    windows: &RepoWindows,
-    mut queries_of: impl FnMut(&Task, &Lines) -> Vec<QueryWindow>,
-) -> Cut {
-    let (mut queries, mut skipped) = (Vec::new(), Vec::new());
-    for task in tasks.of_repository(&windows.repository) {
-        match hole_lines(task, windows) {
-            Ok(lines) => queries.extend(queries_of(task, lines)),
-            Err(reason) => skipped.push(tasks.error(task, reason)),
-        }
-    }
-    let repository = windows.repository.clone();
-    Cut {
-        queries: QueryWindows {
-            repository,
-            mode,
-            shape: windows.shape,
-            windows: queries,
-        },
-        skipped,
-    }
+        hole: hole as u32,
+        ..Query::new(task, sample, text)
+    })
 }
 
 /// What most often lies behind a task that does not fit its repository.
 const OTHER_VERSION: &str = "; is this the version that the tasks were made from?";
 
+/// The lines of a task's file.
+fn file_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a Lines, String> {
+    let file = fragments.file_index(&task.path).ok_or_else(|| {
+        let title = Language::of_path(&task.path).map_or("source", Language::title);
+        format!(
+            "its file {} is not among the repository's {title} files{OTHER_VERSION}",
+            task.path
+        )
+    })?;
+    Ok(&fragments.files[file].lines)
+}
+
 /// The lines of a task's file, once its hole is known to lie in them.
 ///
 /// # Errors
-/// What is wrong with the task, in words.
-pub fn hole_lines<'a>(task: &Task, windows: &'a RepoWindows) -> Result<&'a Lines, String> {
-    let Some(file) = windows.file_index(&task.path) else {
-        let language = Language::of_path(&task.path).map_or("source", Language::title);
-        return Err(format!(
-            "its file {} is not among the repository's {language} files{OTHER_VERSION}",
-            task.path
-        ));
-    };
-    let lines = &windows.files[file].lines;
+/// Says in words what is wrong with the task.
+pub fn hole_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a Lines, String> {
+    let lines = file_lines(task, fragments)?;
     if task.line_no >= lines.count() {
         return Err(format!(
             "its hole is at line {} (from 0) of {}, which has {} lines{OTHER_VERSION}",
@@ -307,22 +500,25 @@ fn with_prediction(
     (!kept.is_empty()).then(|| ((start, end), kept.join("\n")))
 }
 
-impl Payload for QueryWindows {
-    const KIND: &'static str = "query windows";
+impl Payload for Queries {
+    const KIND: &'static str = "queries";
 
     fn records(&self) -> usize {
-        self.windows.len()
+        self.queries.len()
     }
 
     fn columns(&self) -> Result<Vec<Column<'_>>, String> {
-        Ok(vec![Column::records("query windows", self)?])
+        Ok(vec![Column::records("queries", self)?])
     }
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
-        columns.records("query windows")
+        columns.records("queries")
     }
 
     fn check(&self) -> Result<(), String> {
+        if self.form == QueryForm::Window && self.shape.is_none() {
+            return Err("queries of windows without their shape".into());
+        }
         Ok(())
     }
 }
@@ -331,9 +527,10 @@ impl Payload for QueryWindows {
 mod tests {
     use super::*;
     use crate::repository::corpus::{Repository, SourceFile};
+    use crate::repository::fragment::Cut;
     use std::path::PathBuf;
 
-    fn windows() -> RepoWindows {
+    fn windows() -> RepoFragments {
         let text: String = (0..60)
             .map(|n| {
                 if n % 7 == 3 {
@@ -348,12 +545,14 @@ mod tests {
             text,
             same_as: 0,
         };
-        RepoWindows::cut(
-            Repository {
-                name: "r".into(),
-                files: vec![file],
-            },
-            WindowShape::default(),
+        let repository = Repository {
+            name: "r".into(),
+            files: vec![file],
+        };
+        RepoFragments::cut(
+            repository,
+            Language::Python,
+            Cut::Windows(WindowShape::default()),
         )
     }
 
@@ -376,14 +575,22 @@ mod tests {
         }
     }
 
+    fn window(mode: Mode) -> QuerySettings {
+        QuerySettings {
+            mode,
+            form: QueryForm::Window,
+            length: 20,
+        }
+    }
+
     #[test]
     fn left_context_and_ground_truth_ranges() {
         // By hand from the reference's formulas: w = 20, delta = 10.
         let tasks = tasks(&[(0, 57), (50, 57), (0, 5), (0, 30)]);
         let ranges = |mode| {
-            let cut = QueryWindows::cut(mode, &tasks, &windows());
+            let cut = Queries::of_tasks(window(mode), &tasks, &windows());
             cut.queries
-                .windows
+                .queries
                 .iter()
                 .map(|q| (q.start, q.end))
                 .collect::<Vec<_>>()
@@ -403,17 +610,23 @@ mod tests {
         let tasks = tasks(&[(0, 30), (30, 30), (0, 31)]);
         let long = (0..30).map(|n| format!("p{n}\n\n")).collect::<String>();
         let predictions = [vec!["a\n\n  b\n".into(), long], vec![" \n".into()], vec![]];
-        let cut = QueryWindows::cut_with_predictions(&tasks, &predictions, &windows());
-        let first = &cut.queries.windows[0];
+        let cut = Queries::make(
+            window(Mode::Prediction),
+            &tasks,
+            &windows(),
+            |_| None,
+            Some(&predictions),
+        );
+        let first = &cut.queries.queries[0];
         assert_eq!((first.sample, first.start, first.end), (0, 20, 32));
         // Line 24 (24 % 7 == 3) is blank and dropped.
         let before =
             "line 20\nline 21\nline 22\nline 23\nline 25\nline 26\nline 27\nline 28\nline 29";
         assert_eq!(first.text, format!("{before}\na\n  b"));
-        let second = &cut.queries.windows[1];
+        let second = &cut.queries.queries[1];
         assert_eq!((second.sample, second.start, second.end), (1, 20, 40));
         assert!(second.text.ends_with("p8\np9"));
-        assert_eq!(cut.queries.windows.len(), 2);
+        assert_eq!(cut.queries.queries.len(), 2);
         let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
         assert!(
             skipped[0].starts_with("t.jsonl:2: task r/1: sample 0: neither the prediction"),
@@ -445,8 +658,8 @@ mod tests {
     fn tasks_without_file_or_line_are_named() {
         let mut tasks = tasks(&[(0, 60), (0, 5)]);
         tasks.tasks[1].path = "r/missing.py".into();
-        let cut = QueryWindows::cut(Mode::LeftContext, &tasks, &windows());
-        assert!(cut.queries.windows.is_empty());
+        let cut = Queries::of_tasks(window(Mode::LeftContext), &tasks, &windows());
+        assert!(cut.queries.queries.is_empty());
         let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
         assert_eq!(
             skipped[0],

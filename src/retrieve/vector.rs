@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::repository::window::{Change, RepoWindows};
-use crate::retrieve::query::QueryWindows;
+use crate::repository::fragment::RepoFragments;
+use crate::retrieve::query::Queries;
 use crate::store::artifact::{Column, Columns, Payload, check_offsets};
 use crate::text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 
@@ -96,9 +96,9 @@ impl Default for TokenSets {
 }
 
 impl TokenSets {
-    /// The sets of a repository's windows, in their order. A file is tokenized once and sliced by window.
-    pub fn of_windows(windows: &RepoWindows, tokenizer: &P50k) -> Self {
-        let runs = windows_by_file(windows);
+    /// Sets of a repository's fragments, in their order. A file is tokenized once and sliced by fragment.
+    pub fn of_fragments(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
+        let runs = fragments_by_file(fragments);
         // A few parts a thread keep all busy to the end; one part is the result as it is.
         let threads = rayon::current_num_threads();
         let jobs = if threads == 1 { 1 } else { 8 * threads };
@@ -106,63 +106,16 @@ impl TokenSets {
         let parts: Vec<Part> = runs
             .par_chunks(longest)
             .map_init(<(PieceCache, IdSet)>::default, |state, runs| {
-                Part::of_windows(windows, runs, tokenizer, state)
+                Part::of_fragments(fragments, runs, tokenizer, state)
             })
             .collect();
         Self::concatenate(parts)
     }
 
-    /// The sets of these windows alone, each tokenized on its own.
-    pub fn of_these(windows: &RepoWindows, numbers: &[u32], tokenizer: &P50k) -> Self {
-        let (mut sets, mut cache, mut seen) = (Self::default(), PieceCache::new(), IdSet::new());
-        let (mut all, mut ids) = (Vec::new(), Vec::new());
-        for window in numbers {
-            all.clear();
-            ids.clear();
-            tokenizer.encode_into(windows.text(*window as usize), &mut cache, &mut all);
-            seen.insert_all(&all);
-            seen.drain_into(&mut ids);
-            sets.push(ids.iter().map(|id| u32::from(*id)));
-        }
-        sets
-    }
-
-    /// The columns of the sets of a repository that was cut again, from those before and the `fresh` ones of the new
-    /// windows alone: runs of either, without a copy of them.
-    ///
-    /// # Errors
-    /// The two do not belong together, in words.
-    pub fn changed<'a>(
-        &'a self,
-        change: &Change,
-        fresh: &'a Self,
-    ) -> Result<ChangedSets<'a>, String> {
-        let (Tokens::Narrow(old), Tokens::Narrow(new)) = (&self.tokens, &fresh.tokens) else {
-            return Err("only sets of 16-bit tokens are brought up to date".into());
-        };
-        let mut sets = ChangedSets {
-            first: Vec::with_capacity(self.len() + fresh.len() + 1),
-            runs: Vec::new(),
-        };
-        sets.first.push(0);
-        let mut done = 0;
-        for run in &change.same {
-            let gap = run.new as usize - (sets.first.len() - 1);
-            sets.push(&fresh.first[done..=done + gap], new);
-            sets.push(
-                &self.first[run.old as usize..=(run.old + run.count) as usize],
-                old,
-            );
-            done += gap;
-        }
-        sets.push(&fresh.first[done..], new);
-        Ok(sets)
-    }
-
-    /// The sets of query windows, in their order.
-    pub fn of_queries(queries: &QueryWindows, tokenizer: &P50k) -> Self {
+    /// Sets of queries, in their order.
+    pub fn of_queries(queries: &Queries, tokenizer: &P50k) -> Self {
         let parts: Vec<Part> = queries
-            .windows
+            .queries
             .par_chunks(64)
             .map(|queries| {
                 let mut part = Part::default();
@@ -281,50 +234,13 @@ impl TokenSets {
     }
 }
 
-/// Sets put together from runs of others.
-#[derive(Debug)]
-pub struct ChangedSets<'a> {
-    first: Vec<u32>,
-    runs: Vec<&'a [u16]>,
-}
-
-impl<'a> ChangedSets<'a> {
-    /// Appends the sets of `tokens` that lie between these offsets.
-    fn push(&mut self, offsets: &[u32], tokens: &'a [u16]) {
-        let [from, ends @ ..] = offsets else { return };
-        let base = self.first.last().map_or(0, |end| *end as usize);
-        let moved = ends.iter().map(|end| offset(base + (end - from) as usize));
-        self.first.extend(moved);
-        let to = ends.last().unwrap_or(from);
-        self.runs.push(&tokens[*from as usize..*to as usize]);
-    }
-
-    /// Number of sets.
-    pub fn len(&self) -> usize {
-        self.first.len() - 1
-    }
-
-    /// Whether there is no set.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The columns of an artifact of these sets.
-    pub fn columns(&self) -> Vec<Column<'_>> {
-        vec![
-            Column::numbers(FIRST, &self.first),
-            Column::runs(NARROW, self.runs.iter().copied()),
-        ]
-    }
-}
-
 /// An offset into the buffer, which may not wrap unseen.
 fn offset(tokens: usize) -> u32 {
     u32::try_from(tokens)
-        .expect("the windows of one repository have more than 4,294,967,295 tokens")
+        .expect("the fragments of one repository have more than 4,294,967,295 tokens")
 }
 
-/// The sets of some windows in a row.
+/// Sets of some fragments in a row.
 #[derive(Default)]
 struct Part {
     ends: Vec<usize>,
@@ -332,19 +248,19 @@ struct Part {
 }
 
 impl Part {
-    fn of_windows(
-        windows: &RepoWindows,
+    fn of_fragments(
+        fragments: &RepoFragments,
         runs: &[(usize, std::ops::Range<usize>)],
         tokenizer: &P50k,
         (cache, seen): &mut (PieceCache, IdSet),
     ) -> Self {
         let mut part = Self::default();
         for (file, range) in runs {
-            let lines = &windows.files[*file].lines;
+            let lines = &fragments.files[*file].lines;
             let text = lines.text();
             let tokens = LineTokens::new(tokenizer, cache, text);
             for window in range.clone() {
-                let place = windows.first_place(window);
+                let place = fragments.first_place(window);
                 let bytes = lines.byte_range(place.start as usize, place.end as usize);
                 let (start, end) = (bytes.start, bytes.end);
                 tokens.set_into(text, start, end, cache, seen, &mut part.tokens);
@@ -355,11 +271,11 @@ impl Part {
     }
 }
 
-/// Runs of windows whose first place is in the same file; windows are in file order, so each file has one run.
-fn windows_by_file(windows: &RepoWindows) -> Vec<(usize, std::ops::Range<usize>)> {
+/// Runs of fragments whose first place is in the same file; fragments are in file order, so each file has one run.
+fn fragments_by_file(fragments: &RepoFragments) -> Vec<(usize, std::ops::Range<usize>)> {
     let mut runs: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
-    for window in 0..windows.len() {
-        let file = windows.first_place(window).file as usize;
+    for window in 0..fragments.len() {
+        let file = fragments.first_place(window).file as usize;
         match runs.last_mut() {
             Some((last, range)) if *last == file => range.end = window + 1,
             _ => runs.push((file, window..window + 1)),
@@ -428,7 +344,8 @@ fn is_ascending<N: Copy + Ord>(first: &[u32], tokens: &[N]) -> bool {
 mod tests {
     use super::*;
     use crate::repository::corpus::{Repository, SourceFile};
-    use crate::repository::window::WindowShape;
+    use crate::repository::fragment::{Cut, WindowShape};
+    use crate::text::language::Language;
     use proptest::prelude::*;
 
     proptest! {
@@ -452,13 +369,13 @@ mod tests {
             };
             let files = texts.iter().enumerate().map(file).collect();
             let shape = WindowShape { window_size: w, ..WindowShape::default() };
-            let windows = RepoWindows::cut(Repository { name: "r".into(), files }, shape);
+            let fragments = RepoFragments::cut(Repository { name: "r".into(), files }, Language::Python, Cut::Windows(shape));
             let p50k = P50k::new();
-            let sets = TokenSets::of_windows(&windows, &p50k);
-            prop_assert_eq!(sets.len(), windows.len());
-            for window in 0..windows.len() {
+            let sets = TokenSets::of_fragments(&fragments, &p50k);
+            prop_assert_eq!(sets.len(), fragments.len());
+            for window in 0..fragments.len() {
                 let ids: std::collections::BTreeSet<u32> =
-                    p50k.encode(windows.text(window)).into_iter().map(u32::from).collect();
+                    p50k.encode(fragments.text(window)).into_iter().map(u32::from).collect();
                 prop_assert_eq!(sets.get(window).iter().collect::<Vec<_>>(), ids.into_iter().collect::<Vec<_>>());
             }
         }

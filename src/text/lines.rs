@@ -20,8 +20,9 @@ use memchr::memchr;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Lines {
-    /// The lines joined by `\n`, as a part of a text that many may share; `None` where it was left on disk.
-    text: Option<(Arc<String>, Range<usize>)>,
+    /// The lines joined by `\n` are this part of a text that many may share.
+    text: Arc<String>,
+    part: Range<usize>,
     count: u32,
     /// Byte offset of each line's first character, found when it is first asked for.
     starts: OnceLock<Vec<u32>>,
@@ -49,12 +50,24 @@ impl Lines {
             newlines + usize::from(!text.is_empty())
         };
         let range = 0..text.len();
-        Self::known(Some((Arc::new(text), range)), count)
+        Self::known(Arc::new(text), range, count)
     }
 
-    fn known(text: Option<(Arc<String>, Range<usize>)>, count: usize) -> Self {
+    /// Lines that `\n` alone separates.
+    pub fn joined(text: String) -> Self {
+        let count = if text.is_empty() {
+            0
+        } else {
+            newlines(&text) + 1
+        };
+        let range = 0..text.len();
+        Self::known(Arc::new(text), range, count)
+    }
+
+    fn known(text: Arc<String>, part: Range<usize>, count: usize) -> Self {
         Self {
             text,
+            part,
             count: count as u32,
             starts: OnceLock::new(),
         }
@@ -69,17 +82,7 @@ impl Lines {
     ) -> Option<Self> {
         let lines = newlines(text.get(part.clone())?) + 1;
         let fits = count == lines || (count == 0 && part.is_empty());
-        fits.then(|| Self::known(Some((Arc::clone(text), part)), count))
-    }
-
-    /// Lines of which only the number is known. Asking for their text is an error of the program and ends it.
-    pub(crate) fn unread(count: usize) -> Self {
-        Self::known(None, count)
-    }
-
-    /// Whether their text is here.
-    pub(crate) fn is_read(&self) -> bool {
-        self.text.is_some()
+        fits.then(|| Self::known(Arc::clone(text), part, count))
     }
 
     /// Number of lines.
@@ -89,8 +92,7 @@ impl Lines {
 
     /// All lines joined by `\n`.
     pub fn text(&self) -> &str {
-        let (text, part) = self.text.as_ref().expect("these lines were left on disk");
-        &text[part.clone()]
+        &self.text[self.part.clone()]
     }
 
     fn starts(&self) -> &[u32] {
@@ -141,11 +143,7 @@ impl Lines {
 
 impl PartialEq for Lines {
     fn eq(&self, other: &Self) -> bool {
-        let same_text = match (self.is_read(), other.is_read()) {
-            (true, true) => self.text() == other.text(),
-            (one, other) => one == other,
-        };
-        self.count == other.count && same_text
+        self.count == other.count && self.text() == other.text()
     }
 }
 

@@ -43,7 +43,7 @@ const KEYS: [(&str, Option<&str>); 18] = [
     ("slice-size", Some("2")),
     ("center", Some("half")),
     ("tokenizer", Some("p50k_base")),
-    ("vectorizer", Some("one-gram")),
+    ("vectorizer", None),
     ("ranker", Some("jaccard")),
     ("top-k", Some("20")),
     ("max-blocks", Some("10")),
@@ -57,14 +57,14 @@ const CHUNK_KEYS: [(&str, Option<&str>); 24] = [
     ("walk", Some("glob")),
     ("chunk-size", Some("20")),
     ("chunk-stride", Some("10")),
-    ("query", Some("last-n-lines")),
+    ("query", None),
     ("query-lines", Some("20")),
     ("align", Some("auto")),
     ("ties", Some("nearest")),
     ("max-files", None),
     ("max-chunks", None),
     ("fragment-paths", Some("repository")),
-    ("prompt-style", Some("plain")),
+    ("prompt-style", None),
     ("right-context", Some("yes")),
     ("max-left-tokens", None),
     ("max-right-tokens", Some("512")),
@@ -77,8 +77,16 @@ const CHUNK_KEYS: [(&str, Option<&str>); 24] = [
     ("vectors", None),
     ("vector-texts", None),
 ];
-/// Those of them that windows know as well.
-const FOR_WINDOWS_TOO: [&str; 4] = ["unit", "language", "walk", "endpoint"];
+/// Keys that only chunks know.
+const CHUNKS_ONLY: [&str; 5] = [
+    "chunk-size",
+    "chunk-stride",
+    "ties",
+    "max-files",
+    "max-chunks",
+];
+/// Keys that only windows know.
+const WINDOWS_ONLY: [&str; 4] = ["window-size", "slice-size", "center", "hole-guard"];
 /// Keys that hold a number where they are set.
 const NUMBERS: [&str; 3] = ["max-files", "max-chunks", "max-left-tokens"];
 /// Keys that only the stage of completion reads.
@@ -172,7 +180,30 @@ impl Settings {
         for (key, values) in flag_values(flags) {
             settings.set(key, values, Source::Flag);
         }
+        settings.follow();
         Ok(settings)
+    }
+
+    /// Sets what follows from the unit where nobody chose it: RepoCoder's choices for windows, Repoformer's for chunks.
+    fn follow(&mut self) {
+        let is_chunks = self.text("unit") == Some("chunks");
+        let vectorizer = match is_chunks && !self.is_chosen("tokenizer") {
+            true => "words",
+            false => "one-gram",
+        };
+        let (query, style) = match is_chunks {
+            true => ("last-n-lines", "plain"),
+            false => ("window", "repocoder"),
+        };
+        for (key, value) in [
+            ("vectorizer", vectorizer),
+            ("query", query),
+            ("prompt-style", style),
+        ] {
+            if self.text(key).is_none() {
+                self.set(key, vec![value.to_owned()], Source::Default);
+            }
+        }
     }
 
     fn set(&mut self, key: &'static str, values: Vec<String>, source: Source) {
@@ -233,10 +264,14 @@ impl Settings {
         is_set.then(|| self.parsed(key)).transpose()
     }
 
-    /// A key that only chunks know and that was chosen for this one run.
-    pub(crate) fn chosen_for_chunks(&self) -> Option<&'static str> {
-        let mut keys = CHUNK_KEYS.iter().map(|(key, _)| *key);
-        keys.find(|key| !FOR_WINDOWS_TOO.contains(key) && self.is_chosen(key))
+    /// A key that was chosen for this one run and that this way of cutting files does not know.
+    pub(crate) fn chosen_of_other_unit(&self, is_chunks: bool) -> Option<&'static str> {
+        let others: &[&'static str] = if is_chunks {
+            &WINDOWS_ONLY
+        } else {
+            &CHUNKS_ONLY
+        };
+        others.iter().copied().find(|key| self.is_chosen(key))
     }
 
     /// Whether the value was chosen for this one run.
@@ -281,7 +316,10 @@ impl Settings {
 }
 
 fn is_list(key: &str) -> bool {
-    matches!(key, "repo" | "mode" | "tasks" | "policy" | "policy-model")
+    matches!(
+        key,
+        "repo" | "mode" | "tasks" | "policy" | "policy-model" | "window-size" | "slice-size"
+    )
 }
 
 fn is_number(key: &str) -> bool {
@@ -299,7 +337,7 @@ fn toml_value(key: &str, values: &[String]) -> String {
         }
     };
     let all: Vec<String> = values.iter().map(quoted).collect();
-    if is_list(key) {
+    if is_list(key) && !(is_number(key) && all.len() == 1) {
         format!("[{}]", all.join(", "))
     } else {
         all.join(", ")
@@ -307,7 +345,7 @@ fn toml_value(key: &str, values: &[String]) -> String {
 }
 
 fn split_list(key: &str, value: &str) -> Vec<String> {
-    if key == "mode" || key == "repo" {
+    if matches!(key, "mode" | "repo" | "window-size" | "slice-size") {
         value
             .split(',')
             .map(|part| part.trim().to_owned())
@@ -333,8 +371,6 @@ fn flag_values(flags: &SettingFlags) -> Vec<(&'static str, Vec<String>)> {
         ("cache-dir", &flags.cache_dir),
         ("profile", &flags.profile),
         ("threads", &flags.threads),
-        ("window-size", &flags.window_size),
-        ("slice-size", &flags.slice_size),
         ("center", &flags.center),
         ("tokenizer", &flags.tokenizer),
         ("vectorizer", &flags.vectorizer),
@@ -372,6 +408,8 @@ fn flag_values(flags: &SettingFlags) -> Vec<(&'static str, Vec<String>)> {
     ];
     let lists = [
         ("repo", &flags.repo),
+        ("window-size", &flags.window_size),
+        ("slice-size", &flags.slice_size),
         ("tasks", &flags.tasks),
         ("mode", &flags.mode),
     ];
@@ -463,7 +501,7 @@ mod tests {
         .unwrap();
         let flags = SettingFlags {
             config: Some(path),
-            window_size: Some("30".into()),
+            window_size: vec!["30".into()],
             ..SettingFlags::default()
         };
         let settings = Settings::resolve(&flags).unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
-use repoformer::pipeline::Report;
+use repoformer::pipeline::StageReport;
 
 use crate::args::{ColorWhen, ScreenFlags};
 
@@ -177,7 +177,7 @@ impl Printer {
     }
 
     /// Tells what a stage did.
-    pub(crate) fn report(&mut self, stage: &str, report: &Report) {
+    pub(crate) fn report(&mut self, stage: &str, report: &StageReport) {
         let shown = if self.verbose {
             usize::MAX
         } else {

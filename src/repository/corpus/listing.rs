@@ -1,16 +1,14 @@
-//! Finding and reading a repository's files: a walk over the folder, then each file that is not known already.
+//! Finding and reading a repository's files: a walk over the folder, then each file.
 
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
-use super::{Walk, check_name};
+use super::{Reading, Repository, SourceFile, Walk, check_name};
 use crate::error::{Error, Result};
 use crate::text::language::Language;
 use crate::text::lines::universal_newlines;
@@ -18,90 +16,80 @@ use crate::text::lines::universal_newlines;
 /// Offsets into a file's text are 32 bits wide.
 const LARGEST_FILE: u64 = u32::MAX as u64 - 1;
 
-/// What the file system says of a file: equal stamps, equal content, unless the file was written to at the moment that
-/// the stamp was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
-    /// Device and inode.
-    id: (u64, u64),
-    size: u64,
-    /// Seconds and nanoseconds of the last change of the content, and of the file's entry.
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    /// Bytes of the file.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-}
-
-/// A file of a repository whose content may be known already.
-#[derive(Debug)]
-pub struct Listed {
-    /// `repository/folder/…/file.py`, with the ending of its language.
-    pub path: String,
-    /// As [`SourceFile::same_as`](super::SourceFile::same_as).
-    pub same_as: u32,
-    /// What its content can be known by; `None` where that cannot be trusted.
-    pub stamp: Option<Stamp>,
-    /// Its text with `\n` for every newline; `None` where its stamp was known.
-    pub text: Option<String>,
-}
-
-/// What listing a repository gave.
-#[derive(Debug)]
-pub struct Listing {
-    /// Its files in the code-point order of their paths.
-    pub files: Vec<Listed>,
-    /// The files and folders that cannot be read, each with its reason.
-    pub skipped: Vec<Error>,
-}
-
-impl Listing {
-    /// Lists the files of one language in `<repos_dir>/<name>` and reads those that are not `known` by their path and
-    /// stamp.
+impl Repository {
+    /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
+    /// stepped over and reported.
     ///
     /// # Errors
-    /// As [`Repository::read`](super::Repository::read).
-    pub fn read(
-        repos_dir: &Path,
-        name: &str,
-        which: (Language, Walk),
-        known: impl Fn(&str, &Stamp) -> bool + Sync,
-    ) -> Result<Self> {
-        check_name(repos_dir, name)?;
-        let begin = SystemTime::now();
-        let (found, mut skipped) = find_source_files(&repos_dir.join(name), name, which)?;
-        let read: Vec<Result<Read>> = found
-            .par_iter()
-            .map(|file| read_file(file, begin, &known))
-            .collect();
-        let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
-        let mut files: Vec<Listed> = Vec::with_capacity(found.len());
-        for (found, read) in found.into_iter().zip(read) {
-            match read {
-                Ok(Read { id, stamp, text }) => {
-                    let index = files.len() as u32;
-                    let same_as = *first_name.entry(id).or_insert(index);
-                    files.push(Listed {
-                        path: found.path,
-                        same_as,
-                        stamp,
-                        text,
-                    });
-                }
-                Err(error) => skipped.push(error),
-            }
-        }
-        Ok(Self { files, skipped })
+    /// The folder does not exist, is no folder, or `name` is not a single folder name.
+    pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<Reading> {
+        Self::read_with(repos_dir, name, (language, Walk::Glob))
+    }
+
+    /// The same with another walk.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_with(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
+        read(repos_dir, name, which)
     }
 }
 
-struct Found {
-    path: String,
-    on_disk: PathBuf,
+/// Reads the files of one language in `<repos_dir>/<name>`.
+///
+/// # Errors
+/// As [`Repository::read`].
+fn read(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
+    let (found, mut skipped) = source_files(repos_dir, name, which)?;
+    let read = |file: &Found| {
+        let bytes = read_bytes(&file.on_disk)?;
+        let text = decode(&file.on_disk, bytes.content)?;
+        Ok((bytes.id, universal_newlines(text)))
+    };
+    let read: Vec<Result<(FileId, String)>> = found.par_iter().map(read).collect();
+    let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
+    let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
+    for (found, read) in found.into_iter().zip(read) {
+        match read {
+            Ok((id, text)) => {
+                let index = files.len() as u32;
+                files.push(SourceFile {
+                    path: found.path,
+                    text,
+                    same_as: *first_name.entry(id).or_insert(index),
+                });
+            }
+            Err(error) => skipped.push(error),
+        }
+    }
+    let name = name.to_owned();
+    Ok(Reading {
+        repository: Repository { name, files },
+        skipped,
+    })
+}
+
+/// Lists the files of one language in `<repos_dir>/<name>` in the code-point order of their paths, and the files and
+/// folders that cannot be listed.
+///
+/// # Errors
+/// As [`Repository::read`].
+pub(crate) fn source_files(
+    repos_dir: &Path,
+    name: &str,
+    which: (Language, Walk),
+) -> Result<(Vec<Found>, Vec<Error>)> {
+    check_name(repos_dir, name)?;
+    find_source_files(&repos_dir.join(name), name, which)
+}
+
+/// A source file that was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// `repository/folder/…/file.py`, with the ending of its language.
+    pub(crate) path: String,
+    /// Where it lies.
+    pub(crate) on_disk: PathBuf,
 }
 
 /// What a file is on disk, whatever its names: symbolic and hard links share it.
@@ -242,19 +230,14 @@ fn slashed(name: &str, relative: &Path) -> Option<String> {
     Some(path)
 }
 
-/// What was read of a file.
-struct Read {
+/// The content of a file, and its identity on disk.
+pub(crate) struct Bytes {
     id: FileId,
-    stamp: Option<Stamp>,
-    text: Option<String>,
+    pub(crate) content: Vec<u8>,
 }
 
-fn read_file(
-    file: &Found,
-    begin: SystemTime,
-    known: &impl Fn(&str, &Stamp) -> bool,
-) -> Result<Read> {
-    let path = &file.on_disk;
+/// Reads a regular file whose offsets fit 32 bits.
+pub(crate) fn read_bytes(path: &Path) -> Result<Bytes> {
     let metadata = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
     let left_out = |reason: &str| Error::SourceFile {
         path: path.to_owned(),
@@ -266,90 +249,24 @@ fn read_file(
     if metadata.len() > LARGEST_FILE {
         return Err(left_out("larger than 4 GiB"));
     }
-    let stamp = stamp(&metadata, begin);
-    let is_known = stamp.is_some_and(|stamp| known(&file.path, &stamp));
-    let text = if is_known {
-        None
-    } else {
-        Some(read_text(path, metadata.len())?)
-    };
-    Ok(Read {
-        id: file_id(&metadata, path),
-        stamp,
-        text,
-    })
-}
-
-/// A file that was written to this shortly before it is read may be written to again within one tick of its file
-/// system's clock, and bear the same stamp with another content.
-const SETTLED: Duration = Duration::from_secs(2);
-
-#[cfg(unix)]
-fn stamp(metadata: &fs::Metadata, begin: SystemTime) -> Option<Stamp> {
-    use std::os::unix::fs::MetadataExt;
-    let settled = begin
-        .checked_sub(SETTLED)?
-        .duration_since(UNIX_EPOCH)
-        .ok()?;
-    let newest = metadata.mtime().max(metadata.ctime());
-    (newest < settled.as_secs() as i64).then(|| Stamp {
-        id: (metadata.dev(), metadata.ino()),
-        size: metadata.len(),
-        modified: (metadata.mtime(), metadata.mtime_nsec()),
-        changed: (metadata.ctime(), metadata.ctime_nsec()),
-    })
-}
-
-/// Without the time at which a file's entry changed, nothing can be trusted.
-#[cfg(not(unix))]
-fn stamp(_metadata: &fs::Metadata, _begin: SystemTime) -> Option<Stamp> {
-    None
-}
-
-/// `size` is what the file system says, to make room for.
-fn read_text(path: &Path, size: u64) -> Result<String> {
-    let mut bytes = Vec::with_capacity(size as usize + 1);
+    let mut content = Vec::with_capacity(metadata.len() as usize + 1);
     // `take` keeps the file from being asked for its size once more.
-    let read = fs::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes));
+    let read = fs::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut content));
     read.map_err(|e| unreadable(path, &e))?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(universal_newlines(text)),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
-            let reason =
-                format!("not UTF-8 (byte {at}, line {line}); convert it to have it indexed");
-            Err(Error::SourceFile {
-                path: path.to_owned(),
-                reason,
-            })
-        }
-    }
+    Ok(Bytes {
+        id: file_id(&metadata, path),
+        content,
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(unix)]
-    #[test]
-    fn a_file_with_a_known_stamp_is_not_read_and_a_young_one_has_none() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("r/a.py");
-        fs::create_dir(dir.path().join("r")).unwrap();
-        fs::write(&path, "x = 1\n").unwrap();
-        let list = |known: Option<Stamp>| {
-            let is_known = |_: &str, stamp: &Stamp| Some(*stamp) == known;
-            Listing::read(dir.path(), "r", (Language::Python, Walk::Glob), is_known)
-                .unwrap()
-                .files
-                .remove(0)
-        };
-        assert_eq!(list(None).stamp, None, "it was written just now");
-        std::thread::sleep(SETTLED + Duration::from_millis(1100));
-        let first = list(None);
-        assert_eq!(first.text.as_deref(), Some("x = 1\n"));
-        assert_eq!(first.stamp.unwrap().size(), 6);
-        assert_eq!(list(first.stamp).text, None);
-    }
+/// Decodes UTF-8; the error names the first byte that is not, and its line.
+pub(crate) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
+        Error::SourceFile {
+            path: path.to_owned(),
+            reason: format!("not UTF-8 (byte {at}, line {line}); convert it to have it indexed"),
+        }
+    })
 }

@@ -10,13 +10,12 @@
 
 mod listing;
 
-pub use listing::{Listed, Listing, Stamp};
+pub(crate) use listing::{decode, read_bytes, source_files};
 
 use std::fs;
 use std::path::{Component, Path};
 
 use crate::error::{Error, Result};
-use crate::text::language::Language;
 use crate::text::lines::Lines;
 
 /// One source file of a repository.
@@ -73,7 +72,7 @@ impl std::str::FromStr for Walk {
         match name {
             "glob" => Ok(Self::Glob),
             "rglob" => Ok(Self::Rglob),
-            other => Err(format!("'{other}' is neither glob nor rglob")),
+            other => Err(format!("unknown walk '{other}'; known: glob, rglob")),
         }
     }
 }
@@ -88,35 +87,6 @@ impl std::fmt::Display for Walk {
 }
 
 impl Repository {
-    /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
-    /// stepped over and reported.
-    ///
-    /// # Errors
-    /// The folder does not exist, is no folder, or `name` is not a single folder name.
-    pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<Reading> {
-        Self::read_with(repos_dir, name, (language, Walk::Glob))
-    }
-
-    /// The same with another walk.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn read_with(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
-        let listing = Listing::read(repos_dir, name, which, |_, _| false)?;
-        let source_file = |file: Listed| SourceFile {
-            path: file.path,
-            text: file.text.unwrap_or_default(),
-            same_as: file.same_as,
-        };
-        Ok(Reading {
-            repository: Self {
-                name: name.to_owned(),
-                files: listing.files.into_iter().map(source_file).collect(),
-            },
-            skipped: listing.skipped,
-        })
-    }
-
     /// The file with this `repository/…` path, by binary search.
     pub fn file(&self, path: &str) -> Option<&SourceFile> {
         self.files

@@ -14,11 +14,11 @@ pub use package::Package;
 pub use python::{Imports, Modules, Point, PythonFile};
 pub use raw::{RawFile, RawRepository};
 
-use std::fs;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::repository::corpus::{Listing, Walk, is_folder_name};
+use crate::repository::corpus::{Walk, decode, is_folder_name, read_bytes, source_files};
+use crate::repository::fragment::path_in_repository;
 use crate::text::language::Language;
 
 /// One file of a repository: where it is in it, and what it holds, newlines as they are on disk.
@@ -39,24 +39,15 @@ pub fn read_folder(
     name: &str,
     language: Language,
 ) -> Result<(Vec<Content>, Vec<Error>)> {
-    // Which files there are, the listing says; what they hold is read anew, since it turns newlines into `\n`.
-    let listing = Listing::read(repos_dir, name, (language, Walk::Glob), |_, _| true)?;
-    let (mut contents, mut skipped) = (Vec::new(), listing.skipped);
-    for file in listing.files {
-        let on_disk = repos_dir.join(&file.path);
-        let read = fs::read(&on_disk).map_err(|e| Error::reading(&on_disk, "read this file", e));
-        let text = read.and_then(|bytes| {
-            String::from_utf8(bytes).map_err(|e| Error::SourceFile {
-                path: on_disk.clone(),
-                reason: format!("not UTF-8 (byte {})", e.utf8_error().valid_up_to()),
-            })
-        });
-        let path = match file.path.split_once('/') {
-            Some((_, path)) => path.to_owned(),
-            None => file.path.clone(),
-        };
-        match text {
-            Ok(text) => contents.push(Content { path, text }),
+    let (found, mut skipped) = source_files(repos_dir, name, (language, Walk::Glob))?;
+    let mut contents = Vec::new();
+    for file in found {
+        let read = read_bytes(&file.on_disk);
+        match read.and_then(|bytes| decode(&file.on_disk, bytes.content)) {
+            Ok(text) => contents.push(Content {
+                path: path_in_repository(&file.path).to_owned(),
+                text,
+            }),
             Err(error) => skipped.push(error),
         }
     }

@@ -3,7 +3,7 @@
 //! A *document* is a chunk's text, a *candidate* one that may be found for this query (mostly: all that are not of the
 //! query's own file). The references build their statistics anew from the candidates of every query; an [`Index`] is built
 //! once a repository, and [`Index::rank`] subtracts what is not a candidate. Words are those of
-//! [`each_word`].
+//! [`each_word`](crate::text::tokenize::each_word), or the tokens of a tokenizer ([`Vocabulary`]).
 //!
 //! ```
 //! use repoformer::text::language::Language;
@@ -32,14 +32,12 @@ mod tf_idf;
 mod words;
 
 pub use ranker::{LineWeights, Ranker};
-pub use words::Words;
+pub use words::{Vocabulary, Words};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustc_hash::FxHashSet;
-
 use crate::text::language::Language;
-use crate::text::tokenize::each_word;
+use crate::text::tokenize::Dictionary;
 use inverted::Inverted;
 use ngrams::Ngrams;
 use okapi::{Okapi, Parts};
@@ -91,6 +89,7 @@ pub struct Hit {
 pub struct Index {
     /// Tells indexes apart, for what a [`Scratch`] keeps.
     number: u64,
+    vocabulary: Vocabulary,
     words: Inverted,
     lowered: Option<Inverted>,
     ngrams: Option<Ngrams>,
@@ -130,14 +129,30 @@ impl Index {
         rankers: &[Ranker],
         language: Language,
     ) -> Self {
+        Self::of_terms(words, texts, rankers, language, Vocabulary::Words)
+    }
+
+    /// The same with the terms of a vocabulary, which must be the one that `words` are of.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn of_terms<T: AsRef<str>>(
+        words: Words,
+        texts: &[T],
+        rankers: &[Ranker],
+        language: Language,
+        vocabulary: Vocabulary,
+    ) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         assert_eq!(words.documents(), texts.len(), "a text for each document");
         let needs = |ranker: &Ranker| rankers.iter().any(|one| one.parts().contains(ranker));
-        let lowered = needs(&Ranker::TfIdf).then(|| Inverted::new(words.lowered(texts)));
+        let lowered =
+            needs(&Ranker::TfIdf).then(|| Inverted::new(words.lowered(texts, &vocabulary)));
         let ngrams = needs(&Ranker::WeightedNgram).then(|| Ngrams::new(texts, language));
         let logs = [0.5, 1.0].map(|offset| logarithms(offset, texts.len()));
         Self {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            vocabulary,
             words: Inverted::new(words),
             lowered,
             ngrams,
@@ -217,7 +232,7 @@ impl Index {
 
     fn jaccard(&self, query: &Query<'_>, scratch: &mut Scratch) {
         let (text, words) = (query.text(), &self.words.words);
-        let unknown = known_words(&self.words, &text, &mut scratch.words);
+        let unknown = self.known_words(&self.words, &text, &mut scratch.words);
         scratch.words.sort_unstable();
         scratch.words.dedup();
         let size = scratch.words.len() as u32 + unknown;
@@ -248,7 +263,7 @@ impl Index {
     fn bm25(&self, query: &Query<'_>, scratch: &mut Scratch) {
         let okapi = self.okapi(scratch);
         let with = (&okapi, &self.words, &*self.logs[0]);
-        known_words(&self.words, &query.text(), &mut scratch.words);
+        self.known_words(&self.words, &query.text(), &mut scratch.words);
         scratch.parts.clear();
         scratch.parts.add(with, &scratch.words, &mut scratch.scores);
         scratch.okapi = Some(okapi);
@@ -259,7 +274,7 @@ impl Index {
         let with = (&okapi, &self.words, &*self.logs[0]);
         scratch.parts.clear();
         for (number, line) in query.lines.iter().enumerate() {
-            known_words(&self.words, line, &mut scratch.words);
+            self.known_words(&self.words, line, &mut scratch.words);
             scratch.line.clear();
             scratch.line.resize(scratch.scores.len(), 0.0);
             scratch.parts.add(with, &scratch.words, &mut scratch.line);
@@ -278,9 +293,23 @@ impl Index {
             let statistics = Statistics::of(lowered, &scratch.is_candidate);
             TfIdf::new(lowered, statistics, &self.logs[1])
         });
-        known_words(lowered, &query.text().to_lowercase(), &mut scratch.words);
+        self.known_words(lowered, &query.text().to_lowercase(), &mut scratch.words);
         tf_idf.score(lowered, &mut scratch.words, &mut scratch.scores);
         scratch.tf_idf = Some(tf_idf);
+    }
+
+    /// The numbers of the text's words that some document has, in order, repeats included; how many distinct others it has.
+    fn known_words(&self, inverted: &Inverted, text: &str, known: &mut Vec<u32>) -> u32 {
+        let mut unknown = Dictionary::default();
+        known.clear();
+        self.vocabulary
+            .each(text, |word| match inverted.words.dictionary().get(word) {
+                Some(number) => known.push(number),
+                None => {
+                    unknown.intern(word);
+                }
+            });
+        unknown.len() as u32
     }
 }
 
@@ -322,17 +351,4 @@ impl Scratch {
         }
         select(&mut self.keys, top_k);
     }
-}
-
-/// The numbers of the text's words that some document has, in order, repeats included; how many distinct others it has.
-fn known_words(inverted: &Inverted, text: &str, known: &mut Vec<u32>) -> u32 {
-    let mut unknown = FxHashSet::default();
-    known.clear();
-    each_word(text, |word| match inverted.words.dictionary().get(word) {
-        Some(number) => known.push(number),
-        None => {
-            unknown.insert(word);
-        }
-    });
-    unknown.len() as u32
 }

@@ -5,9 +5,34 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::retrieve::vector::TokenSets;
 use crate::store::artifact::{Column, Columns, Payload, check_offsets};
 use crate::text::tokenize::Dictionary;
+use crate::text::tokenize::model::Tokenizer;
 use crate::text::tokenize::words::cut;
+
+/// Terms that the lexical rankers compare.
+#[derive(Debug, Clone, Default)]
+pub enum Vocabulary {
+    /// Words ([`each_word`](crate::text::tokenize::each_word)), as Repoformer's program has them.
+    #[default]
+    Words,
+    /// Tokens of a tokenizer.
+    Tokens(Tokenizer),
+}
+
+impl Vocabulary {
+    /// Visits the terms of a text, in order. Returns whether the terms of the text in lower case are its terms in lower case.
+    pub(super) fn each(&self, text: &str, mut visit: impl FnMut(&str)) -> bool {
+        match self {
+            Self::Words => cut(text, visit),
+            Self::Tokens(tokenizer) => {
+                tokenizer.each_term(text, &mut visit);
+                false
+            }
+        }
+    }
+}
 
 /// The words of documents, case-sensitive, in flat buffers: a dictionary, and for each document its distinct words in
 /// ascending order of their numbers with their counts. The numbers are in the order in which the words are first seen.
@@ -55,10 +80,19 @@ impl Words {
     /// # Panics
     /// Where all documents together have more than 4,294,967,295 distinct words of a document.
     pub fn of<T: AsRef<str> + Sync>(texts: &[T]) -> Self {
+        Self::of_terms(texts, &Vocabulary::Words)
+    }
+
+    /// The terms of documents, in their order.
+    ///
+    /// # Panics
+    /// As [`of`](Self::of).
+    pub fn of_terms<T: AsRef<str> + Sync>(texts: &[T], vocabulary: &Vocabulary) -> Self {
         if texts.len() <= BATCH || rayon::current_num_threads() == 1 {
-            return Self::of_batch(texts);
+            return Self::of_batch(texts, vocabulary);
         }
-        let parts: Vec<Self> = texts.par_chunks(BATCH).map(Self::of_batch).collect();
+        let parts = texts.par_chunks(BATCH);
+        let parts: Vec<Self> = parts.map(|part| Self::of_batch(part, vocabulary)).collect();
         let mut all = Self::default();
         for part in &parts {
             all.append(part);
@@ -66,10 +100,10 @@ impl Words {
         all
     }
 
-    fn of_batch<T: AsRef<str>>(texts: &[T]) -> Self {
+    fn of_batch<T: AsRef<str>>(texts: &[T], vocabulary: &Vocabulary) -> Self {
         let (mut words, mut row) = (Self::default(), Row::default());
         for (document, text) in (0..).zip(texts) {
-            let is_even = cut(text.as_ref(), |word| row.add(words.intern(word), 1));
+            let is_even = vocabulary.each(text.as_ref(), |word| row.add(words.intern(word), 1));
             if !is_even {
                 words.uneven.push(document);
             }
@@ -121,7 +155,7 @@ impl Words {
 
     /// The words of the documents' texts in lower case. Lower-casing a text can make other words than lower-casing its
     /// words: only where that may be is a text cut again.
-    pub(super) fn lowered<T: AsRef<str>>(&self, texts: &[T]) -> Self {
+    pub(super) fn lowered<T: AsRef<str>>(&self, texts: &[T], vocabulary: &Vocabulary) -> Self {
         let (mut lowered, mut row) = (Self::default(), Row::default());
         let mut number_of = vec![u32::MAX; self.dictionary.len()];
         let mut uneven = self.uneven.iter().peekable();
@@ -131,7 +165,7 @@ impl Words {
                     .get(document)
                     .map_or("", |text| text.as_ref())
                     .to_lowercase();
-                cut(&text, |word| row.add(lowered.intern(word), 1));
+                vocabulary.each(&text, |word| row.add(lowered.intern(word), 1));
             } else {
                 for (number, count) in self.row(document) {
                     let known = &mut number_of[number as usize];
@@ -145,6 +179,35 @@ impl Words {
             lowered.push(&mut row);
         }
         lowered
+    }
+
+    /// The set of each document's terms, by their numbers.
+    pub fn sets(&self) -> TokenSets {
+        let mut sets = TokenSets::default();
+        (0..self.documents()).for_each(|document| sets.push(self.row(document).map(|row| row.0)));
+        sets
+    }
+
+    /// The set of each text's terms, by the documents' numbers; terms that no document has are numbered behind them.
+    pub fn sets_of<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t str>,
+        vocabulary: &Vocabulary,
+    ) -> TokenSets {
+        let mut sets = TokenSets::default();
+        for text in texts {
+            let (mut numbers, mut others) = (Vec::new(), Dictionary::default());
+            vocabulary.each(text, |term| {
+                let known = self.dictionary.get(term);
+                numbers.push(
+                    known.unwrap_or_else(|| self.dictionary.len() as u32 + others.intern(term)),
+                );
+            });
+            numbers.sort_unstable();
+            numbers.dedup();
+            sets.push(numbers);
+        }
+        sets
     }
 
     /// The words and their numbers.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use super::code::{Code, CodeFile};
 use super::nearest::{Hit, Question, nearest};
 use crate::error::Error;
-use crate::repository::chunk::ChunkShape;
 use crate::repository::corpus::Repository;
+use crate::repository::fragment::ChunkShape;
 use crate::retrieve::rank::Words;
 use crate::selective::cluster::{Vectors, k_means};
 use crate::task::cross_file::{CrossFile, Fragment};
@@ -301,7 +301,7 @@ fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instanc
     let fragment = |hit: &Hit| {
         let from = &code.files[hit.file];
         Fragment {
-            path: crate::retrieve::chunks::named_path(&from.path).to_owned(),
+            path: crate::repository::fragment::path_in_repository(&from.path).to_owned(),
             text: from.joined(hit.start..hit.end),
             score: Some(hit.score),
         }

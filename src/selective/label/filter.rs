@@ -206,7 +206,7 @@ impl<'a> Files<'a> {
     fn of(repository: &'a Repository, language: Language) -> Self {
         let files = repository.files.iter();
         let paths: Vec<&str> = files
-            .map(|file| crate::retrieve::chunks::named_path(&file.path))
+            .map(|file| crate::repository::fragment::path_in_repository(&file.path))
             .collect();
         Self {
             repository,

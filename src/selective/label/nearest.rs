@@ -7,8 +7,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, CodeFile};
-use crate::repository::chunk::ChunkShape;
-use crate::retrieve::chunks::distance;
+use crate::repository::fragment::ChunkShape;
+use crate::retrieve::distance;
 
 /// What is searched for.
 #[derive(Debug, Clone)]

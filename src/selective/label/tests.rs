@@ -6,11 +6,11 @@ use std::path::Path;
 use super::code::Code;
 use super::nearest::{Question, nearest};
 use super::*;
-use crate::repository::chunk::{ChunkShape, RepoChunks};
 use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::fragment::{ChunkShape, RepoChunks};
 use crate::repository::record::RawRepository;
+use crate::retrieve::Mode;
 use crate::retrieve::chunks::{Limits, Neighbourhood, Order, Queries, Query, QueryForm, Ranking};
-use crate::retrieve::query::Mode;
 use crate::retrieve::rank::{Index, Ranker, Words};
 use crate::text::language::Language;
 
@@ -156,7 +156,7 @@ fn instances_are_cut_out_of_their_files() {
                 InstanceKind::Function => assert!(instance.lines.len() <= 30),
             }
             assert_eq!(instance.cross_file.fragments.len(), 3);
-            let own = crate::retrieve::chunks::named_path(&instance.path);
+            let own = crate::repository::fragment::path_in_repository(&instance.path);
             assert!(
                 instance
                     .cross_file

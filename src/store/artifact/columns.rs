@@ -40,35 +40,7 @@ pub struct ColumnHeader {
 #[derive(Debug)]
 pub struct Column<'a> {
     name: &'static str,
-    pub(super) parts: Vec<Part<'a>>,
-    /// What stands for its bytes, where that is not their own digest.
-    checksum: Option<String>,
-}
-
-/// Bytes of a column to be written.
-#[derive(Debug)]
-pub(super) enum Part<'a> {
-    Bytes(Cow<'a, [u8]>),
-    /// A piece of another artifact's column, from this byte of its file on.
-    Kept(&'a Columns, u64, Piece),
-}
-
-/// A part of a column that is known by its own digest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
-    /// Its length.
-    pub bytes: u64,
-    /// BLAKE3 of its bytes.
-    pub digest: [u8; 32],
-}
-
-/// A piece to be written.
-#[derive(Debug)]
-pub enum PieceSource<'a> {
-    /// It is here.
-    Text(&'a str),
-    /// It is that of an artifact, from this byte of its column on.
-    Kept(&'a Columns, u64),
+    pub(super) parts: Vec<Cow<'a, [u8]>>,
 }
 
 /// A number that a column can hold.
@@ -106,8 +78,7 @@ impl<'a> Column<'a> {
         let turned: Vec<N> = numbers.into_iter().map(N::little_endian).collect();
         Self {
             name,
-            parts: vec![Part::Bytes(Cow::Owned(turned.as_bytes().to_vec()))],
-            checksum: None,
+            parts: vec![Cow::Owned(turned.as_bytes().to_vec())],
         }
     }
 
@@ -118,43 +89,15 @@ impl<'a> Column<'a> {
     ) -> Self {
         let bytes = |run: &'a [N]| {
             if cfg!(target_endian = "little") {
-                return Part::Bytes(Cow::Borrowed(run.as_bytes()));
+                return Cow::Borrowed(run.as_bytes());
             }
             let turned: Vec<N> = run.iter().map(|n| n.little_endian()).collect();
-            Part::Bytes(Cow::Owned(turned.as_bytes().to_vec()))
+            Cow::Owned(turned.as_bytes().to_vec())
         };
         Self {
             name,
             parts: runs.into_iter().map(bytes).collect(),
-            checksum: None,
         }
-    }
-
-    /// A column of pieces, one behind the other; its checksum is that of their digests.
-    ///
-    /// # Errors
-    /// The artifact that a piece is to be taken from has no such column.
-    pub fn pieces(
-        name: &'static str,
-        pieces: impl Iterator<Item = (Piece, PieceSource<'a>)>,
-    ) -> Result<Self, String> {
-        let (mut parts, mut hasher) = (Vec::new(), blake3::Hasher::new());
-        for (piece, source) in pieces {
-            hasher.update(&piece.digest);
-            parts.push(match source {
-                PieceSource::Text(text) => Part::Bytes(Cow::Borrowed(text.as_bytes())),
-                PieceSource::Kept(columns, begin) => {
-                    let (column, _) = columns.find(name).map_err(|e| e.to_string())?;
-                    Part::Kept(columns, column + begin, piece)
-                }
-            });
-        }
-        let checksum = Some(hasher.finalize().to_hex().to_string());
-        Ok(Self {
-            name,
-            parts,
-            checksum,
-        })
     }
 
     /// A column of any records.
@@ -166,29 +109,20 @@ impl<'a> Column<'a> {
             bincode::serde::encode_to_vec(records, encoding()).map_err(|e| e.to_string())?;
         Ok(Self {
             name,
-            parts: vec![Part::Bytes(Cow::Owned(bytes))],
-            checksum: None,
+            parts: vec![Cow::Owned(bytes)],
         })
     }
 
     pub(super) fn header(&self) -> ColumnHeader {
         let (mut bytes, mut hasher) = (0, blake3::Hasher::new());
         for part in &self.parts {
-            match part {
-                Part::Bytes(part) => {
-                    bytes += part.len() as u64;
-                    if self.checksum.is_none() {
-                        hasher.update(part);
-                    }
-                }
-                Part::Kept(_, _, piece) => bytes += piece.bytes,
-            }
+            bytes += part.len() as u64;
+            hasher.update(part);
         }
-        let own = || hasher.finalize().to_hex().to_string();
         ColumnHeader {
             name: self.name.into(),
             bytes,
-            checksum: self.checksum.clone().unwrap_or_else(own),
+            checksum: hasher.finalize().to_hex().to_string(),
         }
     }
 }
@@ -270,66 +204,27 @@ impl Columns {
         Err(self.damaged("its checksum does not match"))
     }
 
-    /// Reads all columns, but for one that the caller checks, and checks them, keeping nothing.
+    /// Reads all columns and checks them, keeping nothing.
     ///
     /// # Errors
     /// One is damaged or cannot be read.
-    pub fn check_all(&self, but: Option<&str>) -> Result<()> {
+    pub fn check_all(&self) -> Result<()> {
         let mut begin = self.begin;
         for column in &self.columns {
-            if but != Some(column.name.as_str()) {
-                self.check(column, self.stream(begin, column.bytes, &mut |_| Ok(()))?)?;
-            }
+            self.check(column, self.digest(begin, column.bytes)?)?;
             begin += column.bytes;
         }
         Ok(())
     }
 
-    /// The same for a column of pieces.
-    ///
-    /// # Errors
-    /// It is damaged or cannot be read.
-    pub fn check_pieces(&self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<()> {
-        let (mut begin, column) = self.find(name)?;
-        let (mut hasher, end) = (blake3::Hasher::new(), begin + column.bytes);
-        for piece in pieces {
-            if begin + piece.bytes > end {
-                return Err(self.damaged(format!("its column '{name}' is too short")));
-            }
-            self.copy(begin, piece, &mut |_| Ok(()))?;
-            hasher.update(&piece.digest);
-            begin += piece.bytes;
-        }
-        self.check(column, hasher.finalize())
-    }
-
-    /// Hands over a piece, and checks it in the end.
-    pub(super) fn copy(
-        &self,
-        begin: u64,
-        piece: Piece,
-        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        if self.stream(begin, piece.bytes, sink)? == piece.digest {
-            return Ok(());
-        }
-        Err(self.damaged("its checksum does not match"))
-    }
-
-    /// Reads some bytes of the file, a chunk at a time; their digest.
-    fn stream(
-        &self,
-        begin: u64,
-        bytes: u64,
-        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<blake3::Hash> {
+    /// Digest of some bytes of the file, read a chunk at a time.
+    fn digest(&self, begin: u64, bytes: u64) -> Result<blake3::Hash> {
         let mut chunk = vec![0; bytes.min(CHUNK as u64) as usize];
         let (mut hasher, mut done) = (blake3::Hasher::new(), 0);
         while done < bytes {
             let length = (bytes - done).min(CHUNK as u64) as usize;
             self.read_exact(begin + done, &mut chunk[..length])?;
             hasher.update(&chunk[..length]);
-            sink(&chunk[..length])?;
             done += length as u64;
         }
         Ok(hasher.finalize())
@@ -385,51 +280,9 @@ impl Columns {
         Ok(value)
     }
 
-    /// A whole column of pieces of text.
-    ///
-    /// # Errors
-    /// It is missing, damaged, or cannot be read.
-    pub fn texts(&mut self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<String> {
-        let (begin, column) = self.find(name)?;
-        let bytes = self.bytes(begin, column.bytes)?;
-        let (mut hasher, mut left) = (blake3::Hasher::new(), &bytes[..]);
-        for piece in pieces {
-            let (part, rest) = left
-                .split_at_checked(piece.bytes as usize)
-                .ok_or_else(|| self.damaged(format!("its column '{name}' is too short")))?;
-            if blake3::hash(part) != piece.digest {
-                return Err(self.damaged("its checksum does not match"));
-            }
-            hasher.update(&piece.digest);
-            left = rest;
-        }
-        self.check(column, hasher.finalize())?;
-        self.utf8(bytes)
-    }
-
-    /// One piece of a column of texts, from this byte of the column on.
-    ///
-    /// # Errors
-    /// It is missing, damaged, or cannot be read.
-    pub fn text(&mut self, name: &str, from: u64, piece: Piece) -> Result<String> {
-        let (begin, column) = self.find(name)?;
-        if from + piece.bytes > column.bytes {
-            return Err(self.damaged(format!("its column '{name}' is too short")));
-        }
-        let bytes = self.bytes(begin + from, piece.bytes)?;
-        if blake3::hash(&bytes) != piece.digest {
-            return Err(self.damaged("its checksum does not match"));
-        }
-        self.utf8(bytes)
-    }
-
     fn bytes(&self, begin: u64, length: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length as usize];
         self.read_exact(begin, &mut bytes)?;
         Ok(bytes)
-    }
-
-    fn utf8(&self, bytes: Vec<u8>) -> Result<String> {
-        String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
     }
 }

@@ -2,19 +2,17 @@
 
 mod columns;
 mod header;
-mod notes;
 mod output;
 mod replace;
 mod store;
 
-pub use columns::{Column, ColumnHeader, Columns, Number, Piece, PieceSource};
+pub use columns::{Column, ColumnHeader, Columns, Number};
 pub use header::{Header, Identity, LineTotals};
-pub use notes::{read_note, write_note};
 pub use output::OutputFile;
 pub use replace::write_file;
 pub use store::{
     LineSink, State, digest, header_path, jsonl_header, open, parameters, read, read_header,
-    read_jsonl, read_jsonl_header, state, state_jsonl, write, write_columns, write_lines,
+    read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,
 };
 
 use crate::error::Result;
@@ -44,7 +42,7 @@ pub trait Payload: Sized {
     /// # Errors
     /// It is damaged or cannot be read.
     fn check_columns(columns: &mut Columns) -> Result<()> {
-        columns.check_all(None)
+        columns.check_all()
     }
 
     /// Whether its parts fit together; asked after reading, so that no reader can be led out of bounds.

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::Payload;
-use super::columns::{self, CHUNK, Column, Columns, Part};
+use super::columns::{self, CHUNK, Column, Columns};
 use super::header::{FORMAT, Header, Identity, LineTotals};
 use super::replace::{Replacement, write_file};
 use crate::error::{Error, Result};
@@ -44,35 +44,18 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
     let columns = payload.columns();
     let columns = columns
         .map_err(|e| Error::writing(path, "write this artifact", std::io::Error::other(e)))?;
-    write_columns(path, identity, payload.records(), &columns)
-}
-
-/// The same from its columns, parts of which may be those of another artifact.
-///
-/// # Errors
-/// As [`write()`], or the other artifact is damaged or cannot be read.
-pub fn write_columns(
-    path: &Path,
-    identity: &Identity,
-    records: usize,
-    columns: &[Column<'_>],
-) -> Result<Header> {
     let described = columns.iter().map(Column::header).collect();
-    let header = Header::of_columns(identity, records, described);
+    let header = Header::of_columns(identity, payload.records(), described);
     let json = serde_json::to_vec(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     let mut file = Replacement::new(path)?;
     let mut parts: Vec<&[u8]> = vec![MAGIC, &json, b"\n"];
-    for part in columns.iter().flat_map(|column| &column.parts) {
-        match part {
-            Part::Bytes(bytes) => parts.push(bytes),
-            Part::Kept(from, begin, piece) => {
-                file.write(&parts)?;
-                parts.clear();
-                from.copy(*begin, *piece, &mut |chunk| file.write(&[chunk]))?;
-            }
-        }
-    }
+    parts.extend(
+        columns
+            .iter()
+            .flat_map(|column| &column.parts)
+            .map(AsRef::as_ref),
+    );
     file.write(&parts)?;
     file.finish(true)?;
     Ok(header)
@@ -93,16 +76,10 @@ pub fn write_lines(
         file: None,
         hasher: blake3::Hasher::new(),
         bytes: 0,
-        same: None,
     };
     let totals = make(&mut sink)?;
-    let known = match sink.same.take() {
-        Some(known) => known,
-        None => {
-            sink.write(&[])?; // an empty artifact is one too
-            (sink.bytes, sink.hasher.finalize().to_hex().to_string())
-        }
-    };
+    sink.write(&[])?; // an empty artifact is one too
+    let known = (sink.bytes, sink.hasher.finalize().to_hex().to_string());
     let header = Header::of_lines(identity, totals, known);
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
@@ -121,16 +98,9 @@ pub struct LineSink {
     file: Option<Replacement>,
     hasher: blake3::Hasher,
     bytes: u64,
-    /// Length and checksum of a text that needs not be written.
-    same: Option<(u64, String)>,
 }
 
 impl LineSink {
-    /// Says that the lines are those that are there already, below this header, as the caller has just seen.
-    pub fn keep(&mut self, header: &Header) {
-        self.same = Some((header.bytes, header.checksum.clone()));
-    }
-
     /// Hands over the next lines.
     ///
     /// # Errors

@@ -146,12 +146,18 @@ pub(crate) struct SettingFlags {
     /// Print the settings in force and where each comes from, and stop
     #[arg(long)]
     pub(crate) show_settings: bool,
-    /// Lines of a window [default: 20]
-    #[arg(long, value_name = "N", help_heading = "Stages")]
-    pub(crate) window_size: Option<String>,
-    /// A new window starts every window-size / slice-size lines [default: 2]
-    #[arg(long, value_name = "N", help_heading = "Stages")]
-    pub(crate) slice_size: Option<String>,
+    /// Lines of a window (several, separated by commas, are run one after the other) [default: 20]
+    #[arg(long, value_name = "N", help_heading = "Stages", value_delimiter = ',')]
+    pub(crate) window_size: Vec<String>,
+    /// A new window starts every window-size / slice-size lines (several as above) [default: 2]
+    #[arg(
+        long,
+        visible_alias = "slice",
+        value_name = "N",
+        help_heading = "Stages",
+        value_delimiter = ','
+    )]
+    pub(crate) slice_size: Vec<String>,
     /// Lines of a window before the one it is cut around: half a window, or one step [default: half]
     #[arg(long, value_name = "half|step", help_heading = "Stages")]
     pub(crate) center: Option<String>,

@@ -7,7 +7,7 @@ use repoformer::evaluate::comparison::{self, Comparison, PerTask, Settings as Co
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::{Resampling, SignFlips, Unit};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 use serde_json::Value;
 
 use super::comparison_text::{self, listed};

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use repoformer::pipeline::{
     self, Completion, Experiment, PromptText, TokenQuestion, artifact_text, complete_file,
 };
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 
 use super::prompt::check_one_mode;
 use super::server::{self, Asked, resumable};
@@ -132,7 +132,7 @@ fn complete_one(
     printer.problems(&predictions.problems);
     printer.note(format!(
         "complete: {} predictions",
-        group(predictions.records() as u64)
+        group(predictions.records as u64)
     ));
     Ok(())
 }
@@ -195,7 +195,7 @@ fn probabilities(
     printer.problems(&found.problems);
     printer.note(format!(
         "complete: {} probabilities of {:?}",
-        group(found.records() as u64),
+        group(found.records as u64),
         question.text
     ));
     Ok(())

@@ -10,7 +10,7 @@ use repoformer::evaluate::score::{Missing, Scores, score_pairs, score_tasks};
 use repoformer::pipeline::{
     self, Evaluation, Experiment, cached_predictions, evaluate, own_postprocess,
 };
-use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
+use repoformer::retrieve::Mode;
 use repoformer::store::artifact::{header_path, parameters};
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
@@ -327,11 +327,7 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path, printer: &Printer) {
 }
 
 fn asked_modes(experiment: &Experiment, settings: &Settings) -> Result<Vec<Mode>> {
-    let all: &[Mode] = match experiment.chunks {
-        Some(_) => &Mode::ALL,
-        None => &REPOCODER_MODES,
-    };
-    modes(settings, all)
+    modes(settings, experiment.known_modes())
 }
 
 pub(super) fn metrics(names: &[String]) -> Result<Vec<Metric>> {

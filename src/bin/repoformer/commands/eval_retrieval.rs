@@ -3,17 +3,15 @@
 use anyhow::{Result, anyhow, bail};
 use repoformer::evaluate::quality::{Measure, Quality};
 use repoformer::pipeline::{self, Experiment, retrieval_quality};
-use repoformer::retrieve::chunks::QueryForm;
-use repoformer::retrieve::query::Mode;
 use repoformer::retrieve::rank::Ranker;
+use repoformer::retrieve::{Mode, QueryForm};
 use serde_json::{Value, json};
 
-use super::chunk_settings::names;
 use super::session::single;
 use super::window::read_predictions;
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::config::Settings;
-use crate::output::{Printer, hinted, write_data};
+use crate::output::{Printer, write_data};
 use crate::table::Table;
 
 /// The measures of the table; JSON gives all.
@@ -40,32 +38,22 @@ struct Row {
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
     let mut experiment = single(settings, printer)?;
-    let Some(chunks) = &experiment.chunks else {
-        return Err(hinted(
-            anyhow!("--retrieval measures fragments that are made of chunks"),
-            "add --unit chunks, or a --profile that searches them",
-        ));
-    };
     if experiment.tasks.is_none() {
         bail!("--tasks is not set, so there is nothing to measure against");
     }
     let rankers: Vec<Ranker> = match args.rankers.is_empty() {
-        true => vec![chunks.ranker.clone()],
+        true => vec![experiment.retrieval.search.ranker.clone()],
         false => parse_all(&separate(&args.rankers))?,
     };
     let forms: Vec<QueryForm> = match args.queries.is_empty() {
-        true => vec![chunks.form],
+        true => vec![experiment.retrieval.form],
         false => parse_all(&args.queries)?,
     };
     prepare(&experiment, printer)?;
     let mut rows = Vec::new();
     for ranker in rankers {
         for &form in &forms {
-            if let Some(chunks) = &mut experiment.chunks {
-                chunks.ranker = ranker.clone();
-                chunks.form = form;
-                experiment.layout.chunks = Some(names(chunks));
-            }
+            experiment.search_with(ranker.clone(), form);
             rows.push(measure(&experiment, args, settings, printer)?);
         }
     }
@@ -113,10 +101,8 @@ fn measure(
     settings: &Settings,
     printer: &mut Printer,
 ) -> Result<Row> {
-    let Some(chunks) = &experiment.chunks else {
-        bail!("unit must be chunks");
-    };
-    let mode = chunks.form.mode();
+    let (search, form) = (&experiment.retrieval.search, experiment.retrieval.form);
+    let mode = form.mode();
     let joined = match mode == Mode::Prediction {
         true => Some(read_predictions(
             experiment,
@@ -130,15 +116,12 @@ fn measure(
     let mut report = pipeline::window_queries(experiment, &modes, joined.as_ref())?;
     report.merge(pipeline::vectorize_queries(experiment, &modes)?);
     report.merge(pipeline::search(experiment, &modes)?);
-    printer.report(
-        &format!("search {} {}", chunks.ranker, chunks.form),
-        &report,
-    );
+    printer.report(&format!("search {} {form}", search.ranker), &report);
     let time = pipeline::search_time(experiment, mode);
     Ok(Row {
-        ranker: chunks.ranker.to_string(),
-        query: chunks.form,
-        align: chunks.align.settled(chunks.form).to_string(),
+        ranker: search.ranker.to_string(),
+        query: form,
+        align: experiment.prompts.align.settled(form, mode).to_string(),
         quality: retrieval_quality(experiment, mode)?,
         milliseconds: time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64),
     })

@@ -1,22 +1,18 @@
 //! `inspect`: any artifact's header, or its records as JSONL.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use repoformer::formats::records;
 use repoformer::pipeline::{Layout, RightContexts};
-use repoformer::repository::chunk::RepoChunks;
-use repoformer::repository::window::RepoWindows;
-use repoformer::retrieve::Retrieval;
-use repoformer::retrieve::chunks::{Queries, Ranking};
+use repoformer::repository::fragment::RepoFragments;
 use repoformer::retrieve::dense::Matrix;
-use repoformer::retrieve::query::QueryWindows;
 use repoformer::retrieve::rank::Words;
 use repoformer::retrieve::vector::TokenSets;
+use repoformer::retrieve::{Queries, Retrieval};
 use repoformer::store::artifact::{
     Header, Payload, header_path, read, read_header, read_jsonl_header,
 };
-use repoformer::text::language::Language;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -126,24 +122,14 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     }
     let kind = read_header(path)?.identity.kind;
     let mut out = Vec::new();
-    if kind == RepoWindows::KIND {
-        let (_, windows) = read::<RepoWindows>(path)?;
-        (0..windows.len())
-            .for_each(|w| line(&mut out, &records::window(&windows, w, args.context)));
-    } else if kind == QueryWindows::KIND {
-        let (_, queries) = read::<QueryWindows>(path)?;
-        let QueryWindows {
-            mode,
-            shape,
-            repository,
-            windows,
-        } = &queries;
-        for query in windows {
-            line(
-                &mut out,
-                &records::query(query, *mode, *shape, repository, args.context),
-            );
-        }
+    if kind == RepoFragments::KIND {
+        let (_, fragments) = read::<RepoFragments>(path)?;
+        let records = (0..fragments.len()).map(|f| records::fragment(&fragments, f, args.context));
+        records.for_each(|record| line(&mut out, &record));
+    } else if kind == Queries::KIND {
+        let (_, queries) = read::<Queries>(path)?;
+        let records = queries.queries.iter();
+        records.for_each(|query| line(&mut out, &records::query(&queries, query, args.context)));
     } else if kind == TokenSets::KIND {
         let (_, sets) = read::<TokenSets>(path)?;
         sets.iter().for_each(|set| {
@@ -154,13 +140,6 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         });
     } else if kind == Retrieval::KIND {
         retrieval(args, &mut out)?;
-    } else if kind == RepoChunks::KIND {
-        let (_, chunks) = read::<RepoChunks>(path)?;
-        (0..chunks.len()).for_each(|chunk| line(&mut out, &chunks.record(chunk, args.context)));
-    } else if kind == Queries::KIND {
-        let (_, queries) = read::<Queries>(path)?;
-        let records = queries.queries.iter();
-        records.for_each(|query| line(&mut out, &queries.record(query, args.context)));
     } else if kind == Words::KIND {
         let (_, words) = read::<Words>(path)?;
         for document in 0..words.documents() {
@@ -179,8 +158,6 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         for (row, text) in contexts.iter() {
             line(&mut out, &json!({ "row": row, "right_context": text }));
         }
-    } else if kind == Ranking::KIND {
-        ranking(args, &mut out)?;
     } else {
         anyhow::bail!(
             "{}: holds {kind}, which has no records to print",
@@ -190,65 +167,32 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Retrieval results name windows by number; the windows themselves lie in the same cache.
+/// Retrieval results name fragments by number; the fragments and queries lie in the same cache.
 fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
-    let (header, results) = read::<Retrieval>(&args.file)?;
-    let windows = sibling::<RepoWindows>(&args.file, &header, "windows", |layout| {
-        layout.repo_windows(&results.repository)
-    })?;
-    let queries = sibling::<QueryWindows>(&args.file, &header, "queries", |layout| {
-        layout.query_windows(results.mode, &results.repository)
-    })?;
-    for (index, query) in queries.windows.iter().enumerate().take(results.found.len()) {
-        line(
-            out,
-            &records::retrieval(&results, index, &windows, query, args.context),
-        );
-    }
-    Ok(())
-}
-
-/// Rankings name chunks by number; the chunks and queries lie in the same cache.
-fn ranking(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
     let path = &args.file;
-    let (header, results) = read::<Ranking>(path)?;
-    let place = || {
-        let parameter = |name: &str| header.identity.parameters.get(name);
-        let cache = Layout::cache_of_retrieval(path)?;
-        let name = path.file_name()?.to_str()?;
-        // `<repo>_chunk20_stride10.last-n-lines20.jaccard.top10.bin`
-        let (named, _) = name.strip_suffix(".bin")?.rsplit_once(".top")?;
-        let (queries, _) = named.rsplit_once('.')?;
-        let (chunks, _) = queries.rsplit_once('.')?;
-        let window = cache.join("window");
-        let mode = window
-            .join(parameter("benchmark")?)
-            .join(parameter("mode")?);
-        Some((
-            window.join("repos").join(format!("{chunks}.bin")),
-            mode.join(format!("{queries}.bin")),
-        ))
+    let (header, results) = read::<Retrieval>(path)?;
+    let place = |file: &str| {
+        let within = header.identity.parameters.get(file)?;
+        Some(Layout::cache_of_retrieval(path)?.join(within))
     };
-    let Some((chunks, queries)) = place() else {
+    let (Some(fragments), Some(queries)) = (place("fragments-file"), place("queries-file")) else {
         return Err(in_no_cache(path));
     };
-    let chunks = made_from::<RepoChunks>(path, &header, "chunks", &chunks)?;
+    let fragments = made_from::<RepoFragments>(path, &header, "fragments", &fragments)?;
     let queries = made_from::<Queries>(path, &header, "queries", &queries)?;
+    let guard = header.identity.parameters.get("hole-guard");
+    let records = records::RetrievalRecords {
+        fragments: &fragments,
+        queries: &queries,
+        guard: guard
+            .and_then(|guard| guard.parse().ok())
+            .unwrap_or_default(),
+        context: args.context,
+    };
     for (found, query) in results.found.iter().zip(&queries.queries) {
-        line(out, &found.record(&queries, query, &chunks, args.context));
+        line(out, &records.of(found, query));
     }
     Ok(())
-}
-
-/// Reads the artifact of the same cache that this one was made from.
-fn sibling<T: Payload>(
-    path: &Path,
-    header: &Header,
-    input: &str,
-    place: impl Fn(&Layout) -> PathBuf,
-) -> Result<T> {
-    let layout = layout_of(path, header).ok_or_else(|| in_no_cache(path))?;
-    made_from(path, header, input, &place(&layout))
 }
 
 fn in_no_cache(path: &Path) -> anyhow::Error {
@@ -272,36 +216,6 @@ fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path
         ));
     }
     Ok(payload)
-}
-
-/// The layout that a retrieval artifact was written in, read off its path: `<repo>_ws20_slice2.one-gram.top20.bin`.
-fn layout_of(path: &Path, header: &Header) -> Option<Layout> {
-    let repository = header.identity.parameters.get("repository")?;
-    let name = path
-        .file_name()?
-        .to_str()?
-        .strip_prefix(repository.as_str())?;
-    let language = Language::ALL
-        .into_iter()
-        .find(|language| name.starts_with(&format!("_{language}_ws")));
-    let name = language.map_or(name, |language| &name[1 + language.name().len()..]);
-    let mut parts = name.strip_prefix("_ws")?.split('.');
-    let (window_size, slice_size) = parts.next()?.split_once("_slice")?;
-    let vectorizer = parts.next()?.to_owned();
-    Some(Layout {
-        cache: Layout::cache_of_retrieval(path)?,
-        benchmark: header.identity.parameters.get("benchmark")?.clone(),
-        language: language.unwrap_or_default(),
-        chunks: None,
-        shape: repoformer::repository::window::WindowShape {
-            window_size: window_size.parse().ok()?,
-            slice_size: slice_size.parse().ok()?,
-            ..Default::default()
-        },
-        vectorizer,
-        top_k: header.identity.parameters.get("top-k")?.parse().ok()?,
-        iteration: Layout::iteration_of_retrieval(path),
-    })
 }
 
 fn line(out: &mut Vec<u8>, record: &impl Serialize) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use repoformer::pipeline::{self, cached_predictions};
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 use repoformer::selective::label::verbalize::check_splits;
 use repoformer::store::manifest::Manifest;
 

@@ -1,6 +1,5 @@
 //! One file a subcommand.
 
-mod chunk_settings;
 pub(crate) mod compare;
 mod comparison_text;
 pub(crate) mod complete;
@@ -10,11 +9,13 @@ pub(crate) mod eval;
 mod eval_exec;
 mod eval_output;
 mod eval_retrieval;
+mod experiment_settings;
 #[cfg(target_os = "linux")]
 pub(crate) mod guard;
 pub(crate) mod inspect;
 pub(crate) mod label;
 mod label_all;
+mod numbers;
 pub(crate) mod policy;
 pub(crate) mod prompt;
 pub(crate) mod report;

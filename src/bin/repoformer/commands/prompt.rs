@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use repoformer::pipeline::{self, Experiment, artifact_text};
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 
 use super::session::{
     WITHOUT_PREDICTION, check_not_tasks, check_single, experiments_of, label, modes, open,

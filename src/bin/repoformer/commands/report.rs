@@ -10,7 +10,6 @@ use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::report::{About, Contender, gather};
 use repoformer::pipeline::{Executed, read_executed};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
-use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::{digest, parameters, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
@@ -108,13 +107,9 @@ fn of_file(given: &str) -> Source {
 /// The modes that were asked for, or all that are completed.
 pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
     let completion = completion(settings, None)?;
-    let all: &[Mode] = match experiment.chunks {
-        Some(_) => &Mode::ALL,
-        None => &REPOCODER_MODES,
-    };
     let asked = !settings.list("mode").is_empty();
     let mut sources = Vec::new();
-    for mode in modes(settings, all)? {
+    for mode in modes(settings, experiment.known_modes())? {
         let cached = experiment.layout.predictions(mode, &completion.model);
         if asked || cached.exists() {
             sources.push(Source {

@@ -6,9 +6,9 @@ use anyhow::{Result, anyhow};
 use repoformer::evaluate::predictions::{self, Joined};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
-    self, Completion, Experiment, Report, cached_predictions, check_asked_alike,
+    self, Completion, Experiment, StageReport, cached_predictions, check_asked_alike,
 };
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 
 use super::complete::complete_modes;
 use super::prompt::copy;
@@ -151,7 +151,7 @@ fn unchanged(before: &Joined, now: &Joined) -> f64 {
 }
 
 /// Windows of the predictions, their vectors, the search, the prompts.
-pub(super) fn stages(experiment: &Experiment, joined: &Joined) -> Result<Report> {
+pub(super) fn stages(experiment: &Experiment, joined: &Joined) -> Result<StageReport> {
     let mode = [Mode::Prediction];
     let mut report = pipeline::window_queries(experiment, &mode, Some(joined))?;
     report.merge(pipeline::vectorize_queries(experiment, &mode)?);

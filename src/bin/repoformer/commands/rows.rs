@@ -5,7 +5,7 @@ use repoformer::evaluate::statistics::{Groups, Interval, Resampling};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
 };
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 use serde_json::{Value, json};
 
 use super::eval_output::interval;

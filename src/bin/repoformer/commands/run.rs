@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::Layout;
-use repoformer::pipeline::{self, Completion, Experiment, Report, cached_predictions};
-use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
+use repoformer::pipeline::{self, Completion, Experiment, StageReport, cached_predictions};
+use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
@@ -221,7 +221,8 @@ fn stages(
     if modes.contains(&Mode::Prediction) && !first.contains(&Mode::LeftContext) {
         first.push(Mode::LeftContext);
     }
-    let mut tell = |name: &str, report: Report| printer.report(&label(name, experiment), &report);
+    let mut tell =
+        |name: &str, report: StageReport| printer.report(&label(name, experiment), &report);
     // Contexts that the tasks carry need no repository.
     if !experiment.repos_dir.as_os_str().is_empty() {
         let mut windows = pipeline::window_repositories(experiment)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use repoformer::pipeline::{self, Experiment, trec_run, write_beir};
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 use repoformer::store::artifact::{digest, write_file};
 use repoformer::store::manifest::Manifest;
 
@@ -21,11 +21,6 @@ pub(crate) fn run(args: &SearchArgs, printer: &mut Printer) -> Result<()> {
             check_not_tasks(settings, Some(output))?;
             check_single(settings)?;
             check_one_mode(&modes)?;
-            if experiment.chunks.is_none() {
-                bail!(
-                    "--export writes rankings of chunks; add --unit chunks, or a --profile that searches them"
-                );
-            }
         }
         let report = pipeline::search(experiment, &modes)?;
         if let Some((format, output)) = export {
@@ -75,12 +70,10 @@ fn manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Manifest>
     manifest.setting("top-k", layout.top_k);
     manifest.setting("language", layout.language.name());
     manifest.setting("repositories", experiment.repositories.clone());
-    if let Some(chunks) = &layout.chunks {
-        manifest.setting("query", chunks.form.to_string());
-        manifest.setting("query-lines", chunks.query_lines);
-        manifest.setting("ranker", chunks.ranker.clone());
-        manifest.setting("align", chunks.align.clone());
-    }
+    manifest.setting("query", layout.form.to_string());
+    manifest.setting("query-lines", layout.query_lines);
+    manifest.setting("ranker", layout.ranker.clone());
+    manifest.setting("align", layout.align.clone());
     if let Some(tasks) = &experiment.tasks {
         manifest.input("tasks", &tasks.path)?;
         manifest.count("tasks", tasks.tasks.len());

@@ -10,7 +10,7 @@ use repoformer::pipeline::{
     forget_chosen, prompt_totals, selective, write_chosen,
 };
 use repoformer::prompt::style::DecisionFrame;
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 use repoformer::selective::policy::model::Method;
 use repoformer::selective::policy::sweep::Times;
 use repoformer::selective::policy::{Example, Policy};
@@ -191,8 +191,8 @@ fn ask(
     completion: &Completion,
     printer: &mut Printer,
 ) -> Result<Option<PathBuf>> {
-    let style = experiment.chunks.as_ref().map(|chunks| &chunks.layout);
-    let (Some(PromptLayout::Style(style)), true) = (style, completion.server.is_some()) else {
+    let layout = &experiment.prompts.layout;
+    let (PromptLayout::Style(style), true) = (layout, completion.server.is_some()) else {
         return Ok(None);
     };
     let frame = DecisionFrame::of(style, None, None)?;

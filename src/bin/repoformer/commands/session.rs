@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, bail};
 use repoformer::pipeline::Layout;
 use repoformer::pipeline::{Completion, Experiment, PromptLayout};
-use repoformer::prompt::Budget;
-use repoformer::repository::window::WindowShape;
-use repoformer::retrieve::chunks::QueryForm;
-use repoformer::retrieve::query::Mode;
+use repoformer::repository::fragment::Cut;
+use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 
-use super::chunk_settings::{chunk_settings, names, searches_chunks};
+use super::experiment_settings::{cuts, cuts_chunks, prompts, retrieval};
+use super::numbers::number;
 use crate::args::SettingFlags;
 use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
@@ -32,23 +31,6 @@ pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
 
 /// More than any machine this runs on has cores.
 const MOST_THREADS: usize = 1024;
-
-/// A whole number within bounds.
-pub(super) fn number(
-    settings: &Settings,
-    key: &str,
-    bounds: std::ops::RangeInclusive<usize>,
-) -> Result<usize> {
-    let number: usize = settings.parsed(key)?;
-    if bounds.contains(&number) {
-        return Ok(number);
-    }
-    let (least, most) = (bounds.start(), bounds.end());
-    Err(hinted(
-        anyhow!("--{key} cannot be {number}"),
-        format!("choose a number from {least} to {most}"),
-    ))
-}
 
 fn set_threads(settings: &Settings) -> Result<()> {
     use_threads(number(settings, "threads", 0..=MOST_THREADS)?)
@@ -80,22 +62,21 @@ pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<
     open_experiments(settings, printer)
 }
 
-/// The same for these modes: chunks of no repository are needed where nothing is retrieved.
+/// One experiment a task file, for these modes: repositories are not needed where nothing is retrieved, but by RepoCoder's prompts,
+/// whose holes lie in them.
 pub(super) fn experiments_of(
     settings: &Settings,
     modes: &[Mode],
     printer: &mut Printer,
 ) -> Result<Vec<Experiment>> {
-    if !searches_chunks(settings)? || modes.iter().any(|mode| mode.retrieves()) {
+    let is_repocoder = settings.text("prompt-style") == Some("repocoder");
+    if is_repocoder || modes.iter().any(|mode| mode.retrieves()) {
         repos_dir(settings)?;
     }
     open_experiments(settings, printer)
 }
 
 fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
-    if !searches_chunks(settings)? {
-        check_fixed(settings)?;
-    }
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
         bail!(
@@ -103,14 +84,18 @@ fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Ex
             files.len()
         );
     }
-    if files.is_empty() {
-        return Ok(vec![experiment(settings, None, printer)?]);
-    }
     check_names(settings, files)?;
-    files
-        .iter()
-        .map(|file| experiment(settings, Some(Path::new(file)), printer))
-        .collect()
+    let mut experiments = Vec::new();
+    let files: Vec<Option<&Path>> = match files {
+        [] => vec![None],
+        files => files.iter().map(|file| Some(Path::new(file))).collect(),
+    };
+    for file in files {
+        for cut in cuts(settings)? {
+            experiments.push(experiment(settings, file, cut, printer)?);
+        }
+    }
+    Ok(experiments)
 }
 
 /// Two task files of one name would overwrite each other's artifacts.
@@ -140,7 +125,11 @@ pub(super) fn without_repositories(
     printer: &mut Printer,
 ) -> Result<Experiment> {
     check_single(settings)?;
-    Ok(open_experiments(settings, printer)?.remove(0))
+    let mut experiments = open_experiments(settings, printer)?;
+    match experiments.len() {
+        1 => Ok(experiments.remove(0)),
+        n => bail!("this works on one window size and slice size, and there are {n} pairs"),
+    }
 }
 
 /// That `-o` is none of the task files.
@@ -160,45 +149,35 @@ pub(super) fn check_single(settings: &Settings) -> Result<()> {
 fn experiment(
     settings: &Settings,
     file: Option<&Path>,
+    cut: Cut,
     printer: &mut Printer,
 ) -> Result<Experiment> {
     let mut tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
     let repos_dir: PathBuf = settings.text("repos-dir").unwrap_or_default().into();
     let repositories = repositories(settings, tasks.as_mut(), printer)?;
-    let chunks = chunk_settings(settings)?;
-    let language = language(settings, tasks.as_ref())?;
-    let shape = WindowShape {
-        window_size: settings.parsed("window-size")?,
-        slice_size: settings.parsed("slice-size")?,
-        center: settings.parsed("center")?,
-    };
-    shape.check()?;
+    let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
     let layout = Layout {
         cache: settings.text("cache-dir").unwrap_or("data/cache").into(),
         benchmark: benchmark(settings, file)?,
-        language,
-        shape,
-        vectorizer: match chunks {
-            Some(_) => "words".to_owned(),
-            None => settings.parsed("vectorizer")?,
-        },
-        chunks: chunks.as_ref().map(names),
-        top_k: number(settings, "top-k", 1..=u32::MAX as usize)?,
+        language: language(settings, tasks.as_ref())?,
+        cut,
+        form: retrieval.form,
+        query_lines: retrieval.query_lines,
+        ranker: retrieval.search.ranker.to_string(),
+        vectors: retrieval.search.vectors_name(),
+        align: prompts.align.to_string(),
+        style: prompts.layout.name().to_owned(),
+        top_k: retrieval.search.top_k,
         iteration: 1,
-    };
-    let budget = Budget {
-        tokens: settings.parsed("max-prompt-tokens")?,
-        blocks: number(settings, "max-blocks", 1..=usize::MAX)?,
     };
     Ok(Experiment {
         repos_dir,
         repositories,
         tasks,
         layout,
-        guard: settings.parsed("hole-guard")?,
         walk: settings.parsed("walk")?,
-        chunks,
-        budget,
+        retrieval,
+        prompts,
     })
 }
 
@@ -286,35 +265,23 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     ))
 }
 
-/// Choices that the command line names already, of which there is one.
-fn check_fixed(settings: &Settings) -> Result<()> {
-    for (key, only) in [
-        ("tokenizer", "p50k_base"),
-        ("vectorizer", "one-gram"),
-        ("ranker", "jaccard"),
-    ] {
-        let value: String = settings.parsed(key)?;
-        if value != only {
-            return Err(hinted(
-                anyhow!("{key} '{value}' is not known"),
-                format!("there is {only}; with --unit chunks there are others (see --help)"),
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// The modes asked for, or `default`, in the order of a results table.
 pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     let mut modes: Vec<Mode> = settings.parsed_list("mode")?;
-    let chunks = searches_chunks(settings)?;
-    if modes.is_empty() && chunks && settings.is_chosen("query") {
-        modes = vec![settings.parsed::<QueryForm>("query")?.mode()];
-    } else if modes.is_empty() {
-        modes = default.to_vec();
+    cuts_chunks(settings)?;
+    let chosen = match settings.is_chosen("query") {
+        true => {
+            Some(settings.parsed::<QueryForm>("query")?).filter(|form| *form != QueryForm::Window)
+        }
+        false => None,
+    };
+    if modes.is_empty() {
+        modes = match chosen {
+            Some(form) => vec![form.mode()],
+            None => default.to_vec(),
+        };
     }
-    if chunks && settings.is_chosen("query") {
-        let form: QueryForm = settings.parsed("query")?;
+    if let Some(form) = chosen {
         if !modes.contains(&form.mode()) {
             return Err(hinted(
                 anyhow!(
@@ -325,10 +292,12 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
             ));
         }
     }
-    if !chunks && modes.contains(&Mode::Given) {
+    if modes.contains(&Mode::Given) && settings.text("prompt-style") == Some("repocoder") {
         return Err(hinted(
-            anyhow!("mode given shows the tasks' own cross-file context, which is made of chunks"),
-            "add --unit chunks, or a --profile that searches them",
+            anyhow!(
+                "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place"
+            ),
+            "choose another --prompt-style, or a --profile with one",
         ));
     }
     modes.sort_unstable();
@@ -338,13 +307,13 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
 
 /// That prompts are for a model: tasks with their cross-file context are none.
 pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
-    match &experiment.chunks {
-        Some(chunks) if matches!(chunks.layout, PromptLayout::Attach) => Err(hinted(
+    if matches!(experiment.prompts.layout, PromptLayout::Attach) {
+        return Err(hinted(
             anyhow!("--prompt-style attach writes tasks, not prompts that a model could complete"),
             "choose another --prompt-style",
-        )),
-        _ => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// How prompts are completed.
@@ -363,7 +332,7 @@ pub(super) fn stage(
     name: &str,
     flags: &SettingFlags,
     printer: &mut Printer,
-    work: impl Fn(&Experiment, &Settings) -> Result<repoformer::pipeline::Report>,
+    work: impl Fn(&Experiment, &Settings) -> Result<repoformer::pipeline::StageReport>,
 ) -> Result<()> {
     let Some(settings) = open(flags)? else {
         return Ok(());

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &VectorizeArgs, printer: &mut Printer) -> Result<()> {
                     None => Vec::new(),
                 };
                 write_texts(path, &pipeline::dense_texts(experiment, &modes)?)?;
-                return Ok(pipeline::Report::default());
+                return Ok(pipeline::StageReport::default());
             }
             let mut report = pipeline::vectorize_repositories(experiment)?;
             if experiment.tasks.is_some() {

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use repoformer::evaluate::predictions::{self, Joined};
 use repoformer::pipeline::{self, Experiment, cached_predictions};
-use repoformer::retrieve::query::Mode;
+use repoformer::retrieve::Mode;
 
 use super::session::{FIRST, completion, modes, stage};
 use crate::args::WindowArgs;

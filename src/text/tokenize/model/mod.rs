@@ -101,6 +101,35 @@ impl Tokenizer {
         }
     }
 
+    /// Visits a name of each token of a text, in order: a word's characters, or the number of a token in its vocabulary. A text
+    /// that the tokenizer refuses is one token, named by its characters.
+    ///
+    /// ```
+    /// use repoformer::text::tokenize::model::Tokenizer;
+    /// let mut terms = Vec::new();
+    /// Tokenizer::p50k_base().each_term("import", |term| terms.push(term.to_owned()));
+    /// assert_eq!(terms, ["11748"]);
+    /// ```
+    pub fn each_term(&self, text: &str, mut visit: impl FnMut(&str)) {
+        match &self.0 {
+            Kind::P50k => {
+                let mut ids = Vec::with_capacity(text.len() / 3 + 8);
+                PIECES.with_borrow_mut(|pieces| P50k::new().encode_into(text, pieces, &mut ids));
+                ids.iter().for_each(|id| visit(&id.to_string()));
+            }
+            Kind::Words => words(text).for_each(|range| visit(&text[range])),
+            Kind::File(file) => match file.ids(&[Part::Plain(text)]) {
+                Ok(encoded) => encoded.ids.iter().for_each(|id| visit(&id.to_string())),
+                Err(_) => visit(text),
+            },
+        }
+    }
+
+    /// Whether its tokens are those of `p50k_base`.
+    pub fn is_p50k(&self) -> bool {
+        matches!(self.0, Kind::P50k)
+    }
+
     /// The number of tokens of a text made of parts, as the model reads it: parts that join in one token count as one,
     /// save over a special token.
     ///

@@ -6,7 +6,6 @@ use anyhow::{Result, anyhow};
 use repoformer::evaluate::postprocess::{Hole, Recipe, Step};
 use repoformer::evaluate::predictions;
 use repoformer::pipeline::{Experiment, cached_predictions};
-use repoformer::retrieve::query::{Mode, REPOCODER_MODES};
 use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
@@ -81,12 +80,8 @@ pub(super) fn samples(
     }
     let completion = completion(settings, None)?;
     let asked = !settings.list("mode").is_empty();
-    let all: &[Mode] = match experiment.chunks {
-        Some(_) => &Mode::ALL,
-        None => &REPOCODER_MODES,
-    };
     let mut named = Vec::new();
-    for mode in modes(settings, all)? {
+    for mode in modes(settings, experiment.known_modes())? {
         if asked
             || experiment
                 .layout

@@ -1,0 +1,114 @@
+//! Right contexts of tasks whose format does not carry them, such as RepoEval's.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::experiment::Experiment;
+use super::stage::{Unread, check_digest, check_parameter};
+use crate::error::Result;
+use crate::repository::corpus::Repository;
+use crate::store::artifact::{Column, Columns, Payload};
+use crate::task::{Task, TaskSet};
+
+/// The right contexts of a repository's tasks that carry none, by row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RightContexts {
+    of_row: Vec<(u32, String)>,
+}
+
+impl RightContexts {
+    /// Takes them from the tasks' files. A task that does not fit its file has none; the first such is named in the text
+    /// that comes along.
+    pub(super) fn of(tasks: &TaskSet, repository: &Repository) -> (Self, Option<String>) {
+        let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
+        let of_it = tasks.of_repository(&repository.name);
+        for task in of_it.filter(|task| task.right_context.is_none()) {
+            // That its file is missing is told where its query is made.
+            let Some(file) = repository.file(&task.path) else {
+                continue;
+            };
+            match task.hole(&file.text) {
+                Ok(hole) => of_row.push((task.row as u32, file.text[hole.end..].to_owned())),
+                Err(reason) => misfits.push(tasks.error(task, reason)),
+            }
+        }
+        let warning = misfits.first().map(|first| {
+            let others = match misfits.len() - 1 {
+                0 => String::new(),
+                n => format!(" ({n} more tasks of {} do not fit either)", repository.name),
+            };
+            format!("{first}{others}; their prompts have no right context")
+        });
+        (Self { of_row }, warning)
+    }
+
+    /// Rows and right contexts, in the order of the tasks.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.of_row.iter().map(|(row, text)| (*row, text.as_str()))
+    }
+
+    /// By row.
+    pub(super) fn map(&self) -> FxHashMap<u32, &str> {
+        let rows = self.of_row.iter();
+        rows.map(|(row, text)| (*row, text.as_str())).collect()
+    }
+}
+
+/// A task's right context: its own, or the one that was taken from its file.
+pub(super) fn right_context<'t>(
+    task: &'t Task,
+    taken: &FxHashMap<u32, &'t str>,
+) -> Option<&'t str> {
+    let own = task.right_context.as_deref();
+    own.or_else(|| taken.get(&(task.row as u32)).copied())
+}
+
+/// The right contexts as the `window` stage left them: of the tasks that are there now.
+pub(super) fn open_contexts(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<Unread<RightContexts>> {
+    let path = experiment.layout.right_contexts(repository);
+    let contexts = Unread::<RightContexts>::open(&path, "window")?;
+    let tasks = experiment.tasks()?.digest_of(repository);
+    check_digest(&path, &contexts.header, "tasks", &tasks, "window")?;
+    let language = experiment.layout.language;
+    check_parameter(&path, &contexts.header, ("language", language), "window")?;
+    check_parameter(&path, &contexts.header, ("walk", experiment.walk), "window")?;
+    Ok(contexts)
+}
+
+/// Opens them where any task does not carry its own, and there are repositories that they were taken from.
+pub(super) fn open_needed_contexts(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<Option<Unread<RightContexts>>> {
+    let mut of_it = experiment.tasks()?.of_repository(repository);
+    let is_needed = experiment.takes_right_contexts()
+        && !experiment.repos_dir.as_os_str().is_empty()
+        && of_it.any(|task| task.right_context.is_none());
+    match is_needed {
+        true => Ok(Some(open_contexts(experiment, repository)?)),
+        false => Ok(None),
+    }
+}
+
+impl Payload for RightContexts {
+    const KIND: &'static str = "right contexts";
+
+    fn records(&self) -> usize {
+        self.of_row.len()
+    }
+
+    fn columns(&self) -> Result<Vec<Column<'_>>, String> {
+        Ok(vec![Column::records("right contexts", self)?])
+    }
+
+    fn from_columns(columns: &mut Columns) -> Result<Self> {
+        columns.records("right contexts")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Where dense vectors come from.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::store::artifact::Identity;
+
+/// A function that takes messages.
+type Listener = dyn Fn(&str) + Send + Sync;
+
+/// Receives progress messages while waiting for a server.
+#[derive(Clone, Default)]
+pub struct Notice(Option<Arc<Listener>>);
+
+impl Notice {
+    /// Sends messages to `listener`.
+    pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    pub(super) fn tell(&self, text: &str) {
+        if let Some(listener) = &self.0 {
+            listener(text);
+        }
+    }
+}
+
+impl std::fmt::Debug for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Notice")
+    }
+}
+
+/// Where dense vectors come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DenseSource {
+    /// An OpenAI-compatible server.
+    Endpoint {
+        /// Where it answers.
+        url: String,
+        /// What embeds.
+        model: String,
+        /// Texts a request, at most.
+        batch: usize,
+        /// Requests at a time.
+        concurrency: usize,
+        /// Time for one request.
+        timeout: Duration,
+    },
+    /// A file that the user computed.
+    File {
+        /// The vectors: JSONL or NPY.
+        vectors: PathBuf,
+        /// The texts that rows and ids belong to, as [`dense_texts`] were written.
+        texts: Option<PathBuf>,
+        /// Digest of the vectors' file, once it was read.
+        digest: OnceLock<String>,
+    },
+}
+
+impl DenseSource {
+    /// Adds what tells its vectors from others.
+    pub(super) fn identity(&self, identity: Identity) -> Result<Identity> {
+        Ok(match self {
+            Self::Endpoint { model, .. } => identity.parameter("embedding-model", model),
+            Self::File {
+                vectors, digest, ..
+            } => {
+                let digest = match digest.get() {
+                    Some(digest) => digest,
+                    None => {
+                        let bytes = std::fs::read(vectors)
+                            .map_err(|e| Error::reading(vectors, "read these vectors", e))?;
+                        digest.get_or_init(|| blake3::hash(&bytes).to_hex().to_string())
+                    }
+                };
+                identity.input("vectors", &**digest)
+            }
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! Dense vectors of fragments and queries: made by a server or read from a file, and those that are there.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::dense::{DenseSource, Notice};
+use super::experiment::Experiment;
+use super::stage::{StageReport, Unread, check_digest, check_input, stale};
+use super::window::{open_fragments, open_queries};
+use crate::endpoint::{Endpoint, Settings};
+use crate::error::{Error, Result};
+use crate::retrieve::dense::{Embedder, Matrix, Store, Text, Vectors, digest, import, read_texts};
+use crate::retrieve::{Mode, Query};
+use crate::store::artifact::{Header, Identity, Payload};
+
+/// How often progress of embedding is reported.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// Checks that vectors came from this source.
+fn check_source(source: &DenseSource, path: &Path, header: &Header, command: &str) -> Result<()> {
+    let wanted = source.identity(Identity::new(Matrix::KIND))?;
+    for (name, value) in &wanted.parameters {
+        let there = header.identity.parameters.get(name);
+        if there != Some(value) {
+            let was = there.map_or("a file", String::as_str);
+            return Err(stale(
+                path,
+                format!("{name} was {was}, is {value}"),
+                command,
+            ));
+        }
+    }
+    let digests = wanted.inputs.iter();
+    digests
+        .into_iter()
+        .try_for_each(|(name, digest)| check_digest(path, header, name, digest, command))
+}
+
+/// Where vectors are taken from while a stage runs.
+pub(super) struct Source {
+    from: DenseSource,
+    /// Opened when the first vector is needed.
+    store: Option<(Embedder, Store)>,
+    file: Option<Vectors>,
+    /// Whose queries are to have vectors, besides the fragments.
+    modes: Vec<Mode>,
+    notice: Notice,
+}
+
+impl Source {
+    /// With what tells its vectors from others.
+    pub(super) fn identity(&self, identity: Identity) -> Result<Identity> {
+        self.from.identity(identity)
+    }
+
+    /// `None` where no ranker needs dense vectors.
+    pub(super) fn new(experiment: &Experiment, modes: &[Mode]) -> Result<Option<Self>> {
+        if !experiment.ranks_dense() {
+            return Ok(None);
+        }
+        let settings = &experiment.retrieval;
+        let Some(from) = settings.dense.clone() else {
+            let reason = format!(
+                "ranker {} needs dense vectors: name a server and its embedding model, or a file of vectors",
+                settings.search.ranker
+            );
+            return Err(Error::Parameter {
+                name: "vectors",
+                reason,
+            });
+        };
+        Ok(Some(Self {
+            from,
+            store: None,
+            file: None,
+            modes: modes.to_vec(),
+            notice: settings.notice.clone(),
+        }))
+    }
+
+    /// A row for each text.
+    pub(super) fn matrix(
+        &mut self,
+        experiment: &Experiment,
+        texts: Vec<Text>,
+        report: &mut StageReport,
+    ) -> Result<Matrix> {
+        let wanted = || texts.iter().map(|text| text.text.as_str());
+        match self.from.clone() {
+            DenseSource::Endpoint {
+                url,
+                model,
+                batch,
+                concurrency,
+                timeout,
+            } => {
+                let (embedder, store) = match &mut self.store {
+                    Some(opened) => opened,
+                    None => {
+                        let settings = Settings {
+                            timeout,
+                            ..Settings::default()
+                        };
+                        let notice = self.notice.clone();
+                        let endpoint = Endpoint::new(&url, settings)?;
+                        let endpoint = endpoint.on_retry(move |text| notice.tell(text));
+                        let path = experiment.layout.dense_store(&model);
+                        let store = Store::open(&path, &model)?;
+                        let notes = store.notes().iter().map(ToString::to_string);
+                        report.warnings.extend(notes);
+                        let embedder = Embedder::new(endpoint, &model);
+                        let embedder = embedder.batch_size(batch).concurrency(concurrency);
+                        self.store.insert((embedder, store))
+                    }
+                };
+                let missing = wanted()
+                    .filter(|text| !store.contains(&digest(text)))
+                    .count();
+                if missing > 0 {
+                    self.notice
+                        .tell(&format!("asking {url} for the vectors of {missing} texts"));
+                }
+                let mut told = Instant::now();
+                embedder.embed(wanted(), store, &mut |done, all| {
+                    if told.elapsed() >= TELL_EVERY {
+                        told = Instant::now();
+                        self.notice.tell(&format!("embedded {done} of {all} texts"));
+                    }
+                })?;
+                store.matrix(wanted())
+            }
+            DenseSource::File {
+                vectors,
+                texts: named,
+                ..
+            } => {
+                let file = match &self.file {
+                    Some(file) => file,
+                    None => {
+                        let named = match named {
+                            Some(path) => read_texts(&path)?,
+                            None => dense_texts(experiment, &self.modes)?,
+                        };
+                        self.file.insert(import(&vectors, &named)?)
+                    }
+                };
+                file.matrix(wanted())
+            }
+        }
+    }
+}
+
+/// The dense vectors of a repository's fragments and of one mode's queries, to be read.
+pub(super) struct Dense {
+    fragments: Unread<Matrix>,
+    queries: Unread<Matrix>,
+}
+
+impl Dense {
+    /// # Errors
+    /// They are missing, or were made of other fragments or queries.
+    pub(super) fn open(
+        experiment: &Experiment,
+        mode: Mode,
+        repository: &str,
+        (fragment_header, query_header): (&Header, &Header),
+    ) -> Result<Self> {
+        let layout = experiment.layout.with_dense_vectors();
+        let command = format!("vectorize --mode {mode}");
+        let path = layout.repo_vectors(repository);
+        let fragments = Unread::<Matrix>::open(&path, &command)?;
+        check_input(
+            &path,
+            &fragments.header,
+            "fragments",
+            fragment_header,
+            &command,
+        )?;
+        let path = layout.query_vectors(mode, repository);
+        let queries = Unread::<Matrix>::open(&path, &command)?;
+        check_input(&path, &queries.header, "queries", query_header, &command)?;
+        if let Some(source) = &experiment.retrieval.dense {
+            for (header, path) in [
+                (&fragments.header, layout.repo_vectors(repository)),
+                (&queries.header, path),
+            ] {
+                check_source(source, &path, header, &command)?;
+            }
+        }
+        Ok(Self { fragments, queries })
+    }
+
+    /// What they are as inputs of what is made with them.
+    pub(super) fn headers(&self) -> [(&'static str, &Header); 2] {
+        [
+            ("dense vectors", &self.fragments.header),
+            ("dense queries", &self.queries.header),
+        ]
+    }
+
+    /// The identity of what is made with them.
+    pub(super) fn inputs(&self, identity: Identity) -> Identity {
+        let headers = self.headers().into_iter();
+        headers.fold(identity, |identity, (name, header)| {
+            identity.input(name, &*header.checksum)
+        })
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// They are damaged, or of different sizes.
+    pub(super) fn read(&mut self) -> Result<(Matrix, Matrix)> {
+        let (fragments, queries) = (self.fragments.read(None)?, self.queries.read(None)?);
+        if fragments.dim() == queries.dim() || fragments.is_empty() || queries.is_empty() {
+            return Ok((fragments, queries));
+        }
+        let reason = format!(
+            "the vectors of fragments have {} numbers, those of queries {}; make both with one model",
+            fragments.dim(),
+            queries.dim()
+        );
+        Err(Error::Parameter {
+            name: "vectors",
+            reason,
+        })
+    }
+}
+
+/// A cosine for each fragment, by the number of the query.
+pub(super) fn cosines(
+    (fragments, queries): &(Matrix, Matrix),
+) -> impl Fn(usize) -> Vec<f64> + Sync {
+    |query| {
+        let mut out = Vec::new();
+        // Sizes agree, as `Dense::read` saw to; where there is nothing, nothing is alike.
+        if fragments.cosines(queries.row(query), &mut out).is_err() {
+            out = vec![0.0; fragments.len()];
+        }
+        out
+    }
+}
+
+/// Every different text that dense retrieval needs vectors of, for a user who computes them elsewhere: the fragments of all
+/// repositories, then the queries of these modes.
+///
+/// # Errors
+/// Fragments or queries are missing.
+pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>> {
+    let mut texts = Vec::new();
+    for repository in &experiment.repositories {
+        let fragments = open_fragments(experiment, repository)?.read(None)?;
+        texts.extend((0..fragments.len()).map(|fragment| Text {
+            id: fragments.name(fragment),
+            text: fragments.text(fragment).to_owned(),
+        }));
+    }
+    for &mode in modes.iter().filter(|mode| mode.retrieves()) {
+        for repository in &experiment.repositories {
+            let fragments = open_fragments(experiment, repository)?;
+            let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
+            let queries = queries.read(None)?;
+            texts.extend(queries.queries.iter().map(|query| Text {
+                id: query_name(mode, query),
+                text: query.text.clone(),
+            }));
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    texts.retain(|text| !text.text.is_empty() && seen.insert(digest(&text.text)));
+    Ok(texts)
+}
+
+/// Name of a query's text, for vectors made elsewhere.
+pub(super) fn query_name(mode: Mode, query: &Query) -> String {
+    format!("{mode}|{}|{}", query.row, query.sample)
+}

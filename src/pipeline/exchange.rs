@@ -1,0 +1,152 @@
+//! Retrieval results in the formats of information retrieval: fragments and queries as a BEIR collection, rankings as a
+//! TREC run.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde_json::json;
+
+use super::experiment::Experiment;
+use super::retrieved::{OnDisk, Retrieved};
+use crate::error::{Error, Result};
+use crate::formats::exchange::{Sink, beir, query_ids, trec};
+use crate::retrieve::Mode;
+use crate::store::artifact::write_file;
+use crate::store::jsonl::Object;
+
+/// A mode's rankings as the lines of a TREC run, tagged with the ranker's name; of several samples of a task the first.
+///
+/// # Errors
+/// Rankings are missing or stale.
+pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
+    let (parts, ids) = (open(experiment, mode)?, ids(experiment)?);
+    let names = Names::of(&parts);
+    let mut rankings = Vec::new();
+    for (part, names) in parts.iter().zip(&names.0) {
+        for found in part
+            .retrieval
+            .found
+            .iter()
+            .filter(|found| found.sample == 0)
+        {
+            let hit = |hit: &crate::retrieve::Hit| trec::Hit {
+                document: &names[hit.fragment as usize],
+                score: hit.score.value(),
+            };
+            rankings.push((found.row, found.hits.iter().map(hit).collect()));
+        }
+    }
+    rankings.sort_by_key(|(row, _)| *row);
+    let rankings = rankings.into_iter().map(|(row, hits)| trec::Ranking {
+        query: &ids[&row],
+        hits,
+    });
+    let tag = experiment.retrieval.search.ranker.to_string();
+    written(|sink| trec::write_run(rankings, &tag, trec::Scores::Own, sink))
+}
+
+/// The fragments of all repositories, a mode's queries, and as judgements the fragments that the ground truth finds first:
+/// `corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv` in a folder.
+///
+/// # Errors
+/// Rankings of the mode or of the ground truth are missing or stale, or a file cannot be written.
+pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<()> {
+    let (parts, ids) = (open(experiment, mode)?, ids(experiment)?);
+    let names = Names::of(&parts);
+    let mut documents = Vec::new();
+    for (part, names) in parts.iter().zip(&names.0) {
+        for (fragment, name) in names.iter().enumerate() {
+            let (path, _) = name.rsplit_once('|').unwrap_or((name, ""));
+            let mut metadata = Object::new();
+            metadata.insert("repository".into(), json!(part.fragments.repository));
+            documents.push(beir::Document {
+                id: name,
+                title: path,
+                text: part.fragments.text(fragment),
+                metadata,
+            });
+        }
+    }
+    let corpus = written(|sink| beir::write_corpus(documents, sink))?;
+    let mut texts = Vec::new();
+    let queries = parts.iter().flat_map(|part| &part.queries.queries);
+    texts.extend(
+        queries
+            .filter(|q| q.sample == 0)
+            .map(|q| (q.row, q.text.clone(), &q.path)),
+    );
+    texts.sort_by_key(|(row, _, _)| *row);
+    let query = |(row, text, path): &'_ (u32, String, &String)| -> (String, String, Object) {
+        let mut metadata = Object::new();
+        metadata.insert("path".into(), json!(path));
+        (ids[row].clone(), text.clone(), metadata)
+    };
+    let texts: Vec<(String, String, Object)> = texts.iter().map(query).collect();
+    let queries = texts.iter().map(|(id, text, metadata)| beir::Query {
+        id,
+        text,
+        metadata: metadata.clone(),
+    });
+    let queries = written(|sink| beir::write_queries(queries, sink))?;
+    let truth = open(experiment, Mode::GroundTruth)?;
+    let mut judgements = Vec::new();
+    for (part, names) in truth.iter().zip(&names.0) {
+        for found in &part.retrieval.found {
+            let hits = found.hits.iter().take(experiment.prompts.most);
+            judgements.extend(hits.map(|hit| (found.row, &names[hit.fragment as usize])));
+        }
+    }
+    judgements.sort_by_key(|(row, _)| *row);
+    let judgements = judgements.iter().map(|(row, document)| beir::Judgement {
+        query: &ids[row],
+        document,
+        score: 1,
+    });
+    let judgements = written(|sink| beir::write_judgements(judgements, sink))?;
+    write_file(&folder.join("corpus.jsonl"), &corpus)?;
+    write_file(&folder.join("queries.jsonl"), &queries)?;
+    write_file(&folder.join("qrels").join("test.tsv"), &judgements)
+}
+
+fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Retrieved>> {
+    let repositories = experiment.repositories.par_iter();
+    let parts = repositories.map(|repository| OnDisk::open(experiment, mode, repository)?.read());
+    parts.collect()
+}
+
+/// Names of fragments, by repository.
+struct Names(Vec<Vec<String>>);
+
+impl Names {
+    fn of(parts: &[Retrieved]) -> Self {
+        let names = |part: &Retrieved| {
+            let fragments = 0..part.fragments.len();
+            fragments
+                .map(|fragment| part.fragments.name(fragment))
+                .collect()
+        };
+        Self(parts.iter().map(names).collect())
+    }
+}
+
+/// Ids of the queries, by the tasks' rows.
+fn ids(experiment: &Experiment) -> Result<FxHashMap<u32, String>> {
+    let tasks = &experiment.tasks()?.tasks;
+    let named: Vec<(usize, &str)> = tasks.iter().map(|t| (t.row, t.id.as_str())).collect();
+    let rows = tasks.iter().map(|task| task.row as u32);
+    Ok(rows.zip(query_ids(&named)).collect())
+}
+
+fn written(write: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<Vec<u8>> {
+    let path = Path::new("-");
+    let mut out = std::io::BufWriter::new(Vec::new());
+    write(&mut Sink {
+        path,
+        out: &mut out,
+    })?;
+    let flushed = out.flush().map(|()| out.into_inner());
+    let cannot = |e| Error::writing(path, "write this file", e);
+    flushed.map_err(cannot)?.map_err(|e| cannot(e.into_error()))
+}

@@ -1,0 +1,266 @@
+//! An experiment: a data set, how it is searched, how its prompts are laid out, and where artifacts lie.
+
+use std::path::{Path, PathBuf};
+
+use super::dense::{DenseSource, Notice};
+use super::layout::Layout;
+use crate::error::{Error, Result};
+use crate::prompt;
+use crate::prompt::style::{Budget, Style};
+use crate::repository::corpus::{self, Walk};
+use crate::repository::fragment::Cut;
+use crate::retrieve::rank::{Ranker, Vocabulary};
+use crate::retrieve::{
+    Align, FragmentTextSettings, Mode, QueryForm, REPOCODER_MODES, SearchSettings,
+};
+use crate::store::artifact::Identity;
+use crate::task::TaskSet;
+use crate::text::language::Language;
+use crate::text::tokenize::model::Tokenizer;
+
+/// Input of a stage: a data set, its parameters, and where artifacts lie.
+#[derive(Debug)]
+pub struct Experiment {
+    /// One folder a repository.
+    pub repos_dir: PathBuf,
+    /// The repositories that take part, sorted.
+    pub repositories: Vec<String>,
+    /// The benchmark's tasks, those of other repositories included; without them only the repositories are windowed and vectorized.
+    pub tasks: Option<TaskSet>,
+    /// Where artifacts lie.
+    pub layout: Layout,
+    /// Which files of a folder count.
+    pub walk: Walk,
+    /// How fragments are searched.
+    pub retrieval: RetrievalSettings,
+    /// How prompts are laid out.
+    pub prompts: PromptSettings,
+}
+
+/// How fragments are searched.
+#[derive(Debug)]
+pub struct RetrievalSettings {
+    /// Which lines make a query, where the mode does not say.
+    pub form: QueryForm,
+    /// Lines of a query; a window has its own.
+    pub query_lines: usize,
+    /// Ranker, visibility and number of fragments.
+    pub search: SearchSettings,
+    /// Where dense vectors come from.
+    pub dense: Option<DenseSource>,
+    /// Receives progress messages while waiting for a server.
+    pub notice: Notice,
+}
+
+/// How prompts are laid out.
+#[derive(Debug)]
+pub struct PromptSettings {
+    /// Lines that are shown for a fragment.
+    pub align: Align,
+    /// Fragments of a prompt, at most.
+    pub most: usize,
+    /// Whether a fragment's path begins with its repository's folder.
+    pub full_paths: bool,
+    /// Style of prompts.
+    pub layout: PromptLayout,
+    /// Tokens of each context.
+    pub budget: Budget,
+    /// Counts tokens, but in RepoCoder's style, which counts those of `p50k_base`.
+    pub tokenizer: Tokenizer,
+}
+
+/// Style of prompts.
+#[derive(Debug)]
+pub enum PromptLayout {
+    /// RepoCoder's: blocks of comments before the task's prompt.
+    RepoCoder,
+    /// For a model.
+    Style(Style),
+    /// The tasks themselves, with their cross-file context filled in.
+    Attach,
+}
+
+impl PromptLayout {
+    /// Its name in paths.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::RepoCoder => "repocoder",
+            Self::Style(style) => style.name(),
+            Self::Attach => "attach",
+        }
+    }
+}
+
+impl PromptSettings {
+    /// Budget of RepoCoder's style.
+    pub(super) fn repocoder_budget(&self) -> prompt::Budget {
+        prompt::Budget {
+            tokens: self.budget.total,
+            blocks: self.most,
+        }
+    }
+}
+
+impl Experiment {
+    /// Settles which repositories take part: those named, or those that the tasks name, or all folders. A named
+    /// repository without a folder takes no part and is reported, with the number of tasks that this costs.
+    ///
+    /// # Errors
+    /// The repositories folder cannot be listed, or none takes part.
+    pub fn settle_repositories(
+        repos_dir: &Path,
+        named: &[String],
+        mut tasks: Option<&mut TaskSet>,
+    ) -> Result<(Vec<String>, Vec<Error>)> {
+        let there = corpus::repository_names(repos_dir)?;
+        if let Some(tasks) = &mut tasks {
+            tasks.name_folders(&there);
+        }
+        let wanted = match &tasks {
+            _ if !named.is_empty() => {
+                let mut names = named.to_vec();
+                names.sort_unstable();
+                names.dedup();
+                names
+            }
+            Some(tasks) => tasks.repositories(),
+            None => there.clone(),
+        };
+        // A name that is not UTF-8 is listed with replacement characters, under which no folder is found.
+        let (found, lost): (Vec<_>, Vec<_>) = wanted
+            .into_iter()
+            .partition(|name| there.contains(name) && repos_dir.join(name).is_dir());
+        let mut problems = Vec::new();
+        for name in lost {
+            let of_it = tasks
+                .as_ref()
+                .map_or(0, |set| set.of_repository(&name).count());
+            let cost = match of_it {
+                0 => String::new(),
+                1 => ", so that 1 task cannot be carried out".into(),
+                n => format!(", so that {n} tasks cannot be carried out"),
+            };
+            let reason = format!(
+                "there is no such repository folder{cost}; put it there, or choose others with --repo"
+            );
+            problems.push(Error::Repository {
+                path: repos_dir.join(&name),
+                reason,
+            });
+        }
+        if found.is_empty() {
+            let none = Error::Repository {
+                path: repos_dir.into(),
+                reason: "holds none of the repositories".into(),
+            };
+            return Err(problems.into_iter().next().unwrap_or(none));
+        }
+        Ok((found, problems))
+    }
+
+    /// Modes that its prompts may be made in, in the order of a results table.
+    pub fn known_modes(&self) -> &'static [Mode] {
+        match self.prompts.layout {
+            PromptLayout::RepoCoder => &REPOCODER_MODES,
+            PromptLayout::Style(_) | PromptLayout::Attach => &Mode::ALL,
+        }
+    }
+
+    /// Searches with another ranker and query from now on.
+    pub fn search_with(&mut self, ranker: Ranker, form: QueryForm) {
+        self.layout.ranker = ranker.to_string();
+        self.layout.form = form;
+        self.retrieval.search.ranker = ranker;
+        self.retrieval.form = form;
+        self.layout.vectors = self.retrieval.search.vectors_name();
+    }
+
+    /// Language and walk: which files of a repository's folder count.
+    pub(super) fn files(&self) -> (Language, Walk) {
+        (self.layout.language, self.walk)
+    }
+
+    /// Lines that make a query in a mode.
+    pub(super) fn form(&self, mode: Mode) -> QueryForm {
+        self.retrieval.form.of_mode(mode)
+    }
+
+    /// Whether some ranker needs dense vectors.
+    pub(super) fn ranks_dense(&self) -> bool {
+        self.retrieval
+            .search
+            .ranker
+            .parts()
+            .contains(&Ranker::Dense)
+    }
+
+    /// How the fragments found in a mode are shown.
+    pub(super) fn shown(&self, mode: Mode) -> FragmentTextSettings {
+        FragmentTextSettings {
+            align: self.prompts.align.settled(self.form(mode), mode),
+            most: self.prompts.most,
+            full_paths: self.prompts.full_paths,
+            visibility: self.retrieval.search.visibility,
+        }
+    }
+
+    /// Whether a prompt can show a text whole.
+    pub(super) fn fits(&self, text: &str) -> bool {
+        let PromptSettings {
+            budget, tokenizer, ..
+        } = &self.prompts;
+        tokenizer.count(text) <= budget.cross_file.unwrap_or(budget.total)
+    }
+
+    /// Whether right contexts of tasks that carry none are taken from their files.
+    pub(super) fn takes_right_contexts(&self) -> bool {
+        let shows = !matches!(self.prompts.layout, PromptLayout::RepoCoder);
+        shows || self.retrieval.form.uses_right_context()
+    }
+
+    /// Adds the parameters of the cut to an identity.
+    pub(super) fn cut(&self, mut identity: Identity) -> Identity {
+        for (name, value) in self.layout.cut.sizes() {
+            identity = identity.parameter(name, value);
+        }
+        if let Cut::Windows(shape) = self.layout.cut {
+            identity = identity.parameter("center", shape.center);
+        }
+        identity.parameter("language", self.layout.language)
+    }
+
+    /// Adds the ranker and what it compares to an identity.
+    pub(super) fn ranked(&self, identity: Identity) -> Identity {
+        let identity = identity.parameter("ranker", &self.retrieval.search.ranker);
+        self.vocabulary(identity)
+    }
+
+    /// Adds the terms that rankers compare to an identity.
+    pub(super) fn vocabulary(&self, identity: Identity) -> Identity {
+        match &self.retrieval.search.vocabulary {
+            Vocabulary::Words => identity.parameter("vectorizer", "words"),
+            Vocabulary::Tokens(tokenizer) => identity
+                .parameter("vectorizer", "one-gram")
+                .parameter("tokenizer", tokenizer.digest()),
+        }
+    }
+
+    /// Adds the parameters of the visibility to an identity.
+    pub(super) fn visible(&self, identity: Identity) -> Identity {
+        let parameters = self.retrieval.search.visibility.parameters().into_iter();
+        parameters.fold(identity, |identity, (name, value)| {
+            identity.parameter(name, value)
+        })
+    }
+
+    /// The tasks, which most stages cannot do without.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn tasks(&self) -> Result<&TaskSet> {
+        self.tasks.as_ref().ok_or(Error::Parameter {
+            name: "tasks",
+            reason: "this stage needs a task file; name it with --tasks".into(),
+        })
+    }
+}

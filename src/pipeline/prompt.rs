@@ -1,0 +1,454 @@
+//! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks), or the tasks with their cross-file context.
+
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::contexts::{RightContexts, open_needed_contexts};
+use super::experiment::{Experiment, PromptLayout};
+use super::prompt_lines::{Line, Maker};
+use super::prompt_warnings::{warn_of_contexts, warn_of_others, warn_of_specials};
+use super::retrieved::{OnDisk, Retrieved};
+use super::stage::{StageReport, Unread, check_digest, check_parameter, made_again, missing};
+use super::window::open_fragments;
+use crate::error::Result;
+use crate::prompt::{BlockCounts, Builder, BuilderSettings, Scratch};
+use crate::repository::fragment::RepoFragments;
+use crate::retrieve::query::hole_lines;
+use crate::retrieve::{Align, Found, Mode, Query};
+use crate::store::artifact::{self, Header, Identity, LineSink, LineTotals};
+use crate::task::{Task, TaskSet};
+use crate::text::tokenize::P50k;
+
+/// Sums over the prompts of one mode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PromptTotals {
+    /// Number of prompts.
+    pub prompts: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// How many of them hold a retrieved block.
+    pub with_blocks: u64,
+}
+
+const TOKENS: &str = "tokens";
+const TASKS: &str = "tasks";
+const WITH_BLOCKS: &str = "prompts with retrieved blocks";
+
+const WITHOUT_PROMPT: &str = "tasks without a prompt";
+
+/// The settings that shape a mode's prompts.
+fn settings(experiment: &Experiment, mode: Mode) -> Identity {
+    let prompts = &experiment.prompts;
+    let mut identity = Identity::new("prompts")
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .parameter("prompt-style", prompts.layout.name());
+    if let PromptLayout::Style(style) = &prompts.layout {
+        identity = identity
+            .parameter("template", style.digest())
+            .parameter("right-context", style.include().right);
+    }
+    let is_repocoder = matches!(prompts.layout, PromptLayout::RepoCoder);
+    // What fits decides which functions and classes are shown, too.
+    if matches!(prompts.layout, PromptLayout::Style(_)) || prompts.align == Align::Enclosing {
+        let budget = prompts.budget;
+        identity = identity
+            .parameter("tokenizer", prompts.tokenizer.digest())
+            .parameter("max-prompt-tokens", budget.total);
+        for (name, tokens) in [
+            ("max-left-tokens", budget.left),
+            ("max-right-tokens", budget.right),
+            ("max-cross-file-tokens", budget.cross_file),
+        ] {
+            let tokens = tokens.map_or("any".to_owned(), |tokens| tokens.to_string());
+            identity = identity.parameter(name, tokens);
+        }
+    }
+    if !mode.retrieves() {
+        return identity;
+    }
+    if is_repocoder {
+        identity = identity.parameter("max-prompt-tokens", prompts.budget.total);
+    }
+    identity = experiment.visible(experiment.ranked(experiment.cut(identity)));
+    identity
+        .parameter("query", experiment.form(mode))
+        .parameter("query-lines", experiment.retrieval.query_lines)
+        .parameter("top-k", experiment.layout.top_k)
+        .parameter("max-blocks", prompts.most)
+        .parameter("align", prompts.align)
+        .parameter("full-paths", prompts.full_paths)
+}
+
+/// Subcommand that makes a mode's prompts.
+fn command(mode: Mode) -> String {
+    match mode {
+        Mode::Prediction => "rg-rg".into(),
+        _ => format!("prompt --mode {mode}"),
+    }
+}
+
+/// The text of a mode's prompts.
+///
+/// # Errors
+/// They are damaged or cannot be read.
+pub(super) fn read_prompts(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
+    let read = artifact::read_jsonl(&experiment.layout.prompts(mode));
+    let (_, text) = read.map_err(|error| made_again(error, &command(mode)))?;
+    Ok(text)
+}
+
+/// The header of a mode's prompts, once they are known to be made of these tasks with these settings; their text is
+/// checked where it is [read](read_prompts).
+///
+/// # Errors
+/// They are missing, cut off, or were made otherwise.
+pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
+    let (path, command) = (experiment.layout.prompts(mode), command(mode));
+    if !path.exists() {
+        return Err(missing(&path, "prompts", &command));
+    }
+    let header = artifact::jsonl_header(&path).map_err(|error| made_again(error, &command))?;
+    let settings = settings(experiment, mode);
+    for (name, value) in &settings.parameters {
+        check_parameter(&path, &header, (name, value), &command)?;
+    }
+    if let Some(tasks) = &experiment.tasks {
+        check_digest(&path, &header, "tasks", &tasks.digest(), &command)?;
+    }
+    Ok(header)
+}
+
+/// The sums that were kept when a mode's prompts were made.
+///
+/// # Errors
+/// The prompts are missing, damaged or stale.
+pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals> {
+    let header = require_prompts(experiment, mode)?;
+    let total = |name: &str| header.totals.get(name).copied().unwrap_or(0);
+    Ok(PromptTotals {
+        prompts: header.records,
+        tokens: total(TOKENS),
+        with_blocks: total(WITH_BLOCKS),
+    })
+}
+
+/// Builds the prompts of each mode.
+///
+/// # Errors
+/// Retrieval results are missing or stale, or an artifact cannot be written.
+pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
+    let mut report = StageReport::default();
+    let tasks = experiment.tasks()?;
+    warn_of_specials(experiment, &mut report);
+    warn_of_contexts(experiment, &mut report)?;
+    let mut shared = Shared::default();
+    shared
+        .own_tokens
+        .resize_with(tasks.tasks.len(), OnceLock::new);
+    for &mode in modes {
+        if !matches!(experiment.prompts.layout, PromptLayout::RepoCoder) {
+            warn_of_others(experiment, tasks, &mut report);
+        }
+        let mut sources = Sources::open(experiment, mode)?;
+        let identity = sources.identity(experiment, settings(experiment, mode), tasks);
+        let path = experiment.layout.prompts(mode);
+        let mut is_told = false;
+        let header = report.ensure_jsonl(path, &identity, |report, sink| {
+            is_told = true;
+            sources.build(experiment, &mut shared, &mut |line| {
+                write_line(line, sink, &mut report.problems)
+            })
+        })?;
+        // Tasks without a prompt are complained of each time, not only when the others' prompts are made.
+        let lost = header.totals.get(WITHOUT_PROMPT).copied().unwrap_or(0);
+        if !is_told && lost > 0 {
+            sources.build(experiment, &mut shared, &mut |line| {
+                report.problems.extend(line.err());
+                Ok(())
+            })?;
+        }
+    }
+    Ok(report)
+}
+
+/// Takes the lines in the order of the tasks, then of their samples.
+type Emit<'e> = &'e mut dyn FnMut(Result<Line>) -> Result<()>;
+
+/// Counts that the modes of one run share, so that nothing is counted once a mode.
+#[derive(Default)]
+struct Shared {
+    /// By the checksum of a repository's fragments.
+    blocks: FxHashMap<String, Arc<BlockCounts>>,
+    /// For each task what its own part of its prompts takes.
+    own_tokens: Vec<OnceLock<usize>>,
+}
+
+/// Sources of one mode's prompts.
+struct Sources {
+    mode: Mode,
+    parts: Vec<Part>,
+}
+
+/// Sources of one repository's prompts, to be read where they are made; nothing of it is needed by tasks that carry all their
+/// contexts.
+struct Part {
+    repository: String,
+    contexts: Option<Unread<RightContexts>>,
+    retrieved: Option<OnDisk>,
+    /// Holds the holes of RepoCoder's prompts without retrieval.
+    fragments: Option<Unread<RepoFragments>>,
+}
+
+/// The same, read.
+struct ReadPart {
+    contexts: Option<RightContexts>,
+    retrieved: Option<Retrieved>,
+    fragments: Option<RepoFragments>,
+}
+
+/// A prompt to make.
+struct Wanted<'a> {
+    task: &'a Task,
+    /// Index of the task in its set.
+    index: usize,
+    /// Index of its repository.
+    part: usize,
+    found: Option<(&'a Found, &'a Query)>,
+    /// Reason why it has none.
+    lost: Option<String>,
+}
+
+impl Sources {
+    fn open(experiment: &Experiment, mode: Mode) -> Result<Self> {
+        let holds_holes =
+            matches!(experiment.prompts.layout, PromptLayout::RepoCoder) && !mode.retrieves();
+        let part = |repository: &String| {
+            Ok(Part {
+                repository: repository.clone(),
+                contexts: open_needed_contexts(experiment, repository)?,
+                retrieved: match mode.retrieves() {
+                    true => Some(OnDisk::open(experiment, mode, repository)?),
+                    false => None,
+                },
+                fragments: match holds_holes {
+                    true => Some(open_fragments(experiment, repository)?),
+                    false => None,
+                },
+            })
+        };
+        let parts: Result<Vec<Part>> = experiment.repositories.par_iter().map(part).collect();
+        Ok(Self {
+            mode,
+            parts: parts?,
+        })
+    }
+
+    fn identity(&self, experiment: &Experiment, settings: Identity, tasks: &TaskSet) -> Identity {
+        let identity = settings.input(TASKS, tasks.digest());
+        // A thousand repositories would make a header of their own.
+        let mut hasher = blake3::Hasher::new();
+        for part in &self.parts {
+            hasher.update(part.repository.as_bytes());
+            let contexts = part.contexts.iter().map(|c| &*c.header.checksum);
+            let retrieved = part.retrieved.iter().flat_map(OnDisk::checksums);
+            let fragments = part.fragments.iter().map(|f| &*f.header.checksum);
+            for checksum in contexts.chain(retrieved).chain(fragments) {
+                hasher.update(checksum.as_bytes());
+            }
+        }
+        let repositories = experiment.repositories.len();
+        identity
+            .input("retrieval", hasher.finalize().to_hex().as_str())
+            .parameter("repositories", repositories)
+    }
+
+    /// Makes all lines and hands them over in order; returns the sums over those that could be made.
+    fn build(
+        &mut self,
+        experiment: &Experiment,
+        shared: &mut Shared,
+        emit: Emit<'_>,
+    ) -> Result<LineTotals> {
+        let read: Result<Vec<ReadPart>> = self.parts.par_iter_mut().map(Part::read).collect();
+        let read = read?;
+        let makers: Result<Vec<Maker<'_>>> = (self.parts.iter().zip(&read))
+            .map(|(part, read)| part.maker(experiment, self.mode, read, shared))
+            .collect();
+        let (makers, wanted) = (makers?, self.wanted(experiment, &read)?);
+        let own_tokens = &shared.own_tokens;
+        let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0), (WITHOUT_PROMPT, 0)];
+        let mut records = 0;
+        // So many lines at a time are in memory.
+        for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
+            let line = |scratch: &mut Scratch, wanted: &Wanted<'_>| match &wanted.lost {
+                Some(reason) => Err(makers[wanted.part]
+                    .tasks
+                    .error(wanted.task, reason.as_str())),
+                None => makers[wanted.part].line(
+                    wanted.task,
+                    wanted.found,
+                    &own_tokens[wanted.index],
+                    scratch,
+                ),
+            };
+            let lines = wanted.par_iter().map_init(Scratch::default, line);
+            let lines: Vec<Result<Line>> = lines.collect();
+            for line in lines {
+                match &line {
+                    Ok(line) => {
+                        totals[0].1 += line.tokens;
+                        totals[1].1 += u64::from(line.has_cross_file);
+                        records += 1;
+                    }
+                    Err(_) => totals[2].1 += 1,
+                }
+                emit(line)?;
+            }
+        }
+        let totals = totals
+            .into_iter()
+            .filter(|(name, total)| *name != WITHOUT_PROMPT || *total > 0);
+        Ok(LineTotals {
+            records,
+            totals: totals
+                .map(|(name, total)| (name.to_owned(), total))
+                .collect(),
+        })
+    }
+
+    /// The prompts to make, in the order of the tasks, then of their samples.
+    fn wanted<'a>(
+        &self,
+        experiment: &'a Experiment,
+        read: &'a [ReadPart],
+    ) -> Result<Vec<Wanted<'a>>> {
+        let tasks = experiment.tasks()?;
+        let parts: FxHashMap<&str, usize> = (self.parts.iter().zip(0..))
+            .map(|(part, number)| (&*part.repository, number))
+            .collect();
+        let mut wanted = Vec::new();
+        let mut searched: FxHashSet<usize> = FxHashSet::default();
+        for (part, read) in read.iter().enumerate() {
+            let retrieved = read.retrieved.iter();
+            for found in retrieved.flat_map(|r| r.retrieval.found.iter().zip(&r.queries.queries)) {
+                let row = found.0.row as usize;
+                let index = tasks.tasks.binary_search_by_key(&row, |task| task.row);
+                let Ok(index) = index else { continue };
+                searched.insert(index);
+                wanted.push(Wanted {
+                    task: &tasks.tasks[index],
+                    index,
+                    part,
+                    found: Some(found),
+                    lost: None,
+                });
+            }
+        }
+        for (index, task) in tasks.tasks.iter().enumerate() {
+            let Some(&part) = parts
+                .get(&*task.repository)
+                .filter(|_| !searched.contains(&index))
+            else {
+                continue;
+            };
+            let lost = match &experiment.prompts.layout {
+                // The tasks without a hole were reported when queries were made; without retrieval there are none to make.
+                PromptLayout::RepoCoder => match &read[part].fragments {
+                    None => continue,
+                    Some(fragments) => hole_lines(task, fragments).err(),
+                },
+                PromptLayout::Style(_) if self.mode.retrieves() => Some(
+                    "nothing was searched for on its behalf, as the stage `window` reported, so it has no prompt".into(),
+                ),
+                // Data that is only added to loses no task of its repository.
+                _ => None,
+            };
+            wanted.push(Wanted {
+                task,
+                index,
+                part,
+                found: None,
+                lost,
+            });
+        }
+        let sample = |wanted: &Wanted<'_>| wanted.found.map_or(0, |(found, _)| found.sample);
+        wanted.sort_by_key(|wanted| (wanted.index, sample(wanted)));
+        Ok(wanted)
+    }
+}
+
+/// Counts tokens of blocks.
+static P50K: P50k = P50k;
+
+impl Part {
+    fn read(&mut self) -> Result<ReadPart> {
+        let contexts = self.contexts.as_mut().map(|contexts| contexts.read(None));
+        let fragments = self
+            .fragments
+            .as_mut()
+            .map(|fragments| fragments.read(None));
+        Ok(ReadPart {
+            contexts: contexts.transpose()?,
+            retrieved: self.retrieved.as_mut().map(OnDisk::read).transpose()?,
+            fragments: fragments.transpose()?,
+        })
+    }
+
+    fn maker<'a>(
+        &self,
+        experiment: &'a Experiment,
+        mode: Mode,
+        read: &'a ReadPart,
+        shared: &mut Shared,
+    ) -> Result<Maker<'a>> {
+        let prompts = &experiment.prompts;
+        let retrieved = read.retrieved.as_ref();
+        let searched = retrieved.map(|retrieved| &retrieved.fragments);
+        let builder = match (&prompts.layout, searched.or(read.fragments.as_ref())) {
+            (PromptLayout::RepoCoder, Some(fragments)) => {
+                let settings = BuilderSettings {
+                    mode,
+                    shown: experiment.shown(mode),
+                    budget: prompts.repocoder_budget(),
+                };
+                let builder = Builder::new(fragments, &P50K, settings);
+                let checksum = match (&self.retrieved, &self.fragments) {
+                    (Some(on_disk), _) => on_disk.checksums()[0],
+                    (None, Some(unread)) => &*unread.header.checksum,
+                    (None, None) => "",
+                };
+                let counts = shared.blocks.entry(checksum.to_owned());
+                let counts = counts.or_insert_with(|| builder.counts());
+                Some(builder.with_counts(Arc::clone(counts)))
+            }
+            _ => None,
+        };
+        let contexts = read.contexts.as_ref();
+        Ok(Maker {
+            prompts,
+            tasks: experiment.tasks()?,
+            language: experiment.layout.language,
+            mode,
+            contexts: contexts.map(RightContexts::map).unwrap_or_default(),
+            texts: retrieved.map(|retrieved| retrieved.texts(experiment)),
+            builder,
+        })
+    }
+}
+
+fn write_line(
+    line: Result<Line>,
+    sink: &mut LineSink,
+    problems: &mut Vec<crate::error::Error>,
+) -> Result<()> {
+    match line {
+        Ok(line) => sink.write(&line.json),
+        Err(error) => {
+            problems.push(error);
+            Ok(())
+        }
+    }
+}

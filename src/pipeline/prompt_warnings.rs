@@ -1,0 +1,57 @@
+//! Warnings about prompts that would not hold what a person expects.
+
+use super::experiment::{Experiment, PromptLayout};
+use super::stage::StageReport;
+use crate::error::Result;
+use crate::task::{Task, TaskSet};
+
+/// Warns of a tokenizer that does not know the style's special tokens: it cuts them up, and every budget with them.
+pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport) {
+    let prompts = &experiment.prompts;
+    if let PromptLayout::Style(style) = &prompts.layout {
+        let unknown = style.unknown_specials(&prompts.tokenizer);
+        if !unknown.is_empty() && prompts.tokenizer.is_model() {
+            report.warnings.push(format!(
+                "the tokenizer knows no {} as one token; is it that of a model for prompt style {}?",
+                unknown.join(", "),
+                style.name()
+            ));
+        }
+    }
+}
+
+/// Warns of tasks whose repositories do not take part.
+pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &mut StageReport) {
+    let takes_part = |task: &&Task| {
+        experiment
+            .repositories
+            .binary_search(&task.repository)
+            .is_ok()
+    };
+    let others = tasks.tasks.len() - tasks.tasks.iter().filter(takes_part).count();
+    if others > 0 {
+        let text = format!("{others} tasks of other repositories are left out");
+        if !report.warnings.contains(&text) {
+            report.warnings.push(text);
+        }
+    }
+}
+
+/// Warns where without repositories there is nowhere to take a right context from.
+pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
+    let shown = match &experiment.prompts.layout {
+        PromptLayout::Style(style) => style.shows_right() && style.include().right,
+        PromptLayout::RepoCoder | PromptLayout::Attach => false,
+    };
+    if !shown || !experiment.repos_dir.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let tasks = &experiment.tasks()?.tasks;
+    let without = tasks.iter().filter(|t| t.right_context.is_none()).count();
+    if without > 0 {
+        report.warnings.push(format!(
+            "{without} tasks carry no right context, so their prompts have none; with their repositories it is taken from their files"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! `eval --retrieval`: tasks + rankings → how near what was retrieved comes to the targets.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::contexts::{RightContexts, open_needed_contexts, right_context};
+use super::experiment::Experiment;
+use super::retrieved::OnDisk;
+use crate::error::Result;
+use crate::evaluate::quality::{Quality, TaskQuality, Wanted};
+use crate::retrieve::Mode;
+use crate::retrieve::QueryForm;
+use crate::text::language::{Language, identifiers};
+
+/// Holds the fragments that a mode's prompts would show against the targets, and where the ground truth was searched with
+/// too, the fragments found against those that it found. Of several samples of a task the first counts.
+///
+/// # Errors
+/// Rankings are missing or stale.
+pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Quality> {
+    let of_repository = |repository: &String| measure(experiment, mode, repository);
+    let parts = experiment.repositories.par_iter().map(of_repository);
+    let parts: Vec<Vec<TaskQuality>> = parts.collect::<Result<_>>()?;
+    let mut tasks: Vec<TaskQuality> = parts.into_iter().flatten().collect();
+    tasks.sort_by_key(|task| task.row);
+    Ok(Quality::of(tasks))
+}
+
+fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {
+    let retrieved = OnDisk::open(experiment, mode, repository)?.read()?;
+    let by_truth = matches!(
+        experiment.form(Mode::GroundTruth),
+        QueryForm::GroundTruth | QueryForm::Window
+    );
+    let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
+    let truth = match by_truth && there.exists() {
+        true => Some(OnDisk::open(experiment, Mode::GroundTruth, repository)?.read()?),
+        // Another query that holds the target stands in its place, and would be compared with itself.
+        false => None,
+    };
+    let truth: FxHashMap<u32, Vec<u32>> = truth
+        .iter()
+        .flat_map(|truth| &truth.retrieval.found)
+        .map(|found| {
+            (
+                found.row,
+                found.hits.iter().map(|hit| hit.fragment).collect(),
+            )
+        })
+        .collect();
+    let contexts = open_needed_contexts(experiment, repository)?;
+    let contexts = contexts
+        .map(|mut contexts| contexts.read(None))
+        .transpose()?;
+    let contexts = contexts
+        .as_ref()
+        .map(RightContexts::map)
+        .unwrap_or_default();
+    let texts = retrieved.texts(experiment);
+    let tasks = experiment.tasks()?;
+    let first = retrieved.retrieval.found.par_iter();
+    let first = first.zip(&retrieved.queries.queries);
+    let of_task = first
+        .filter(|(found, _)| found.sample == 0)
+        .filter_map(|(found, query)| {
+            let task = tasks.of_row(found.row as usize)?;
+            let right = right_context(task, &contexts);
+            let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
+            let in_file = [task.prompt.as_str(), right.unwrap_or_default()];
+            let wanted = Wanted::new(&task.ground_truth, &in_file, |text: &str| {
+                identifiers(text, language)
+            });
+            let fragments = texts.shown(query, found);
+            let shown: Vec<&str> = fragments.iter().map(|f| f.text.as_str()).collect();
+            let mut measures = wanted.measure(&shown);
+            if let Some(truth) = truth.get(&found.row) {
+                let hits: Vec<u32> = found.hits.iter().map(|hit| hit.fragment).collect();
+                measures = measures.beside(&hits, truth);
+            }
+            Some(TaskQuality {
+                row: task.row,
+                task_id: task.id.clone(),
+                repository: Some(repository.to_owned()),
+                measures,
+            })
+        });
+    Ok(of_task.collect())
+}

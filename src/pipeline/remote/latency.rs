@@ -1,0 +1,120 @@
+//! How long each task took: a measurement, and so in a file of its own beside the artifacts.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::experiment::Experiment;
+use super::super::search;
+use crate::error::{Error, Result};
+use crate::retrieve::Mode;
+use crate::store::artifact::write_file;
+use crate::store::jsonl;
+
+/// What one task's prompt took, in milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The task's id.
+    pub task_id: String,
+    /// Its row in the task file, where the prompt says.
+    pub row: Option<u64>,
+    /// Which of the task's prompts.
+    #[serde(default)]
+    pub sample: u64,
+    /// From the query's text to what was found for it, alone on one thread, in an index that is there; `None` where the
+    /// mode does not retrieve or nobody measured.
+    pub retrieval_ms: Option<f64>,
+    /// From the request to the last of its samples, waiting among others included; of the embedded model what one thread took,
+    /// others beside it.
+    pub generation_ms: Option<f64>,
+}
+
+impl Latency {
+    /// Of a prompt's record that nothing was measured of yet.
+    pub(in crate::pipeline) fn of_prompt(record: &[u8]) -> Self {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Prompt {
+            task_id: Option<String>,
+            metadata: Metadata,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Metadata {
+            task_id: Option<String>,
+            row: Option<u64>,
+            sample: u64,
+        }
+        let prompt: Prompt = serde_json::from_slice(record).unwrap_or_default();
+        let id = prompt.metadata.task_id.or(prompt.task_id);
+        Self {
+            task_id: id.unwrap_or_default(),
+            row: prompt.metadata.row,
+            sample: prompt.metadata.sample,
+            retrieval_ms: None,
+            generation_ms: None,
+        }
+    }
+
+    /// What its retrieval took; `None` where nobody measured, or it was made elsewhere (mode given).
+    pub fn retrieval(&self, mode: Mode) -> Option<f64> {
+        match mode {
+            Mode::Without => Some(0.0),
+            Mode::Given => None,
+            _ => self.retrieval_ms,
+        }
+    }
+}
+
+/// The latencies of a mode's predictions by a model: what [`complete`](super::super::complete) kept, with the retrieval of
+/// each task, which is measured here unless it was before. Empty where the model's were never measured.
+///
+/// # Errors
+/// The mode's retrieval artifacts are missing, or the file cannot be written.
+pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec<Latency>> {
+    let path = experiment.layout.latency(mode, model);
+    let mut known = read(&path);
+    let is_measured = |latency: &Latency| latency.retrieval_ms.is_some();
+    if known.is_empty() || !mode.retrieves() || known.iter().all(is_measured) {
+        return Ok(known);
+    }
+    let measured = search::time_each(experiment, mode)?;
+    for latency in &mut known {
+        let key = (latency.row.unwrap_or(u64::MAX), latency.sample);
+        latency.retrieval_ms = measured.get(&key).map(|time| 1e3 * time.as_secs_f64());
+    }
+    write(&path, &known)?;
+    Ok(known)
+}
+
+/// Keeps what predictions took that were just made, or forgets what others took, where nobody waited for these.
+pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()> {
+    if latencies
+        .iter()
+        .any(|latency| latency.generation_ms.is_some())
+    {
+        return write(path, latencies);
+    }
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::writing(path, "remove this file", e))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
+    let mut text = Vec::new();
+    for latency in latencies {
+        serde_json::to_writer(&mut text, latency).unwrap_or_default();
+        text.push(b'\n');
+    }
+    write_file(path, &text)
+}
+
+/// What is kept; a file that cannot be read is as none.
+fn read(path: &Path) -> Vec<Latency> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let records = jsonl::records(&text).map(|(_, bytes)| serde_json::from_slice(bytes).ok());
+    records.collect::<Option<_>>().unwrap_or_default()
+}

@@ -1,0 +1,235 @@
+//! `complete` by a model on a server: the prompts' records → requests → records with its answers.
+
+mod batch;
+mod latency;
+mod probability;
+mod record;
+
+pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
+pub(super) use latency::keep as keep_latencies;
+pub use latency::{Latency, latencies};
+pub use probability::{TokenQuestion, cached_probabilities, probabilities};
+pub use record::PromptText;
+use record::Record;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::complete::{Completion, Predictions};
+use super::experiment::Experiment;
+use crate::complete::server::{
+    Answer, Asking, Completer, Entry, Failures, Journal, Sending, run, unanswered,
+};
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Result};
+use crate::retrieve::Mode;
+use crate::store::artifact::{self, Identity, header_path};
+
+/// A model on a server, how it is asked, and where its answers come from.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// What every request holds; a prompt's own style adds the texts that end a completion.
+    pub asking: Asking,
+    /// Where answers are kept as they come.
+    pub journal: PathBuf,
+    /// Whether somebody chose that place, so that answers in others are another model's.
+    pub has_own_journal: bool,
+    /// Who is asked for those that are not kept yet; `None`: nobody, all that there are have been kept, such as those of a
+    /// batch.
+    pub asked: Option<Asked>,
+}
+
+/// A server that is asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// How requests are sent.
+    pub sending: Sending,
+}
+
+impl Server {
+    /// What the predictions depend on, added to their identity.
+    pub(super) fn in_identity(&self, identity: Identity) -> Identity {
+        let Asking {
+            api,
+            temperature,
+            top_p,
+            seed,
+            stop,
+            samples,
+            ending,
+            instruction,
+            ..
+        } = &self.asking;
+        let mut identity = identity
+            .parameter("api", api)
+            .parameter("temperature", temperature)
+            .parameter("samples", samples)
+            .parameter("prompt-end", ending);
+        let optional = [
+            ("top-p", top_p.map(|p| p.to_string())),
+            ("seed", seed.map(|seed| seed.to_string())),
+            ("stop", (!stop.is_empty()).then(|| json!(stop).to_string())),
+            ("instruction", instruction.clone()),
+            (
+                "journal",
+                self.has_own_journal
+                    .then(|| self.journal.display().to_string()),
+            ),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                identity = identity.parameter(name, value);
+            }
+        }
+        identity
+    }
+
+    /// Whether predictions that lack some prompts' are made again: where what failed is to be asked for again, where answers
+    /// may have come meanwhile, or where nothing was ever heard of a request.
+    fn completes(&self, prompts: &PromptText, completion: &Completion) -> Result<bool> {
+        let Some(Asked { sending, .. }) = &self.asked else {
+            return Ok(true);
+        };
+        let PromptText { path, text, .. } = prompts;
+        let records = self.records(path, text, completion, &mut Vec::new());
+        let keys: Vec<String> = records.iter().map(Record::key).collect();
+        let journal = Journal::open(&self.journal)?;
+        Ok(!unanswered(&keys, &journal, sending.retry_failed).is_empty())
+    }
+
+    /// Why prompts have no answer that were not answered before, one by one.
+    pub(super) fn failures(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+    ) -> Result<Vec<Error>> {
+        let PromptText { path, text, .. } = prompts;
+        let mut problems = Vec::new();
+        let records = self.records(path, text, completion, &mut problems);
+        let known = (Journal::open(&self.journal)?, Failures::default());
+        for record in records {
+            if let Some(reason) = self.entry(&known, &record.key())?.error {
+                problems.push(record.failed(path, &reason));
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Forgets a mode's predictions where they lack what can be had; what was answered is in the journal.
+    pub(super) fn forget_incomplete(
+        &self,
+        experiment: &Experiment,
+        mode: Mode,
+        path: &Path,
+        completion: &Completion,
+    ) -> Result<()> {
+        let header = header_path(path);
+        let is_whole = |prompts: &PromptText| match artifact::read_jsonl_header(path) {
+            Ok(found) => found.records >= prompts.records() as u64,
+            Err(_) => true,
+        };
+        if !header.exists() {
+            return Ok(());
+        }
+        let prompts = PromptText::of_mode(experiment, mode)?;
+        if is_whole(&prompts) || !self.completes(&prompts, completion)? {
+            return Ok(());
+        }
+        // The header last: predictions without one would be taken for somebody's own.
+        for file in [path, &header] {
+            match std::fs::remove_file(file) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::writing(file, "remove this file", e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes every prompt of a text.
+    ///
+    /// # Errors
+    /// The journal cannot be written, or the server answers nothing.
+    pub(super) fn complete(
+        &self,
+        path: &Path,
+        text: Vec<u8>,
+        completion: &Completion,
+        tick: &(dyn Fn() + Sync),
+    ) -> Result<Predictions> {
+        let mut predictions = Predictions::default();
+        let records = self.records(path, &text, completion, &mut predictions.problems);
+        // Most of it is what was retrieved, and a server may take hours.
+        drop(text);
+        let keys: Vec<String> = records.iter().map(Record::key).collect();
+        let completer = self
+            .asked
+            .as_ref()
+            .map(|asked| Completer::new(&asked.endpoint));
+        let ask = |place: usize| match &completer {
+            Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
+            None => Ok(Answer::none()),
+        };
+        let answers = self.answered(&keys, tick, &ask)?;
+        for (record, key) in records.into_iter().zip(&keys) {
+            let entry = self.entry(&answers, key)?;
+            match &entry.error {
+                Some(reason) => predictions.problems.push(record.failed(path, reason)),
+                None => {
+                    predictions.latencies.push(record.latency(&entry));
+                    predictions.push(&record.answered(&entry));
+                }
+            }
+        }
+        Ok(predictions)
+    }
+
+    /// The journal, once all requests are answered that can be, and why others could not.
+    fn answered(
+        &self,
+        keys: &[String],
+        tick: &(dyn Fn() + Sync),
+        ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
+    ) -> Result<(Journal, Failures)> {
+        let mut journal = Journal::open(&self.journal)?;
+        let Some(Asked { endpoint, sending }) = &self.asked else {
+            return Ok((journal, Failures::default()));
+        };
+        let open = unanswered(keys, &journal, sending.retry_failed);
+        (open.len()..keys.len()).for_each(|_| tick());
+        if open.is_empty() {
+            return Ok((journal, Failures::default()));
+        }
+        endpoint.greet()?;
+        let connections = sending.connections;
+        let failures = run(keys, open, connections, &mut journal, &|_, _| tick(), ask)?;
+        Ok((journal, failures))
+    }
+
+    /// What is known of a request; why it failed ends with what to do.
+    fn entry(&self, (journal, failures): &(Journal, Failures), key: &str) -> Result<Entry> {
+        let failed = |reason: String| Entry {
+            key: key.to_owned(),
+            samples: Vec::new(),
+            error: Some(reason),
+            seconds: None,
+        };
+        if let Some(reason) = failures.get(key) {
+            return Ok(failed(format!("{reason}; the same command asks again")));
+        }
+        let way_out = match self.asked {
+            Some(_) => "--retry-failed asks again",
+            None => "--write-batch writes what has no answer",
+        };
+        let mut entry = match journal.get(key)? {
+            Some(entry) => entry,
+            None => failed("it has no answer yet".into()),
+        };
+        entry.error = entry.error.map(|reason| format!("{reason}; {way_out}"));
+        Ok(entry)
+    }
+}

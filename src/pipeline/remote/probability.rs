@@ -1,0 +1,173 @@
+//! `complete --probability-of`: each prompt's record with the probability that one given token comes next.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::super::complete::{Completion, Predictions};
+use super::super::experiment::Experiment;
+use super::super::prompt::require_prompts;
+use super::super::stage::StageReport;
+use super::{Asked, PromptText, Record, Server};
+use crate::complete::server::{Answer, NextToken, Prober};
+use crate::error::{Error, Result};
+use crate::retrieve::Mode;
+use crate::store::artifact::{Identity, LineTotals, header_path};
+
+/// Which token's probability is asked for, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenQuestion {
+    /// The token's text.
+    pub text: String,
+    /// Its number in the model's vocabulary, where it is known.
+    pub id: Option<u64>,
+    /// Prompts are cut behind the last such text, or behind the first that the token itself follows, since what was retrieved
+    /// may hold more of them; it is added where there is none.
+    pub after: Option<String>,
+}
+
+impl TokenQuestion {
+    /// A prompt up to where the token would stand.
+    ///
+    /// ```
+    /// use repoformer::pipeline::TokenQuestion;
+    /// let question = TokenQuestion { text: "<cc>".into(), id: None, after: Some("<eof>".into()) };
+    /// assert_eq!(question.prompt("<p>L<s>R<eof><m>"), "<p>L<s>R<eof>");
+    /// assert_eq!(question.prompt("L"), "L<eof>");
+    /// assert_eq!(question.prompt("<p>L<eof><cc># '<eof>'<m>"), "<p>L<eof>");
+    /// ```
+    pub fn prompt(&self, prompt: &str) -> String {
+        let Some(after) = &self.after else {
+            return prompt.to_owned();
+        };
+        let both = format!("{after}{}", self.text);
+        match prompt.find(&both).or_else(|| prompt.rfind(after.as_str())) {
+            Some(at) => prompt[..at + after.len()].to_owned(),
+            None => format!("{prompt}{after}"),
+        }
+    }
+
+    fn token(&self, server: &Server, model: &str) -> Result<NextToken> {
+        match (self.id, &server.asked) {
+            (Some(id), _) => Ok(NextToken {
+                text: self.text.clone(),
+                id,
+            }),
+            (None, Some(Asked { endpoint, .. })) => {
+                endpoint.greet()?;
+                NextToken::find(endpoint, model, &self.text)
+            }
+            (None, None) => Err(Error::Parameter {
+                name: "token-id",
+                reason: "must be given where no server is asked".into(),
+            }),
+        }
+    }
+}
+
+/// The probability of a token behind every prompt.
+///
+/// # Errors
+/// The journal cannot be written, or the server tells no such probability.
+pub fn probabilities(
+    prompts: &PromptText,
+    completion: &Completion,
+    question: &TokenQuestion,
+    tick: &(dyn Fn() + Sync),
+) -> Result<Predictions> {
+    let PromptText { path, text, .. } = prompts;
+    completion.check()?;
+    let Some(server) = &completion.server else {
+        return Err(Error::Parameter {
+            name: "probability-of",
+            reason: "is asked of a server: name it with --endpoint".into(),
+        });
+    };
+    let token = question.token(server, &completion.model)?;
+    let mut predictions = Predictions::default();
+    let records = server.records(path, text, completion, &mut predictions.problems);
+    let cut: Vec<String> = records
+        .iter()
+        .map(|record| question.prompt(record.prompt()))
+        .collect();
+    let keys: Vec<String> = cut
+        .iter()
+        .map(|prompt| Prober::key(&completion.model, &token, prompt))
+        .collect();
+    let asked = server.asked.as_ref();
+    let prober = asked.map(|asked| Prober::new(&asked.endpoint, &completion.model, &token));
+    let ask = |place: usize| match &prober {
+        Some(prober) => prober.ask(&cut[place]),
+        None => Ok(Answer::none()),
+    };
+    let answers = server.answered(&keys, tick, &ask)?;
+    for (record, key) in records.into_iter().zip(&keys) {
+        let entry = server.entry(&answers, key)?;
+        let found = entry
+            .samples
+            .first()
+            .and_then(|sample| sample.tokens.first());
+        match (found, &entry.error) {
+            (Some(found), None) => {
+                predictions.push(&answered(record, &token, found.logprob));
+            }
+            (_, reason) => {
+                let reason = reason
+                    .as_deref()
+                    .unwrap_or("the answer holds no probability");
+                predictions.problems.push(record.failed(path, reason));
+            }
+        }
+    }
+    Ok(predictions)
+}
+
+/// The same behind the cached prompts of a mode, kept as an artifact: where it is current, nobody is asked. Returns where it lies.
+///
+/// # Errors
+/// As [`probabilities`], or the prompts are missing.
+pub fn cached_probabilities(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    question: &TokenQuestion,
+    tick: &(dyn Fn() + Sync),
+) -> Result<(PathBuf, StageReport)> {
+    let prompts = require_prompts(experiment, mode)?;
+    let path = experiment.layout.probabilities(mode, &completion.model);
+    let identity = Identity::new("probabilities")
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .parameter("model", &completion.model)
+        .parameter("token", &question.text)
+        .parameter("after", question.after.as_deref().unwrap_or_default())
+        .input("prompts", prompts.checksum);
+    let mut report = StageReport::default();
+    let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
+        let prompts = PromptText::of_mode(experiment, mode)?;
+        let found = probabilities(&prompts, completion, question, tick)?;
+        sink.write(&found.text)?;
+        report.problems.extend(found.problems);
+        Ok(LineTotals {
+            records: found.records,
+            ..LineTotals::default()
+        })
+    })?;
+    if header.records < prompts.records {
+        // What failed is asked for again; the journal has the others.
+        std::fs::remove_file(header_path(&path))
+            .map_err(|e| Error::writing(&path, "remove the header of this file", e))?;
+    }
+    Ok((path, report))
+}
+
+/// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability"}, …}`.
+fn answered(record: Record, token: &NextToken, logprob: f64) -> Vec<u8> {
+    let mut object = record.object;
+    object.remove("choices");
+    let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": logprob.exp()});
+    object.insert("next_token".into(), next);
+    let mut line = serde_json::to_vec(&object).unwrap_or_default();
+    line.push(b'\n');
+    line
+}

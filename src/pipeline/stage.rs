@@ -1,0 +1,277 @@
+//! A stage of the pipeline: what it did, the artifacts that it needs, and whether they are current.
+
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::experiment::Experiment;
+use crate::error::{Access, Error, Result};
+use crate::store::artifact::{
+    self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
+};
+
+/// Work that a stage did.
+#[derive(Debug, Default)]
+pub struct StageReport {
+    /// Artifacts written.
+    pub built: usize,
+    /// Artifacts found current and left alone.
+    pub current: usize,
+    /// Records in all of them.
+    pub records: u64,
+    /// What a person should know: artifacts that were stale or damaged and so rebuilt, tasks that do not fit.
+    pub warnings: Vec<String>,
+    /// What was stepped over.
+    pub problems: Vec<Error>,
+    /// The artifacts, in the order of the work.
+    pub outputs: Vec<PathBuf>,
+}
+
+impl StageReport {
+    /// Adds what another did.
+    pub fn merge(&mut self, other: Self) {
+        self.built += other.built;
+        self.current += other.current;
+        self.records += other.records;
+        self.warnings.extend(other.warnings);
+        self.problems.extend(other.problems);
+        self.outputs.extend(other.outputs);
+    }
+
+    fn note(&mut self, path: &Path, state: &State) {
+        match state {
+            State::Stale(reason) => self
+                .warnings
+                .push(format!("{}: stale ({reason}), rebuilt", path.display())),
+            State::Damaged(reason) => self
+                .warnings
+                .push(format!("{}: {reason}; rebuilt", path.display())),
+            State::Missing | State::Current(_) => {}
+        }
+    }
+
+    fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
+        self.built += usize::from(built);
+        self.current += usize::from(!built);
+        self.records += header.records;
+        self.outputs.push(path);
+    }
+
+    /// Whether an artifact is the one that this identity would make.
+    pub(super) fn is_current<T: Payload>(&self, path: &Path, identity: &Identity) -> bool {
+        matches!(artifact::state::<T>(path, identity), State::Current(_))
+    }
+
+    /// Leaves a current artifact alone, and builds and writes any other.
+    pub(super) fn ensure<T: Payload>(
+        &mut self,
+        path: PathBuf,
+        identity: &Identity,
+        build: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Header> {
+        let state = artifact::state::<T>(&path, identity);
+        self.settle(path, state, |report, path| {
+            artifact::write(path, identity, &build(report)?)
+        })
+    }
+
+    /// Leaves a current JSONL artifact alone, and builds and writes any other.
+    pub(super) fn ensure_jsonl(
+        &mut self,
+        path: PathBuf,
+        identity: &Identity,
+        build: impl FnOnce(&mut Self, &mut LineSink) -> Result<LineTotals>,
+    ) -> Result<Header> {
+        let state = artifact::state_jsonl(&path, identity);
+        self.settle(path, state, |report, path| {
+            artifact::write_lines(path, identity, |sink| build(report, sink))
+        })
+    }
+
+    fn settle(
+        &mut self,
+        path: PathBuf,
+        state: State,
+        make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
+    ) -> Result<Header> {
+        if let State::Current(header) = state {
+            self.done(path, &header, false);
+            return Ok(*header);
+        }
+        self.note(&path, &state);
+        let header = make(self, &path)?;
+        self.done(path, &header, true);
+        Ok(header)
+    }
+}
+
+/// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
+pub(super) struct Unread<T> {
+    pub(super) header: Header,
+    columns: Columns,
+    /// What makes it again.
+    command: String,
+    content: PhantomData<T>,
+}
+
+impl<T: Payload> Unread<T> {
+    /// # Errors
+    /// It is missing, or its header is damaged.
+    pub(super) fn open(path: &Path, command: &str) -> Result<Self> {
+        if !path.exists() {
+            return Err(missing(path, T::KIND, command));
+        }
+        let (header, mut columns) =
+            artifact::open(path).map_err(|error| made_again(error, command))?;
+        columns.close();
+        Ok(Self {
+            header,
+            columns,
+            command: command.to_owned(),
+            content: PhantomData,
+        })
+    }
+
+    /// Reads it, where it must have `count` records.
+    ///
+    /// # Errors
+    /// It is damaged or cannot be read.
+    pub(super) fn read(&mut self, count: Option<usize>) -> Result<T> {
+        let content = T::from_columns(&mut self.columns);
+        self.columns.close();
+        let fits = content.and_then(|content| {
+            let records = content.records();
+            match (content.check(), count) {
+                (Err(reason), _) => Err(self.columns.damaged(reason)),
+                (Ok(()), Some(count)) if count != records => {
+                    let reason = format!("it has {records} records where {count} are needed");
+                    Err(self.columns.damaged(reason))
+                }
+                (Ok(()), _) => Ok(content),
+            }
+        });
+        fits.map_err(|error| made_again(error, &self.command))
+    }
+}
+
+/// Reads the header of a JSONL artifact that an earlier stage makes.
+pub(super) fn require_jsonl(path: &Path, kind: &str, command: &str) -> Result<Header> {
+    if !path.exists() {
+        return Err(missing(path, kind, command));
+    }
+    artifact::read_jsonl_header(path).map_err(|error| made_again(error, command))
+}
+
+/// A damaged artifact, with the command that mends it.
+pub(super) fn made_again(error: Error, command: &str) -> Error {
+    match error {
+        Error::Artifact { path, reason, .. } => Error::Artifact {
+            path,
+            reason,
+            hint: format!("make it again with `repoformer {command}`"),
+        },
+        other => other,
+    }
+}
+
+pub(super) fn missing(path: &Path, kind: &str, command: &str) -> Error {
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: format!("the {kind} are missing"),
+        hint: format!("make them with `repoformer {command}` and the same data set flags"),
+    }
+}
+
+/// Checks that the digest of an input matches the artifact that is there now.
+pub(super) fn check_input(
+    path: &Path,
+    header: &Header,
+    input: &str,
+    upstream: &Header,
+    command: &str,
+) -> Result<()> {
+    check_digest(path, header, input, &upstream.checksum, command)
+}
+
+/// Checks that the digest of an input matches.
+pub(super) fn check_digest(
+    path: &Path,
+    header: &Header,
+    input: &str,
+    digest: &str,
+    command: &str,
+) -> Result<()> {
+    if header
+        .identity
+        .inputs
+        .get(input)
+        .is_some_and(|made_from| made_from == digest)
+    {
+        return Ok(());
+    }
+    Err(stale(
+        path,
+        format!("made from other {input} than are there now"),
+        command,
+    ))
+}
+
+/// Checks that an artifact was made with the parameter in force.
+pub(super) fn check_parameter(
+    path: &Path,
+    header: &Header,
+    (name, wanted): (&str, impl ToString),
+    command: &str,
+) -> Result<()> {
+    let wanted = wanted.to_string();
+    match header.identity.parameters.get(name) {
+        Some(value) if *value != wanted => Err(stale(
+            path,
+            format!("{name} was {value}, is {wanted}"),
+            command,
+        )),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn stale(path: &Path, reason: String, command: &str) -> Error {
+    Error::Artifact {
+        path: path.to_owned(),
+        reason: format!("stale: {reason}"),
+        hint: format!("make it again with `repoformer {command}` and the same settings"),
+    }
+}
+
+/// Runs a stage's work for each repository, in parallel, and merges the reports in the repositories' order.
+pub(super) fn for_each_repository(
+    experiment: &Experiment,
+    work: impl Fn(&str, &mut StageReport) -> Result<()> + Sync,
+) -> Result<StageReport> {
+    let reports: Vec<(StageReport, Result<()>)> = experiment
+        .repositories
+        .par_iter()
+        .map(|repository| {
+            let mut report = StageReport::default();
+            let outcome = work(repository, &mut report);
+            (report, outcome)
+        })
+        .collect();
+    let mut all = StageReport::default();
+    let mut failed = None;
+    for (report, outcome) in reports {
+        all.merge(report);
+        if let Err(error) = outcome {
+            // One repository that cannot be read costs no other; what no repository can do without ends the stage.
+            match error {
+                Error::Repository { .. }
+                | Error::Io {
+                    access: Access::Read,
+                    ..
+                } => all.problems.push(error),
+                _ => failed = failed.or(Some(error)),
+            }
+        }
+    }
+    failed.map_or(Ok(all), Err)
+}
