@@ -21,6 +21,8 @@ use crate::text::tokenize::model::Tokenizer;
 /// Input of a stage: a data set, its parameters, and where artifacts lie.
 #[derive(Debug)]
 pub struct Experiment {
+    /// Name in tables and messages: the benchmark's, with the sizes of fragments where one run has several.
+    pub name: String,
     /// One folder a repository.
     pub repos_dir: PathBuf,
     /// The repositories that take part, sorted.

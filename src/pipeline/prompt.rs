@@ -223,8 +223,10 @@ struct Wanted<'a> {
 
 impl Sources {
     fn open(experiment: &Experiment, mode: Mode) -> Result<Self> {
-        let holds_holes =
-            matches!(experiment.prompts.layout, PromptLayout::RepoCoder) && !mode.retrieves();
+        // Chunks keep no blank lines, by which holes are numbered.
+        let holds_holes = matches!(experiment.prompts.layout, PromptLayout::RepoCoder)
+            && experiment.layout.cut.is_windows()
+            && !mode.retrieves();
         let part = |repository: &String| {
             Ok(Part {
                 repository: repository.clone(),
@@ -356,10 +358,11 @@ impl Sources {
             };
             let lost = match &experiment.prompts.layout {
                 // The tasks without a hole were reported when queries were made; without retrieval there are none to make.
-                PromptLayout::RepoCoder => match &read[part].fragments {
-                    None => continue,
-                    Some(fragments) => hole_lines(task, fragments).err(),
-                },
+                PromptLayout::RepoCoder if self.mode.retrieves() => continue,
+                PromptLayout::RepoCoder => {
+                    let fragments = read[part].fragments.as_ref();
+                    fragments.and_then(|fragments| hole_lines(task, fragments).err())
+                }
                 PromptLayout::Style(_) if self.mode.retrieves() => Some(
                     "nothing was searched for on its behalf, as the stage `window` reported, so it has no prompt".into(),
                 ),

@@ -289,12 +289,6 @@ impl Settings {
         other.map(|(key, _)| *key)
     }
 
-    /// Whether nobody chose the value.
-    pub(crate) fn is_default(&self, key: &str) -> bool {
-        let setting = self.values.get(key);
-        setting.is_none_or(|setting| setting.source == Source::Default)
-    }
-
     fn source(&self, key: &str) -> String {
         self.values
             .get(key)

@@ -191,7 +191,7 @@ pub(super) fn make(
         title: making
             .title
             .clone()
-            .unwrap_or_else(|| experiment.layout.benchmark.clone()),
+            .unwrap_or_else(|| experiment.name.clone()),
         provenance: provenance(&manifest.to_record()),
         notes,
         baseline: making.baseline.clone(),

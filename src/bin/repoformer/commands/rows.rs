@@ -52,7 +52,7 @@ impl Row {
             .for_each(|rebuilt| printer.warning(rebuilt));
         printer.problems(&report.problems);
         let row = Self {
-            benchmark: experiment.layout.benchmark.clone(),
+            benchmark: experiment.name.clone(),
             mode: experiment.layout.mode_name(mode),
             intervals: intervals(&scores, resampling),
             scores,
@@ -77,7 +77,7 @@ impl Row {
     ) -> Row {
         let count = selected.scores["all"]["n"].as_f64().unwrap_or(0.0);
         Self {
-            benchmark: experiment.layout.benchmark.clone(),
+            benchmark: experiment.name.clone(),
             mode: selected.policy.clone(),
             intervals: intervals(&selected.scores, resampling),
             scores: selected.scores.clone(),

@@ -118,7 +118,7 @@ fn tell_untimed(
         let path = experiment.layout.predictions(mode, &completion.model);
         printer.note(format!(
             "{} {mode}: not all completions were timed when they were made; they are made and timed anew without {}",
-            experiment.layout.benchmark,
+            experiment.name,
             path.display()
         ));
     }
@@ -146,7 +146,7 @@ fn leave_report(
     };
     let mut sources = report::of_cache(experiment, settings)?;
     sources.extend(selected.into_iter().map(Selected::into_source));
-    let folder = folder.join(&experiment.layout.benchmark);
+    let folder = folder.join(&experiment.name);
     report::make(experiment, sources, &making, &folder, printer)
 }
 

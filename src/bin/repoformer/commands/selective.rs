@@ -105,7 +105,7 @@ impl Policies {
         }
         let mode = retrieves.into_iter().find(|mode| modes.contains(mode));
         let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
-            let benchmark = &experiment.layout.benchmark;
+            let benchmark = &experiment.name;
             self.left_out(
                 &format!("{benchmark}: policies choose between none and rg1, and are left out"),
                 printer,
@@ -117,7 +117,7 @@ impl Policies {
             match ask(experiment, completion, printer) {
                 Ok(found) => probabilities.extend(found),
                 Err(reason) => self.left_out(
-                    &format!("{}: policy self: {reason:#}", experiment.layout.benchmark),
+                    &format!("{}: policy self: {reason:#}", experiment.name),
                     printer,
                 ),
             }
@@ -135,10 +135,7 @@ impl Policies {
                     (&experiment.layout, mode, &completion.model),
                 )),
                 Err(reason) => self.left_out(
-                    &format!(
-                        "{} {}: left out: {reason:#}",
-                        experiment.layout.benchmark, chosen.name
-                    ),
+                    &format!("{} {}: left out: {reason:#}", experiment.name, chosen.name),
                     printer,
                 ),
             }

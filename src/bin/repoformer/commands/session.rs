@@ -90,9 +90,14 @@ fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Ex
         [] => vec![None],
         files => files.iter().map(|file| Some(Path::new(file))).collect(),
     };
+    let cuts = cuts(settings)?;
     for file in files {
-        for cut in cuts(settings)? {
-            experiments.push(experiment(settings, file, cut, printer)?);
+        for &cut in &cuts {
+            let mut experiment = experiment(settings, file, cut, printer)?;
+            if cuts.len() > 1 {
+                experiment.name = format!("{}_{cut}", experiment.name);
+            }
+            experiments.push(experiment);
         }
     }
     Ok(experiments)
@@ -171,6 +176,7 @@ fn experiment(
         iteration: 1,
     };
     Ok(Experiment {
+        name: layout.benchmark.clone(),
         repos_dir,
         repositories,
         tasks,
@@ -347,7 +353,7 @@ pub(super) fn stage(
 /// `window line:` where there is a benchmark.
 pub(super) fn label(name: &str, experiment: &Experiment) -> String {
     match experiment.tasks {
-        Some(_) => format!("{name} {}", experiment.layout.benchmark),
+        Some(_) => format!("{name} {}", experiment.name),
         None => name.to_owned(),
     }
 }
