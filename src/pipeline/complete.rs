@@ -7,9 +7,10 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::completion::{Completion, Predictions, drop_retrieved, record_line};
 use super::experiment::Experiment;
 use super::prompt::{read_prompts, require_prompts};
-use super::remote::{self, Latency, PromptText, Server};
+use super::remote::{self, Latency, PromptText};
 use super::stage::{StageReport, check_input, check_parameter, require_jsonl};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
@@ -18,52 +19,6 @@ use crate::retrieve::Mode;
 use crate::store::artifact::{self, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::text::lines::{Lines, strip};
-
-/// How prompts are completed.
-#[derive(Debug, Clone)]
-pub struct Completion {
-    /// The model's name, as it stands in paths: `in-context`.
-    pub model: String,
-    /// Tokens of a completion, at most.
-    pub max_tokens: usize,
-    /// Lines of a completion, at most; by default as many as the task's target has non-blank lines. A server's model knows
-    /// no such limit.
-    pub max_lines: Option<usize>,
-    /// The server that has the model; the embedded one needs none.
-    pub server: Option<Server>,
-}
-
-impl Completion {
-    /// Whether the model is the embedded one.
-    pub fn is_embedded(&self) -> bool {
-        self.model == "in-context"
-    }
-
-    /// # Errors
-    /// There is no such model.
-    pub fn check(&self) -> Result<()> {
-        if self.is_embedded() != self.server.is_some() && self.max_tokens > 0 {
-            return Ok(());
-        }
-        if self.max_tokens == 0 {
-            return Err(Error::Parameter {
-                name: "max-tokens",
-                reason: "must be at least 1".into(),
-            });
-        }
-        let reason = match self.is_embedded() {
-            true => "is not set; say what the server calls it".into(),
-            false => format!(
-                "'{}' is not known; the embedded model is in-context, and a server's needs --endpoint",
-                self.model
-            ),
-        };
-        Err(Error::Parameter {
-            name: "model",
-            reason,
-        })
-    }
-}
 
 /// Completes the cached prompts of each mode. `tick` is called after each prompt.
 ///
@@ -156,27 +111,6 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What completing some prompts gave.
-#[derive(Debug, Default)]
-pub struct Predictions {
-    /// One record a line.
-    pub text: Vec<u8>,
-    /// Number of records.
-    pub records: usize,
-    /// The records that could not be used.
-    pub problems: Vec<Error>,
-    /// What each took.
-    pub latencies: Vec<Latency>,
-}
-
-impl Predictions {
-    /// Adds a line.
-    pub(super) fn push(&mut self, line: &[u8]) {
-        self.text.extend_from_slice(line);
-        self.records += 1;
-    }
-}
-
 /// Completes every prompt of a JSONL file; `total` is told how many there are.
 ///
 /// # Errors
@@ -251,15 +185,6 @@ fn complete_record(
     Ok(line(object, &generation))
 }
 
-/// The retrieved windows stay with the prompt; they are most of a record.
-pub(super) fn drop_retrieved(record: &mut Object) {
-    if let Some(Value::Object(metadata)) = record.get_mut("metadata") {
-        metadata.remove("query_window");
-        metadata.remove("top_k_context");
-        metadata.remove("query");
-    }
-}
-
 /// A prompt for a model that knows no special tokens: of one that was made for infilling, the right context, the
 /// cross-file context and the left context in this order, so that what is to be completed stands at the end.
 fn left_to_right<'p>(prompt: &'p str, record: &Object) -> Cow<'p, str> {
@@ -309,21 +234,6 @@ fn line(object: Object, generation: &Generation) -> Vec<u8> {
         "logprobs": { "tokens": tokens, "token_logprobs": logprobs },
     }]);
     record_line(object, choices)
-}
-
-/// A prompt's record with a model's answers.
-pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
-    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
-    let mut record = Object::new();
-    record.insert("prompt".into(), object.remove("prompt").unwrap_or_default());
-    record.insert("metadata".into(), metadata);
-    record.insert("choices".into(), choices);
-    // Fields that are not known here go along; answers of another model do not.
-    object.remove("choices");
-    record.extend(object);
-    let mut line = serde_json::to_vec(&record).unwrap_or_default();
-    line.push(b'\n');
-    line
 }
 
 /// Whether predictions were asked of a server as these would be; those that somebody brought say nothing of that.

@@ -4,6 +4,7 @@
 //! names the command that makes an upstream artifact which is missing.
 
 mod complete;
+mod completion;
 mod contexts;
 mod dense;
 mod embed;
@@ -26,9 +27,10 @@ mod vectorize;
 mod window;
 
 pub use complete::{
-    Completion, Predictions, artifact_text, cached_predictions, check_asked_alike, complete,
-    complete_file, count_predictions,
+    artifact_text, cached_predictions, check_asked_alike, complete, complete_file,
+    count_predictions,
 };
+pub use completion::{Asked, Completion, Predictions, Server};
 pub use contexts::RightContexts;
 pub use dense::{DenseSource, Notice};
 pub use embed::dense_texts;
@@ -40,8 +42,8 @@ pub use layout::{Layout, file_name};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use quality::retrieval_quality;
 pub use remote::{
-    Asked, BatchRead, BatchWritten, Latency, PromptText, Server, TokenQuestion,
-    cached_probabilities, latencies, probabilities, read_batch, write_batch,
+    BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities, latencies,
+    probabilities, read_batch, write_batch,
 };
 pub use search::{SearchTime, search, search_time};
 pub use selective::{Selective, forget_chosen, selective, write_chosen};

@@ -26,13 +26,12 @@ pub use format::Format;
 pub(crate) use read::{read_cross_file, write_cross_file};
 pub use write::Written;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
-use crate::store::jsonl::{self, Object};
+use crate::error::Error;
+use crate::store::jsonl::Object;
 use crate::task::cross_file::CrossFile;
 use crate::text::language::Language;
 
@@ -98,48 +97,6 @@ pub struct Reading {
 }
 
 impl TaskSet {
-    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`), each record in the format that its fields tell.
-    ///
-    /// # Errors
-    /// The file cannot be read, or holds no usable task at all.
-    pub fn read(path: &Path) -> Result<Reading> {
-        let mut tasks = Vec::new();
-        let problems = jsonl::for_each(path, |at, object| {
-            tasks.push(Task::from_record(path, at, object)?);
-            Ok(())
-        })?;
-        if tasks.is_empty() {
-            return Err(match problems.into_iter().next() {
-                Some(first) => first,
-                None => read::no_task(path),
-            });
-        }
-        let mut seen: FxHashMap<&str, ()> = FxHashMap::default();
-        let repeated_ids = tasks
-            .iter()
-            .filter(|task| seen.insert(&task.id, ()).is_some())
-            .count();
-        let mut formats: Vec<(Format, usize)> = Vec::new();
-        for task in &tasks {
-            match formats
-                .iter_mut()
-                .find(|(format, _)| *format == task.format)
-            {
-                Some((_, count)) => *count += 1,
-                None => formats.push((task.format, 1)),
-            }
-        }
-        Ok(Reading {
-            set: TaskSet {
-                path: path.to_owned(),
-                tasks,
-            },
-            problems,
-            repeated_ids,
-            formats,
-        })
-    }
-
     /// The repositories its tasks name, sorted, each once.
     pub fn repositories(&self) -> Vec<String> {
         let mut names: Vec<String> = self

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::{Format, Task};
+use super::{Format, Reading, Task, TaskSet};
 use crate::error::{Error, Result};
 use crate::repository::corpus::is_folder_name;
 use crate::store::jsonl::{self, At, Fields, Object};
@@ -12,6 +13,50 @@ use crate::task::cross_file::{self, CrossFile, Fragment};
 use crate::task::kind::Kind;
 use crate::text::language::Language;
 use crate::text::lines::line_ends;
+
+impl TaskSet {
+    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`), each record in the format that its fields tell.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no usable task at all.
+    pub fn read(path: &Path) -> Result<Reading> {
+        let mut tasks = Vec::new();
+        let problems = jsonl::for_each(path, |at, object| {
+            tasks.push(Task::from_record(path, at, object)?);
+            Ok(())
+        })?;
+        if tasks.is_empty() {
+            return Err(match problems.into_iter().next() {
+                Some(first) => first,
+                None => no_task(path),
+            });
+        }
+        let mut seen: FxHashMap<&str, ()> = FxHashMap::default();
+        let repeated_ids = tasks
+            .iter()
+            .filter(|task| seen.insert(&task.id, ()).is_some())
+            .count();
+        let mut formats: Vec<(Format, usize)> = Vec::new();
+        for task in &tasks {
+            match formats
+                .iter_mut()
+                .find(|(format, _)| *format == task.format)
+            {
+                Some((_, count)) => *count += 1,
+                None => formats.push((task.format, 1)),
+            }
+        }
+        Ok(Reading {
+            set: TaskSet {
+                path: path.to_owned(),
+                tasks,
+            },
+            problems,
+            repeated_ids,
+            formats,
+        })
+    }
+}
 
 impl Task {
     /// Reads a record of any task format, told by its fields.
@@ -494,7 +539,7 @@ fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
 }
 
 /// The error that a task file gives which holds none.
-pub(super) fn no_task(path: &Path) -> Error {
+fn no_task(path: &Path) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: "the file holds no task".into(),

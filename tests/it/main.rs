@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
 #![allow(clippy::print_stderr)] // the tests that are asked for say what they counted
 
+mod architecture;
 mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_changed;

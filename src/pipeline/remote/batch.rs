@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::super::complete::Completion;
-use super::{PromptText, Record, Server};
+use super::super::completion::{Completion, Server};
+use super::record::{PromptText, Record};
 use crate::complete::batch::{SEPARATOR, answer, custom_id};
 use crate::complete::server::{Entry, Journal, samples, unanswered};
 use crate::error::{Error, Result};

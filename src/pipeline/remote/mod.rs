@@ -12,81 +12,16 @@ pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use record::Record;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::json;
-
-use super::complete::{Completion, Predictions};
+use super::completion::{Asked, Completion, Predictions, Server};
 use super::experiment::Experiment;
-use crate::complete::server::{
-    Answer, Asking, Completer, Entry, Failures, Journal, Sending, run, unanswered,
-};
-use crate::endpoint::Endpoint;
+use crate::complete::server::{Answer, Completer, Entry, Failures, Journal, run, unanswered};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
-use crate::store::artifact::{self, Identity, header_path};
-
-/// A model on a server, how it is asked, and where its answers come from.
-#[derive(Debug, Clone)]
-pub struct Server {
-    /// What every request holds; a prompt's own style adds the texts that end a completion.
-    pub asking: Asking,
-    /// Where answers are kept as they come.
-    pub journal: PathBuf,
-    /// Whether somebody chose that place, so that answers in others are another model's.
-    pub has_own_journal: bool,
-    /// Who is asked for those that are not kept yet; `None`: nobody, all that there are have been kept, such as those of a
-    /// batch.
-    pub asked: Option<Asked>,
-}
-
-/// A server that is asked.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    /// Where it is.
-    pub endpoint: Endpoint,
-    /// How requests are sent.
-    pub sending: Sending,
-}
+use crate::store::artifact::{self, header_path};
 
 impl Server {
-    /// What the predictions depend on, added to their identity.
-    pub(super) fn in_identity(&self, identity: Identity) -> Identity {
-        let Asking {
-            api,
-            temperature,
-            top_p,
-            seed,
-            stop,
-            samples,
-            ending,
-            instruction,
-            ..
-        } = &self.asking;
-        let mut identity = identity
-            .parameter("api", api)
-            .parameter("temperature", temperature)
-            .parameter("samples", samples)
-            .parameter("prompt-end", ending);
-        let optional = [
-            ("top-p", top_p.map(|p| p.to_string())),
-            ("seed", seed.map(|seed| seed.to_string())),
-            ("stop", (!stop.is_empty()).then(|| json!(stop).to_string())),
-            ("instruction", instruction.clone()),
-            (
-                "journal",
-                self.has_own_journal
-                    .then(|| self.journal.display().to_string()),
-            ),
-        ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                identity = identity.parameter(name, value);
-            }
-        }
-        identity
-    }
-
     /// Whether predictions that lack some prompts' are made again: where what failed is to be asked for again, where answers
     /// may have come meanwhile, or where nothing was ever heard of a request.
     fn completes(&self, prompts: &PromptText, completion: &Completion) -> Result<bool> {

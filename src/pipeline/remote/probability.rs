@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::super::complete::{Completion, Predictions};
+use super::super::completion::{Asked, Completion, Predictions, Server};
 use super::super::experiment::Experiment;
 use super::super::prompt::require_prompts;
 use super::super::stage::StageReport;
-use super::{Asked, PromptText, Record, Server};
+use super::record::{PromptText, Record};
 use crate::complete::server::{Answer, NextToken, Prober};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;

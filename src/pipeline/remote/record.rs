@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::super::complete::{Completion, drop_retrieved, record_line};
+use super::super::completion::{Completion, Server, drop_retrieved, record_line};
 use super::super::experiment::Experiment;
 use super::super::prompt::{read_prompts, require_prompts};
-use super::{Latency, Server};
+use super::latency::Latency;
 use crate::complete::server::{Asking, Confidence, Entry, entropy};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;

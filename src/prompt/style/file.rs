@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::str::FromStr;
+use std::sync::LazyLock;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -9,6 +11,80 @@ use toml::de::{DeTable, DeValue};
 use super::template::{FRAGMENT, Fault, PROMPT, Piece, Presence, Slot, Template, nearest};
 use super::{Include, Style};
 use crate::error::{Error, Result};
+
+/// The styles in the program itself.
+const BUNDLED: [(&str, &str); 11] = [
+    ("plain", include_str!("bundled/plain.toml")),
+    ("codegen", include_str!("bundled/codegen.toml")),
+    ("starcoder", include_str!("bundled/starcoder.toml")),
+    (
+        "starcoder-released",
+        include_str!("bundled/starcoder-released.toml"),
+    ),
+    ("repoformer", include_str!("bundled/repoformer.toml")),
+    (
+        "repoformer-released",
+        include_str!("bundled/repoformer-released.toml"),
+    ),
+    ("starcoder2", include_str!("bundled/starcoder2.toml")),
+    ("codellama", include_str!("bundled/codellama.toml")),
+    (
+        "deepseek-coder",
+        include_str!("bundled/deepseek-coder.toml"),
+    ),
+    ("qwen2.5-coder", include_str!("bundled/qwen2.5-coder.toml")),
+    ("codestral", include_str!("bundled/codestral.toml")),
+];
+
+impl Style {
+    /// The names of the bundled styles.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUNDLED.into_iter().map(|(name, _)| name)
+    }
+
+    /// The bundled style of this name.
+    pub fn bundled(name: &str) -> Option<&'static Self> {
+        static STYLES: LazyLock<Vec<Style>> = LazyLock::new(|| {
+            let parse = |(name, text)| read(text, Path::new(name), name).ok();
+            BUNDLED.into_iter().filter_map(parse).collect()
+        });
+        STYLES.iter().find(|style| style.name == name)
+    }
+
+    /// A style from a user's own file; it is called as the file is, without its ending.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no style: the error names the line.
+    pub fn open(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|reason| Error::reading(path, "read this prompt style", reason))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        read(&text, path, &name)
+    }
+}
+
+impl FromStr for Style {
+    type Err = Error;
+
+    /// Of the setting: the name of a bundled style, or the path of a file.
+    fn from_str(setting: &str) -> Result<Self> {
+        if let Some(style) = Self::bundled(setting) {
+            return Ok(style.clone());
+        }
+        let path = Path::new(setting);
+        if !path.exists() {
+            let nearest = nearest(setting, Self::names()).unwrap_or_default();
+            let names = Self::names().collect::<Vec<_>>().join(", ");
+            return Err(Error::Parameter {
+                name: "prompt-style",
+                reason: format!(
+                    "unknown prompt style '{setting}', nor is it a file; the nearest is '{nearest}'; known: {names}"
+                ),
+            });
+        }
+        Self::open(path)
+    }
+}
 
 /// What a file may say.
 const KEYS: [&str; 6] = [

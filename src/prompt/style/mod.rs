@@ -28,40 +28,11 @@ mod fill;
 mod split;
 mod template;
 
-use std::path::Path;
-use std::str::FromStr;
-use std::sync::LazyLock;
-
-use crate::error::{Error, Result};
 use crate::task::cross_file::CrossFile;
 use crate::text::language::Language;
 use crate::text::tokenize::model::Tokenizer;
 pub use decision::DecisionFrame;
 use template::{Slot, Template};
-
-/// The styles in the program itself.
-const BUNDLED: [(&str, &str); 11] = [
-    ("plain", include_str!("bundled/plain.toml")),
-    ("codegen", include_str!("bundled/codegen.toml")),
-    ("starcoder", include_str!("bundled/starcoder.toml")),
-    (
-        "starcoder-released",
-        include_str!("bundled/starcoder-released.toml"),
-    ),
-    ("repoformer", include_str!("bundled/repoformer.toml")),
-    (
-        "repoformer-released",
-        include_str!("bundled/repoformer-released.toml"),
-    ),
-    ("starcoder2", include_str!("bundled/starcoder2.toml")),
-    ("codellama", include_str!("bundled/codellama.toml")),
-    (
-        "deepseek-coder",
-        include_str!("bundled/deepseek-coder.toml"),
-    ),
-    ("qwen2.5-coder", include_str!("bundled/qwen2.5-coder.toml")),
-    ("codestral", include_str!("bundled/codestral.toml")),
-];
 
 /// How a prompt is laid out for a model.
 ///
@@ -188,31 +159,6 @@ pub struct Slots<'t> {
 }
 
 impl Style {
-    /// The names of the bundled styles.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        BUNDLED.into_iter().map(|(name, _)| name)
-    }
-
-    /// The bundled style of this name.
-    pub fn bundled(name: &str) -> Option<&'static Self> {
-        static STYLES: LazyLock<Vec<Style>> = LazyLock::new(|| {
-            let read = |(name, text)| file::read(text, Path::new(name), name).ok();
-            BUNDLED.into_iter().filter_map(read).collect()
-        });
-        STYLES.iter().find(|style| style.name == name)
-    }
-
-    /// A style from a user's own file; it is called as the file is, without its ending.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no style: the error names the line.
-    pub fn open(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|reason| Error::reading(path, "read this prompt style", reason))?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        file::read(&text, path, &name)
-    }
-
     /// The same style showing other contexts.
     #[must_use]
     pub fn including(self, include: Include) -> Self {
@@ -272,29 +218,6 @@ impl Style {
     pub fn unknown_specials(&self, tokenizer: &Tokenizer) -> Vec<String> {
         let unknown = |special: &&String| tokenizer.special(special).is_none();
         self.specials.iter().filter(unknown).cloned().collect()
-    }
-}
-
-impl FromStr for Style {
-    type Err = Error;
-
-    /// Of the setting: the name of a bundled style, or the path of a file.
-    fn from_str(setting: &str) -> Result<Self> {
-        if let Some(style) = Self::bundled(setting) {
-            return Ok(style.clone());
-        }
-        let path = Path::new(setting);
-        if !path.exists() {
-            let nearest = template::nearest(setting, Self::names()).unwrap_or_default();
-            let names = Self::names().collect::<Vec<_>>().join(", ");
-            return Err(Error::Parameter {
-                name: "prompt-style",
-                reason: format!(
-                    "'{setting}' is neither a file nor a bundled style; the nearest is '{nearest}' of {names}"
-                ),
-            });
-        }
-        Self::open(path)
     }
 }
 

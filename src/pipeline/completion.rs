@@ -1,0 +1,165 @@
+//! How prompts are completed, and what comes of it: by the embedded model or a server's.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::remote::Latency;
+use crate::complete::server::{Asking, Sending};
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Result};
+use crate::store::artifact::Identity;
+use crate::store::jsonl::Object;
+
+/// How prompts are completed.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// The model's name, as it stands in paths: `in-context`.
+    pub model: String,
+    /// Tokens of a completion, at most.
+    pub max_tokens: usize,
+    /// Lines of a completion, at most; by default as many as the task's target has non-blank lines. A server's model knows
+    /// no such limit.
+    pub max_lines: Option<usize>,
+    /// The server that has the model; the embedded one needs none.
+    pub server: Option<Server>,
+}
+
+impl Completion {
+    /// Whether the model is the embedded one.
+    pub fn is_embedded(&self) -> bool {
+        self.model == "in-context"
+    }
+
+    /// # Errors
+    /// There is no such model.
+    pub fn check(&self) -> Result<()> {
+        if self.is_embedded() != self.server.is_some() && self.max_tokens > 0 {
+            return Ok(());
+        }
+        if self.max_tokens == 0 {
+            return Err(Error::Parameter {
+                name: "max-tokens",
+                reason: "must be at least 1".into(),
+            });
+        }
+        let reason = match self.is_embedded() {
+            true => "is not set; say what the server calls it".into(),
+            false => format!(
+                "'{}' is not known; the embedded model is in-context, and a server's needs --endpoint",
+                self.model
+            ),
+        };
+        Err(Error::Parameter {
+            name: "model",
+            reason,
+        })
+    }
+}
+
+/// A model on a server, how it is asked, and where its answers come from.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// What every request holds; a prompt's own style adds the texts that end a completion.
+    pub asking: Asking,
+    /// Where answers are kept as they come.
+    pub journal: PathBuf,
+    /// Whether somebody chose that place, so that answers in others are another model's.
+    pub has_own_journal: bool,
+    /// Who is asked for those that are not kept yet; `None`: nobody, all that there are have been kept, such as those of a
+    /// batch.
+    pub asked: Option<Asked>,
+}
+
+/// A server that is asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// How requests are sent.
+    pub sending: Sending,
+}
+
+impl Server {
+    /// What the predictions depend on, added to their identity.
+    pub(super) fn in_identity(&self, identity: Identity) -> Identity {
+        let Asking {
+            api,
+            temperature,
+            top_p,
+            seed,
+            stop,
+            samples,
+            ending,
+            instruction,
+            ..
+        } = &self.asking;
+        let mut identity = identity
+            .parameter("api", api)
+            .parameter("temperature", temperature)
+            .parameter("samples", samples)
+            .parameter("prompt-end", ending);
+        let optional = [
+            ("top-p", top_p.map(|p| p.to_string())),
+            ("seed", seed.map(|seed| seed.to_string())),
+            ("stop", (!stop.is_empty()).then(|| json!(stop).to_string())),
+            ("instruction", instruction.clone()),
+            (
+                "journal",
+                self.has_own_journal
+                    .then(|| self.journal.display().to_string()),
+            ),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                identity = identity.parameter(name, value);
+            }
+        }
+        identity
+    }
+}
+
+/// Completions of some prompts.
+#[derive(Debug, Default)]
+pub struct Predictions {
+    /// One record a line.
+    pub text: Vec<u8>,
+    /// Number of records.
+    pub records: usize,
+    /// The records that could not be used.
+    pub problems: Vec<Error>,
+    /// What each took.
+    pub latencies: Vec<Latency>,
+}
+
+impl Predictions {
+    /// Adds a line.
+    pub(super) fn push(&mut self, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        self.records += 1;
+    }
+}
+
+/// The retrieved windows stay with the prompt; they are most of a record.
+pub(super) fn drop_retrieved(record: &mut Object) {
+    if let Some(Value::Object(metadata)) = record.get_mut("metadata") {
+        metadata.remove("query_window");
+        metadata.remove("top_k_context");
+        metadata.remove("query");
+    }
+}
+
+/// A prompt's record with a model's answers.
+pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
+    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+    let mut record = Object::new();
+    record.insert("prompt".into(), object.remove("prompt").unwrap_or_default());
+    record.insert("metadata".into(), metadata);
+    record.insert("choices".into(), choices);
+    // Fields that are not known here go along; answers of another model do not.
+    object.remove("choices");
+    record.extend(object);
+    let mut line = serde_json::to_vec(&record).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
