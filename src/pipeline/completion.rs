@@ -60,13 +60,13 @@ impl Completion {
 /// A model on a server, how it is asked, and where its answers come from.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// What every request holds; a prompt's own style adds the texts that end a completion.
+    /// Parameters of every request; a prompt's own style adds the texts that end a completion.
     pub asking: Asking,
     /// Where answers are kept as they come.
     pub journal: PathBuf,
     /// Whether somebody chose that place, so that answers in others are another model's.
     pub has_own_journal: bool,
-    /// Who is asked for those that are not kept yet; `None`: nobody, all that there are have been kept, such as those of a
+    /// Server that is asked for answers that are not kept yet; `None`: all that there are have been kept, such as those of a
     /// batch.
     pub asked: Option<Asked>,
 }
@@ -81,7 +81,7 @@ pub struct Asked {
 }
 
 impl Server {
-    /// What the predictions depend on, added to their identity.
+    /// Adds the settings that predictions depend on to their identity.
     pub(super) fn in_identity(&self, identity: Identity) -> Identity {
         let Asking {
             api,
@@ -128,7 +128,7 @@ pub struct Predictions {
     pub records: usize,
     /// The records that could not be used.
     pub problems: Vec<Error>,
-    /// What each took.
+    /// Time that each took.
     pub latencies: Vec<Latency>,
 }
 

@@ -40,7 +40,7 @@ pub enum DenseSource {
     Endpoint {
         /// Where it answers.
         url: String,
-        /// What embeds.
+        /// Model that embeds.
         model: String,
         /// Texts a request, at most.
         batch: usize,

@@ -190,7 +190,7 @@ impl Dense {
         Ok(Self { fragments, queries })
     }
 
-    /// What they are as inputs of what is made with them.
+    /// Names and headers of their artifacts, as inputs of others.
     pub(super) fn headers(&self) -> [(&'static str, &Header); 2] {
         [
             ("dense vectors", &self.fragments.header),

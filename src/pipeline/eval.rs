@@ -16,7 +16,7 @@ use crate::task::TaskSet;
 use super::experiment::Experiment;
 use super::stage::{StageReport, require_jsonl};
 
-/// What was scored, and what could not be.
+/// Samples and scores of a mode's predictions, and what could not be scored.
 #[derive(Debug)]
 pub struct Evaluation {
     /// The scores, or the error that a task has no prediction, where `missing` says that it is one.

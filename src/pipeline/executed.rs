@@ -1,4 +1,4 @@
-//! What became of each task's tests, from the files that `eval --exec --per-task` writes.
+//! Outcomes of each task's tests, from the per-task files that test runs write.
 
 use std::collections::BTreeMap;
 use std::path::Path;

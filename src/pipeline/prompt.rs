@@ -202,7 +202,7 @@ struct Part {
     fragments: Option<Unread<RepoFragments>>,
 }
 
-/// The same, read.
+/// Sources of one repository's prompts.
 struct ReadPart {
     contexts: Option<RightContexts>,
     retrieved: Option<Retrieved>,

@@ -43,7 +43,7 @@ pub struct About {
     pub title: String,
     /// Names and values: inputs, settings, counts.
     pub provenance: Vec<(String, String)>,
-    /// What a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// Name of the system that the others are compared with; `None`: the first, where there are several.
     pub baseline: Option<String>,

@@ -28,7 +28,7 @@ pub struct Selective {
     pub examples: Vec<Example>,
     /// The score of each without retrieval and with it, as the modes' own artifacts have them.
     pub scores: Vec<[Value; 2]>,
-    /// What each takes, where all was measured.
+    /// Times of each, where all were measured.
     pub times: Option<Vec<Times>>,
     /// Records of probabilities that cannot be used.
     pub problems: Vec<Error>,

@@ -20,9 +20,9 @@ pub struct StageReport {
     pub current: usize,
     /// Records in all of them.
     pub records: u64,
-    /// What a person should know: artifacts that were stale or damaged and so rebuilt, tasks that do not fit.
+    /// Warnings: artifacts that were stale or damaged and so rebuilt, tasks that do not fit.
     pub warnings: Vec<String>,
-    /// What was stepped over.
+    /// Records and files that were skipped.
     pub problems: Vec<Error>,
     /// The artifacts, in the order of the work.
     pub outputs: Vec<PathBuf>,
@@ -110,7 +110,7 @@ impl StageReport {
 pub(super) struct Unread<T> {
     pub(super) header: Header,
     columns: Columns,
-    /// What makes it again.
+    /// Subcommand that makes it again.
     command: String,
     content: PhantomData<T>,
 }

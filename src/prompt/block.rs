@@ -10,7 +10,7 @@ const SEPARATOR: &str = "--------------------------------------------------";
 /// The lines that stand in every block, as comments of a language.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
-    /// What begins a comment.
+    /// Beginning of a comment.
     pub(super) comment: &'static str,
     /// Before the first block.
     pub(super) head: String,
@@ -21,7 +21,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Of a repository's blocks.
+    /// Frame of a repository's blocks.
     pub(super) fn of(fragments: &RepoFragments) -> Self {
         let comment = fragments.language.comment();
         let line = |text| format!("{comment} {text}");
@@ -33,7 +33,7 @@ impl Frame {
         }
     }
 
-    /// What stands before the first block.
+    /// Text before the first block.
     pub(super) fn opening(&self) -> String {
         format!("{}\n{}\n", self.head, self.separator)
     }

@@ -8,14 +8,14 @@ use super::block::{Block, Frame, path_in_repository};
 use crate::repository::fragment::RepoFragments;
 use crate::text::tokenize::{P50k, PieceCache};
 
-/// What counting needs beside the counts: kept by a thread from prompt to prompt, it never changes a result.
+/// Buffers for counting, kept by a thread from prompt to prompt; they never change a result.
 #[derive(Debug, Default)]
 pub struct Scratch {
     cache: PieceCache,
     text: String,
     /// Where each line of `text` ends, its newline included.
     ends: Vec<usize>,
-    /// What was known of a block's lines when its counting began, 0 for nothing.
+    /// Counts of a block's lines that were known when its counting began, 0 for unknown.
     known: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ pub struct BlockCounts {
     names: Vec<Count>,
     /// The lines that all blocks share.
     frame: u32,
-    /// What begins a line.
+    /// Beginning of a line.
     comment: &'static str,
 }
 
@@ -81,7 +81,7 @@ impl BlockCounts {
         tokens.unwrap_or(usize::MAX)
     }
 
-    /// The same where they are fewer than `limit`. Most retrieved windows come when a prompt is nearly full: no more
+    /// Tokens of the text of a block where they are fewer than `limit`. Most retrieved windows come when a prompt is nearly full: no more
     /// of their lines are counted than it takes to know that they do not fit.
     pub fn tokens_below(
         &self,

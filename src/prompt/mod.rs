@@ -25,7 +25,7 @@ use record::{Record, Retrieved};
 /// Tokens that the head counts as: its length in `p50k_base`, a constant in the reference.
 const HEAD_TOKENS: usize = 20;
 
-/// What bounds the retrieved part of a prompt.
+/// Bounds of the retrieved part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// The head and the blocks stay below this many tokens (2000 for Codex, 1000 for CodeGen in the reference).
@@ -46,7 +46,7 @@ impl Default for Budget {
 /// A prompt and what it was made of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// What the model reads.
+    /// Text that the model reads.
     pub text: String,
     /// Its length in tokens.
     pub tokens: usize,
@@ -74,7 +74,7 @@ pub struct BuilderSettings {
     /// How fragments are shown; RepoCoder's settled alignment: in mode rg1 the lines that follow a retrieved window, in the
     /// other modes the window itself.
     pub shown: FragmentTextSettings,
-    /// What bounds the retrieved part.
+    /// Bounds of the retrieved part.
     pub budget: Budget,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         self.build_with(task, found, &OnceLock::new(), &mut Scratch::default())
     }
 
-    /// The same for many tasks: with what a thread keeps from prompt to prompt, and what a task's own part of its
+    /// Builds one of many prompts: with buffers that a thread keeps, and the tokens that a task's own part of its
     /// prompts takes, which is the same in all modes that retrieve.
     pub fn build_with(
         &self,
@@ -219,7 +219,7 @@ impl<'a> Builder<'a> {
 struct Chosen {
     blocks: Vec<Block>,
     hits: Vec<Hit>,
-    /// Of all blocks.
+    /// Tokens of all blocks.
     tokens: usize,
 }
 

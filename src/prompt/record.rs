@@ -22,14 +22,14 @@ pub(super) const WRITTEN_ANEW: [&str; 8] = [
     "prompt_tokens",
 ];
 
-/// What the records of one repository's prompts share.
+/// Parts that the records of one repository's prompts share.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) fragments: &'a RepoFragments,
     pub(super) mode: Mode,
 }
 
-/// What was searched with, and the windows of it that a prompt shows.
+/// The query of a prompt, and the fragments that it shows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retrieved<'a> {
     pub(super) query: &'a Query,
@@ -62,7 +62,7 @@ impl Record<'_> {
         out.push(b'}');
     }
 
-    /// What RepoEval's metadata says of a hole, where the task is of another format: completing and joining go by it.
+    /// Fields that RepoEval's metadata has of a hole, where the task is of another format: completing and joining go by them.
     fn hole_of(&self, task: &Task, out: &mut Vec<u8>) {
         let missing = |name: &str| !task.metadata.contains_key(name);
         if task.format == Format::RepoEval || task.path.is_empty() {

@@ -26,6 +26,9 @@ pub mod vector;
 #[forbid(unsafe_code)]
 pub mod visibility;
 
+#[cfg(test)]
+mod tests;
+
 pub use align::{Align, Piece};
 pub use fragment_text::{FragmentText, FragmentTextSettings};
 pub use index::{Index, Level, Scratch};

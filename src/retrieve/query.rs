@@ -15,7 +15,7 @@ use crate::text::lines::{Lines, is_separator, strip, unfinished_line};
 
 /// Lines of a prediction that a query takes, at most, where it takes no right context.
 const PREDICTED_LINES: usize = 5;
-/// The same where it does.
+/// Lines of a prediction that a query takes, at most, where it takes a right context.
 const PREDICTED_BEFORE_RIGHT: usize = 1;
 /// Lines of either context for each line of the target, in the labelling query (the paper's algorithms 1 and 2).
 const CONTEXT_PER_LINE: usize = 5;
@@ -40,7 +40,7 @@ pub enum QueryForm {
     PredictionLeftRight,
     /// For labelling: 5k lines of the left context, the target's k lines, 5k of the right context.
     Surrounding,
-    /// The same without the target.
+    /// For labelling: 5k lines of the left context and 5k of the right one, without the target.
     SurroundingOnly,
 }
 
@@ -165,12 +165,12 @@ impl FromStr for QueryForm {
     }
 }
 
-/// What a task's query can be made of.
+/// Texts that a task's query can be made of.
 struct Contexts<'a> {
     left: &'a str,
     right: &'a str,
     target: &'a str,
-    /// What stands in the hole: the target or a prediction.
+    /// Text in the hole: the target or a prediction.
     filled: &'a str,
 }
 
@@ -418,7 +418,7 @@ fn window(query: WindowQuery<'_>, mode: Mode, filled: &str) -> Result<Query, Str
     })
 }
 
-/// What most often lies behind a task that does not fit its repository.
+/// The usual reason why a task does not fit its repository.
 const OTHER_VERSION: &str = "; is this the version that the tasks were made from?";
 
 /// The lines of a task's file.

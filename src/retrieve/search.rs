@@ -79,7 +79,7 @@ pub struct Retrieval {
     pub found: Vec<Found>,
 }
 
-/// What a search ranks by, and which fragments it returns.
+/// Ranker of a search, what it compares, and which fragments it returns.
 #[derive(Debug, Clone)]
 pub struct SearchSettings {
     /// Ranks the fragments.

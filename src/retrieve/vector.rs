@@ -79,7 +79,7 @@ impl<'a> From<&'a [u32]> for TokenSet<'a> {
     }
 }
 
-/// Of the same ids, in whichever width.
+/// Sets are equal if their ids are, in whichever width.
 impl PartialEq for TokenSet<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())

@@ -5,7 +5,7 @@ use crate::text::language::Language;
 /// The first line of the text that shows fragments as comments, after the comment marker.
 pub(crate) const HEAD: &str =
     " Here are some relevant code fragments from other files of the repo:\n\n";
-/// What stands before each fragment's path there.
+/// Text before each fragment's path there.
 pub(crate) const FOUND_IN: &str = " the below code fragment can be found in:\n";
 
 /// A piece of another file that was retrieved for a task.
@@ -15,7 +15,7 @@ pub struct Fragment {
     pub path: String,
     /// Its lines joined by `\n`, not commented.
     pub text: String,
-    /// What the ranker gave it, where that is known.
+    /// Score that the ranker gave it, where that is known.
     pub score: Option<f64>,
 }
 

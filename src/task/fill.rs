@@ -26,7 +26,7 @@ impl Task {
     /// ```
     ///
     /// # Errors
-    /// What does not agree, in words.
+    /// Says in words what does not agree.
     pub fn hole(&self, text: &str) -> Result<Hole, String> {
         let Some(line) = line_starts(text).nth(self.line_no) else {
             return Err(self.beyond(text));

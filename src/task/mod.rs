@@ -56,7 +56,7 @@ pub struct Task {
     /// 0-based line of the file that the hole begins in; lines as [`crate::text::lines::Lines`] counts them. 0 where the
     /// record names no file.
     pub line_no: usize,
-    /// What stood in the hole.
+    /// Text that stood in the hole.
     pub ground_truth: String,
     /// The file before the hole, as the model sees it without retrieval.
     pub prompt: String,
@@ -83,7 +83,7 @@ pub struct TaskSet {
     pub tasks: Vec<Task>,
 }
 
-/// What reading a task file gave.
+/// Tasks of a file, and the records that cannot be used.
 #[derive(Debug)]
 pub struct Reading {
     /// The tasks that can be used.
@@ -154,7 +154,7 @@ impl TaskSet {
         digest(self.tasks.iter())
     }
 
-    /// The same of one repository's tasks.
+    /// Digest of one repository's tasks.
     pub fn digest_of(&self, repository: &str) -> String {
         digest(self.of_repository(repository))
     }

@@ -202,7 +202,7 @@ impl Record<'_> {
         Ok(self.finish(task))
     }
 
-    /// What the three formats with a top-level `groundtruth` share.
+    /// Reads the fields that the three formats with a top-level `groundtruth` share.
     fn contexts(&mut self, task: Task) -> Result<Task> {
         let prompt = self.take_text("prompt")?;
         let ground_truth = self.take_text("groundtruth")?;
@@ -520,7 +520,7 @@ fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::Fragment>> {
     Ok(fragments)
 }
 
-/// What a file holds before the hole that follows some code of it: of several such places, the last at which the
+/// Text of a file before the hole that follows some code of it: of several such places, the last at which the
 /// target follows too. `None` where the code is not in the file.
 fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
     let line_end = |at: usize| match all[at..].strip_prefix('\n') {

@@ -12,9 +12,9 @@ use crate::text::lines::{Lines, indent, line_ends, line_starts, unfinished_line}
 pub struct Written {
     /// The record.
     pub record: Value,
-    /// What the format has no place for, so that it is left out; names of fields.
+    /// Names of fields that the format has no place for, so that they are left out.
     pub left_out: Vec<&'static str>,
-    /// What the format has a place for and the task nothing to put there; names of fields.
+    /// Names of fields that the format has and the task has no value for.
     pub lacking: Vec<&'static str>,
 }
 

@@ -28,7 +28,7 @@ pub struct BatchWritten {
     pub problems: Vec<Error>,
 }
 
-/// What a batch's answers brought.
+/// Predictions from a batch's answers.
 #[derive(Debug, Default)]
 pub struct BatchRead {
     /// Answers taken.
@@ -141,7 +141,7 @@ fn digits(key: &str) -> &str {
     &key[..DIGITS]
 }
 
-/// What a record of answers says of its request.
+/// The request that a record of answers belongs to.
 fn entry(
     path: &Path,
     line: usize,

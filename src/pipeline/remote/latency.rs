@@ -11,7 +11,7 @@ use crate::retrieve::Mode;
 use crate::store::artifact::write_file;
 use crate::store::jsonl;
 
-/// What one task's prompt took, in milliseconds.
+/// Times of one task's prompt, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// The task's id.
@@ -30,7 +30,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of a prompt's record that nothing was measured of yet.
+    /// Times of a prompt's record, not measured yet.
     pub(in crate::pipeline) fn of_prompt(record: &[u8]) -> Self {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -56,7 +56,7 @@ impl Latency {
         }
     }
 
-    /// What its retrieval took; `None` where nobody measured, or it was made elsewhere (mode given).
+    /// Time of its retrieval; `None` where it was not measured, or made elsewhere (mode given).
     pub fn retrieval(&self, mode: Mode) -> Option<f64> {
         match mode {
             Mode::Without => Some(0.0),
@@ -112,7 +112,7 @@ fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
     write_file(path, &text)
 }
 
-/// What is kept; a file that cannot be read is as none.
+/// Reads the times kept; a file that cannot be read counts as empty.
 fn read(path: &Path) -> Vec<Latency> {
     let text = std::fs::read(path).unwrap_or_default();
     let records = jsonl::records(&text).map(|(_, bytes)| serde_json::from_slice(bytes).ok());

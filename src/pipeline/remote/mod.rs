@@ -145,7 +145,7 @@ impl Server {
         Ok((journal, failures))
     }
 
-    /// What is known of a request; why it failed ends with what to do.
+    /// The journal's entry for a request; the reason of a failure ends with what to do.
     fn entry(&self, (journal, failures): &(Journal, Failures), key: &str) -> Result<Entry> {
         let failed = |reason: String| Entry {
             key: key.to_owned(),

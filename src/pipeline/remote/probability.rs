@@ -122,7 +122,7 @@ pub fn probabilities(
     Ok(predictions)
 }
 
-/// The same behind the cached prompts of a mode, kept as an artifact: where it is current, nobody is asked. Returns where it lies.
+/// Probabilities behind the cached prompts of a mode, kept as an artifact: where it is current, no server is asked. Returns its path.
 ///
 /// # Errors
 /// As [`probabilities`], or the prompts are missing.

@@ -62,7 +62,7 @@ pub(super) struct Record {
     pub(super) line: usize,
     pub(super) task_id: String,
     pub(super) asking: Asking,
-    /// What is not retrieved; with a text as prompt.
+    /// The record without its retrieved parts; with a text as prompt.
     pub(super) object: Object,
 }
 

@@ -8,7 +8,7 @@ use crate::task::cross_file::{self, CrossFile, FOUND_IN, Fragment, HEAD};
 use crate::text::language::Language;
 use crate::text::tokenize::model::{Part, Tokenizer};
 
-/// What of a cross-file context a prompt shows.
+/// The part of a cross-file context that a prompt shows.
 #[derive(Debug, Default)]
 pub(super) struct Shown<'p> {
     pub(super) parts: Vec<Part<'p>>,

@@ -48,7 +48,7 @@ enum FramePiece {
 }
 
 impl DecisionFrame {
-    /// That of a style, with other tokens than its own or the usual ones where they are named.
+    /// Frame of a style, with other tokens than its own or the usual ones where they are named.
     ///
     /// # Errors
     /// The style has no left or right context, no token that begins the completion, or shows cross-file context as files at its

@@ -66,7 +66,7 @@ impl Style {
 impl FromStr for Style {
     type Err = Error;
 
-    /// Of the setting: the name of a bundled style, or the path of a file.
+    /// Reads the name of a bundled style, or the path of a file.
     fn from_str(setting: &str) -> Result<Self> {
         if let Some(style) = Self::bundled(setting) {
             return Ok(style.clone());
@@ -86,7 +86,7 @@ impl FromStr for Style {
     }
 }
 
-/// What a file may say.
+/// Keys of a style's file.
 const KEYS: [&str; 6] = [
     "about",
     "template",

@@ -94,7 +94,7 @@ impl Default for Include {
     }
 }
 
-/// What a prompt is made of: one task's contexts, whole.
+/// Parts of a prompt: one task's contexts, whole.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
     /// Name of the repository; may be empty.
@@ -105,7 +105,7 @@ pub struct Parts<'a> {
     pub left: &'a str,
     /// The file after the hole.
     pub right: &'a str,
-    /// What was retrieved from other files.
+    /// Fragments of other files.
     pub cross_file: &'a CrossFile,
     /// Decides how comments begin.
     pub language: Language,
@@ -127,7 +127,7 @@ pub struct Budget {
 /// A prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
-    /// What the model reads.
+    /// Text that the model reads.
     pub text: String,
     /// Tokens of all of it, as the tokenizer counts the whole.
     pub tokens: usize,
@@ -159,18 +159,18 @@ pub struct Slots<'t> {
 }
 
 impl Style {
-    /// The same style showing other contexts.
+    /// This style, showing other contexts.
     #[must_use]
     pub fn including(self, include: Include) -> Self {
         Self { include, ..self }
     }
 
-    /// What [`names`](Self::names) or its file calls it.
+    /// Name among [`names`](Self::names), or that of its file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is and where it comes from, in its file's words.
+    /// Description and source, in its file's words.
     pub fn about(&self) -> &str {
         self.about.trim()
     }
@@ -200,7 +200,7 @@ impl Style {
         &self.stop
     }
 
-    /// What tells it from others in an artifact's identity: a digest of its file, and what it shows.
+    /// Digest for an artifact's identity: of its file, and of which contexts it shows.
     pub fn digest(&self) -> String {
         let Include { right, cross_file } = self.include;
         format!("{} right={right} cross-file={cross_file}", self.digest)

@@ -4,7 +4,7 @@ use super::cross_file::Block;
 use super::template::{Piece, Presence, Slot, first_special};
 use super::{Slots, Style};
 
-/// What a fragment has.
+/// Parts of a fragment.
 const WITH_PATH: Presence = Presence {
     right: false,
     cross_file: false,
@@ -44,7 +44,7 @@ impl Style {
     }
 }
 
-/// What a cross-file context that is shown as comments is known by.
+/// First line of a cross-file context that is shown as comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comments {
     /// The text that the reference programs write.
@@ -133,7 +133,7 @@ impl Matcher<'_> {
         ends
     }
 
-    /// What a slot has, `None` where it cannot have that.
+    /// Content of a slot, `None` where it cannot have that.
     fn value<'t>(&self, slot: Slot, text: &'t str) -> Option<&'t str> {
         match slot {
             Slot::CrossFile if self.style.fragment.is_none() => {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::text::distance::levenshtein;
 
-/// What a template has a place for.
+/// Parts that a template has a place for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
     Left,
@@ -15,7 +15,7 @@ pub(super) enum Slot {
     CrossFile,
     Repository,
     Path,
-    /// Of a fragment of another file.
+    /// Text of a fragment of another file.
     Text,
 }
 
@@ -48,7 +48,7 @@ impl Slot {
     }
 }
 
-/// What of a prompt there is.
+/// Which parts of a prompt there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Presence {
     pub(super) right: bool,
@@ -104,7 +104,7 @@ pub(super) enum Piece<'t> {
     Slot(Slot),
 }
 
-/// What is wrong with a template.
+/// A fault in a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     /// Byte in the template.
@@ -164,7 +164,7 @@ struct Parser<'t> {
     specials: &'t [String],
 }
 
-/// What a template is read in.
+/// State of reading a template.
 enum Token {
     Text(String),
     Slot(Slot),
@@ -178,7 +178,7 @@ enum Token {
 }
 
 impl Parser<'_> {
-    /// What follows, to the end of the section that was opened at a place, or of the template.
+    /// Reads on to the end of the section that was opened at a place, or of the template.
     fn nodes(&mut self, section: Option<(Slot, usize)>) -> Result<Vec<Node>, Fault> {
         let mut nodes = Vec::new();
         loop {

@@ -26,7 +26,7 @@ impl Repository {
         Self::read_with(repos_dir, name, (language, Walk::Glob))
     }
 
-    /// The same with another walk.
+    /// Reads the files of one language that a walk finds.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -92,7 +92,7 @@ pub(crate) struct Found {
     pub(crate) on_disk: PathBuf,
 }
 
-/// What a file is on disk, whatever its names: symbolic and hard links share it.
+/// Identity of a file on disk, shared by all its names: symbolic and hard links.
 #[cfg(unix)]
 type FileId = (u64, u64);
 #[cfg(not(unix))]
@@ -170,7 +170,7 @@ fn is_visible(entry: &DirEntry) -> bool {
     entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
-/// The same for a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
+/// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
 fn find_without_links(root: &Path, name: &str, language: Language) -> Option<Vec<Found>> {
     let mut found = Vec::new();
     for entry in WalkDir::new(root).into_iter().filter_entry(is_visible) {

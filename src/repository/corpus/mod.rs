@@ -39,10 +39,10 @@ pub struct Repository {
     pub files: Vec<SourceFile>,
 }
 
-/// What reading a repository gave.
+/// A repository as it was read, and what could not be.
 #[derive(Debug)]
 pub struct Reading {
-    /// What could be read.
+    /// The files that could be read.
     pub repository: Repository,
     /// The files and folders that could not, each with its reason.
     pub skipped: Vec<Error>,
@@ -144,6 +144,7 @@ fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::language::Language;
 
     fn repository(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ pub fn blob_sha1(content: &[u8]) -> String {
 /// SHA-1 over a message that comes in parts.
 struct Sha1 {
     state: [u32; 5],
-    /// Of the current block.
+    /// Bytes of the current block.
     bytes: [u8; 64],
     filled: usize,
     length: u64,

@@ -13,7 +13,7 @@ use crate::text::language::Language;
 /// content}]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Package {
-    /// What its tasks' `metadata.repository` says: often a URL.
+    /// Value of its tasks' `metadata.repository`: often a URL.
     pub repository: String,
     /// `repository/folder/…/file.py`; its first name is the repository's folder.
     pub filepath: String,

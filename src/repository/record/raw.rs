@@ -155,7 +155,7 @@ fn read_file(fields: &Fields<'_>, file: &Object) -> Result<RawFile> {
     })
 }
 
-/// What can be computed of a file.
+/// Fields of a file that can be computed.
 fn describe(content: &Content, modules: &Modules) -> Value {
     let language = Language::of_path(&content.path);
     let lang = match language {

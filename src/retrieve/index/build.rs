@@ -48,7 +48,7 @@ pub(super) struct Builder<'a, N> {
 }
 
 impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
-    /// Of these sets, where all numbers are below `numbers`.
+    /// A builder for these sets, where all numbers are below `numbers`.
     pub(super) fn new(
         tokens: &'a [N],
         first: &'a [u32],

@@ -14,7 +14,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Of a window of `size` tokens that shares `overlap` of them with a query of `total`.
+    /// Hit of a window of `size` tokens that shares `overlap` of them with a query of `total`.
     pub(super) fn new(window: u32, overlap: u32, size: u32, total: u32) -> Self {
         let union = total + size - overlap;
         Self {

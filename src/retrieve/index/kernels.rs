@@ -38,14 +38,14 @@ pub(super) fn planes_of_counts(counts: &[u32; LANES]) -> [Line; 32] {
     planes
 }
 
-/// What one chunk's addition reads.
+/// Input of one chunk's addition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column<'a> {
     /// The chunk's lines, a row each.
     pub(super) lines: &'a [Line],
     /// The query's rows in groups of eight, rarest first; a group is filled up with the number of an empty row.
     pub(super) rows: &'a [[u32; 8]],
-    /// What to start from: a count a lane.
+    /// Counts to start from, one a lane.
     pub(super) counts: Option<&'a [u8; LANES]>,
     /// The count that a lane must reach to be of interest; at least 1.
     pub(super) need: u32,

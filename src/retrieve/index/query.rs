@@ -147,7 +147,7 @@ impl Request {
         }
     }
 
-    /// The same for queries of which bytes or sixteen planes cannot hold the counts: one count after the other.
+    /// Searches with queries of which bytes or sixteen planes cannot hold the counts: one count after the other.
     fn search_wide(&mut self, block: &Block, scratch: &mut Scratch, allowed: impl Fn(u32) -> bool) {
         let counts = &mut scratch.wide_counts;
         counts.clear();
@@ -201,7 +201,7 @@ impl Request {
     }
 }
 
-/// What the chunks of a block have in common for a query.
+/// Rows and counts that the chunks of a block share for a query.
 struct Pass<'a> {
     block: &'a Block,
     rows: &'a [[u32; 8]],

@@ -54,7 +54,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// What each 64 lanes in a row need, as their smallest set does.
+    /// Overlap that each 64 lanes in a row need, as their smallest set does.
     fn needs(&self, best: &Best) -> [u32; 8] {
         std::array::from_fn(|group| {
             let size = self.block.sizes.get(self.start + 64 * group);
@@ -88,7 +88,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Of the lanes that are not seen yet, those above their need by so much that they are few enough; those of one
+/// Selects of the lanes not seen yet those above their need by so much that they are few enough; those of one
 /// such step if even they are too many.
 fn highest<const P: usize>(planes: &[Line; P], needs: &[u32; 8], seen: &Lanes) -> Lanes {
     // Above the need by `many` there are too many, by `none` none.

@@ -54,7 +54,7 @@ impl Inverted {
         &self.documents[self.range(word)]
     }
 
-    /// The same with how often each has it.
+    /// Documents that have a word, and how often each has it.
     pub(super) fn postings(&self, word: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range = self.range(word);
         let counts = self.counts[range.clone()].iter().copied();

@@ -18,7 +18,7 @@ const C_SHARP: &str = "abstract add alias as ascending async await base bool bre
     struct switch this throw true try typeof uint ulong unchecked unmanaged unsafe ushort using value var virtual void \
     volatile when where while yield";
 
-/// Of JavaScript: CodeBLEU has no list for TypeScript.
+/// Keywords of JavaScript: CodeBLEU has no list for TypeScript.
 const TYPESCRIPT: &str = "await break case catch class const continue debugger default delete do else enum export \
     extends false finally for function if implements import in instanceof interface let new null package private \
     protected public return super switch static this throw try True typeof var void while with yield";

@@ -45,7 +45,7 @@ use order::{Key, select};
 use statistics::{Statistics, logarithms};
 use tf_idf::TfIdf;
 
-/// What is searched for.
+/// Lines to search for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query<'a> {
     /// Its lines, in order.
@@ -97,7 +97,7 @@ pub struct Index {
     logs: [Vec<f64>; 2],
 }
 
-/// What queries of one thread use again: buffers, and the statistics of the last query's candidates.
+/// Buffers that queries of one thread use again, and the statistics of the last query's candidates.
 #[derive(Debug, Default)]
 pub struct Scratch {
     index: u64,
@@ -132,7 +132,7 @@ impl Index {
         Self::of_terms(words, texts, rankers, language, Vocabulary::Words)
     }
 
-    /// The same with the terms of a vocabulary, which must be the one that `words` are of.
+    /// An index of documents by the terms of a vocabulary, which must be the one that `words` are of.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -252,7 +252,7 @@ impl Index {
         }
     }
 
-    /// What BM25 needs to know of the candidates, from the query before where they are the same.
+    /// Statistics that BM25 needs of the candidates, from the query before where they are the same.
     fn okapi(&self, scratch: &mut Scratch) -> Okapi {
         scratch.okapi.take().unwrap_or_else(|| {
             let statistics = Statistics::of(&self.words, &scratch.is_candidate);

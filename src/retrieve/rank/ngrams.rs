@@ -19,7 +19,7 @@ use crate::text::tokenize::words::is_space;
 const END: u32 = u32::MAX;
 /// A token of the query that no document has.
 const UNKNOWN: u32 = u32::MAX - 1;
-/// What a token weighs that is no keyword.
+/// Weight of a token other than a keyword.
 const OTHER: f64 = 0.2;
 /// CodeBLEU's first smoothing method.
 const NONE: f64 = 0.1;

@@ -19,11 +19,11 @@ const K1: f64 = 1.5;
 const B: f64 = 0.75;
 const EPSILON: f64 = 0.25;
 
-/// What a query needs to know of its candidates.
+/// Statistics of a query's candidates.
 #[derive(Debug)]
 pub(super) struct Okapi {
     statistics: Statistics,
-    /// What stands for a negative idf.
+    /// Value in the place of a negative idf.
     floor: f64,
     /// For each document what is added to the count in the denominator.
     norms: Vec<f64>,
@@ -60,7 +60,7 @@ impl Okapi {
     }
 }
 
-/// What each word of one query gives to each document that has it, computed where it is first needed.
+/// Parts of the score that each word of one query gives to each document that has it, computed where first needed.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     parts: Vec<f64>,

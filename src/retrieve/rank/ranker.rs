@@ -20,7 +20,7 @@ pub enum Ranker {
     Jaccard,
     /// Okapi's BM25 as `rank_bm25.BM25Okapi` computes it, k1 1.5, b 0.75, epsilon 0.25.
     Bm25,
-    /// The same for each line of the query alone; the scores, weighted by the line's distance from the hole, are summed.
+    /// BM25 of each line of the query alone; the scores, weighted by the line's distance from the hole, are summed.
     Bm25ByLine(LineWeights),
     /// The cosine of TF-IDF vectors as scikit-learn's `TfidfVectorizer` makes them of lower-cased texts (CrossCodeEval).
     TfIdf,
@@ -32,7 +32,7 @@ pub enum Ranker {
     Fusion(Vec<Ranker>),
 }
 
-/// What a line of the query counts at distance i from the hole (Repoformer's `bm25_line_by_line` and its weighted two).
+/// Weight of a line of the query at distance i from the hole (Repoformer's `bm25_line_by_line` and its weighted two).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LineWeights {
     /// 1.
@@ -78,7 +78,7 @@ const NAMED: [(&str, Ranker); 8] = [
     ("dense", Ranker::Dense),
 ];
 
-/// What begins the name of a fusion.
+/// Beginning of the name of a fusion.
 const FUSION: &str = "rrf:";
 
 impl Ranker {

@@ -1,4 +1,4 @@
-//! What BM25 and TF-IDF know of the candidates of a query: how many there are, and how many of them have each word.
+//! Statistics of a query's candidates for BM25 and TF-IDF: their number, and how many of them have each word.
 
 use super::inverted::Inverted;
 
@@ -14,7 +14,7 @@ pub(super) struct Statistics {
 }
 
 impl Statistics {
-    /// Of the documents that `is_candidate` marks. Mostly that is all but one file's, so that those left out are
+    /// Statistics of the documents that `is_candidate` marks. Mostly that is all but one file's, so that those left out are
     /// subtracted; where they are more than half, the candidates are counted.
     pub(super) fn of(inverted: &Inverted, is_candidate: &[bool]) -> Self {
         let candidates = is_candidate.iter().filter(|is| **is).count();

@@ -7,7 +7,7 @@
 use super::inverted::Inverted;
 use super::statistics::Statistics;
 
-/// What a query needs to know of its candidates.
+/// Statistics of a query's candidates.
 #[derive(Debug)]
 pub(super) struct TfIdf {
     statistics: Statistics,

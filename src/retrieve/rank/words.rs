@@ -370,7 +370,7 @@ mod tests {
         #[test]
         fn rows_count_the_words_of_each_text(texts in prop::collection::vec("([aAbBÉİΣ '_]|n't|N't){0,20}", 0..9)) {
             let words = Words::of(&texts);
-            let lowered = words.lowered(&texts);
+            let lowered = words.lowered(&texts, &Vocabulary::Words);
             prop_assert_eq!(words.documents(), texts.len());
             for (document, text) in texts.iter().enumerate() {
                 prop_assert_eq!(counted(&words, document), counts(text));
@@ -399,7 +399,7 @@ mod tests {
             pool.install(|| Words::of(&texts))
         };
         assert_eq!(of(1), of(4));
-        assert_eq!(of(1), Words::of_batch(&texts));
+        assert_eq!(of(1), Words::of_batch(&texts, &Vocabulary::Words));
     }
 
     #[test]

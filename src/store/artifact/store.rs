@@ -343,9 +343,10 @@ fn not_the_file(path: &Path) -> Error {
 mod tests {
     use super::*;
     use crate::repository::corpus::{Repository, SourceFile};
-    use crate::repository::window::{RepoWindows, WindowShape};
+    use crate::repository::fragment::{Cut, RepoFragments, WindowShape};
+    use crate::text::language::Language;
 
-    fn windows() -> RepoWindows {
+    fn windows() -> RepoFragments {
         let file = |name: &str, text: &str| SourceFile {
             path: format!("r/{name}"),
             text: text.into(),
@@ -356,19 +357,20 @@ mod tests {
             file("b.py", "\n"),
             file("c.py", ""),
         ];
-        RepoWindows::cut(
+        RepoFragments::cut(
             Repository {
                 name: "r".into(),
                 files,
             },
-            WindowShape::default(),
+            Language::Python,
+            Cut::Windows(WindowShape::default()),
         )
     }
 
     fn written() -> (tempfile::TempDir, PathBuf, Identity) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/w.bin");
-        let identity = Identity::new(RepoWindows::KIND)
+        let identity = Identity::new(RepoFragments::KIND)
             .parameter("window-size", 20)
             .input("repository", "d");
         write(&path, &identity, &windows()).unwrap();
@@ -378,11 +380,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let (_dir, path, identity) = written();
-        let (header, back) = read::<RepoWindows>(&path).unwrap();
+        let (header, back) = read::<RepoFragments>(&path).unwrap();
         assert_eq!(back, windows());
         assert_eq!((header.records, &header.identity), (2, &identity));
         assert!(matches!(
-            state::<RepoWindows>(&path, &identity),
+            state::<RepoFragments>(&path, &identity),
             State::Current(_)
         ));
         let names: Vec<_> = fs::read_dir(path.parent().unwrap())
@@ -401,16 +403,16 @@ mod tests {
             changed[at] ^= 0x20;
             fs::write(&path, &changed).unwrap();
             assert!(
-                !matches!(state::<RepoWindows>(&path, &identity), State::Current(_))
+                !matches!(state::<RepoFragments>(&path, &identity), State::Current(_))
                     || changed_only_spelling(&changed, &bytes),
                 "byte {at}"
             );
             fs::write(&path, &bytes[..at]).unwrap();
             assert!(
-                matches!(state::<RepoWindows>(&path, &identity), State::Damaged(_)),
+                matches!(state::<RepoFragments>(&path, &identity), State::Damaged(_)),
                 "cut at {at}"
             );
-            assert!(read::<RepoWindows>(&path).is_err());
+            assert!(read::<RepoFragments>(&path).is_err());
         }
     }
 
@@ -432,15 +434,15 @@ mod tests {
     #[test]
     fn stale_artifacts_say_why() {
         let (_dir, path, identity) = written();
-        let other = Identity::new(RepoWindows::KIND)
+        let other = Identity::new(RepoFragments::KIND)
             .parameter("window-size", 10)
             .input("repository", "d");
         assert_eq!(
-            state::<RepoWindows>(&path, &other),
+            state::<RepoFragments>(&path, &other),
             State::Stale("window-size was 20, is 10".into())
         );
         assert_eq!(
-            state::<RepoWindows>(&path, &identity.input("repository", "e")),
+            state::<RepoFragments>(&path, &identity.input("repository", "e")),
             State::Stale("repository changed".into())
         );
     }
@@ -454,7 +456,7 @@ mod tests {
             "\"format\":7,\"tool\":\"9.0.0\"",
         );
         fs::write(&path, text.as_bytes()).unwrap();
-        let error = read::<RepoWindows>(&path).unwrap_err();
+        let error = read::<RepoFragments>(&path).unwrap_err();
         assert!(
             error
                 .to_string()
@@ -463,7 +465,7 @@ mod tests {
         );
         assert!(error.hint().unwrap().contains("--cache-dir"));
         assert!(matches!(
-            state::<RepoWindows>(&path, &identity),
+            state::<RepoFragments>(&path, &identity),
             State::Damaged(_)
         ));
     }
