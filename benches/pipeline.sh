@@ -80,17 +80,3 @@ mv "$work/threads.2" "$work/cache"
 for _ in $(seq "$rounds"); do pipeline "$repos" "$work/cache"; done
 table "Current cache"
 printf '\nBeside it, reading the artifacts and nothing else: %s\n' "$(cargo bench --quiet --locked --bench measure -- artifacts "$work/cache")"
-
-# In a repository that the tasks name: the others are not looked at.
-named=$(sed -n '1s/.*"fpath_tuple": *\["\([^"]*\)".*/\1/p' "$tasks")
-cp -rL "$repos" "$work/repos"
-pipeline "$work/repos" "$work/cache" # the copies have stamps of their own
-: >"$work/log"
-touched=$(find "$work/repos/$named" -name '*.py' -size +4k | sort | sed -n 1p)
-for round in $(seq "$rounds"); do
-  rm -rf "$work/cache.touched"
-  cp -r "$work/cache" "$work/cache.touched"
-  echo "touched = $round" >>"$touched"
-  pipeline "$work/repos" "$work/cache.touched"
-done
-table "One file touched (${touched#"$work/repos/"})"
