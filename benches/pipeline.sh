@@ -4,7 +4,7 @@
 #   benches/pipeline.sh REPOS_DIR TASKS [BINARY]
 #
 # Prints medians of ROUNDS (5) rounds with an empty cache on one thread and on two, and compares what they left; of as many
-# with a current cache, and of as many after a line was appended to one file of a copy of the repositories.
+# with a current cache.
 # CPU is user + system seconds, memory the largest resident set. Needs GNU time.
 set -euo pipefail
 
