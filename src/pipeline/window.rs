@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::windows::Opened;
 use super::{Experiment, Report, chunks, for_each_repository};
 use crate::error::{Error, Result};
-use crate::evaluate::predictions::Joined;
+use crate::evaluate::predictions::JoinedPredictions;
 use crate::repository::corpus::{Listed, Listing, Stamp};
 use crate::repository::window::{Change, RepoWindows, TextRanges, WindowFile, digest_of_files};
 use crate::retrieve::query::{Mode, QueryWindows, fits, hole_lines};
@@ -38,7 +38,7 @@ pub fn window_repositories(experiment: &Experiment) -> Result<Report> {
 pub fn window_queries(
     experiment: &Experiment,
     modes: &[Mode],
-    predictions: Option<&Joined>,
+    predictions: Option<&JoinedPredictions>,
 ) -> Result<Report> {
     if experiment.chunks.is_some() {
         return chunks::make_queries(experiment, modes, predictions);
@@ -266,7 +266,7 @@ fn cut_queries(
     experiment: &Experiment,
     mode: Mode,
     opened: &Opened,
-    predictions: Option<&Joined>,
+    predictions: Option<&JoinedPredictions>,
     report: &mut Report,
 ) -> Result<()> {
     let (tasks, windows) = (experiment.tasks()?, opened.windows());

@@ -108,12 +108,9 @@ fn documents_of_two_queries() {
 }
 
 #[test]
-fn names_parse_and_print_alike() {
-    for measure in Measure::ALL {
-        assert_eq!(measure.to_string().parse::<Measure>().unwrap(), measure);
-    }
-    let error = "gt_recall@7".parse::<Measure>().unwrap_err().to_string();
-    assert!(error.starts_with("measure: 'gt_recall@7' is not one of id_recall, "));
+fn names_differ_and_are_padded() {
+    let names = Measure::ALL.map(|measure| measure.to_string());
+    assert_eq!(std::collections::BTreeSet::from(names).len(), 15);
     assert_eq!(format!("{:>6}", Measure::ReciprocalRank), "    rr");
 }
 
@@ -134,14 +131,14 @@ fn means_are_over_the_tasks_that_have_a_value() {
         rank,
         ..Measures::default()
     };
-    let quality = Quality::of(vec![
+    let quality = RetrievalQuality::of(vec![
         task(0, Some("b"), with(1, 2, Some(2))),
         task(1, Some("a"), with(3, 3, None)),
         task(2, None, with(0, 1, Some(1))),
         task(3, Some("b"), with(0, 0, Some(4))),
     ]);
-    let mean = |summary: &Summary, measure| {
-        let Mean { n, mean, .. } = summary.get(measure).unwrap();
+    let mean = |summary: &QualityMeans, measure| {
+        let MeasureMean { n, mean, .. } = summary.get(measure).unwrap();
         (n, mean)
     };
     let names: Vec<_> = quality
@@ -176,7 +173,7 @@ fn means_are_over_the_tasks_that_have_a_value() {
         r#"{"row":0,"task_id":"repo/idx","repository":"b","id_recall":0.5,"id_containment":0.0,"new_id_recall":null,"new_id_containment":null,"api_recall":null,"api_containment":null,"new_api_recall":null,"new_api_containment":null,"line_recall":0.0,"verbatim":1.0,"rr":0.5,"es":null,"gt_recall@1":null,"gt_recall@5":null,"gt_recall@10":null}"#
     );
     assert_eq!(rows["tasks"][2]["repository"], serde_json::Value::Null);
-    let none = Quality::of(Vec::new());
+    let none = RetrievalQuality::of(Vec::new());
     assert_eq!((none.all.n, none.repositories.len()), (0, 0));
 }
 
@@ -240,7 +237,7 @@ proptest! {
         keep in any::<prop::sample::Index>(),
     ) {
         let fragments: Vec<&str> = fragments.iter().map(String::as_str).collect();
-        let wanted = Wanted::new(&target, &[&left], identifiers);
+        let wanted = RetrievalTarget::new(&target, &[&left], identifiers);
         let all = wanted.measure(&fragments);
         let fewer = wanted.measure(&fragments[..keep.index(fragments.len() + 1)]);
         for (all, fewer) in values(&all).into_iter().zip(values(&fewer)) {

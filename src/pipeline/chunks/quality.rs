@@ -9,7 +9,7 @@ use super::contexts::{RightContexts, right_context};
 use super::queries::open_needed_contexts;
 use super::retrieved::OnDisk;
 use crate::error::Result;
-use crate::evaluate::quality::{Quality, TaskQuality, Wanted};
+use crate::evaluate::quality::{RetrievalQuality, RetrievalTarget, TaskQuality};
 use crate::retrieve::chunks::QueryForm;
 use crate::retrieve::query::Mode;
 use crate::text::language::{Language, identifiers};
@@ -19,14 +19,14 @@ use crate::text::language::{Language, identifiers};
 ///
 /// # Errors
 /// Rankings are missing or stale.
-pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Quality> {
+pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<RetrievalQuality> {
     let settings = experiment.of_chunks()?;
     let of_repository = |repository: &String| measure(experiment, settings, mode, repository);
     let parts = experiment.repositories.par_iter().map(of_repository);
     let parts: Vec<Vec<TaskQuality>> = parts.collect::<Result<_>>()?;
     let mut tasks: Vec<TaskQuality> = parts.into_iter().flatten().collect();
     tasks.sort_by_key(|task| task.row);
-    Ok(Quality::of(tasks))
+    Ok(RetrievalQuality::of(tasks))
 }
 
 fn measure(
@@ -64,7 +64,7 @@ fn measure(
         let right = right_context(task, &contexts);
         let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
         let in_file = [task.prompt.as_str(), right.unwrap_or_default()];
-        let wanted = Wanted::new(&task.ground_truth, &in_file, |text: &str| {
+        let wanted = RetrievalTarget::new(&task.ground_truth, &in_file, |text: &str| {
             identifiers(text, language)
         });
         let fragments = shower.fragments(found);

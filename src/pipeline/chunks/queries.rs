@@ -6,7 +6,7 @@ use super::super::{
 use super::contexts::{RightContexts, right_context};
 use super::{open_chunks, shaped};
 use crate::error::{Error, Result};
-use crate::evaluate::predictions::Joined;
+use crate::evaluate::predictions::JoinedPredictions;
 use crate::repository::chunk::RepoChunks;
 use crate::retrieve::chunks::{Queries, queries};
 use crate::retrieve::query::Mode;
@@ -19,7 +19,7 @@ use crate::store::artifact::{Header, Identity, Payload};
 pub(in crate::pipeline) fn make_queries(
     experiment: &Experiment,
     modes: &[Mode],
-    predictions: Option<&Joined>,
+    predictions: Option<&JoinedPredictions>,
 ) -> Result<Report> {
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     for_each_repository(experiment, |repository, report| {
@@ -72,7 +72,7 @@ fn of_mode(
     mode: Mode,
     (header, chunks): (&Header, &RepoChunks),
     (contexts_header, contexts): (&Header, &RightContexts),
-    predictions: Option<&Joined>,
+    predictions: Option<&JoinedPredictions>,
     report: &mut Report,
 ) -> Result<()> {
     let (tasks, settings) = (experiment.tasks()?, experiment.of_chunks()?);

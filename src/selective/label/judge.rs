@@ -11,7 +11,7 @@ use super::signals::{probabilities, signals};
 use super::{Label, Signals};
 use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
-use crate::evaluate::postprocess::{LOOKED_AT_FOR_BODIES, Postprocess, are_function_bodies};
+use crate::evaluate::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
 use crate::evaluate::predictions;
 use crate::evaluate::score::{Missing, score_tasks};
 use crate::evaluate::statistics::Buckets;
@@ -169,7 +169,7 @@ impl<'a> Known<'a> {
         let (mut tasks, mut whole) = (Vec::new(), Vec::new());
         problems.extend(jsonl::for_each(path, |at, object| {
             let (mut task, _) = instance(path, at, object)?;
-            if whole.len() < LOOKED_AT_FOR_BODIES {
+            if whole.len() < TASKS_CHECKED_FOR_BODIES {
                 whole.push(task.clone());
             }
             task.forget_texts();

@@ -14,12 +14,12 @@ use crate::task::TaskSet;
 /// # Errors
 /// The file cannot be read.
 pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
-    let index = predictions::Index::new(tasks);
+    let index = predictions::TaskIndex::new(tasks);
     let mut signals = vec![None; tasks.tasks.len()];
     let mut empty = Vec::new();
     // What is wrong with the records was told of when their texts were read.
     let _ = jsonl::for_each(path, |at, object| {
-        if let predictions::Target::Task(place) = index.find(path, at.line, &object)? {
+        if let predictions::TaskMatch::Task(place) = index.find(path, at.line, &object)? {
             if signals[place].is_some() {
                 return Ok(());
             }
@@ -74,7 +74,7 @@ pub fn probabilities(
     tasks: &TaskSet,
     signals: &mut [Signals],
 ) -> Result<Probabilities> {
-    let index = predictions::Index::new(tasks);
+    let index = predictions::TaskIndex::new(tasks);
     let mut of_task: Vec<Option<f64>> = vec![None; tasks.tasks.len()];
     let mut strangers = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
@@ -84,11 +84,11 @@ pub fn probabilities(
             return Err(record.error("field 'next_token.probability' must be a number from 0 to 1"));
         };
         match index.find(path, at.line, &object) {
-            Ok(predictions::Target::Task(place)) => {
+            Ok(predictions::TaskMatch::Task(place)) => {
                 of_task[place].get_or_insert(probability);
                 Ok(())
             }
-            Ok(predictions::Target::Alike(_)) => {
+            Ok(predictions::TaskMatch::Alike(_)) => {
                 Err(record.error("several tasks are called so; add metadata.row"))
             }
             Err(stranger) => {
