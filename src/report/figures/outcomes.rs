@@ -1,4 +1,4 @@
-//! How often each system is better and worse than the baseline: bars to both sides of one line.
+//! Number of tasks on which each system is better and worse than the baseline: bars to both sides of one line.
 
 use super::super::Report;
 use super::super::text::{grouped, tasks};
