@@ -1,13 +1,22 @@
-//! Instances as they are written: in the label format, or as a benchmark's tasks.
+//! Writes instances in the label format, or as tasks of a benchmark.
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::collect::Recorded;
 use super::draw::{Instance, InstanceKind};
 use crate::task::cross_file::Fragment;
 
-/// A record, its texts those of the instance.
+/// Format of the records of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RecordFormat {
+    /// The label format.
+    #[default]
+    Labels,
+    /// Tasks of a benchmark, without retrieved fragments.
+    Tasks,
+}
+
+/// A record in the label format.
 #[derive(Serialize)]
 struct LabelRecord<'i> {
     metadata: LabelMetadata<'i>,
@@ -27,7 +36,7 @@ struct LabelMetadata<'i> {
     query_has_target: bool,
 }
 
-/// The same as a task, in CrossCodeEval's form, which says its lines.
+/// A task in CrossCodeEval's format, which has line numbers.
 #[derive(Serialize)]
 struct TaskRecord<'i> {
     prompt: &'i str,
@@ -75,11 +84,11 @@ impl Instance {
         format!("{}/{}_{}", self.path, self.lines.start, self.lines.end)
     }
 
-    /// Its record, yet to be judged; as a task it is without what was retrieved.
-    pub(super) fn to_record(&self, recorded: Recorded, kind: InstanceKind) -> Box<RawValue> {
-        let written = match recorded {
-            Recorded::Labels => to_raw_value(&self.label(kind)),
-            Recorded::Tasks => to_raw_value(&self.task()),
+    /// Returns the instance's record, not yet judged; tasks are without retrieved fragments.
+    pub(super) fn to_record(&self, format: RecordFormat, kind: InstanceKind) -> Box<RawValue> {
+        let written = match format {
+            RecordFormat::Labels => to_raw_value(&self.label(kind)),
+            RecordFormat::Tasks => to_raw_value(&self.task()),
         };
         // Texts and numbers can always be written.
         written.unwrap_or_default()

@@ -13,9 +13,9 @@ fn tokenizer(name: &str) -> PathBuf {
     folder.join(format!("{name}.json"))
 }
 
-fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> Settings {
+fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> VerbalizeSettings {
     let style: Style = style.parse().unwrap();
-    Settings {
+    VerbalizeSettings {
         frame: DecisionFrame::of(&style, None, None).unwrap(),
         max_tokens,
         max_cross_file_tokens,
@@ -29,7 +29,7 @@ fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> Set
     }
 }
 
-fn encoder(name: &str, settings: &Settings) -> Encoder {
+fn encoder(name: &str, settings: &VerbalizeSettings) -> Encoder {
     let mut specials = settings.frame.specials();
     specials.extend(settings.end.as_deref());
     Encoder::open(&tokenizer(name), &specials).unwrap()
@@ -46,7 +46,7 @@ fn label(left: &str, target: &str, right: &str, cross_file: &str, positive: bool
     Label::read(Path::new("l.jsonl"), 1, record).unwrap()
 }
 
-fn sequence(label: &Label, encoder: &Encoder, settings: &Settings) -> Sequence {
+fn sequence(label: &Label, encoder: &Encoder, settings: &VerbalizeSettings) -> Sequence {
     Sequence::of(label, "r", encoder, settings)
         .unwrap()
         .unwrap()

@@ -1,10 +1,11 @@
-//! Features of what was retrieved.
+//! Features of the retrieved fragments.
 
+use super::numbers::{flag, log, share};
 use super::tokens::{Match, NEWLINE, Tokens, WordSet, find_end, find_start, is_word};
-use super::{Context, FAMILIAR_LINES, features, flag, log, share};
+use super::{Context, FAMILIAR_LINES, features};
 
 features! {
-    /// What is known once fragments were retrieved.
+    /// Features of the retrieved fragments.
     Retrieved {
         /// Fragments retrieved
         fragments,
@@ -84,7 +85,7 @@ features! {
 }
 
 impl Retrieved {
-    /// Counts; all 0 where nothing was retrieved.
+    /// Computes the features; all 0 if nothing was retrieved.
     pub fn of(context: &Context<'_>) -> Self {
         let fragments = context.request.fragments;
         let Some(best) = fragments.first() else {
@@ -94,7 +95,7 @@ impl Retrieved {
             Tokens::of(super::head(&fragment.text, super::FRAGMENT_BYTES))
         };
         let texts: Vec<Tokens> = fragments.iter().map(read).collect();
-        // A ranker's score may be anything; what counts is its size among others.
+        // Scores of rankers have no fixed range; extreme ones are clamped.
         let score = |at: usize| {
             let score = fragments.get(at).and_then(|fragment| fragment.score);
             score
@@ -142,9 +143,10 @@ impl Retrieved {
         let agreeing = matching
             .iter()
             .filter(|&&at| next_line(&texts[at].all, ends[at].at) == next);
-        let own_next = match own_end.length {
-            0 => &[][..],
-            _ => next_line(left, own_end.at),
+        let own_next = if own_end.length == 0 {
+            &[][..]
+        } else {
+            next_line(left, own_end.at)
         };
         let (unseen, found) = unseen(context, &texts);
         let mut new_names = WordSet::with_room(texts[0].all.len());
@@ -213,14 +215,14 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// The tokens from here to the end of the line.
+/// Returns the tokens from an index to the end of the line.
 fn next_line(tokens: &[u32], from: usize) -> &[u32] {
     let rest = tokens.get(from..).unwrap_or(&[]);
     let end = rest.iter().position(|&token| token == NEWLINE);
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// Whether either context has these tokens as a line, or as a line's end.
+/// Whether either context has a line that ends with these tokens.
 fn holds_line(left: &[u32], right: &[u32], line: &[u32]) -> bool {
     let ends = |tokens: &[u32]| {
         (tokens.split(|&token| token == NEWLINE)).any(|other| other.ends_with(line))
@@ -228,8 +230,8 @@ fn holds_line(left: &[u32], right: &[u32], line: &[u32]) -> bool {
     ends(left) || ends(right)
 }
 
-/// Of the fragments where what follows the hole stands behind what stands before it, the one that agrees most: tokens
-/// between the two, and tokens of both that agree.
+/// Finds the fragment with the longest match of the text before the hole followed by the text after it. Returns the tokens between
+/// the two matches, and the tokens of both.
 fn bridge(texts: &[Tokens], ends: &[Match], right: &[u32]) -> Option<(usize, usize)> {
     const FARTHEST: usize = 200;
     let mut best: Option<(usize, usize)> = None;
@@ -248,7 +250,7 @@ fn bridge(texts: &[Tokens], ends: &[Match], right: &[u32]) -> Option<(usize, usi
     best
 }
 
-/// How many near names stand nowhere else in the file, and how many of these the fragments have.
+/// Counts the near names that are nowhere else in the file, and those of them that are in the fragments.
 fn unseen(context: &Context<'_>, texts: &[Tokens]) -> (usize, usize) {
     let mut wanted = 0u64;
     for (number, &count) in context.elsewhere.iter().enumerate() {
@@ -256,14 +258,7 @@ fn unseen(context: &Context<'_>, texts: &[Tokens]) -> (usize, usize) {
             wanted |= 1 << number;
         }
     }
-    let mut found = 0u64;
-    for &token in texts.iter().flat_map(|text| &text.all) {
-        if is_word(token)
-            && let Some(number) = context.near.get(token)
-        {
-            found |= 1 << number;
-        }
-    }
+    let found = context.near.bits(texts.iter().flat_map(|text| &text.all));
     (
         wanted.count_ones() as usize,
         (wanted & found).count_ones() as usize,
