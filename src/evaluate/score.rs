@@ -503,17 +503,15 @@ mod tests {
         texts.into_iter().map(owned).collect()
     }
 
+    fn score(set: &TaskSet, given: &[Vec<String>], missing: Missing) -> Result<Scores> {
+        let metrics = [Metric::RepoCoder];
+        score_tasks(set, given, &metrics, &Postprocess::NONE, missing)
+    }
+
     #[test]
     fn means_are_over_tasks() {
         let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
-        let scores = score_tasks(
-            &tasks(),
-            &given,
-            &[Metric::RepoCoder],
-            &Postprocess::NONE,
-            Missing::Error,
-        )
-        .unwrap();
+        let scores = score(&tasks(), &given, Missing::Error).unwrap();
         let third = 1.0 - 1.0 / 3.0;
         let rows: Vec<_> = scores
             .tasks
@@ -551,46 +549,22 @@ mod tests {
     #[test]
     fn missing_predictions() {
         let given = samples([&["ab"], &[], &[]]);
-        let score = |missing| {
-            score_tasks(
-                &tasks(),
-                &given,
-                &[Metric::RepoCoder],
-                &Postprocess::NONE,
-                missing,
-            )
-        };
+        let scored = |missing| score(&tasks(), &given, missing);
         assert_eq!(
-            score(Missing::Error).unwrap_err().to_string(),
+            scored(Missing::Error).unwrap_err().to_string(),
             "t.jsonl:2: task id1: it has no prediction (2 of 3 tasks have none)"
         );
-        let zero = score(Missing::Zero).unwrap();
+        let zero = scored(Missing::Zero).unwrap();
         assert_eq!((zero.all.n, zero.missing, zero.tasks.len()), (3, 2, 3));
         assert_eq!(zero.all.means[0].values, [1.0 / 3.0; 2]);
-        let skip = score(Missing::Skip).unwrap();
+        let skip = scored(Missing::Skip).unwrap();
         assert_eq!((skip.all.n, skip.missing, skip.tasks.len()), (1, 2, 1));
         assert_eq!(skip.all.means[0].values, [1.0; 2]);
         // An empty prediction is not missing.
         let given = samples([&["ab"], &[""], &["abc"]]);
-        let all = score_tasks(
-            &tasks(),
-            &given,
-            &[Metric::RepoCoder],
-            &Postprocess::NONE,
-            Missing::Error,
-        )
-        .unwrap();
+        let all = score(&tasks(), &given, Missing::Error).unwrap();
         assert_eq!((all.all.n, all.missing), (3, 0));
-        assert!(
-            score_tasks(
-                &tasks(),
-                &given[1..],
-                &[],
-                &Postprocess::NONE,
-                Missing::Zero
-            )
-            .is_err()
-        );
+        assert!(score(&tasks(), &given[1..], Missing::Zero).is_err());
     }
 
     #[test]
@@ -627,14 +601,7 @@ mod tests {
 
     #[test]
     fn no_task_left_is_no_division_by_zero() {
-        let none = score_tasks(
-            &tasks(),
-            &samples([&[]; 3]),
-            &[Metric::RepoCoder],
-            &Postprocess::NONE,
-            Missing::Skip,
-        );
-        let none = none.unwrap();
+        let none = score(&tasks(), &samples([&[]; 3]), Missing::Skip).unwrap();
         assert_eq!((none.all.n, none.missing), (0, 3));
         assert_eq!(none.all.means[0].values, [0.0; 2]);
         assert_eq!(none.repositories, []);
@@ -667,22 +634,13 @@ mod tests {
                 .collect(),
         };
         let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
-        let score = |threads| {
+        let scored = |threads| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build()
                 .unwrap();
-            pool.install(|| {
-                score_tasks(
-                    &set,
-                    &given,
-                    &[Metric::RepoCoder],
-                    &Postprocess::NONE,
-                    Missing::Error,
-                )
-                .unwrap()
-            })
+            pool.install(|| score(&set, &given, Missing::Error).unwrap())
         };
-        assert_eq!(score(1), score(3));
+        assert_eq!(scored(1), scored(3));
     }
 }

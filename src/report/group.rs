@@ -199,7 +199,7 @@ fn student_975(freedom: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Task;
+    use super::super::ReportTask;
     use super::*;
 
     fn report(targets: &[&str]) -> Report {

@@ -84,25 +84,5 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
     }
 }
 
-/// Compares one list of fragments with a target: [`RetrievalTarget::new`] and [`RetrievalTarget::measure`] in one.
-///
-/// ```
-/// use repoformer::evaluate::quality::{Measure, measure};
-/// # fn identifiers(text: &str) -> Vec<&str> {
-/// #     text.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|name| !name.is_empty()).collect()
-/// # }
-/// let measures = measure("return x\n", &["def f(x):"], &["y", "if x:\n\n    return x"], identifiers);
-/// assert_eq!(measures.get(Measure::ReciprocalRank), Some(0.5)); // the second fragment holds it
-/// assert_eq!(measures.get(Measure::EditSimilarity), Some(1.0));
-/// ```
-pub fn measure<F: Fn(&str) -> Vec<&str>>(
-    target: &str,
-    in_file: &[&str],
-    fragments: &[&str],
-    identifiers: F,
-) -> Measures {
-    RetrievalTarget::new(target, in_file, identifiers).measure(fragments)
-}
-
 #[cfg(test)]
 mod tests;

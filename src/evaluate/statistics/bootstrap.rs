@@ -105,7 +105,6 @@ impl Resampling {
             return Vec::new();
         }
         let streams = Streams::new(Purpose::Resamples, self.seed);
-        let measures: Vec<Weighable<'_>> = measures.iter().map(Weighable::new).collect();
         let mut means = vec![f64::NAN; self.resamples * measures.len()];
         means
             .par_chunks_mut(measures.len())
@@ -115,47 +114,19 @@ impl Resampling {
                 || vec![0.0; groups.len()],
                 |times, (number, means)| {
                     draw(streams.get(number), times);
-                    for (mean, measure) in means.iter_mut().zip(&measures) {
-                        *mean = measure.mean(times);
+                    for (mean, measure) in means.iter_mut().zip(measures) {
+                        *mean = dot(times, &measure.sums) / dot(times, &measure.counts);
                     }
                 },
             );
-        let interval = |(place, measure): (usize, &Weighable<'_>)| {
+        let interval = |(place, measure): (usize, &Totals)| {
             let means = means.iter().skip(place).step_by(measures.len());
             // A resample without any task of the measure has no mean.
             let means = means.copied().filter(|mean| !mean.is_nan()).collect();
-            (measure.groups >= 2).then(|| middle(means, self.level))?
+            let groups = measure.counts.iter().filter(|count| **count > 0.0);
+            (groups.count() >= 2).then(|| middle(means, self.level))?
         };
         measures.iter().enumerate().map(interval).collect()
-    }
-}
-
-/// A measure's totals, prepared for weighing.
-struct Weighable<'a> {
-    totals: &'a Totals,
-    /// Number of groups that have a task.
-    groups: usize,
-    /// Number of tasks in every resample, where all groups are of one size.
-    count: Option<f64>,
-}
-
-impl<'a> Weighable<'a> {
-    fn new(totals: &'a Totals) -> Self {
-        let Totals { counts, .. } = totals;
-        let even = counts.windows(2).all(|pair| pair[0] == pair[1]);
-        Self {
-            totals,
-            groups: counts.iter().filter(|count| **count > 0.0).count(),
-            count: even.then(|| counts.iter().sum()),
-        }
-    }
-
-    /// Returns the mean over the tasks of the drawn groups, given the number of times each was drawn.
-    fn mean(&self, times: &[f64]) -> f64 {
-        let count = self
-            .count
-            .unwrap_or_else(|| dot(times, &self.totals.counts));
-        dot(times, &self.totals.sums) / count
     }
 }
 

@@ -15,7 +15,7 @@ use crate::text::lines::Lines;
 /// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
 /// crossfile_context`, if judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and fields that
 /// this toolkit adds: `label`, `threshold`, `em_infile`, `em_rg1`, and [`Signals`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Label {
     /// `file/start_end`.
     pub id: String,
@@ -130,15 +130,8 @@ impl Label {
             ground_truth: task.ground_truth.clone(),
             right_context,
             cross_file,
-            es_infile: None,
-            es_rg1: None,
-            em_infile: None,
-            em_rg1: None,
-            signals: Signals::default(),
-            generation_model: None,
-            label: None,
-            threshold: None,
             record,
+            ..Self::default()
         }
     }
 

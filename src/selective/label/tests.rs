@@ -33,7 +33,7 @@ fn repository(files: &[(&str, String)]) -> Repository {
     }
 }
 
-/// What the index of chunks finds for the same lines.
+/// Chunks that the index finds for the same lines.
 fn by_index(
     repository: Repository,
     shape: ChunkShape,
@@ -278,7 +278,7 @@ fn repositories_are_filtered_by_what_they_import() {
     assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
 }
 
-/// What a raw record says is taken; where every file says it as this program would, that is what this program finds.
+/// Facts in a raw record are used; facts of every file agree with those that this program computes.
 #[test]
 fn raw_records_say_what_they_import() {
     let sample = sample_repository("quillpad");
@@ -349,7 +349,7 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
         shard: Shard::WHOLE,
         filter: &Filter::none(),
         drawing: &drawing,
-        recorded: RecordFormat::Labels,
+        format: RecordFormat::Labels,
         journal: Some(&journal),
     };
     let run = |collecting: &CollectSettings<'_>, most: usize| {

@@ -94,7 +94,7 @@ fn filters_leave_the_tasks_that_they_name() {
     for key in ["R", "e", "t", "u", "r", "n", " ", "s", "e", "l", "f"] {
         browser.press(key);
     }
-    let holds = |task: &&repoformer::report::Task| {
+    let holds = |task: &&repoformer::report::ReportTask| {
         let all = format!(
             "{}\n{}/{}\n{}",
             task.id, task.repository, task.path, task.target

@@ -164,9 +164,9 @@ impl Sequence {
         at >= self.completion
     }
 
-    /// Returns the weight of each token's cross-entropy: λ for the decision, and equal weights for the completion's tokens, with sum
-    /// 1. The weighted sum is λ·L_eval + L_gen of this sequence. L_gen is a mean over its tokens: as a sum, it would outweigh L_eval
-    /// in long completions, and the decision would not be learned (the paper's ablation A1).
+    /// Returns the weight of each token's cross-entropy: λ for the decision, and equal weights that add up to 1 for the completion.
+    /// The weighted sum is λ·L_eval + L_gen of this sequence. L_gen is a mean over its tokens: as a sum, it would outweigh L_eval in
+    /// long completions, and the decision would not be learned (the paper's ablation A1).
     pub fn weights(&self, lambda: f32) -> Vec<f32> {
         let one = 1.0 / (self.ids.len() - self.completion).max(1) as f32;
         let weight = |at| match (self.is_decision(at), self.is_completion(at)) {

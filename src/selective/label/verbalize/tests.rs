@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::prompt::style::DecisionFrame;
 use crate::prompt::style::{Budget, Parts, Style};
 use crate::task::cross_file::CrossFile;
 use crate::text::language::Language;
@@ -159,7 +160,7 @@ fn what_cannot_be_a_sequence_says_why() {
     }
 }
 
-/// What a model so trained is prompted with is what it was trained on, up to the target.
+/// A trained model's prompt is its training sequence up to the target.
 #[test]
 fn the_style_beside_the_sequences_gives_their_prompts() {
     for (name, file) in [

@@ -9,17 +9,17 @@ features! {
     Local {
         /// Lines before the hole, of the nearest 5 KiB (ln(1 + count), as every count)
         lines_before,
-        /// Lines behind the hole, of the nearest 2 KiB
+        /// Lines after the hole, of the nearest 2 KiB
         lines_behind,
-        /// Bytes of the file before the hole, all of them
+        /// Bytes of the whole file before the hole
         bytes_before,
         /// Indentation of the last line before the hole, in columns
         indent,
-        /// Indentation of the next line behind it less that of the last line before it
+        /// Indentation of the next line after the hole minus that of the last line before it
         indent_step,
-        /// Columns of the hole's own line that are written already
+        /// Columns of the hole's own line before the hole
         begun,
-        /// Tokens of what is written of the hole's own line
+        /// Tokens of the hole's own line before the hole
         begun_tokens,
         /// Brackets that are open before the hole
         open_brackets,
@@ -37,7 +37,7 @@ features! {
         after_leave,
         /// The last line is a condition or a loop
         after_branch,
-        /// The last line is a comment or ends a text of documentation
+        /// The last line is a comment or ends a docstring
         after_comment,
         /// The last line assigns
         after_assignment,
@@ -45,7 +45,7 @@ features! {
         after_call,
         /// The last line ends with a comma
         after_comma,
-        /// A blank line stands before the hole
+        /// A blank line is before the hole
         after_blank,
         /// A blank line follows the hole
         before_blank,
@@ -59,53 +59,53 @@ features! {
         last_tokens,
         /// Names of the last line
         last_names,
-        /// Tokens of the longest end of the left context that the file holds before
+        /// Tokens of the longest end of the left context that occurs earlier in the file
         repeat_tokens,
-        /// Lines of the longest end of the left context that the file holds before
+        /// Lines of the longest end of the left context that occurs earlier in the file
         repeat_lines,
-        /// Places of the file that hold the longest repeated end of the left context
+        /// Occurrences of the longest repeated end of the left context
         repeat_places,
-        /// Where the longest repeated end of the left context stands, as a share of what is before the hole
+        /// Position of the longest repeated end of the left context, as a share of the text before the hole
         repeat_place,
-        /// Share of the places of the longest ends of up to three tokens that go on with the same token
+        /// Share of the occurrences of the last three tokens that are followed by the same token
         repeat_agreement,
         /// Share of the triples of tokens of the last five lines that the file has elsewhere
         familiar,
-        /// Share of those of the five lines behind the hole that the file has elsewhere
+        /// Share of the triples of the five lines after the hole that the file has elsewhere
         familiar_behind,
-        /// Tokens of the longest end of the left context that stands behind the hole
+        /// Tokens of the longest end of the left context that occurs after the hole
         repeat_behind,
-        /// Tokens of the longest beginning of what follows that stands before the hole
+        /// Tokens of the longest beginning of the right context that occurs before the hole
         follow_tokens,
-        /// Lines of the longest beginning of what follows that stands before the hole
+        /// Lines of the longest beginning of the right context that occurs before the hole
         follow_lines,
-        /// Tokens between a repetition of what stands before and one of what follows it; 0 where there is none
+        /// Tokens between a repetition of the text before the hole and one of the text after it; 0 without any
         bridge_tokens,
-        /// The file has a repetition of what stands before the hole followed by one of what comes after it
+        /// The file has a repetition of the text before the hole followed by one of the text after it
         bridge,
-        /// Largest share of the near names that ten other lines of the file have
+        /// Largest share of the near names in ten other lines of the file
         near_overlap,
         /// Names near the hole
         near_names,
-        /// Share of the near names that stand nowhere else in the file
+        /// Share of the near names that occur nowhere else in the file
         near_unseen,
-        /// Near names that stand nowhere else in the file
+        /// Near names that occur nowhere else in the file
         near_unseen_count,
-        /// Share of the near names that stand elsewhere at least three times
+        /// Share of the near names that occur elsewhere at least three times
         near_common,
-        /// Names behind the hole that no line before it has
+        /// Names after the hole that are in no line before it
         new_behind,
-        /// Names of the file's modules that are near
+        /// Near names that are imported from the repository
         near_imported,
         /// Share of the near names that are imported from the repository
         near_imported_share,
         /// Import statements that name the repository itself
         local_imports,
-        /// Share of the import statements that do
+        /// Share of the import statements that name the repository itself
         local_import_share,
-        /// Different names as a share of all before the hole
+        /// Distinct names as a share of all names before the hole
         diversity,
-        /// Lines before the hole that begin as the last one does
+        /// Lines before the hole that start like the last one
         same_beginning,
         /// The file is a test
         is_test,

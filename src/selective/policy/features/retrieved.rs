@@ -9,69 +9,69 @@ features! {
     Retrieved {
         /// Fragments retrieved
         fragments,
-        /// Score of the best
+        /// Score of the best fragment
         top_score,
-        /// Score of the best less that of the second
+        /// Score of the best fragment minus that of the second
         top_gap,
-        /// Score of the best less that of the third
+        /// Score of the best fragment minus that of the third
         third_gap,
         /// Mean score
         mean_score,
-        /// Score of the last
+        /// Score of the last fragment
         last_score,
-        /// Largest share of the near names that one fragment has
+        /// Largest share of the near names in one fragment
         overlap,
-        /// Share of the near names that the best fragment has
+        /// Share of the near names in the best fragment
         top_overlap,
-        /// Largest share of the near names in a fragment less that in other lines of the file
+        /// Largest share of the near names in a fragment minus that in other lines of the file
         overlap_gain,
-        /// Share of the near names seen nowhere else in the file that the fragments have
+        /// Share of the near names that occur nowhere else in the file but in the fragments
         unseen_found,
-        /// Near names seen nowhere else in the file that the fragments have
+        /// Near names that occur nowhere else in the file but in the fragments
         unseen_found_count,
         /// Tokens of the longest end of the left context that a fragment has
         match_tokens,
         /// Lines of the longest end of the left context that a fragment has
         match_lines,
-        /// Longest end of the left context in a fragment less that in the file
+        /// Longest end of the left context in a fragment minus that in the file
         match_gain,
-        /// Place of the fragment with the longest end of the left context, 1 for the best; 0 where none has any
+        /// Rank of the fragment with the longest end of the left context, from 1; 0 without any
         match_rank,
         /// Fragments with an end of the left context at least half as long as the longest
         match_fragments,
-        /// Tokens of the longest beginning of what follows the hole that a fragment has
+        /// Tokens of the longest beginning of the right context that a fragment has
         follow_tokens,
-        /// Lines of the longest beginning of what follows that a fragment has
+        /// Lines of the longest beginning of the right context that a fragment has
         follow_lines,
-        /// Longest beginning of what follows in a fragment less that in the file
+        /// Longest beginning of the right context in a fragment minus that in the file
         follow_gain,
         /// Share of the triples of tokens of the last five lines that the fragments have
         familiar,
-        /// Share of these triples in the fragments less that elsewhere in the file
+        /// Share of these triples in the fragments minus that elsewhere in the file
         familiar_gain,
-        /// Share of the triples of the five lines behind the hole that the fragments have
+        /// Share of the triples of the five lines after the hole that the fragments have
         familiar_behind,
-        /// A fragment has both what stands before and what follows
+        /// A fragment has text from before the hole followed by text from after it
         bridge,
-        /// Tokens between what stands before and what follows, in that fragment
+        /// Tokens between the two, in that fragment
         bridge_tokens,
-        /// Tokens of what stands before and what follows that agree there
+        /// Tokens of the two, in that fragment
         bridge_match,
-        /// Share of the names of the line behind the longest match that the file has
+        /// Share of the names of the line after the longest match that the file has
         next_known,
-        /// Tokens of the line behind the longest match
+        /// Tokens of the line after the longest match
         next_tokens,
-        /// The file has the line behind the longest match
+        /// The file has the line after the longest match
         next_in_file,
-        /// Share of the matching fragments that go on with the same line
+        /// Share of the matching fragments that continue with the same line
         agreement,
-        /// The file's own longest repetition goes on with the same line
+        /// The file's own longest repetition continues with the same line
         agrees_with_file,
-        /// Names of the best fragment that the file does not have
+        /// Names of the best fragment that are not in the file
         new_names,
         /// The best fragment's file is in the same folder
         same_folder,
-        /// Folders that the best fragment's path has in common with the hole's file
+        /// Common folders of the best fragment's path and the hole's file
         common_folders,
         /// The two files have the same name
         same_name,

@@ -6,7 +6,7 @@ use super::*;
 use crate::selective::label::Signals;
 use crate::selective::policy::features::Request;
 use crate::selective::policy::measure::area;
-use crate::selective::policy::{CompletionScores, Examples};
+use crate::selective::policy::{CompletionScores, Example, Examples};
 use crate::task::cross_file::Fragment;
 use crate::text::language::Language;
 
