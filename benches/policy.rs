@@ -8,8 +8,8 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use repoformer::selective::label::{Label, Signals};
 use repoformer::selective::policy::features::Request;
-use repoformer::selective::policy::model::{Kind, Method, PolicyModel, train};
-use repoformer::selective::policy::{Example, Examples, Outcome};
+use repoformer::selective::policy::model::{CalibrationMethod, LearnedPolicy, PolicyModel, train};
+use repoformer::selective::policy::{CompletionScores, Example, Examples};
 use repoformer::store::jsonl;
 use repoformer::task::cross_file::Fragment;
 use repoformer::text::language::Language;
@@ -81,10 +81,10 @@ fn of_sample() -> Vec<Hole> {
 }
 
 /// Trained on the holes themselves: what is measured is time.
-fn model(kind: Kind) -> PolicyModel {
+fn model(kind: LearnedPolicy) -> PolicyModel {
     let example = |(number, hole): (usize, &Hole)| {
         let es = [0.5, if number.is_multiple_of(3) { 0.75 } else { 0.25 }];
-        let outcome = Outcome {
+        let outcome = CompletionScores {
             es,
             em: [None; 2],
             label: None,
@@ -95,10 +95,10 @@ fn model(kind: Kind) -> PolicyModel {
         all: HOLES.iter().take(400).enumerate().map(example).collect(),
         ..Examples::default()
     };
-    train(&examples, kind, Method::Platt).unwrap()
+    train(&examples, kind, CalibrationMethod::Platt).unwrap()
 }
 
-fn decide(bencher: Bencher<'_, '_>, kind: Kind) {
+fn decide(bencher: Bencher<'_, '_>, kind: LearnedPolicy) {
     let model = model(kind);
     let counter = ItemsCount::new(HOLES.len());
     bencher.counter(counter).bench_local(|| {
@@ -110,10 +110,10 @@ fn decide(bencher: Bencher<'_, '_>, kind: Kind) {
 
 #[divan::bench]
 fn learned(bencher: Bencher<'_, '_>) {
-    decide(bencher, Kind::Learned);
+    decide(bencher, LearnedPolicy::Learned);
 }
 
 #[divan::bench]
 fn learned_scored(bencher: Bencher<'_, '_>) {
-    decide(bencher, Kind::LearnedScored);
+    decide(bencher, LearnedPolicy::LearnedScored);
 }

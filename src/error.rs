@@ -144,6 +144,16 @@ pub enum Error {
         /// What is wrong with its value.
         reason: String,
     },
+    /// A name that is not in a closed set.
+    #[error("unknown {what} '{given}'; known: {known}")]
+    Unknown {
+        /// What the name should name: "runner".
+        what: &'static str,
+        /// The name given.
+        given: String,
+        /// The known names, separated by commas.
+        known: String,
+    },
     /// Two sets of scores that cannot be compared.
     #[error("{reason}")]
     Comparison {
@@ -177,6 +187,40 @@ impl Error {
             access,
             action,
             reason,
+        }
+    }
+
+    /// An artifact that cannot be used.
+    pub(crate) fn artifact(
+        path: &Path,
+        reason: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Artifact {
+            path: path.to_owned(),
+            reason: reason.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// A parameter outside its range.
+    pub(crate) fn parameter(name: &'static str, reason: impl Into<String>) -> Self {
+        Self::Parameter {
+            name,
+            reason: reason.into(),
+        }
+    }
+
+    /// A name that is not among the known ones.
+    pub(crate) fn unknown(
+        what: &'static str,
+        given: &str,
+        known: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        Self::Unknown {
+            what,
+            given: given.to_owned(),
+            known: known.into_iter().collect::<Vec<_>>().join(", "),
         }
     }
 
@@ -238,3 +282,21 @@ fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// Implements `FromStr` for a type with `ALL` and `name()`; its error lists the known names.
+macro_rules! parse_by_name {
+    ($type:ty, $what:literal) => {
+        impl std::str::FromStr for $type {
+            type Err = $crate::error::Error;
+
+            fn from_str(name: &str) -> $crate::error::Result<Self> {
+                let found = Self::ALL.into_iter().find(|value| value.name() == name);
+                let unknown =
+                    || $crate::error::Error::unknown($what, name, Self::ALL.map(Self::name));
+                found.ok_or_else(unknown)
+            }
+        }
+    };
+}
+
+pub(crate) use parse_by_name;

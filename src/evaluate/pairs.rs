@@ -1,4 +1,4 @@
-//! Pairs of target and prediction that carry all that scoring needs, without any task file.
+//! Reads pairs of target and prediction, which need no task file.
 
 use std::path::Path;
 
@@ -11,29 +11,29 @@ use crate::evaluate::predictions::samples;
 use crate::store::jsonl::{self, At, Fields, Object, Reader};
 use crate::text::language::Language;
 
-/// One line of a file of pairs: a target and its prediction, without any task file.
+/// A target and its prediction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// 0-based place in the file.
+    /// 0-based row in the file.
     pub row: usize,
-    /// The id the file gives it.
+    /// The id in the file.
     pub task_id: String,
-    /// What should have been predicted.
+    /// Expected text.
     pub target: String,
-    /// What was; at least one.
+    /// Predicted texts; at least one.
     pub samples: Vec<String>,
-    /// The text before the hole, where the file has it.
+    /// Text before the hole, if the file has it.
     pub prompt: Option<String>,
-    /// The programming language, where the file has it.
+    /// Programming language, if the file has it.
     pub language: Option<Language>,
 }
 
-/// What reading a file of pairs gave.
+/// Content of a file of pairs.
 #[derive(Debug)]
-pub struct Reading {
-    /// The pairs that can be scored.
+pub struct ReadPairs {
+    /// Pairs that can be scored.
     pub pairs: Vec<Pair>,
-    /// The lines that cannot.
+    /// Lines that cannot be used.
     pub problems: Vec<Error>,
 }
 
@@ -41,7 +41,7 @@ pub struct Reading {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn read(path: &Path) -> Result<Reading> {
+pub fn read(path: &Path) -> Result<ReadPairs> {
     let mut reader = Reader::open(path)?;
     let (mut pairs, mut problems) = (Vec::new(), Vec::new());
     while let Some((at, bytes)) = reader.next_record()? {
@@ -54,10 +54,10 @@ pub fn read(path: &Path) -> Result<Reading> {
             Err(problem) => problems.push(problem),
         }
     }
-    Ok(Reading { pairs, problems })
+    Ok(ReadPairs { pairs, problems })
 }
 
-/// The pair of any record, or what is wrong with it.
+/// Reads the pair of any record.
 fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
     let fields = Fields::new(path, line, "", object);
     let optional = |name: &str| match object.get(name) {
@@ -66,7 +66,7 @@ fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
     };
     Ok(Pair {
         row,
-        task_id: Fields::new(path, line, "", object).task_id()?,
+        task_id: fields.task_id()?,
         target: fields.string("target")?.to_owned(),
         samples: samples(path, line, object)?,
         prompt: optional("prompt")?,
@@ -79,7 +79,7 @@ fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
     })
 }
 
-/// The fields of nearly every record, read without a map: reading is half of the work of scoring lines.
+/// Fields of nearly every record, read without a map: reading is half of the work of scoring lines.
 #[derive(Deserialize)]
 struct Plain {
     task_id: String,
@@ -87,12 +87,12 @@ struct Plain {
     pred: String,
     prompt: Option<String>,
     language: Option<String>,
-    /// Where they are, they count, and not `pred`.
+    /// If present, they replace `pred`.
     choices: Option<IgnoredAny>,
 }
 
 impl Plain {
-    /// `None` for a record that is any different, right or wrong.
+    /// Returns `None` for any other record, valid or not.
     fn read(At { row, .. }: At, bytes: &[u8]) -> Option<Pair> {
         let text = std::str::from_utf8(bytes).ok()?;
         let plain: Self = serde_json::from_str(text.trim_ascii_end()).ok()?;
@@ -126,7 +126,7 @@ mod tests {
             r#"{"task_id": "c", "target": "x", "pred": ["y", 1]}"#,
         ];
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let Reading { pairs, problems } = read(&path).unwrap();
+        let ReadPairs { pairs, problems } = read(&path).unwrap();
         let first = Pair {
             row: 0,
             task_id: "a".into(),

@@ -1,6 +1,6 @@
-//! Predictions from anywhere, and the tasks they belong to.
+//! Reads predictions and finds the task of each.
 //!
-//! Read are RepoCoder's records (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
+//! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`) and CrossCodeEval's
 //! (`{"task_id", "pred"}`).
 
 use std::path::Path;
@@ -12,21 +12,21 @@ use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::TaskSet;
 
-/// Predictions beside their tasks.
+/// Predictions joined with their tasks.
 #[derive(Debug)]
-pub struct Joined {
-    /// The samples of each task of the set, in its order; those of several records in the order of their file.
+pub struct JoinedPredictions {
+    /// Samples of each task of the set, in its order; those of several records in the order of their file.
     pub predictions: Vec<Vec<String>>,
-    /// The records that cannot be used or belong to no task, by line.
+    /// Records that cannot be used or belong to no task, by line.
     pub problems: Vec<Error>,
-    /// Places in the task set of the tasks without any sample.
+    /// Indices in the task set of the tasks without a sample.
     pub missing: Vec<usize>,
-    /// How many samples are empty texts; they are kept.
+    /// Number of samples that are empty texts; they are kept.
     pub empty: usize,
 }
 
-impl Joined {
-    /// A digest of the samples of one repository's tasks.
+impl JoinedPredictions {
+    /// Returns a digest of the samples of one repository's tasks.
     pub fn digest(&self, tasks: &TaskSet, repository: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         for (task, samples) in tasks
@@ -49,32 +49,32 @@ impl Joined {
 /// Reads predictions (`.jsonl`, gzip, zstd, or `-`) and finds the task of each.
 ///
 /// A record belongs to the task with its `task_id` and, where the record's metadata has them, its `fpath_tuple` and
-/// `line_no` (or `lineno`): benchmark ids repeat. Tasks that are alike in all that a record says are told apart by its
-/// `metadata.row`; without one they take their records in the order of the files, if there are as many.
+/// `line_no` (or `lineno`): benchmark ids repeat. Tasks that are equal in all these are told apart by `metadata.row`; without it,
+/// they take their records in the order of the files, if there are as many records as tasks.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn read(path: &Path, tasks: &TaskSet) -> Result<Joined> {
-    let index = Index::new(tasks);
+pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
+    let index = TaskIndex::new(tasks);
     let mut records = Vec::new();
     let mut problems = jsonl::for_each(path, |at, object| {
         let target = index.find(path, at.line, &object)?;
-        // The samples are looked at later: a record without them still counts among those of tasks that are alike.
+        // Samples are checked later: a record without them still takes its turn among those of equal tasks.
         records.push((at.line, target, samples(path, at.line, &object)));
         Ok(())
     })?;
 
     let mut turns = vec![Vec::new(); index.groups.len()];
     for (number, (_, target, _)) in records.iter().enumerate() {
-        if let Target::Alike(group) = target {
+        if let TaskMatch::Alike(group) = target {
             turns[*group].push(number);
         }
     }
     let mut predictions = vec![Vec::new(); tasks.tasks.len()];
     for (number, (line, target, samples)) in records.into_iter().enumerate() {
         let place = match target {
-            Target::Task(place) => Ok(place),
-            Target::Alike(group) => {
+            TaskMatch::Task(place) => Ok(place),
+            TaskMatch::Alike(group) => {
                 let (alike, turn) = (&index.groups[group], &turns[group]);
                 match turn.binary_search(&number) {
                     Ok(nth) if turn.len() == alike.len() => Ok(alike[nth]),
@@ -101,7 +101,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<Joined> {
         _ => 0,
     });
     let is_missing = |&place: &usize| predictions[place].is_empty();
-    Ok(Joined {
+    Ok(JoinedPredictions {
         missing: (0..predictions.len()).filter(is_missing).collect(),
         empty: predictions
             .iter()
@@ -113,7 +113,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<Joined> {
     })
 }
 
-/// The samples of one record: `choices[].text`, or `pred` as a text or a list of texts.
+/// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts.
 pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
     let (name, samples) = match (object.get("choices"), object.get("pred")) {
@@ -141,8 +141,7 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
         }
         (None, Some(_)) => ("pred", vec![fields.string("pred")?.to_owned()]),
         (None, None) if object.contains_key("next_token") => {
-            return Err(fields
-                .error("the probability of a token, and no completion; --probabilities takes it"));
+            return Err(fields.error("has the probability of a token and not a completion"));
         }
         (None, None) => return Err(fields.error("field 'choices' or 'pred' is missing")),
     };
@@ -152,25 +151,25 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
     Ok(samples)
 }
 
-/// The task a record belongs to, by its place in the set.
-pub(crate) enum Target {
+/// Task that a record belongs to, by its index in the set.
+pub(crate) enum TaskMatch {
     Task(usize),
-    /// One of a group that nothing but their order tells apart.
+    /// One of a group that only the order tells apart.
     Alike(usize),
 }
 
-/// The tasks by what predictions call them.
-pub(crate) struct Index<'a> {
+/// Tasks by their names in predictions.
+pub(crate) struct TaskIndex<'a> {
     tasks: &'a TaskSet,
     by_row: FxHashMap<usize, usize>,
     by_id: FxHashMap<&'a str, Vec<usize>>,
-    /// Number of the group of tasks with this id, file and line.
+    /// Index of the group of tasks with this id, file and line.
     by_place: FxHashMap<(&'a str, String, usize), usize>,
-    /// Places in the task set of the tasks of each group.
+    /// Indices in the task set of the tasks of each group.
     pub(crate) groups: Vec<Vec<usize>>,
 }
 
-impl<'a> Index<'a> {
+impl<'a> TaskIndex<'a> {
     pub(crate) fn new(tasks: &'a TaskSet) -> Self {
         let mut index = Self {
             tasks,
@@ -192,8 +191,8 @@ impl<'a> Index<'a> {
         index
     }
 
-    pub(crate) fn find(&self, path: &Path, line: usize, object: &Object) -> Result<Target> {
-        let name = Name::read(path, line, object)?;
+    pub(crate) fn find(&self, path: &Path, line: usize, object: &Object) -> Result<TaskMatch> {
+        let name = TaskReference::read(path, line, object)?;
         let record = Fields::new(path, line, "", object);
         let unknown =
             |what: String| record.error(format!("{what} is not in {}", self.tasks.path.display()));
@@ -211,12 +210,12 @@ impl<'a> Index<'a> {
         let fitting: Vec<usize> = same_id.iter().filter(fits).copied().collect();
         match (fitting.as_slice(), name.row) {
             ([], _) => Err(unknown(format!("task {id:?} at {}", name.place()))),
-            ([place], _) => Ok(Target::Task(*place)),
+            ([place], _) => Ok(TaskMatch::Task(*place)),
             (_, Some(row)) => self.at_row(row, &name, &record),
             (several, None) => match (&name.path, name.line_no) {
-                (Some(path), Some(line_no)) => {
-                    Ok(Target::Alike(self.by_place[&(id, path.clone(), line_no)]))
-                }
+                (Some(path), Some(line_no)) => Ok(TaskMatch::Alike(
+                    self.by_place[&(id, path.clone(), line_no)],
+                )),
                 _ => Err(record.error(format!(
                     "{} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no",
                     several.len()
@@ -225,8 +224,8 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The task at a row of the file that the predictions were made from, if it is the one that the record names.
-    fn at_row(&self, row: usize, name: &Name, record: &Fields<'_>) -> Result<Target> {
+    /// Returns the task at a row of the task file, if it is the one that the record names.
+    fn at_row(&self, row: usize, name: &TaskReference, record: &Fields<'_>) -> Result<TaskMatch> {
         let Some(&place) = self.by_row.get(&row) else {
             let file = self.tasks.path.display();
             return Err(record.error(format!("task row {row} is not in {file}")));
@@ -237,7 +236,7 @@ impl<'a> Index<'a> {
                 "field 'metadata.row' names row {row}, whose task is {:?}, not {id:?}",
                 task.id
             ))),
-            _ if name.fits(&task.path, task.line_no) => Ok(Target::Task(place)),
+            _ if name.fits(&task.path, task.line_no) => Ok(TaskMatch::Task(place)),
             _ => Err(record.error(format!(
                 "field 'metadata.row' names row {row}, whose hole is at {}, line_no {}, not at {}",
                 task.path,
@@ -248,15 +247,15 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What a record says of its task.
-struct Name {
+/// Name and place of a task in a record.
+struct TaskReference {
     id: Option<String>,
     path: Option<String>,
     line_no: Option<usize>,
     row: Option<usize>,
 }
 
-impl Name {
+impl TaskReference {
     fn read(path: &Path, line: usize, object: &Object) -> Result<Self> {
         let top = Fields::new(path, line, "", object);
         let empty = Object::new();
@@ -267,24 +266,23 @@ impl Name {
         let id = match (object.get("task_id"), metadata.get("task_id")) {
             (None, None) => None,
             (None, Some(_)) => Some(Fields::new(path, line, "metadata.", metadata).task_id()?),
-            (Some(_), _) => Some(Fields::new(path, line, "", object).task_id()?),
+            (Some(_), _) => Some(top.task_id()?),
         };
         let fields = Fields::new(path, line, "metadata.", metadata);
         let given = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
         let count = |names: &[&str]| given(names).then(|| fields.count(names)).transpose();
-        let path = match given(&["fpath_tuple"]) {
-            true => Some(as_folder(&fields.strings("fpath_tuple")?.join("/"))),
-            false => None,
-        };
+        let path = given(&["fpath_tuple"])
+            .then(|| fields.strings("fpath_tuple"))
+            .transpose()?;
         Ok(Self {
             id,
-            path,
+            path: path.map(|parts| as_folder(&parts.join("/"))),
             line_no: count(&["line_no", "lineno"])?,
             row: count(&["row"])?,
         })
     }
 
-    /// Whether a hole is where this record says, as far as it says.
+    /// Whether a hole is at the path and line that this record gives, if it gives them.
     fn fits(&self, path: &str, line_no: usize) -> bool {
         self.path.as_ref().is_none_or(|own| *own == as_folder(path))
             && self.line_no.is_none_or(|own| own == line_no)
@@ -299,8 +297,8 @@ impl Name {
     }
 }
 
-/// A path whose repository is named as a folder, for comparing: function files name it as on the hub, `owner--name`
-/// for `owner_name`, and predictions may come from where the folder has the other name.
+/// Replaces the hub's form of a repository's name, `owner--name`, by the folder's, `owner_name`, for comparison: function files
+/// have either form.
 fn as_folder(path: &str) -> String {
     match path.split_once('/') {
         Some((repository, rest)) => format!("{}/{rest}", repository.replace("--", "_")),
@@ -332,7 +330,7 @@ mod tests {
         (dir, path)
     }
 
-    fn join(tasks: &TaskSet, lines: &[&str]) -> Joined {
+    fn join(tasks: &TaskSet, lines: &[&str]) -> JoinedPredictions {
         let (_dir, path) = write(lines);
         read(&path, tasks).unwrap()
     }
@@ -437,7 +435,7 @@ mod tests {
             ["1: field 'pred' must be a string, not a number"]
         );
 
-        // One record or three for two tasks: whose they are cannot be known.
+        // One record or three for two tasks: their tasks cannot be known.
         for lines in [vec![first.as_str()], vec![&first, &second, &first]] {
             let joined = join(&set, &lines);
             assert_eq!(joined.missing, [0, 1, 2]);

@@ -1,24 +1,23 @@
-//! Scores: every task by every metric, then means by repository and over all.
+//! Scores: every task by every metric, then means by repository and over all tasks.
 //!
-//! A mean is over tasks, so a repository counts as much as it has tasks; RepoCoder's `compute_score.py` prints the same
-//! means by repository, rounded to four digits. Sums run in the order of the tasks, whatever the number of threads.
+//! A mean is over tasks, so a repository weighs as much as it has tasks; RepoCoder's `compute_score.py` prints the same means by
+//! repository, rounded to four digits. Sums run in the order of the tasks, whatever the number of threads.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, parse_by_name};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::pairs::Pair;
-use crate::evaluate::postprocess::{Hole, Postprocess, Recipe};
+use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe};
 use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
 use crate::task::TaskSet;
 use crate::text::language::Language;
 
-/// What to do with tasks that have no prediction.
+/// Treatment of tasks without a prediction.
 ///
 /// ```
 /// use repoformer::evaluate::score::Missing;
@@ -28,12 +27,12 @@ use crate::text::language::Language;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missing {
-    /// Score nothing at all.
+    /// Return an error.
     #[default]
     Error,
-    /// They score 0 and count in the means.
+    /// Score 0 and count in the means.
     Zero,
-    /// They are left out of the means.
+    /// Leave out of the means.
     Skip,
 }
 
@@ -55,57 +54,47 @@ impl fmt::Display for Missing {
     }
 }
 
-impl FromStr for Missing {
-    type Err = Error;
+parse_by_name!(Missing, "treatment of missing predictions");
 
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|policy| policy.name() == name);
-        found.ok_or_else(|| Error::Parameter {
-            name: "missing",
-            reason: format!("'{name}' is not one of error, zero, skip"),
-        })
-    }
-}
-
-/// A metric's values, or their means.
+/// Values of a metric, or their means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricScore {
     /// The metric.
     pub metric: Metric,
-    /// In the order of [`Metric::values`], each between 0 and 1.
+    /// Values in the order of [`Metric::values`], each between 0 and 1.
     pub values: Vec<f64>,
 }
 
 impl MetricScore {
-    /// One of its values by name.
+    /// Returns a value by name.
     pub fn get(&self, name: &str) -> Option<f64> {
         let place = self.metric.values().iter().position(|&value| value == name);
         place.and_then(|place| self.values.get(place)).copied()
     }
 }
 
-/// The scores of one task.
+/// Scores of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskScore {
     /// 0-based place in the task file, or in the file of pairs.
     pub row: usize,
-    /// The task's id, as its file gives it.
+    /// The task's id, as in its file.
     pub task_id: String,
-    /// Its repository; a pair has none.
+    /// The task's repository; `None` for a pair.
     pub repository: Option<String>,
-    /// One for each metric asked for, in that order.
+    /// Scores by each requested metric, in that order.
     pub scores: Vec<MetricScore>,
-    /// The samples as they were predicted.
+    /// Samples as they were predicted.
     pub raw: Vec<String>,
-    /// The samples as they were compared, in the order of [`Cuts::recipes`].
+    /// Samples as they were compared, in the order of [`Cuts::recipes`].
     pub cut: Vec<Vec<String>>,
 }
 
 impl TaskScore {
-    /// `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …}`, every value between 0 and 1.
+    /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …}`, every value between 0 and 1.
     ///
-    /// Then the texts where they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
-    /// `pred_by` what other metrics compared instead; a list where a task has several samples.
+    /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
+    /// `pred_by` the texts that other metrics compared; a list if a task has several samples.
     pub fn to_record(&self, cuts: &Cuts) -> Value {
         let mut record = Map::new();
         record.insert("task_id".into(), self.task_id.clone().into());
@@ -134,21 +123,21 @@ impl TaskScore {
         Value::Object(record)
     }
 
-    /// One of the values.
+    /// Returns a value of a metric.
     pub fn get(&self, metric: Metric, value: &str) -> Option<f64> {
         let score = self.scores.iter().find(|score| score.metric == metric)?;
         score.get(value)
     }
 }
 
-/// How the samples of each metric were cut.
+/// Post-processing of the samples for each metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuts {
-    /// The recipes, each once.
+    /// Distinct recipes.
     pub recipes: Vec<Recipe>,
-    /// For each metric the place of its recipe.
+    /// Index of each metric's recipe.
     pub of_metric: Vec<usize>,
-    /// Whether the records of tasks show the texts.
+    /// Whether task records include the texts.
     pub are_shown: bool,
 }
 
@@ -171,7 +160,7 @@ impl Cuts {
         }
     }
 
-    /// The values of one target's samples, and the samples as each recipe leaves them.
+    /// Scores the samples of one target. Returns the scores, and the samples after each recipe.
     fn score(
         &self,
         metrics: &[Metric],
@@ -191,61 +180,46 @@ impl Cuts {
                 let values = metric.score(hole.target, samples, hole.language);
                 return MetricScore { metric, values };
             }
-            // A recipe can keep a part of the target, the same for every sample but where one could not be cut.
-            let targets = cut[recipe].iter().map(|one| &*one.target);
-            let same = targets
-                .clone()
-                .all(|target| Some(target) == targets.clone().next());
-            let values = if same {
-                let target = targets.clone().next().unwrap_or(hole.target);
-                let samples: Vec<&str> = cut[recipe].iter().map(|one| &*one.prediction).collect();
-                metric.score(target, &samples, hole.language)
-            } else {
-                let each = cut[recipe]
-                    .iter()
-                    .map(|one| metric.score(&one.target, &[&*one.prediction], hole.language));
-                metric.of_samples(&each.collect::<Vec<_>>())
+            // A recipe may cut the target too, and not for every sample alike.
+            let one =
+                |one: &Processed<'_>| metric.score(&one.target, &[&*one.prediction], hole.language);
+            let values = match &cut[recipe][..] {
+                [sample] => one(sample),
+                samples => metric.of_samples(&samples.iter().map(one).collect::<Vec<_>>()),
             };
             MetricScore { metric, values }
         };
         let scores = metrics.iter().zip(&self.of_metric).map(score).collect();
-        let texts = |cut: Vec<crate::evaluate::postprocess::Processed<'_>>| {
+        let texts = |cut: Vec<Processed<'_>>| {
             let texts = cut.into_iter().map(|one| one.prediction.into_owned());
             texts.collect()
         };
-        let texts = match self.are_shown {
-            true => cut.into_iter().map(texts).collect(),
-            false => Vec::new(),
-        };
-        (scores, texts)
+        let shown = cut.into_iter().filter(|_| self.are_shown);
+        (scores, shown.map(texts).collect())
     }
 
-    /// What was done before each metric: `{"repocoder": "stripped-lines", …}`.
+    /// Returns the recipe of each metric: `{"repocoder": "stripped-lines", …}`.
     pub fn to_record(&self, metrics: &[Metric]) -> Value {
-        let names = metrics
-            .iter()
-            .zip(&self.of_metric)
-            .map(|(metric, &recipe)| {
-                (
-                    metric.name().to_owned(),
-                    self.recipes[recipe].to_string().into(),
-                )
-            });
-        Value::Object(names.collect())
+        let recipes = metrics.iter().zip(&self.of_metric);
+        let name = |(metric, &recipe): (&Metric, &usize)| {
+            let recipe = self.recipes[recipe].to_string();
+            (metric.name().to_owned(), recipe.into())
+        };
+        Value::Object(recipes.map(name).collect())
     }
 }
 
 /// Means over some tasks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summary {
-    /// How many tasks the means are over.
+pub struct MetricMeans {
+    /// Number of tasks.
     pub n: usize,
-    /// One for each metric; 0 where there is no task.
+    /// Means by each metric; 0 without tasks.
     pub means: Vec<MetricScore>,
 }
 
-impl Summary {
-    /// Of the tasks, added up in their order.
+impl MetricMeans {
+    /// Averages the scores of tasks, summed in their order.
     fn of<'a>(metrics: &[Metric], tasks: impl Iterator<Item = &'a TaskScore>) -> Self {
         let zero = |&metric: &Metric| MetricScore {
             metric,
@@ -266,7 +240,7 @@ impl Summary {
         Self { n, means }
     }
 
-    /// `{"n": …, "repocoder": {"em": …, "es": …}, …}`.
+    /// Returns `{"n": …, "repocoder": {"em": …, "es": …}, …}`.
     pub fn to_record(&self) -> Value {
         let mut record = Map::new();
         record.insert("n".into(), self.n.into());
@@ -283,25 +257,25 @@ fn metrics_json(scores: &[MetricScore]) -> impl Iterator<Item = (String, Value)>
     })
 }
 
-/// The scores of a benchmark.
+/// Scores of a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scores {
-    /// The tasks that were scored, in the order of their file.
+    /// Scored tasks, in the order of their file.
     pub tasks: Vec<TaskScore>,
     /// Means by repository, in the order of their names.
-    pub repositories: Vec<(String, Summary)>,
+    pub repositories: Vec<(String, MetricMeans)>,
     /// Means over all tasks.
-    pub all: Summary,
-    /// How many tasks had no prediction: 0 in the means with [`Missing::Zero`], left out with [`Missing::Skip`].
+    pub all: MetricMeans,
+    /// Number of tasks without a prediction: 0 in the means with [`Missing::Zero`], left out with [`Missing::Skip`].
     pub missing: usize,
-    /// How the samples were cut before each metric.
+    /// Post-processing before each metric.
     pub cuts: Cuts,
 }
 
 impl Scores {
-    /// All means as one object, every value between 0 and 1; `name` says what was scored.
+    /// Returns all means as one object, every value between 0 and 1; `name` identifies the predictions.
     pub fn to_record(&self, name: &str, per_task: bool) -> Value {
-        let of = |(name, summary): &(String, Summary)| (name.clone(), summary.to_record());
+        let of = |(name, summary): &(String, MetricMeans)| (name.clone(), summary.to_record());
         let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
         let mut record = Map::new();
         record.insert("predictions".into(), name.into());
@@ -316,14 +290,14 @@ impl Scores {
         Value::Object(record)
     }
 
-    /// What was done to predictions before each metric, where something was.
+    /// Recipes that are not empty, by metric.
     pub fn cuts_by_metric(&self) -> Vec<(Metric, &Recipe)> {
         let metrics = self.metrics().into_iter().zip(&self.cuts.of_metric);
         let cuts = metrics.map(|(metric, &recipe)| (metric, &self.cuts.recipes[recipe]));
         cuts.filter(|(_, recipe)| !recipe.is_empty()).collect()
     }
 
-    /// The metrics, in the order that they were asked for.
+    /// Returns the metrics, in the requested order.
     pub fn metrics(&self) -> Vec<Metric> {
         self.all.means.iter().map(|mean| mean.metric).collect()
     }
@@ -336,26 +310,26 @@ impl Scores {
             }
         }
         let summary = |(name, tasks): (&str, Vec<&TaskScore>)| {
-            (name.to_owned(), Summary::of(metrics, tasks.iter().copied()))
+            (
+                name.to_owned(),
+                MetricMeans::of(metrics, tasks.iter().copied()),
+            )
         };
         Self {
             repositories: by_name.into_iter().map(summary).collect(),
-            all: Summary::of(metrics, tasks.iter()),
+            all: MetricMeans::of(metrics, tasks.iter()),
             tasks,
             missing,
             cuts,
         }
     }
-}
 
-impl Scores {
-    /// The interval of each mean over all tasks, whole repositories drawn where there are two or more.
+    /// Returns the interval of each mean over all tasks; repositories are resampled if there are two or more.
     pub fn intervals(&self, resampling: &Resampling) -> Intervals {
         let repositories = self.tasks.iter().map(|task| task.repository.as_deref());
         let groups = Groups::of(repositories);
         let count = self.all.means.iter().map(|mean| mean.values.len()).sum();
         let mut columns = vec![Vec::with_capacity(self.tasks.len()); count];
-        // Task by task: each one's values lie elsewhere.
         for task in &self.tasks {
             let values = task.scores.iter().flat_map(|score| &score.values);
             for (column, value) in columns.iter_mut().zip(values) {
@@ -376,16 +350,16 @@ impl Scores {
 /// Intervals of means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intervals {
-    /// One for each value of each metric, in the order of [`Scores::all`]; `None` where there is nothing to draw from.
+    /// Interval of each value of each metric, in the order of [`Scores::all`]; `None` with fewer than two units.
     pub of_values: Vec<Option<Interval>>,
-    /// What was drawn anew.
+    /// Resampled unit.
     pub unit: Unit,
-    /// How many of them there are.
+    /// Number of units.
     pub units: usize,
 }
 
 impl Intervals {
-    /// `{"unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`.
+    /// Returns `{"unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`.
     pub fn to_record(&self, metrics: &[Metric], resampling: &Resampling) -> Value {
         let mut record = json!({
             "unit": self.unit.name(),
@@ -409,7 +383,7 @@ impl Intervals {
     }
 }
 
-/// Scores the samples of each task (`samples[i]` for the i-th task; none: a missing prediction).
+/// Scores the samples of each task: `samples[i]` belong to the i-th task, and an empty list is a missing prediction.
 ///
 /// ```
 /// use repoformer::evaluate::metrics::Metric;
@@ -427,7 +401,7 @@ impl Intervals {
 /// ```
 ///
 /// # Errors
-/// A task has no sample and `missing` is [`Missing::Error`], or there are not as many lists as tasks.
+/// A task has no sample and `missing` is [`Missing::Error`], or the numbers of lists and tasks differ.
 pub fn score_tasks(
     tasks: &TaskSet,
     samples: &[Vec<String>],
@@ -436,27 +410,17 @@ pub fn score_tasks(
     missing: Missing,
 ) -> Result<Scores> {
     if samples.len() != tasks.tasks.len() {
-        return Err(Error::Parameter {
-            name: "predictions",
-            reason: format!(
-                "{} lists of samples for {} tasks",
-                samples.len(),
-                tasks.tasks.len()
-            ),
-        });
+        let (lists, tasks) = (samples.len(), tasks.tasks.len());
+        let reason = format!("{lists} lists of samples for {tasks} tasks");
+        return Err(Error::parameter("predictions", reason));
     }
     let pairs: Vec<_> = tasks.tasks.iter().zip(samples).collect();
     let mut without = pairs.iter().filter(|(_, samples)| samples.is_empty());
-    let first = without.next();
-    let count = usize::from(first.is_some()) + without.count();
-    if let (Missing::Error, Some((task, _))) = (missing, first) {
+    let count = without.clone().count();
+    if let (Missing::Error, Some((task, _))) = (missing, without.next()) {
         let total = tasks.tasks.len();
-        return Err(tasks.error(
-            task,
-            format!(
-                "it has no prediction ({count} of {total} tasks have none); --missing zero counts them as wrong, --missing skip leaves them out"
-            ),
-        ));
+        let reason = format!("it has no prediction ({count} of {total} tasks have none)");
+        return Err(tasks.error(task, reason));
     }
     let cuts = Cuts::new(metrics, postprocess, true);
     let scored = pairs
@@ -477,7 +441,7 @@ pub fn score_tasks(
     Ok(Scores::of(metrics, scored, count, cuts))
 }
 
-/// Scores pairs of target and prediction that belong to no task file; `language` is that of pairs which name none.
+/// Scores pairs of target and prediction without a task file; `language` applies to pairs that name none.
 pub fn score_pairs(
     pairs: &[Pair],
     metrics: &[Metric],
@@ -500,10 +464,12 @@ pub fn score_pairs(
                 task_id: pair.task_id.clone(),
                 repository: None,
                 scores,
-                raw: match cuts.are_shown {
-                    true => pair.samples.clone(),
-                    false => Vec::new(),
-                },
+                raw: pair
+                    .samples
+                    .iter()
+                    .filter(|_| cuts.are_shown)
+                    .cloned()
+                    .collect(),
                 cut,
             }
         })
@@ -537,17 +503,15 @@ mod tests {
         texts.into_iter().map(owned).collect()
     }
 
+    fn score(set: &TaskSet, given: &[Vec<String>], missing: Missing) -> Result<Scores> {
+        let metrics = [Metric::RepoCoder];
+        score_tasks(set, given, &metrics, &Postprocess::NONE, missing)
+    }
+
     #[test]
     fn means_are_over_tasks() {
         let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
-        let scores = score_tasks(
-            &tasks(),
-            &given,
-            &[Metric::RepoCoder],
-            &Postprocess::NONE,
-            Missing::Error,
-        )
-        .unwrap();
+        let scores = score(&tasks(), &given, Missing::Error).unwrap();
         let third = 1.0 - 1.0 / 3.0;
         let rows: Vec<_> = scores
             .tasks
@@ -585,46 +549,22 @@ mod tests {
     #[test]
     fn missing_predictions() {
         let given = samples([&["ab"], &[], &[]]);
-        let score = |missing| {
-            score_tasks(
-                &tasks(),
-                &given,
-                &[Metric::RepoCoder],
-                &Postprocess::NONE,
-                missing,
-            )
-        };
+        let scored = |missing| score(&tasks(), &given, missing);
         assert_eq!(
-            score(Missing::Error).unwrap_err().to_string(),
-            "t.jsonl:2: task id1: it has no prediction (2 of 3 tasks have none); --missing zero counts them as wrong, --missing skip leaves them out"
+            scored(Missing::Error).unwrap_err().to_string(),
+            "t.jsonl:2: task id1: it has no prediction (2 of 3 tasks have none)"
         );
-        let zero = score(Missing::Zero).unwrap();
+        let zero = scored(Missing::Zero).unwrap();
         assert_eq!((zero.all.n, zero.missing, zero.tasks.len()), (3, 2, 3));
         assert_eq!(zero.all.means[0].values, [1.0 / 3.0; 2]);
-        let skip = score(Missing::Skip).unwrap();
+        let skip = scored(Missing::Skip).unwrap();
         assert_eq!((skip.all.n, skip.missing, skip.tasks.len()), (1, 2, 1));
         assert_eq!(skip.all.means[0].values, [1.0; 2]);
-        // An empty prediction is no missing one.
+        // An empty prediction is not missing.
         let given = samples([&["ab"], &[""], &["abc"]]);
-        let all = score_tasks(
-            &tasks(),
-            &given,
-            &[Metric::RepoCoder],
-            &Postprocess::NONE,
-            Missing::Error,
-        )
-        .unwrap();
+        let all = score(&tasks(), &given, Missing::Error).unwrap();
         assert_eq!((all.all.n, all.missing), (3, 0));
-        assert!(
-            score_tasks(
-                &tasks(),
-                &given[1..],
-                &[],
-                &Postprocess::NONE,
-                Missing::Zero
-            )
-            .is_err()
-        );
+        assert!(score(&tasks(), &given[1..], Missing::Zero).is_err());
     }
 
     #[test]
@@ -661,14 +601,7 @@ mod tests {
 
     #[test]
     fn no_task_left_is_no_division_by_zero() {
-        let none = score_tasks(
-            &tasks(),
-            &samples([&[]; 3]),
-            &[Metric::RepoCoder],
-            &Postprocess::NONE,
-            Missing::Skip,
-        );
-        let none = none.unwrap();
+        let none = score(&tasks(), &samples([&[]; 3]), Missing::Skip).unwrap();
         assert_eq!((none.all.n, none.missing), (0, 3));
         assert_eq!(none.all.means[0].values, [0.0; 2]);
         assert_eq!(none.repositories, []);
@@ -701,22 +634,13 @@ mod tests {
                 .collect(),
         };
         let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
-        let score = |threads| {
+        let scored = |threads| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build()
                 .unwrap();
-            pool.install(|| {
-                score_tasks(
-                    &set,
-                    &given,
-                    &[Metric::RepoCoder],
-                    &Postprocess::NONE,
-                    Missing::Error,
-                )
-                .unwrap()
-            })
+            pool.install(|| score(&set, &given, Missing::Error).unwrap())
         };
-        assert_eq!(score(1), score(3));
+        assert_eq!(scored(1), scored(3));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::postprocess::{Postprocess, are_function_bodies};
-use crate::evaluate::predictions::{self, Joined};
+use crate::evaluate::predictions::{self, JoinedPredictions};
 use crate::evaluate::score::{Missing, Scores, score_tasks};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals};
@@ -128,7 +128,11 @@ pub fn scores(
 }
 
 /// The tasks of the repositories that take part, and their samples.
-fn part(experiment: &Experiment, tasks: &TaskSet, joined: &Joined) -> (TaskSet, Vec<Vec<String>>) {
+fn part(
+    experiment: &Experiment,
+    tasks: &TaskSet,
+    joined: &JoinedPredictions,
+) -> (TaskSet, Vec<Vec<String>>) {
     let taking_part =
         |repository: &String| experiment.repositories.binary_search(repository).is_ok();
     let (kept, samples) = tasks

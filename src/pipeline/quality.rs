@@ -7,7 +7,7 @@ use super::contexts::{RightContexts, open_needed_contexts, right_context};
 use super::experiment::Experiment;
 use super::retrieved::OnDisk;
 use crate::error::Result;
-use crate::evaluate::quality::{Quality, TaskQuality, Wanted};
+use crate::evaluate::quality::{RetrievalQuality, TaskQuality, RetrievalTarget};
 use crate::retrieve::Mode;
 use crate::retrieve::QueryForm;
 use crate::text::language::{Language, identifiers};
@@ -17,13 +17,13 @@ use crate::text::language::{Language, identifiers};
 ///
 /// # Errors
 /// Rankings are missing or stale.
-pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Quality> {
+pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<RetrievalQuality> {
     let of_repository = |repository: &String| measure(experiment, mode, repository);
     let parts = experiment.repositories.par_iter().map(of_repository);
     let parts: Vec<Vec<TaskQuality>> = parts.collect::<Result<_>>()?;
     let mut tasks: Vec<TaskQuality> = parts.into_iter().flatten().collect();
     tasks.sort_by_key(|task| task.row);
-    Ok(Quality::of(tasks))
+    Ok(RetrievalQuality::of(tasks))
 }
 
 fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {
@@ -67,7 +67,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
             let right = right_context(task, &contexts);
             let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
             let in_file = [task.prompt.as_str(), right.unwrap_or_default()];
-            let wanted = Wanted::new(&task.ground_truth, &in_file, |text: &str| {
+            let wanted = RetrievalTarget::new(&task.ground_truth, &in_file, |text: &str| {
                 identifiers(text, language)
             });
             let fragments = texts.shown(query, found);

@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::eval::Evaluation;
 use super::executed::Executed;
 use crate::error::Result;
-use crate::evaluate::comparison::{Comparison, PerTask, Settings};
+use crate::evaluate::comparison::{Comparison, ComparisonSettings, PerTask};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::score::{Scores, TaskScore};
-use crate::evaluate::statistics::{Groups, Resampling, SignFlips};
+use crate::evaluate::statistics::{Estimate, Groups, Resampling, SignFlips};
 use crate::prompt::shown::{Fragment, read_fragments};
-use crate::report::{self, Measure, Outcome, Report, System};
+use crate::report::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
 use crate::task::{Task, TaskSet};
 use crate::text::language::{Language, identifiers, without_strings};
 
@@ -75,7 +75,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
         .unwrap_or(0);
     let exact = measures.iter().position(|measure| measure.value == "em");
     if is_executed {
-        measures.push(Measure {
+        measures.push(ReportMeasure {
             metric: "unit tests".into(),
             value: "pass@1".into(),
             title: "unit-test pass rate of the tasks whose tests can tell".into(),
@@ -103,14 +103,14 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
         sides.push(side);
     }
     if let (Some(baseline), Some(measure)) = (baseline, measures.get(main)) {
-        let settings = Settings {
+        let settings = ComparisonSettings {
             measures: vec![format!("{}.{}", measure.metric, measure.value)],
             resampling: about.resampling,
             flips: SignFlips {
                 seed: about.resampling.seed,
                 ..SignFlips::default()
             },
-            ..Settings::default()
+            ..ComparisonSettings::default()
         };
         for (number, system) in systems.iter_mut().enumerate() {
             if number != baseline {
@@ -132,7 +132,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
     })
 }
 
-fn measures(metrics: &[Metric]) -> Vec<Measure> {
+fn measures(metrics: &[Metric]) -> Vec<ReportMeasure> {
     let title = |value: &str| match value {
         "em" => "exact match",
         "es" => "edit similarity",
@@ -145,7 +145,7 @@ fn measures(metrics: &[Metric]) -> Vec<Measure> {
     };
     let of = |metric: &Metric| {
         let name = metric.name();
-        metric.values().iter().map(move |value| Measure {
+        metric.values().iter().map(move |value| ReportMeasure {
             metric: name.into(),
             value: (*value).into(),
             title: title(value).into(),
@@ -154,8 +154,8 @@ fn measures(metrics: &[Metric]) -> Vec<Measure> {
     metrics.iter().flat_map(of).collect()
 }
 
-fn shown(task: &Task) -> report::Task {
-    report::Task {
+fn shown(task: &Task) -> ReportTask {
+    ReportTask {
         row: task.row,
         id: task.id.clone(),
         repository: task.repository.clone(),
@@ -168,12 +168,16 @@ fn shown(task: &Task) -> report::Task {
     }
 }
 
-fn compare(baseline: &PerTask, side: &PerTask, settings: &Settings) -> Option<report::Comparison> {
+fn compare(
+    baseline: &PerTask,
+    side: &PerTask,
+    settings: &ComparisonSettings,
+) -> Option<BaselineComparison> {
     let compared = Comparison::of(baseline, side, settings).ok()?;
     let difference = compared.all.first()?;
-    Some(report::Comparison {
+    Some(BaselineComparison {
         mean_difference: difference.difference.mean,
-        interval: difference.difference.interval.map(|i| (i.low, i.high)),
+        interval: difference.difference.interval,
         p_value: Some(difference.by_task.p),
     })
 }
@@ -213,11 +217,11 @@ fn system(
     let means = scores.all.means.iter().flat_map(|mean| &mean.values);
     let means = means
         .zip(&intervals.of_values)
-        .map(|(&mean, interval)| report::Mean {
+        .map(|(&mean, interval)| Estimate {
             mean,
-            interval: interval.map(|interval| (interval.low, interval.high)),
+            interval: *interval,
         });
-    let mut means: Vec<report::Mean> = means.collect();
+    let mut means: Vec<Estimate> = means.collect();
     if is_executed {
         means.extend(pass_rate(tasks, &contender.executed, resampling));
     }
@@ -240,20 +244,25 @@ fn pass_rate(
     tasks: &TaskSet,
     executed: &BTreeMap<usize, Executed>,
     resampling: &Resampling,
-) -> Option<report::Mean> {
+) -> Option<Estimate> {
     let rates = tasks.tasks.iter().filter_map(|task| {
         let rate = executed.get(&task.row)?.pass_rate?;
         Some((Some(&*task.repository), rate))
     });
     let (repositories, rates): (Vec<Option<&str>>, Vec<f64>) = rates.unzip();
     let interval = resampling.interval(&Groups::of(repositories), &rates);
-    (!rates.is_empty()).then(|| report::Mean {
+    (!rates.is_empty()).then(|| Estimate {
         mean: rates.iter().sum::<f64>() / rates.len() as f64,
-        interval: interval.map(|interval| (interval.low, interval.high)),
+        interval,
     })
 }
 
-fn outcome(task: &Task, score: &TaskScore, scores: &Scores, fragments: Vec<Fragment>) -> Outcome {
+fn outcome(
+    task: &Task,
+    score: &TaskScore,
+    scores: &Scores,
+    fragments: Vec<Fragment>,
+) -> TaskOutcome {
     let cut = scores
         .cuts
         .of_metric
@@ -265,7 +274,7 @@ fn outcome(task: &Task, score: &TaskScore, scores: &Scores, fragments: Vec<Fragm
         .cloned()
         .unwrap_or_default();
     let raw = score.raw.first().filter(|raw| **raw != prediction).cloned();
-    Outcome {
+    TaskOutcome {
         raw,
         values: score
             .scores

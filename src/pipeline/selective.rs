@@ -15,8 +15,8 @@ use crate::prompt::shown::read_fragments;
 use crate::retrieve::Mode;
 use crate::selective::label::{self, signals};
 use crate::selective::policy::features::Request;
-use crate::selective::policy::sweep::Times;
-use crate::selective::policy::{Example, Outcome, Policy};
+use crate::selective::policy::sweep::RequestTimes;
+use crate::selective::policy::{CompletionScores, Example, Policy};
 use crate::store::artifact::OutputFile;
 use crate::store::jsonl;
 use crate::task::cross_file::Fragment;
@@ -29,7 +29,7 @@ pub struct Selective {
     /// The score of each without retrieval and with it, as the modes' own artifacts have them.
     pub scores: Vec<[Value; 2]>,
     /// Times of each, where all were measured.
-    pub times: Option<Vec<Times>>,
+    pub times: Option<Vec<RequestTimes>>,
     /// Records of probabilities that cannot be used.
     pub problems: Vec<Error>,
 }
@@ -95,7 +95,7 @@ pub fn selective(
             fragments: &retrieved,
         };
         let value = |score: &Value, name: &str| score["repocoder"][name].as_f64();
-        let outcome = Outcome {
+        let outcome = CompletionScores {
             es: [&without, &with].map(|score| value(score, "es").unwrap_or(0.0)),
             em: [&without, &with].map(|score| value(score, "em")),
             label: None,
@@ -132,11 +132,11 @@ impl TaskTimes {
         })
     }
 
-    fn of(&self, row: u64) -> Option<Times> {
+    fn of(&self, row: u64) -> Option<RequestTimes> {
         let &(retrieval, generation) = self.with.get(&row)?;
-        Some(Times {
+        Some(RequestTimes {
             base: *self.without.get(&row)?,
-            ..Times::new(retrieval, generation)
+            ..RequestTimes::new(retrieval, generation)
         })
     }
 }

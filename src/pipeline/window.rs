@@ -6,7 +6,7 @@ use super::stage::{
     StageReport, Unread, check_digest, check_input, check_parameter, for_each_repository,
 };
 use crate::error::{Error, Result};
-use crate::evaluate::predictions::Joined;
+use crate::evaluate::predictions::JoinedPredictions;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{RepoFragments, digest_of_files};
 use crate::retrieve::query::{Made, fits, hole_lines};
@@ -101,7 +101,7 @@ pub(super) fn open_fragments(
 pub fn window_queries(
     experiment: &Experiment,
     modes: &[Mode],
-    predictions: Option<&Joined>,
+    predictions: Option<&JoinedPredictions>,
 ) -> Result<StageReport> {
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     let mut report = for_each_repository(experiment, |repository, report| {
@@ -145,7 +145,7 @@ struct Sources<'a> {
     header: &'a Header,
     fragments: &'a RepoFragments,
     contexts: Option<&'a (Header, RightContexts)>,
-    predictions: Option<&'a Joined>,
+    predictions: Option<&'a JoinedPredictions>,
 }
 
 impl Sources<'_> {

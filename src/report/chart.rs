@@ -1,54 +1,27 @@
-//! A small page: a table and charts of lines, for what is no experiment's tasks.
+//! A small page with a table and line charts, without tasks.
 
-use super::figures::{Medium, chart};
+use super::figures::Medium;
+use super::figures::chart::{self, Chart};
 use super::page::page_style;
 use super::text::escape;
 
-/// A chart of lines.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Chart {
-    /// Its file's name, without ending.
-    pub name: String,
-    /// What it is.
-    pub title: String,
-    /// What is to be read from it.
-    pub caption: String,
-    /// What is across, with its unit.
-    pub x: String,
-    /// What is upright, with its unit.
-    pub y: String,
-    /// The lines.
-    pub lines: Vec<Line>,
-    /// Whether both are shares in per cent, and equal ones are marked.
-    pub has_diagonal: bool,
-}
-
-/// A line through points.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Line {
-    /// Whose it is.
-    pub name: String,
-    /// From left to right.
-    pub points: Vec<(f64, f64)>,
-}
-
-/// A page of a table and charts.
+/// A page with a table and charts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChartPage {
-    /// Its heading.
+    /// Heading.
     pub title: String,
-    /// What was found, in a sentence or two.
+    /// Main result, in a sentence or two.
     pub finding: String,
-    /// The table: its head, then its rows.
+    /// Table: head, then rows.
     pub table: Vec<Vec<String>>,
-    /// What the table's columns are.
+    /// Explanation of the table's columns.
     pub note: String,
-    /// The charts, in order.
+    /// Charts, in order.
     pub charts: Vec<Chart>,
 }
 
 impl ChartPage {
-    /// The page as HTML, in UTF-8; it needs no other file and runs nothing.
+    /// Returns the page as HTML, in UTF-8; it needs no other file and runs no script.
     ///
     /// ```
     /// use repoformer::report::{Chart, ChartPage, Line};
@@ -101,7 +74,7 @@ impl ChartPage {
         html + "</table>"
     }
 
-    /// The charts as files of their own: names (`budget.svg`) and contents.
+    /// Returns the charts as files: names (`budget.svg`) and contents.
     pub fn figures(&self) -> Vec<(String, String)> {
         let drawn = self.charts.iter().filter_map(|chart| {
             Some((

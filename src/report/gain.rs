@@ -1,10 +1,10 @@
-//! What a system gains over the baseline on each task, by the main measure.
+//! Gains over the baseline by task, in the main measure.
 
 use super::Report;
 use crate::evaluate::statistics::{Bucket, Buckets, Change, Changes};
 
 impl Report {
-    /// A system's value of the main measure minus the baseline's, between -1 and 1. `None` where one has no prediction, or
+    /// Returns a system's value of the main measure minus the baseline's, between -1 and 1. `None` if one has no prediction, or
     /// there is no baseline.
     pub fn gain(&self, system: usize, task: usize) -> Option<f64> {
         let baseline = self.value(self.baseline?, task, self.main)?;
@@ -15,23 +15,23 @@ impl Report {
         })
     }
 
-    /// How often a system is better, the same and worse than the baseline.
+    /// Counts the tasks on which a system is better than, equal to and worse than the baseline.
     pub fn changes(&self, system: usize) -> Changes {
         Changes::of(self.gains(system))
     }
 
-    /// How many tasks fall into each bucket.
+    /// Counts the tasks in each bucket of gains.
     pub fn histogram(&self, system: usize) -> Buckets {
         Buckets::of(self.gains(system))
     }
 
-    /// The gains of the tasks that have one.
+    /// Returns the gains of the tasks that have one.
     fn gains(&self, system: usize) -> impl Iterator<Item = f64> {
         (0..self.tasks.len()).filter_map(move |task| self.gain(system, task))
     }
 }
 
-/// A bucket's range in words: `0 to +20`.
+/// Formats a bucket's range: `0 to +20`.
 pub(super) fn range(bucket: Bucket) -> String {
     match bucket.label() {
         0 => "exactly 0".into(),

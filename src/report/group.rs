@@ -1,8 +1,9 @@
-//! Tasks in groups, by the length of the target and by what was retrieved of its identifiers, and a system's mean in each.
+//! Groups of tasks by the length of the target and by retrieved identifiers, and a system's mean in each.
 
-use super::{Mean, Report};
+use super::Report;
+use crate::evaluate::statistics::{Estimate, Interval};
 
-/// In what a target's length is counted.
+/// Unit of a target's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LengthUnit {
     /// Non-blank lines.
@@ -30,7 +31,7 @@ impl LengthUnit {
     }
 }
 
-/// Runs of letters, digits and `_` count as one each, and so does every other sign but white space.
+/// Counts runs of letters, digits and `_`, and other single characters except white space.
 fn count_tokens(text: &str) -> usize {
     let (mut count, mut in_word) = (0, false);
     for c in text.chars() {
@@ -45,28 +46,28 @@ fn count_tokens(text: &str) -> usize {
     count
 }
 
-/// Every target's length, and the groups that figures make of them.
+/// Length of every target, and the groups of lengths in figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lengths {
     pub(super) unit: LengthUnit,
-    /// By task.
+    /// Length by task.
     pub(super) lengths: Vec<usize>,
-    /// The greatest length of each group; the last has none. Groups are (0, bound], (bound, next bound], …
+    /// Greatest length of each group but the last. Groups are (0, bound], (bound, next bound], …
     bounds: Vec<usize>,
 }
 
 impl Lengths {
-    /// In lines where a quarter of the targets or more have several, in tokens otherwise. Bounds are powers of two, and a
-    /// group at either end that would hold less than a fiftieth of the tasks is taken into its neighbour.
+    /// Counts lines if at least a quarter of the targets have several, and tokens otherwise. Bounds are powers of two times 1
+    /// (lines) or 4 (tokens); a group at either end with at most a fiftieth of the tasks is merged with its neighbour.
     pub(super) fn of(report: &Report) -> Self {
         let targets = || report.tasks.iter().map(|task| task.target.as_str());
         let several = targets().filter(|target| LengthUnit::Lines.count(target) > 1);
-        let unit = match several.count() * 4 >= report.tasks.len().max(1) {
-            true => LengthUnit::Lines,
-            false => LengthUnit::Tokens,
+        let (unit, first) = if several.count() * 4 >= report.tasks.len().max(1) {
+            (LengthUnit::Lines, 1)
+        } else {
+            (LengthUnit::Tokens, 4)
         };
         let lengths: Vec<usize> = targets().map(|target| unit.count(target)).collect();
-        let first = if unit == LengthUnit::Lines { 1 } else { 4 };
         let mut bounds: Vec<usize> = (0..7).map(|power| first << power).collect();
         let few = lengths.len() / 50;
         while let Some(&bound) = bounds.last()
@@ -90,18 +91,17 @@ impl Lengths {
         self.bounds.len() + 1
     }
 
-    /// The group of a task.
+    /// Returns the group of a task.
     pub(super) fn group(&self, task: usize) -> usize {
         let length = self.lengths.get(task).copied().unwrap_or(0);
         self.bounds.partition_point(|&bound| bound < length)
     }
 
-    /// A group's range: `5–8`, `≥ 33`.
+    /// Formats the range of a group: `5–8`, `≥ 33`.
     pub(super) fn label(&self, group: usize) -> String {
-        let above = match group {
-            0 => None,
-            _ => self.bounds.get(group - 1),
-        };
+        let above = group
+            .checked_sub(1)
+            .and_then(|below| self.bounds.get(below));
         match (above, self.bounds.get(group)) {
             (None, None) => "all".into(),
             (None, Some(1)) => "1".into(),
@@ -113,23 +113,23 @@ impl Lengths {
     }
 }
 
-/// How much of a target's identifiers the fragments of a system hold.
+/// Share of a target's identifiers in the fragments of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Not one.
+    /// None of them.
     None,
-    /// One or more, not all.
+    /// Some, not all.
     Some,
-    /// Every one.
+    /// All of them.
     All,
     /// The target has no identifier, though there are fragments.
     Nameless,
-    /// Nothing was retrieved, or nothing predicted.
+    /// Nothing was retrieved or predicted.
     Unknown,
 }
 
 impl Found {
-    /// The groups that figures show.
+    /// Groups shown in figures.
     pub(super) const SHOWN: [Self; 4] = [Self::None, Self::Some, Self::All, Self::Nameless];
 
     pub(super) fn of(report: &Report, system: usize, task: usize) -> Self {
@@ -155,7 +155,7 @@ impl Found {
         }
     }
 
-    /// One letter, by which the page keeps it.
+    /// Letter in the page's data.
     pub(super) fn letter(self) -> char {
         match self {
             Self::None => 'n',
@@ -167,9 +167,9 @@ impl Found {
     }
 }
 
-/// Mean of some values with a 95 % interval by Student's t: mean ± t(0.975, n − 1) · s / √n, kept within 0 and 1. Fewer
+/// Returns the mean of values with a 95 % interval by Student's t: mean ± t(0.975, n − 1) · s / √n, clamped to 0 and 1. Fewer
 /// than five values have no interval. `None` without any value.
-pub(super) fn mean(values: &[f64]) -> Option<Mean> {
+pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
     let n = values.len();
     if n == 0 {
         return None;
@@ -179,13 +179,16 @@ pub(super) fn mean(values: &[f64]) -> Option<Mean> {
         let squares = values.iter().map(|value| (value - mean).powi(2));
         let error = (squares.sum::<f64>() / (n - 1) as f64 / n as f64).sqrt();
         let half = student_975((n - 1) as f64) * error;
-        ((mean - half).max(0.0), (mean + half).min(1.0))
+        Interval {
+            low: (mean - half).max(0.0),
+            high: (mean + half).min(1.0),
+        }
     });
-    Some(Mean { mean, interval })
+    Some(Estimate { mean, interval })
 }
 
-/// The 0.975 quantile of Student's t for four degrees of freedom or more: the normal quantile and the first three terms of
-/// its asymptotic expansion (Abramowitz and Stegun 26.7.5), right to 0.01.
+/// Quantile 0.975 of Student's t for four degrees of freedom or more: the normal quantile and the first three terms of its
+/// asymptotic expansion (Abramowitz and Stegun 26.7.5), with an error below 0.01.
 fn student_975(freedom: f64) -> f64 {
     let z = 1.959_963_984_540_054_f64;
     let first = (z.powi(3) + z) / 4.0;
@@ -196,13 +199,13 @@ fn student_975(freedom: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Task;
+    use super::super::ReportTask;
     use super::*;
 
     fn report(targets: &[&str]) -> Report {
-        let task = |target: &&str| Task {
+        let task = |target: &&str| ReportTask {
             target: target.to_string(),
-            ..Task::default()
+            ..ReportTask::default()
         };
         Report {
             tasks: targets.iter().map(task).collect(),
@@ -242,7 +245,7 @@ mod tests {
         assert_eq!(Lengths::of(&report(&[])).label(0), "all");
     }
 
-    /// The quantiles of any table of Student's t.
+    /// From a table of Student's t.
     #[test]
     fn quantiles_are_those_of_the_tables() {
         for (freedom, wanted) in [(4.0, 2.776), (9.0, 2.262), (29.0, 2.045), (1000.0, 1.962)] {
@@ -257,7 +260,7 @@ mod tests {
         assert_eq!(mean(&[]), None);
         assert_eq!(mean(&[0.5, 1.0]).unwrap().interval, None);
         let found = mean(&[0.2, 0.4, 0.4, 0.4, 0.6]).unwrap();
-        let (low, high) = found.interval.unwrap();
+        let Interval { low, high } = found.interval.unwrap();
         assert!((found.mean - 0.4).abs() < 1e-12);
         assert!((low - (0.4 - 2.776 * 0.063_246)).abs() < 1e-3, "{low}");
         assert!((high - (0.4 + 2.776 * 0.063_246)).abs() < 1e-3, "{high}");

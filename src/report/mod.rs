@@ -1,28 +1,28 @@
-//! A report of an experiment: one page of HTML that holds all of it, and its figures as SVG.
+//! Report of an experiment: one self-contained HTML page, and its figures as SVG.
 //!
-//! [`Report`] is what was measured, gathered by the caller; [`Report::page`] and [`Report::figures`] are pure functions of
-//! it: the same report gives the same bytes, and neither clock, file nor network is looked at.
+//! [`Report`] holds the results, gathered by the caller. [`Report::page`] and [`Report::figures`] are pure functions of it: they
+//! use neither clock, file nor network, and the same report gives the same bytes.
 //!
-//! The page tells what Repoformer's paper tells of each model: the means (table 1), on how many tasks retrieval helps, harms
-//! and does nothing, and by how much (figures 3, 6 and 10). Then it shows the tasks themselves, every one: target and
-//! prediction with what differs, what was retrieved, and the code around the hole. It needs no network and no other file, so it
-//! can be attached, archived and opened decades later.
+//! The page has what Repoformer's paper has for each model: the means (table 1), the number of tasks that retrieval helps, harms
+//! and does not change, and the size of the gains (figures 3, 6 and 10). It also shows every task: target and prediction with
+//! their differences, the retrieved fragments, and the code around the hole. It needs no network and no other file, so it can be
+//! attached, archived and opened decades later.
 //!
 //! - [`model`](Report): the input.
-//! - [`Report::gain`]: gains over the baseline; `group`: tasks by length and by what was retrieved.
-//! - `figures`: one file a figure, over a small writer of SVG that serves page and file.
-//! - `data`: tasks and texts as compressed blocks; texts repeat, so lines are kept once.
-//! - [`ChartPage`]: a smaller page, of a table and charts of lines.
-//! - `page`: the tables, and the page's skeleton, style and scripts as files of their own.
+//! - [`Report::gain`]: gains over the baseline; `group`: tasks by length and by retrieved identifiers.
+//! - `figures`: one file per figure, over a small SVG writer for page and file.
+//! - `data`: tasks and texts as compressed blocks; lines repeat, so each is stored once.
+//! - [`ChartPage`]: a smaller page with a table and line charts.
+//! - `page`: the tables, and the page's skeleton, style and scripts as separate files.
 //!
 //! ```
-//! use repoformer::report::{Measure, Outcome, Report, System, Task};
-//! let measure = Measure { metric: "repocoder".into(), value: "es".into(), title: "edit similarity".into() };
-//! let task = Task { id: "demo/0".into(), target: "return x".into(), language: "python".into(), ..Task::default() };
+//! use repoformer::report::{ReportMeasure, TaskOutcome, Report, System, ReportTask};
+//! let measure = ReportMeasure { metric: "repocoder".into(), value: "es".into(), title: "edit similarity".into() };
+//! let task = ReportTask { id: "demo/0".into(), target: "return x".into(), language: "python".into(), ..ReportTask::default() };
 //! let system = |name: &str, prediction: &str, es| System {
 //!     name: name.into(),
 //!     n: 1,
-//!     outcomes: vec![Some(Outcome { prediction: prediction.into(), values: vec![es], ..Outcome::default() })],
+//!     outcomes: vec![Some(TaskOutcome { prediction: prediction.into(), values: vec![es], ..TaskOutcome::default() })],
 //!     ..System::default()
 //! };
 //! let report = Report {
@@ -49,41 +49,17 @@ mod page;
 mod text;
 
 pub use crate::prompt::shown::Fragment;
-pub use chart::{Chart, ChartPage, Line};
-pub use model::{Comparison, Mean, Measure, Outcome, Report, System, Task};
-
-/// The compared system whose mean of the main measure is highest, the first of equals; an oracle only where there is nothing
-/// else, and without a baseline the best of all.
-fn best(report: &Report) -> Option<usize> {
-    let mean = |system: &System| {
-        system
-            .means
-            .get(report.main)
-            .map_or(f64::NEG_INFINITY, |m| m.mean)
-    };
-    let mut all: Vec<(usize, &System)> = match report.compared().next() {
-        Some(_) => report.compared().collect(),
-        None => report.systems.iter().enumerate().collect(),
-    };
-    if all.iter().any(|(_, system)| !system.is_oracle) {
-        all.retain(|(_, system)| !system.is_oracle);
-    }
-    let best = all
-        .into_iter()
-        .reduce(|best, next| match mean(next.1) > mean(best.1) {
-            true => next,
-            false => best,
-        });
-    best.map(|(system, _)| system)
-}
+pub use chart::ChartPage;
+pub use figures::chart::{Chart, Line};
+pub use model::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
 
 impl Report {
-    /// The report as one page of HTML, in UTF-8.
+    /// Returns the report as one page of HTML, in UTF-8.
     pub fn page(&self) -> String {
         page::page(self)
     }
 
-    /// The figures as files of their own: names (`gain-rg1.svg`) and contents. A figure that would be empty is left out.
+    /// Returns the figures as files: names (`gain-rg1.svg`) and contents. Empty figures are left out.
     pub fn figures(&self) -> Vec<(String, String)> {
         let files = figures::files(self).into_iter();
         files

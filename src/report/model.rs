@@ -1,160 +1,176 @@
-//! What a report is made of: tasks, systems, and what each system made of each task.
+//! Input of a report: tasks, systems, and the outcome of each system on each task.
 
+use crate::evaluate::statistics::{Estimate, Interval};
 use crate::prompt::shown::Fragment;
 
-/// Everything that a report shows; nothing else is read to make it.
+/// Everything that a report shows.
 ///
-/// Indices into `measures`, `systems` and `tasks` that point nowhere, and lists shorter than they should be, are read as
-/// *missing*, so that every value of this type has a page.
+/// Indices out of range and lists that are too short mean *missing* values, so every value of this type has a page.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// The page's headline.
+    /// Headline of the page.
     pub title: String,
-    /// The program's version, for the foot of the page.
+    /// Version of the program, for the foot of the page.
     pub tool_version: String,
-    /// How the report was made, as names and values: inputs with their digests, settings, counts.
+    /// Names and values: inputs with their digests, settings, counts.
     pub provenance: Vec<(String, String)>,
-    /// What a reader has to know before believing a number: missing predictions, tasks left out.
+    /// Notes needed to interpret the numbers: missing predictions, tasks left out.
     pub notes: Vec<String>,
-    /// What was measured, in the order of the tables.
-    pub measures: Vec<Measure>,
-    /// Index of the measure whose gain is plotted and whose sign is a task's verdict: usually edit similarity.
+    /// Measures, in the order of the tables.
+    pub measures: Vec<ReportMeasure>,
+    /// Index of the measure whose gains are plotted and decide whether a task is better or worse: usually edit similarity.
     pub main: usize,
     /// Index of a measure that is 1 exactly where the prediction is the target.
     pub exact: Option<usize>,
-    /// The tasks, in the order of the task file.
-    pub tasks: Vec<Task>,
-    /// The systems compared, in the order of the tables.
+    /// Tasks, in the order of the task file.
+    pub tasks: Vec<ReportTask>,
+    /// Systems, in the order of the tables.
     pub systems: Vec<System>,
     /// Index of the system that the others are compared with, if any.
     pub baseline: Option<usize>,
 }
 
-/// One value that each outcome has, between 0 and 1 and shown × 100.
+/// A measure, with values between 0 and 1, shown × 100.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measure {
-    /// The metric that it belongs to: `repocoder`.
+pub struct ReportMeasure {
+    /// Metric: `repocoder`.
     pub metric: String,
-    /// Its name there, short enough for a column: `es`.
+    /// Name of the value, short enough for a column: `es`.
     pub value: String,
-    /// Its name in a sentence: `edit similarity`.
+    /// Name in a sentence: `edit similarity`.
     pub title: String,
 }
 
 /// One hole of the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Task {
+pub struct ReportTask {
     /// 0-based row in the task file.
     pub row: usize,
-    /// The benchmark's id.
+    /// Id in the benchmark.
     pub id: String,
-    /// The repository's name.
+    /// Name of the repository.
     pub repository: String,
-    /// The file, within the repository.
+    /// Path of the file in the repository.
     pub path: String,
-    /// 0-based line where the hole begins.
+    /// 0-based first line of the hole.
     pub line_no: usize,
     /// `python`, `java`, `csharp`, `typescript`, or any other word.
     pub language: String,
-    /// What stood in the hole.
+    /// Text that stood in the hole.
     pub target: String,
-    /// The file above the hole, as far as the task's own prompt shows it.
+    /// Text above the hole, as far as the task's own prompt shows it.
     pub left_context: String,
-    /// The file below the hole.
+    /// Text below the hole.
     pub right_context: Option<String>,
 }
 
-/// One way to complete the tasks: a mode of retrieval, a model, a file of predictions.
+/// A system that completes the tasks: a mode of retrieval, a model, a file of predictions.
 #[derive(Debug, Clone, Default)]
 pub struct System {
-    /// How tables and figures call it: `rg1`.
+    /// Name in tables and figures: `rg1`.
     pub name: String,
-    /// Its settings, as names and values.
+    /// Settings, as names and values.
     pub settings: Vec<(String, String)>,
-    /// Whether it was shown what it had to find, as retrieval with the truth is: a bound, and no competitor.
+    /// Whether it retrieves with the ground truth, which makes it an upper bound and not a competitor.
     pub is_oracle: bool,
-    /// Its mean of each measure.
-    pub means: Vec<Mean>,
-    /// Over how many tasks the means were taken.
+    /// Mean of each measure, between 0 and 1.
+    pub means: Vec<Estimate>,
+    /// Number of tasks of the means.
     pub n: usize,
-    /// The paired test against the baseline, on the report's main measure.
-    pub comparison: Option<Comparison>,
-    /// What it made of each task; `None` where it has no prediction.
-    pub outcomes: Vec<Option<Outcome>>,
+    /// Comparison with the baseline by the main measure.
+    pub comparison: Option<BaselineComparison>,
+    /// Outcome of each task; `None` without a prediction.
+    pub outcomes: Vec<Option<TaskOutcome>>,
 }
 
-/// A mean and its interval, each between 0 and 1.
+/// Mean difference of a system from the baseline. The numbers of better and worse tasks are counted from the outcomes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Mean {
-    /// The mean.
-    pub mean: f64,
-    /// Lower and upper bound of its 95 % interval.
-    pub interval: Option<(f64, f64)>,
-}
-
-/// A system's mean difference from the baseline. How many tasks it is better and worse on is counted from the outcomes.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Comparison {
+pub struct BaselineComparison {
     /// Mean over tasks of the system's value minus the baseline's, between -1 and 1.
     pub mean_difference: f64,
-    /// Lower and upper bound of its 95 % interval.
-    pub interval: Option<(f64, f64)>,
-    /// Of the hypothesis that there is no difference.
+    /// 95 % interval of the mean difference.
+    pub interval: Option<Interval>,
+    /// p-value of the hypothesis that there is no difference.
     pub p_value: Option<f64>,
 }
 
-/// What a system made of a task.
+/// Outcome of one task for one system.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
-    /// The prediction as the model gave it, where post-processing changed it.
+pub struct TaskOutcome {
+    /// The prediction before post-processing, if that changed it.
     pub raw: Option<String>,
-    /// The prediction that was measured.
+    /// The prediction that was scored.
     pub prediction: String,
-    /// Its value of each measure, between 0 and 1.
+    /// Value of each measure, between 0 and 1.
     pub values: Vec<f64>,
-    /// What retrieval showed the model, best first.
+    /// Retrieved fragments shown to the model, best first.
     pub fragments: Vec<Fragment>,
-    /// Share, between 0 and 1, of the target's identifiers that the fragments hold; `None` where the target has none, or
-    /// nothing was retrieved.
+    /// Share, between 0 and 1, of the target's identifiers that are in the fragments; `None` if the target has none, or nothing
+    /// was retrieved.
     pub identifiers_retrieved: Option<f64>,
-    /// Any further result in a word: of unit tests `pass`, `fail`.
+    /// Further result in a word: `pass` or `fail` for unit tests.
     pub status: Option<String>,
 }
 
 impl Report {
-    /// A system's value of a task, between 0 and 1: `None` without a prediction, or where it is not a number.
+    /// Returns a system's value for a task, between 0 and 1; `None` without a prediction, or if it is not a number.
     pub fn value(&self, system: usize, task: usize, measure: usize) -> Option<f64> {
         let value = *self.outcome(system, task)?.values.get(measure)?;
         value.is_finite().then_some(value)
     }
 
-    /// What a system made of a task, if it has a prediction.
-    pub fn outcome(&self, system: usize, task: usize) -> Option<&Outcome> {
+    /// Returns the outcome of a task, if the system has a prediction.
+    pub fn outcome(&self, system: usize, task: usize) -> Option<&TaskOutcome> {
         self.systems.get(system)?.outcomes.get(task)?.as_ref()
     }
 
-    /// The baseline, where there is one.
+    /// Returns the index of the baseline and the baseline, if there is one.
     pub(super) fn baseline(&self) -> Option<(usize, &System)> {
         let baseline = self.baseline?;
         Some((baseline, self.systems.get(baseline)?))
     }
 
-    /// The systems that are compared with the baseline, with their indices; none without a baseline.
+    /// Returns the systems other than the baseline, with their indices; none without a baseline.
     pub(super) fn compared(&self) -> impl Iterator<Item = (usize, &System)> {
         let baseline = self.baseline().map(|(baseline, _)| baseline);
         let systems = self.systems.iter().enumerate();
         systems.filter(move |(index, _)| baseline.is_some_and(|baseline| baseline != *index))
     }
 
-    /// The short name of the main measure, as axes and columns show it: `ES`.
+    /// Returns the index of the compared system with the highest mean of the main measure, the first of equals. An oracle is
+    /// chosen only if there is no other system; without a baseline, all systems are compared.
+    pub(super) fn best(&self) -> Option<usize> {
+        let mean = |system: &System| {
+            let mean = system.means.get(self.main);
+            mean.map_or(f64::NEG_INFINITY, |mean| mean.mean)
+        };
+        let mut all: Vec<(usize, &System)> = self.compared().collect();
+        if all.is_empty() {
+            all = self.systems.iter().enumerate().collect();
+        }
+        if all.iter().any(|(_, system)| !system.is_oracle) {
+            all.retain(|(_, system)| !system.is_oracle);
+        }
+        all.into_iter()
+            .reduce(|best, next| {
+                if mean(next.1) > mean(best.1) {
+                    next
+                } else {
+                    best
+                }
+            })
+            .map(|(system, _)| system)
+    }
+
+    /// Returns the short name of the main measure for axes and columns: `ES`.
     pub(super) fn main_label(&self) -> String {
         let measure = self.measures.get(self.main);
         measure.map_or_else(|| "value".into(), |measure| measure.label())
     }
 }
 
-impl Measure {
-    /// Its name as columns and axes show it: abbreviations in capitals.
+impl ReportMeasure {
+    /// Returns the name for columns and axes: abbreviations in capitals.
     pub(super) fn label(&self) -> String {
         match self.value.len() {
             ..=3 => self.value.to_uppercase(),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::evaluate::statistics::Changes;
+use crate::evaluate::statistics::{Changes, Estimate, Interval};
 
 /// Four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of rg1.
 pub(super) fn report() -> Report {
-    let task = |row: usize| Task {
+    let task = |row: usize| ReportTask {
         row,
         id: format!("demo/{row}"),
         repository: "demo".into(),
@@ -35,7 +35,7 @@ pub(super) fn report() -> Report {
     if let Some(first) = &mut rg1[0] {
         first.raw = Some("value_0 = load(path)\nnext".into());
     }
-    let measure = |value: &str, title: &str| Measure {
+    let measure = |value: &str, title: &str| ReportMeasure {
         metric: "repocoder".into(),
         value: value.into(),
         title: title.into(),
@@ -58,21 +58,25 @@ pub(super) fn report() -> Report {
     }
 }
 
-fn outcome(es: f64, fragments: Vec<Fragment>) -> Outcome {
-    Outcome {
+fn outcome(es: f64, fragments: Vec<Fragment>) -> TaskOutcome {
+    TaskOutcome {
         prediction: format!("value = {es}"),
         values: vec![0.0, es],
         fragments,
-        ..Outcome::default()
+        ..TaskOutcome::default()
     }
 }
 
-fn system(name: &str, outcomes: Vec<Option<Outcome>>, es: f64) -> System {
-    let mean = |mean: f64, interval| Mean { mean, interval };
+fn system(name: &str, outcomes: Vec<Option<TaskOutcome>>, es: f64) -> System {
+    let mean = |mean: f64, interval| Estimate { mean, interval };
+    let around = Interval {
+        low: es - 0.1,
+        high: es + 0.1,
+    };
     System {
         name: name.into(),
         settings: vec![("mode".into(), name.into()), ("seed".into(), "0".into())],
-        means: vec![mean(0.0, None), mean(es, Some((es - 0.1, es + 0.1)))],
+        means: vec![mean(0.0, None), mean(es, Some(around))],
         n: outcomes.iter().flatten().count(),
         outcomes,
         ..System::default()

@@ -1,9 +1,11 @@
-//! Any text as HTML or SVG, where nothing in it is markup and nothing invisible, and counts in words.
+//! Escaping of text for HTML and SVG, and formatting of counts, means and intervals.
 
 use std::fmt::Write;
 
-/// Escapes a text for the content and the quoted attributes of HTML and SVG. Control characters but newline and tab, and
-/// those that reorder or hide text, become visible as `⟨U+202E⟩`: a name must not read as another, and XML forbids some.
+use crate::evaluate::statistics::{Estimate, Interval};
+
+/// Escapes a text for the content and the quoted attributes of HTML and SVG. Control characters except newline and tab, and
+/// characters that reorder or hide text, become visible as `⟨U+202E⟩`: a name must not look like another, and XML forbids some.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,7 +25,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Whether a character shows nothing, or changes how others are shown. `page/script/code.js` holds the same ranges.
+/// Whether a character is invisible, or changes how others are shown. `page/script/code.js` has the same ranges.
 fn is_hidden(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
@@ -31,7 +33,7 @@ fn is_hidden(c: char) -> bool {
         | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The first `most` characters of a text, with … for the rest.
+/// Cuts a text to `most` characters, the last of which is `…`.
 pub(super) fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.into(),
@@ -43,7 +45,7 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// A count with commas between its thousands.
+/// Formats a count with commas between thousands.
 pub(super) fn grouped(count: usize) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
@@ -56,13 +58,32 @@ pub(super) fn grouped(count: usize) -> String {
     grouped
 }
 
-/// `1 task`, `2,000 tasks`
+/// Formats a number of tasks: `1 task`, `2,000 tasks`.
 pub(super) fn tasks(count: usize) -> String {
     format!(
         "{} task{}",
         grouped(count),
         if count == 1 { "" } else { "s" }
     )
+}
+
+/// Formats a value between 0 and 1 as tables show it: `36.21`.
+pub(super) fn hundredths(value: f64) -> String {
+    format!("{:.2}", value * 100.0)
+}
+
+/// Formats an interval: `[34.02, 38.40]`.
+pub(super) fn bounds(Interval { low, high }: Interval, show: impl Fn(f64) -> String) -> String {
+    format!("[{}, {}]", show(low), show(high))
+}
+
+/// Formats a mean with its interval: `36.21 [34.02, 38.40]`.
+pub(super) fn with_interval(Estimate { mean, interval }: Estimate) -> String {
+    let mean = hundredths(mean);
+    match interval {
+        None => mean,
+        Some(interval) => format!("{mean} {}", bounds(interval, hundredths)),
+    }
 }
 
 #[cfg(test)]

@@ -343,7 +343,7 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
         &["a.json", "preds.jsonl"],
         &[
             "error: preds.jsonl: holds a prediction (it has 'pred'), and no task's scores",
-            "hint: score them first: `repoformer eval --tasks FILE --predictions preds.jsonl --per-task --format json -o FILE`",
+            "hint: score them first: `repoformer eval --per-task --format json -o FILE` writes them, with --tasks and --predictions",
         ],
     );
     refused(

@@ -217,7 +217,7 @@ fn a_missing_prediction_is_an_error_a_zero_or_left_out() {
     place
         .run(&eval(&["--missing", "drop"]))
         .failed()
-        .says(&["'drop' is not one of error, zero, skip"]);
+        .says(&["unknown treatment of missing predictions 'drop'; known: error, zero, skip"]);
 }
 
 #[test]
@@ -430,7 +430,7 @@ fn every_metric_cuts_as_its_own_program() {
     place
         .run(&eval(&["--postprocess", "line"]))
         .failed()
-        .says(&["postprocess: 'line' is not one of own, none, chat, fences"]);
+        .says(&["unknown post-processing 'line'; known: own, none, chat, fences"]);
 }
 
 #[test]
@@ -523,7 +523,7 @@ fn metrics_are_named() {
     place
         .run(&eval(&["--metrics", "bleu"]))
         .failed()
-        .says(&["'bleu' is not one of repocoder"]);
+        .says(&["unknown metric 'bleu'; known: repocoder"]);
     place
         .run(&["eval", "--predictions", "mine.jsonl"])
         .failed()

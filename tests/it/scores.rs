@@ -9,7 +9,9 @@ use std::io::BufRead;
 use std::path::Path;
 
 use repoformer::evaluate::metrics::repoformer::Fuzz;
-use repoformer::evaluate::metrics::{crosscodeeval, repocoder, repoformer as code_tokens};
+use repoformer::evaluate::metrics::{
+    PairScore, crosscodeeval, repocoder, repoformer as code_tokens,
+};
 use repoformer::evaluate::postprocess::{Hole, Recipe};
 use repoformer::store::jsonl;
 use repoformer::text::distance::indel;
@@ -69,7 +71,7 @@ fn compare(path: &Path) -> Compared {
 /// RepoCoder's scores; `false` where its program has none.
 fn by_repocoder(row: &Row) -> bool {
     let place = row.place();
-    let repocoder::Score { em, es } = repocoder::score(row.text("gt"), &[row.text("pred")]);
+    let PairScore { em, es } = repocoder::score(row.text("gt"), &[row.text("pred")]);
     assert_eq!(Value::from(em), row.record["rc_em"], "{place}: exact match");
     if let Value::String(error) = &row.record["rc_es"] {
         assert_eq!(error, "ERR:ZeroDivisionError", "{place}");

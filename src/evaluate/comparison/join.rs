@@ -1,138 +1,125 @@
-//! Which task of one system is which of the other.
+//! Joins the tasks of two systems.
 //!
-//! A task is its id and its row in the task file. Where either side does not know the row, the id alone decides, and must
-//! be the only one of its kind on both sides.
+//! A task is identified by its id and its row in the task file. If either side does not know the row, the id alone decides, and
+//! must be unique on both sides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::PerTask;
 use crate::error::Error;
 
-/// What joining found.
+/// Indices of one task in A and in B.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct TaskPair {
+    pub(super) a: usize,
+    pub(super) b: usize,
+}
+
+/// Result of joining.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Joined {
-    /// Places in A and B, in the order of rows and ids: whatever the order of the files, the same.
-    pub(super) pairs: Vec<(usize, usize)>,
-    /// Places in A of tasks that B lacks, in the same order.
+pub(super) struct JoinedTasks {
+    /// Tasks of both, by row and id, independent of the order of the files.
+    pub(super) pairs: Vec<TaskPair>,
+    /// Indices in A of tasks that B lacks, in the same order.
     pub(super) only_a: Vec<usize>,
-    /// The other way around.
+    /// Indices in B of tasks that A lacks, in the same order.
     pub(super) only_b: Vec<usize>,
-    /// Ids that both have, at other rows.
+    /// Number of ids that both have at different rows.
     pub(super) moved: usize,
 }
 
-/// The records of one id on both sides, as places.
-#[derive(Default)]
-struct SameId {
-    a: Vec<usize>,
-    b: Vec<usize>,
-}
-
-/// Joins the two; tasks that cannot be told apart are named in `problems`.
-pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> Joined {
-    let mut ids: BTreeMap<&str, SameId> = BTreeMap::new();
-    for (place, task) in a.tasks.iter().enumerate() {
-        ids.entry(&task.task_id).or_default().a.push(place);
-    }
-    for (place, task) in b.tasks.iter().enumerate() {
-        ids.entry(&task.task_id).or_default().b.push(place);
-    }
-    let mut joined = Joined::default();
-    for (id, same) in ids {
-        let rows = rows(a, &same.a).zip(rows(b, &same.b));
-        match rows {
-            Some((a_rows, b_rows)) => joined.by_row((a, a_rows), (b, b_rows), id, problems),
-            None => joined.by_id((a, &same.a), (b, &same.b), id, problems),
+/// Joins two systems; tasks that cannot be told apart are reported in `problems`.
+pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> JoinedTasks {
+    let mut ids: BTreeMap<&str, [Vec<usize>; 2]> = BTreeMap::new();
+    for (number, side) in [a, b].into_iter().enumerate() {
+        for (place, task) in side.tasks.iter().enumerate() {
+            ids.entry(&task.task_id).or_default()[number].push(place);
         }
     }
-    let a_key = |place: &usize| (a.tasks[*place].row, &a.tasks[*place].task_id);
-    let b_key = |place: &usize| (b.tasks[*place].row, &b.tasks[*place].task_id);
-    joined.pairs.sort_by_key(|(one, other)| {
-        let (row, id) = a_key(one);
-        (row.or(b_key(other).0), id)
+    let mut joined = JoinedTasks::default();
+    for (id, [of_a, of_b]) in &ids {
+        let a = Records::new(a, id, of_a);
+        let b = Records::new(b, id, of_b);
+        let Some((a_rows, b_rows)) = a.rows().zip(b.rows()) else {
+            joined.add(a, b, ", and not all have a row to tell them by", problems);
+            continue;
+        };
+        let (only_a, only_b) = (joined.only_a.len(), joined.only_b.len());
+        let rows: BTreeSet<&usize> = a_rows.keys().chain(b_rows.keys()).collect();
+        for row in rows {
+            let places = |rows: &'_ Rows| rows.get(row).cloned().unwrap_or_default();
+            let (of_a, of_b) = (places(&a_rows), places(&b_rows));
+            let (a, b) = (a.only(&of_a), b.only(&of_b));
+            joined.add(a, b, &format!(" and row {row}"), problems);
+        }
+        let both_alone = joined.only_a.len() > only_a && joined.only_b.len() > only_b;
+        joined.moved += usize::from(both_alone);
+    }
+    let key = |side: &'_ PerTask, place: usize| {
+        let task = &side.tasks[place];
+        (task.row, task.task_id.clone())
+    };
+    joined.pairs.sort_by_cached_key(|pair| {
+        let (row, id) = key(a, pair.a);
+        (row.or(b.tasks[pair.b].row), id)
     });
-    joined.only_a.sort_by_key(a_key);
-    joined.only_b.sort_by_key(b_key);
+    joined.only_a.sort_by_cached_key(|place| key(a, *place));
+    joined.only_b.sort_by_cached_key(|place| key(b, *place));
     joined
 }
 
-/// The rows of some records, where all have one.
-fn rows(side: &PerTask, places: &[usize]) -> Option<BTreeMap<usize, Vec<usize>>> {
-    let mut rows: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for &place in places {
-        rows.entry(side.tasks[place].row?).or_default().push(place);
-    }
-    Some(rows)
+/// Indices of records by their rows.
+type Rows = BTreeMap<usize, Vec<usize>>;
+
+/// Records of one id on one side.
+#[derive(Clone, Copy)]
+struct Records<'a> {
+    side: &'a PerTask,
+    id: &'a str,
+    places: &'a [usize],
 }
 
-type Rows<'a> = (&'a PerTask, BTreeMap<usize, Vec<usize>>);
-
-impl Joined {
-    fn by_row(&mut self, a: Rows<'_>, b: Rows<'_>, id: &str, problems: &mut Vec<Error>) {
-        let ((a, a_rows), (b, mut b_rows)) = (a, b);
-        let (only_a, only_b) = (self.only_a.len(), self.only_b.len());
-        for (row, a_places) in a_rows {
-            let b_places = b_rows.remove(&row).unwrap_or_default();
-            let sides = [(a, &a_places), (b, &b_places)];
-            if sides.iter().any(|(_, places)| places.len() > 1) {
-                repeated(&sides, id, &format!(" and row {row}"), problems);
-                continue;
-            }
-            match b_places.first() {
-                Some(&place) => self.pairs.push((a_places[0], place)),
-                None => self.only_a.extend(a_places),
-            }
-        }
-        for (row, places) in b_rows {
-            if places.len() > 1 {
-                repeated(&[(b, &places)], id, &format!(" and row {row}"), problems);
-            } else {
-                self.only_b.extend(places);
-            }
-        }
-        if self.only_a.len() > only_a && self.only_b.len() > only_b {
-            self.moved += 1;
-        }
+impl<'a> Records<'a> {
+    fn new(side: &'a PerTask, id: &'a str, places: &'a [usize]) -> Self {
+        Self { side, id, places }
     }
 
-    fn by_id(
-        &mut self,
-        a: (&PerTask, &[usize]),
-        b: (&PerTask, &[usize]),
-        id: &str,
-        problems: &mut Vec<Error>,
-    ) {
-        match (a.1, b.1) {
-            (&[one], &[other]) => self.pairs.push((one, other)),
-            (&[one], []) => self.only_a.push(one),
-            ([], &[other]) => self.only_b.push(other),
-            (a_places, b_places) => {
-                let sides = [(a.0, a_places), (b.0, b_places)];
-                repeated(
-                    &sides,
-                    id,
-                    ", and not all have a row to tell them by",
-                    problems,
-                );
-            }
+    fn only<'b>(self, places: &'b [usize]) -> Records<'b>
+    where
+        'a: 'b,
+    {
+        Records { places, ..self }
+    }
+
+    /// Groups the records by row; `None` if one has no row.
+    fn rows(self) -> Option<Rows> {
+        let mut rows = Rows::new();
+        for &place in self.places {
+            let row = self.side.tasks[place].row?;
+            rows.entry(row).or_default().push(place);
         }
+        Some(rows)
     }
 }
 
-/// That a side has a task more than once.
-fn repeated<P: AsRef<[usize]>>(
-    sides: &[(&PerTask, P)],
-    id: &str,
-    by: &str,
-    problems: &mut Vec<Error>,
-) {
-    let several = sides.iter().filter(|(_, places)| places.as_ref().len() > 1);
-    problems.extend(several.map(|(side, places)| Error::Artifact {
-        path: (&*side.name).into(),
-        reason: format!(
-            "{} records have the task_id {id:?}{by}; none of them is compared",
-            places.as_ref().len()
-        ),
-        hint: "score each task once, and several samples of it as one prediction".into(),
-    }));
+impl JoinedTasks {
+    /// Adds one task. Records of it that occur more than once on a side are reported, with what they have in common besides the id.
+    fn add(&mut self, a: Records<'_>, b: Records<'_>, common: &str, problems: &mut Vec<Error>) {
+        match (a.places, b.places) {
+            (&[a], &[b]) => self.pairs.push(TaskPair { a, b }),
+            (&[place], []) => self.only_a.push(place),
+            ([], &[place]) => self.only_b.push(place),
+            _ => {
+                let repeated = [a, b].into_iter().filter(|side| side.places.len() > 1);
+                problems.extend(repeated.map(|Records { side, id, places }| {
+                    let reason = format!(
+                        "{} records have the task_id {id:?}{common}; none of them is compared",
+                        places.len()
+                    );
+                    let hint = "score each task once, and several samples of it as one prediction";
+                    Error::artifact(side.name.as_ref(), reason, hint)
+                }));
+            }
+        }
+    }
 }

@@ -1,41 +1,33 @@
-//! One measure of two systems: means, the difference, and what is to be thought of it.
+//! One measure of two systems: means, difference, and tests.
 
-use super::{PerTask, Settings};
-use crate::evaluate::statistics::{Buckets, Changes, Groups, Interval, PermutationTest};
+use super::join::TaskPair;
+use super::{ComparisonSettings, PerTask};
+use crate::evaluate::statistics::{Buckets, Changes, Estimate, Groups, PermutationTest};
 
-/// A mean over tasks.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mean {
-    /// Itself.
-    pub mean: f64,
-    /// Where it probably lies, where that can be said.
-    pub interval: Option<Interval>,
-}
-
-/// One measure, compared.
+/// Comparison of one measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
     /// `METRIC.VALUE`.
     pub measure: String,
-    /// Tasks that have it on both sides.
+    /// Number of tasks with the measure on both sides.
     pub n: usize,
-    /// Of the baseline, between 0 and 1.
-    pub a: Mean,
-    /// Of the system.
-    pub b: Mean,
-    /// Of B − A, task by task.
-    pub difference: Mean,
-    /// The test that flips tasks.
+    /// Mean of the baseline, between 0 and 1.
+    pub a: Estimate,
+    /// Mean of the system.
+    pub b: Estimate,
+    /// Mean of B − A, task by task.
+    pub difference: Estimate,
+    /// Test that flips tasks.
     pub by_task: PermutationTest,
-    /// The test that flips repositories, where there are several.
+    /// Test that flips repositories, if there are several.
     pub by_repository: Option<PermutationTest>,
     /// Tasks that got better, stayed the same, got worse.
     pub changes: Changes,
-    /// The gains by size; of a measure that is only ever 0 or 1, `changes` says it all.
+    /// Gains by size; `None` for a measure that is always 0 or 1, for which `changes` is enough.
     pub buckets: Option<Buckets>,
 }
 
-/// The values of one measure, A's and B's of each pair of tasks.
+/// Values of one measure, A's and B's for each pair of tasks.
 #[derive(Debug)]
 pub(super) struct Column {
     measure: String,
@@ -45,11 +37,11 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// The values of a measure; where it cannot be compared, why.
+    /// Collects the values of a measure, or says why it cannot be compared.
     pub(super) fn of(
         a: &PerTask,
         b: &PerTask,
-        pairs: &[(usize, usize)],
+        pairs: &[TaskPair],
         measure: &str,
     ) -> Result<Self, String> {
         let has = |side: &PerTask| side.measures.iter().any(|known| known == measure);
@@ -59,9 +51,9 @@ impl Column {
             (false, true) => return Err(format!("is only in {}", b.name)),
             (false, false) => return Err("is in neither".into()),
         }
-        let pair = |&(one, other): &(usize, usize)| {
-            let (one, other) = (&a.tasks[one], &b.tasks[other]);
-            a.value(one, measure).zip(b.value(other, measure))
+        let pair = |pair: &TaskPair| {
+            let of_b = b.value(&b.tasks[pair.b], measure);
+            a.value(&a.tasks[pair.a], measure).zip(of_b)
         };
         let values: Vec<_> = pairs.iter().map(pair).collect();
         let each = || {
@@ -71,12 +63,10 @@ impl Column {
                 .flat_map(|(one, other)| [*one, *other])
         };
         if each().next().is_none() {
-            return Err("has no task where both have it".into());
+            return Err("has no task with a value in both".into());
         }
         if let Some(value) = each().find(|value| !(0.0..=1.0).contains(value)) {
-            return Err(format!(
-                "is no score between 0 and 1: it is {value} somewhere"
-            ));
+            return Err(format!("is not always between 0 and 1: a value is {value}"));
         }
         Ok(Self {
             measure: measure.to_owned(),
@@ -85,7 +75,7 @@ impl Column {
         })
     }
 
-    /// Of some of the pairs.
+    /// Returns the values of some pairs.
     pub(super) fn part(&self, places: &[usize]) -> Self {
         Self {
             measure: self.measure.clone(),
@@ -95,12 +85,12 @@ impl Column {
     }
 }
 
-/// Compares each measure. All intervals are of the same resamples, in which `groups` are drawn.
+/// Compares each measure. All intervals come from the same resamples of `groups`.
 pub(super) fn differences(
     columns: &[Column],
     groups: &Groups,
     repositories: Option<&Groups>,
-    settings: &Settings,
+    settings: &ComparisonSettings,
 ) -> Vec<Difference> {
     let of_a = |(one, _): (f64, f64)| one;
     let of_b = |(_, other): (f64, f64)| other;
@@ -115,56 +105,35 @@ pub(super) fn differences(
     let intervals = settings
         .resampling
         .intervals(groups, measures.iter().map(|values| values.iter().copied()));
-    let means = measures
-        .iter()
-        .zip(intervals)
-        .map(|(values, interval)| Mean {
+    let estimates = measures.iter().zip(intervals);
+    let estimates: Vec<Estimate> = estimates
+        .map(|(values, interval)| Estimate {
             mean: mean(values),
             interval,
-        });
-    let means: Vec<Mean> = means.collect();
-    let sides = columns
-        .iter()
-        .zip(means.chunks_exact(3))
-        .zip(measures.chunks_exact(3));
-    sides
-        .map(|((column, means), values)| {
-            difference(
-                column,
-                [means[0], means[1], means[2]],
-                &values[2],
-                repositories,
-                settings,
-            )
         })
-        .collect()
+        .collect();
+    let difference = |(place, column): (usize, &Column)| {
+        let gains = &measures[3 * place + 2];
+        // A task without the measure flips nothing.
+        let flipped: Vec<f64> = gains.iter().map(|gain| gain.unwrap_or(0.0)).collect();
+        let test = |groups: &Groups| settings.flips.test(groups, &flipped);
+        let known = || gains.iter().flatten().copied();
+        Difference {
+            measure: column.measure.clone(),
+            n: known().count(),
+            a: estimates[3 * place],
+            b: estimates[3 * place + 1],
+            difference: estimates[3 * place + 2],
+            by_task: test(&Groups::tasks(gains.len())),
+            by_repository: repositories.map(test),
+            changes: Changes::of(known()),
+            buckets: (!column.binary).then(|| Buckets::of(known())),
+        }
+    };
+    columns.iter().enumerate().map(difference).collect()
 }
 
-fn difference(
-    column: &Column,
-    [a, b, difference]: [Mean; 3],
-    gains: &[Option<f64>],
-    repositories: Option<&Groups>,
-    settings: &Settings,
-) -> Difference {
-    // A task without the measure flips nothing.
-    let flipped: Vec<f64> = gains.iter().map(|gain| gain.unwrap_or(0.0)).collect();
-    let test = |groups: &Groups| settings.flips.test(groups, &flipped);
-    let known = || gains.iter().flatten().copied();
-    Difference {
-        measure: column.measure.clone(),
-        n: known().count(),
-        a,
-        b,
-        difference,
-        by_task: test(&Groups::tasks(gains.len())),
-        by_repository: repositories.map(test),
-        changes: Changes::of(known()),
-        buckets: (!column.binary).then(|| Buckets::of(known())),
-    }
-}
-
-/// Over the tasks that have a value; 0 where none has.
+/// Mean over the tasks that have a value; 0 if none has.
 fn mean(values: &[Option<f64>]) -> f64 {
     let (mut sum, mut number) = (0.0, 0usize);
     for value in values.iter().flatten() {

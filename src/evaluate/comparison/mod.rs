@@ -1,11 +1,11 @@
-//! Two systems on the same tasks: what the second gains over the first, and whether it is more than chance.
+//! Comparison of two systems on the same tasks: the gain of the second over the first, and whether it may be chance.
 //!
-//! [`read`](read()) takes the scores of each from a file, or [`PerTask::add`] from anywhere; [`Comparison::of`] joins them task by task.
-//! Every difference is B − A: A is the baseline, B the system. Whatever a metric is called, its numbers between 0 and 1
-//! are compared.
+//! [`read`](read()) reads the scores of a system from a file, [`PerTask::add`] takes them from records; [`Comparison::of`] joins them
+//! task by task. Every difference is B − A: A is the baseline, B the system. Every metric with numbers between 0 and 1 can be
+//! compared.
 //!
 //! ```
-//! use repoformer::evaluate::comparison::{Comparison, PerTask, Settings};
+//! use repoformer::evaluate::comparison::{Comparison, PerTask, ComparisonSettings};
 //! let scores = |name: &str, values: [f64; 4]| {
 //!     let mut scores = PerTask::new(name);
 //!     for (row, value) in values.into_iter().enumerate() {
@@ -16,11 +16,11 @@
 //!     scores
 //! };
 //! let (none, rg1) = (scores("none", [0.25, 0.5, 0.5, 0.5]), scores("rg1", [0.5, 1.0, 0.5, 0.25]));
-//! let comparison = Comparison::of(&none, &rg1, &Settings::default())?;
+//! let comparison = Comparison::of(&none, &rg1, &ComparisonSettings::default())?;
 //! let es = &comparison.all[0];
 //! assert_eq!((es.measure.as_str(), es.n, es.difference.mean), ("repocoder.es", 4, 0.125));
 //! assert_eq!((es.changes.better, es.changes.same, es.changes.worse), (2, 1, 1));
-//! // The mean gain of alpha is an eighth, and so is that of beta: there is nothing that drawing repositories would change.
+//! // The mean gain of alpha and that of beta are both an eighth, so every resample of repositories has this mean.
 //! let interval = es.difference.interval.unwrap();
 //! assert_eq!((interval.low, interval.high), (0.125, 0.125));
 //! # Ok::<(), repoformer::error::Error>(())
@@ -31,80 +31,68 @@ mod measure;
 mod per_task;
 mod read;
 mod record;
+mod settings;
 
-pub use measure::{Difference, Mean};
+pub use measure::Difference;
 pub use per_task::{PerTask, TaskValues};
-pub use read::{Reading, read, split};
+pub use read::{ReadScores, read, split};
+pub use settings::ComparisonSettings;
 
 use crate::error::{Error, Result};
 use crate::evaluate::statistics::{Groups, Resampling, SignFlips, Unit};
+use join::TaskPair;
 use measure::Column;
 
-/// How to compare.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Settings {
-    /// The measures, as `METRIC.VALUE`; none: all that both have.
-    pub measures: Vec<String>,
-    /// What intervals draw anew; `None`: repositories where that can be, else tasks.
-    pub unit: Option<Unit>,
-    /// How intervals are made.
-    pub resampling: Resampling,
-    /// How differences are tested.
-    pub flips: SignFlips,
-    /// Also compare within each repository.
-    pub by_repository: bool,
-}
-
-/// One of the two systems.
+/// One of two systems.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// What its scores are called.
+    /// Name of the scores.
     pub name: String,
-    /// Tasks that it has scores of.
+    /// Number of scored tasks.
     pub tasks: usize,
-    /// Ids of those that the other lacks, by row and id; they are left out.
+    /// Ids of the tasks that the other lacks, by row and id; they are left out.
     pub alone: Vec<String>,
 }
 
-/// A task that both have.
+/// A task of both systems.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedTask {
-    /// Its id.
+    /// The task's id.
     pub task_id: String,
-    /// Its row, where a side knows it.
+    /// Row in the task file, if a side knows it.
     pub row: Option<usize>,
-    /// Its repository, where a side knows it.
+    /// Repository, if a side knows it.
     pub repository: Option<String>,
-    /// The values of A and B for each of [`Comparison::all`], where both have one.
+    /// Values of A and B for each of [`Comparison::all`], if both have one.
     pub values: Vec<Option<(f64, f64)>>,
 }
 
-/// What comparing two systems gave.
+/// Result of comparing two systems.
 #[derive(Debug)]
 pub struct Comparison {
     /// The baseline.
     pub a: Side,
     /// The system.
     pub b: Side,
-    /// What the intervals of [`all`](Self::all) drew anew.
+    /// Unit that the intervals of [`all`](Self::all) resample.
     pub unit: Unit,
-    /// How many of them there are.
+    /// Number of units.
     pub units: usize,
-    /// The tasks that both have, by row and id.
+    /// Tasks of both, by row and id.
     pub tasks: Vec<PairedTask>,
     /// Each measure over all tasks.
     pub all: Vec<Difference>,
-    /// The same within each repository, by name, where it was asked for. Their intervals draw tasks.
+    /// Each measure within each repository, by name, if requested. Their intervals resample tasks.
     pub repositories: Vec<(String, Vec<Difference>)>,
-    /// Measures that are not compared, and why.
+    /// Measures that are not compared, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Ids that both have, but at other rows, so that they are not joined.
+    /// Number of ids that both have at different rows, which are not joined.
     pub moved: usize,
-    /// Tasks that cannot be told apart, or of which the sides say different things; they are left out.
+    /// Tasks that cannot be told apart, or whose repositories differ between the sides; they are left out.
     pub problems: Vec<Error>,
-    /// How intervals were made.
+    /// Settings of the intervals.
     pub resampling: Resampling,
-    /// How differences were tested.
+    /// Settings of the tests.
     pub flips: SignFlips,
 }
 
@@ -112,24 +100,24 @@ impl Comparison {
     /// Compares B with A on the tasks that both have.
     ///
     /// # Errors
-    /// They have no task or no measure in common, a measure asked for is missing or no score between 0 and 1, or
-    /// repositories are to be drawn anew and there are not two.
-    pub fn of(a: &PerTask, b: &PerTask, settings: &Settings) -> Result<Self> {
+    /// The systems have no task or no measure in common, a requested measure is missing or not between 0 and 1, or repositories
+    /// are to be resampled and there are fewer than two.
+    pub fn of(a: &PerTask, b: &PerTask, settings: &ComparisonSettings) -> Result<Self> {
         let mut problems = Vec::new();
         let mut joined = join::join(a, b, &mut problems);
         joined
             .pairs
             .retain(|pair| agree(a, b, *pair, &mut problems));
         if joined.pairs.is_empty() {
-            // What kept tasks from being joined says more than that none is left.
+            // The first problem explains more than that no task is left.
             return Err(problems
                 .into_iter()
                 .next()
                 .unwrap_or_else(|| no_task(a, b, &joined)));
         }
         let (columns, left_out) = columns(a, b, &joined.pairs, &settings.measures)?;
-        let pair = |(number, &(one, other)): (usize, &(usize, usize))| {
-            let (one, other) = (&a.tasks[one], &b.tasks[other]);
+        let pair = |(number, &pair): (usize, &TaskPair)| {
+            let (one, other) = (&a.tasks[pair.a], &b.tasks[pair.b]);
             PairedTask {
                 task_id: one.task_id.clone(),
                 row: one.row.or(other.row),
@@ -139,9 +127,10 @@ impl Comparison {
         };
         let tasks: Vec<PairedTask> = joined.pairs.iter().enumerate().map(pair).collect();
         let groups = groups(&tasks, settings.unit)?;
-        let repositories = match settings.by_repository {
-            true => by_repository(&tasks, &columns, settings),
-            false => Vec::new(),
+        let repositories = if settings.by_repository {
+            by_repository(&tasks, &columns, settings)
+        } else {
+            Vec::new()
         };
         let alone = |side: &PerTask, places: &[usize]| Side {
             name: side.name.clone(),
@@ -173,31 +162,25 @@ impl Comparison {
     }
 }
 
-/// Whether both say the same of a task's repository.
-fn agree(
-    a: &PerTask,
-    b: &PerTask,
-    (one, other): (usize, usize),
-    problems: &mut Vec<Error>,
-) -> bool {
-    let (one, other) = (&a.tasks[one], &b.tasks[other]);
+/// Whether both sides have the same repository for a task.
+fn agree(a: &PerTask, b: &PerTask, pair: TaskPair, problems: &mut Vec<Error>) -> bool {
+    let (one, other) = (&a.tasks[pair.a], &b.tasks[pair.b]);
     let (Some(of_a), Some(of_b)) = (&one.repository, &other.repository) else {
         return true;
     };
     if of_a != of_b {
-        problems.push(Error::Artifact {
-            path: (&*b.name).into(),
-            reason: format!(
-                "task {:?} is of repository {of_b}, but of {of_a} in {}; it is not compared",
-                other.task_id, a.name
-            ),
-            hint: "score both with the same task file".into(),
-        });
+        let reason = format!(
+            "task {:?} is of repository {of_b}, but of {of_a} in {}; it is not compared",
+            other.task_id, a.name
+        );
+        problems.push(Error::artifact(b.name.as_ref(), reason, SAME_TASKS));
     }
     of_a == of_b
 }
 
-fn no_task(a: &PerTask, b: &PerTask, joined: &join::Joined) -> Error {
+const SAME_TASKS: &str = "score both with the same task file";
+
+fn no_task(a: &PerTask, b: &PerTask, joined: &join::JoinedTasks) -> Error {
     let example = |side: &PerTask, places: &[usize]| {
         let task = places.first().map(|place| &side.tasks[*place]);
         task.map_or("none".into(), |task| match task.row {
@@ -212,19 +195,19 @@ fn no_task(a: &PerTask, b: &PerTask, joined: &join::Joined) -> Error {
             a.name, b.name
         ),
         hint: match joined.moved {
-            0 => "score both with the same task file".into(),
-            n => format!("{n} ids are in both, at other rows; score both with the same task file"),
+            0 => SAME_TASKS.into(),
+            n => format!("{n} ids are in both, at different rows; {SAME_TASKS}"),
         },
     }
 }
 
 type LeftOut = Vec<(String, String)>;
 
-/// The values of each measure that can be compared, in A's order or the order asked for, and the measures that cannot.
+/// Returns the values of each measure that can be compared, in A's order or the requested order, and the measures that cannot.
 fn columns(
     a: &PerTask,
     b: &PerTask,
-    pairs: &[(usize, usize)],
+    pairs: &[TaskPair],
     asked: &[String],
 ) -> Result<(Vec<Column>, LeftOut)> {
     let mut left_out = Vec::new();
@@ -257,44 +240,41 @@ fn columns(
 
 fn no_measure(a: &PerTask, b: &PerTask, reason: &str) -> Error {
     let list = |side: &PerTask| format!("{} has {}", side.name, side.measures.join(", "));
-    Error::Comparison {
-        reason: format!("{reason}; {}; {}", list(a), list(b)),
-        hint: "name one that both have with --measure, or score both with the same --metrics"
-            .into(),
-    }
+    Error::parameter("measure", format!("{reason}; {}; {}", list(a), list(b)))
 }
 
 fn repositories_of(tasks: &[PairedTask]) -> Option<Groups> {
     Groups::repositories(tasks.iter().map(|task| task.repository.as_deref()))
 }
 
-/// What intervals draw anew.
+/// Returns the groups that intervals resample.
 fn groups(tasks: &[PairedTask], unit: Option<Unit>) -> Result<Groups> {
     let by_task = || Groups::tasks(tasks.len());
     match unit {
         Some(Unit::Tasks) => Ok(by_task()),
         None => Ok(repositories_of(tasks).unwrap_or_else(by_task)),
         Some(Unit::Repositories) => repositories_of(tasks).ok_or_else(|| {
-            let unknown = tasks.iter().filter(|task| task.repository.is_none()).count();
-            Error::Comparison {
-                reason: match unknown {
-                    0 => "all tasks are of one repository, so that there are none to draw".into(),
-                    n => format!(
-                        "repositories cannot be drawn: {n} of {} tasks name none",
-                        tasks.len()
-                    ),
-                },
-                hint: "draw tasks, with --resample task; or score with --tasks, whose records name repositories".into(),
-            }
+            let unknown = tasks
+                .iter()
+                .filter(|task| task.repository.is_none())
+                .count();
+            let reason = match unknown {
+                0 => "all tasks are of one repository".into(),
+                n => format!("{n} of {} tasks name no repository", tasks.len()),
+            };
+            Error::parameter(
+                "unit",
+                format!("repositories cannot be resampled: {reason}"),
+            )
         }),
     }
 }
 
-/// Each measure within each repository.
+/// Compares each measure within each repository.
 fn by_repository(
     tasks: &[PairedTask],
     columns: &[Column],
-    settings: &Settings,
+    settings: &ComparisonSettings,
 ) -> Vec<(String, Vec<Difference>)> {
     let mut names: Vec<&String> = tasks
         .iter()

@@ -1,37 +1,37 @@
-//! Each task's scores, whatever metrics there are.
+//! Scores of each task by any metrics.
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::store::jsonl::Object;
 
-/// The scores of one system, task by task.
+/// Scores of one system by task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PerTask {
-    /// What messages and tables call it.
+    /// Name in messages and tables.
     pub name: String,
-    /// Every measure that a task has, `METRIC.VALUE`, in the order of their first appearance.
+    /// Measures of the tasks, as `METRIC.VALUE`, in the order of their first appearance.
     pub measures: Vec<String>,
     /// The tasks, in any order.
     pub tasks: Vec<TaskValues>,
     places: FxHashMap<String, usize>,
 }
 
-/// The scores of one task.
+/// Scores of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskValues {
-    /// Its id.
+    /// The task's id.
     pub task_id: String,
-    /// 0-based place in its task file, where that is known.
+    /// 0-based row in the task file, if known.
     pub row: Option<usize>,
-    /// Its repository, where that is known.
+    /// The task's repository, if known.
     pub repository: Option<String>,
-    /// In the order of [`PerTask::measures`], as many as were known when the task was added.
+    /// Values in the order of [`PerTask::measures`], as many as were known when the task was added.
     values: Vec<Option<f64>>,
 }
 
 impl PerTask {
-    /// Without any task yet.
+    /// Returns an empty set of scores.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -40,8 +40,8 @@ impl PerTask {
     }
 
     /// Adds a task's record, `{"task_id", "row"?, "repository"?, "METRIC": {"VALUE": number, …}, …}`, as
-    /// [`TaskScore::to_record`](crate::evaluate::score::TaskScore::to_record) gives it. Every object that holds numbers is a metric;
-    /// what else there is, is passed over.
+    /// [`TaskScore::to_record`](crate::evaluate::score::TaskScore::to_record) returns it. Every object with numbers is a metric; other
+    /// fields are ignored.
     ///
     /// ```
     /// use repoformer::evaluate::comparison::PerTask;
@@ -53,7 +53,7 @@ impl PerTask {
     /// ```
     ///
     /// # Errors
-    /// The record has no id, no score, or a row or repository of another type; in words.
+    /// Returns a message if the record has no id, no score, or a row or repository of another type.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
         let task_id = match record.get("task_id") {
             Some(Value::String(id)) => id.clone(),
@@ -95,7 +95,7 @@ impl PerTask {
         Ok(())
     }
 
-    /// A task's value of a measure, where it has one.
+    /// Returns a task's value of a measure, if it has one.
     pub fn value(&self, task: &TaskValues, measure: &str) -> Option<f64> {
         let place = self.places.get(measure)?;
         task.values.get(*place).copied().flatten()
@@ -110,9 +110,9 @@ impl PerTask {
     }
 }
 
-/// Every `METRIC.VALUE` of a record that is a number.
+/// Returns every `METRIC.VALUE` of a record that is a number.
 fn numbers(record: &Object) -> impl Iterator<Item = (String, f64)> {
-    // A record may repeat its task's metadata, whose numbers are lines.
+    // Numbers in the task's metadata are line numbers, not scores.
     let metrics = record.iter().filter(|(name, _)| *name != "metadata");
     let metrics = metrics.filter_map(|(name, value)| Some((name, value.as_object()?)));
     metrics.flat_map(|(metric, values)| {

@@ -1,4 +1,4 @@
-//! Reads files of scores: what `repoformer eval --per-task --format json` and `jsonl` write, and the scores in the cache.
+//! Reads files of scores: JSON and JSON lines with the scores of each task, and the scores in the cache.
 
 use std::path::Path;
 
@@ -9,27 +9,27 @@ use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Object};
 use crate::task::kind::Kind;
 
-/// The command that makes what is read here.
-const MAKE: &str = "`repoformer eval --per-task --format json -o FILE`";
+/// Hint for files without such scores.
+const NEEDED: &str = "give the scores of each task";
 
-/// What reading a file of scores gave.
+/// Scores read from a file.
 #[derive(Debug)]
-pub struct Reading {
-    /// The tasks whose records can be used; at least one.
+pub struct ReadScores {
+    /// Scores of the tasks whose records can be used; at least one.
     pub scores: PerTask,
-    /// The records that cannot.
+    /// Records that cannot be used.
     pub problems: Vec<Error>,
-    /// How many tasks take no part, since their unit tests cannot tell.
+    /// Number of tasks excluded because their unit tests are inconclusive.
     pub excluded: usize,
 }
 
-/// Reads the scores of one system: `FILE`, or `FILE#NAME` where a file holds those of several predictions (`-`: standard
-/// input). The file is one object with `tasks`, a list of such objects, or a task's record a line.
+/// Reads the scores of one system: `FILE`, or `FILE#NAME` if a file has those of several predictions (`-`: standard input).
+/// The file is one object with `tasks`, a list of such objects, or one task record per line.
 ///
 /// # Errors
-/// The file cannot be read, holds something else than each task's scores, or holds several systems' and `given` does not
-/// say which.
-pub fn read(given: &str) -> Result<Reading> {
+/// The file cannot be read, does not have the scores of each task, or has those of several systems and `given` does not choose
+/// one.
+pub fn read(given: &str) -> Result<ReadScores> {
     let (path, wanted) = split(given);
     let text = jsonl::read(path)?;
     let mut sets = Sets::default();
@@ -42,14 +42,11 @@ pub fn read(given: &str) -> Result<Reading> {
         refused,
     } = sets;
     if let (true, Some(refused)) = (named.is_empty(), refused) {
-        return Err(Error::Artifact {
-            path: path.to_owned(),
-            reason: format!("holds {}", refused.reason()),
-            hint: refused.hint(path),
-        });
+        let reason = format!("holds {}", refused.reason());
+        return Err(Error::artifact(path, reason, refused.hint()));
     }
     let chosen = choose(path, named, wanted)?;
-    let mut reading = Reading {
+    let mut reading = ReadScores {
         scores: PerTask::new(given),
         problems,
         excluded: 0,
@@ -70,7 +67,7 @@ pub fn read(given: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-/// What a problem says, without the file.
+/// Message of a problem, without the file.
 fn reason(problem: &Error) -> String {
     match problem {
         Error::Record { line, reason, .. } => format!("line {line}: {reason}"),
@@ -79,7 +76,7 @@ fn reason(problem: &Error) -> String {
     }
 }
 
-/// The path in what was given, and which of its sets is meant. A file whose own name has a `#` is found all the same.
+/// Splits `FILE#NAME` into the path and the name of a set of scores. An existing file with `#` in its own name has precedence.
 pub fn split(given: &str) -> (&Path, Option<&str>) {
     match given.rsplit_once('#') {
         Some((path, name)) if !Path::new(given).exists() => (Path::new(path), Some(name)),
@@ -87,17 +84,17 @@ pub fn split(given: &str) -> (&Path, Option<&str>) {
     }
 }
 
-/// Where a record stands in its file.
+/// Place of a record in its file.
 #[derive(Debug, Clone)]
 enum Place {
-    /// 1-based, of JSON lines.
+    /// 1-based line of JSON lines.
     Line(usize),
-    /// A path in a JSON document: `tasks[3]`.
+    /// Path in a JSON document: `tasks[3]`.
     Within(String),
 }
 
 impl Place {
-    /// The place of an element of this place's `tasks`.
+    /// Place of an element of this place's `tasks`.
     fn task(&self, number: usize) -> Self {
         match self {
             Self::Line(line) => Self::Within(format!("line {line}: tasks[{number}]")),
@@ -116,14 +113,10 @@ impl Place {
 }
 
 fn wrong(path: &Path, reason: impl std::fmt::Display) -> Error {
-    Error::Artifact {
-        path: path.to_owned(),
-        reason: reason.to_string(),
-        hint: format!("each task's scores are what {MAKE} writes"),
-    }
+    Error::artifact(path, reason.to_string(), NEEDED)
 }
 
-/// The objects of a file: of a JSON document, one or a list; else of its lines.
+/// Returns the objects of a file: of a JSON document, one or a list; else of its lines.
 fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(Place, Object)>> {
     let Some((_, first)) = jsonl::records(text).next() else {
         return Err(wrong(path, "is empty"));
@@ -163,13 +156,13 @@ fn not_an_object(found: &Value) -> String {
 
 type Records = Vec<(Place, Object)>;
 
-/// The task records of a file, by the predictions that they are the scores of.
+/// Task records of a file, by the name of the predictions.
 #[derive(Default)]
 struct Sets {
-    /// In the order of the file; few.
+    /// Sets in the order of the file; few.
     named: Vec<(Option<String>, Records)>,
     problems: Vec<Error>,
-    /// What the first object is that holds no task's scores.
+    /// Kind of the first object without the scores of a task.
     refused: Option<Refused>,
 }
 
@@ -209,10 +202,10 @@ impl Sets {
     }
 }
 
-/// What an object is that holds no task's scores.
+/// Kind of an object without the scores of a task.
 #[derive(Clone, Copy)]
 enum Refused {
-    /// The means of `eval` without `--per-task`.
+    /// Means over tasks.
     Means,
     /// A record of something else.
     Other(Kind),
@@ -234,23 +227,17 @@ impl Refused {
         }
     }
 
-    fn hint(self, path: &Path) -> String {
+    fn hint(self) -> &'static str {
         match self {
-            Self::Means => format!("write each task's with --per-task: {MAKE}"),
-            Self::Other(Kind::RepoCoderPrediction | Kind::CrossCodeEvalPrediction) => format!(
-                "score them first: `repoformer eval --tasks FILE --predictions {} --per-task --format json -o FILE`",
-                path.display()
-            ),
-            Self::Other(Kind::Pair) => format!(
-                "score them first: `repoformer eval --pairs {} --per-task --format json -o FILE`",
-                path.display()
-            ),
-            Self::Other(_) => format!("each task's scores are what {MAKE} writes"),
+            Self::Other(Kind::RepoCoderPrediction | Kind::CrossCodeEvalPrediction | Kind::Pair) => {
+                "score them first"
+            }
+            _ => NEEDED,
         }
     }
 }
 
-/// The records of the set that is wanted.
+/// Chooses the records of a set.
 fn choose(
     path: &Path,
     mut named: Vec<(Option<String>, Records)>,
@@ -271,13 +258,13 @@ fn choose(
         None => (named.len() == 1).then_some(0),
     };
     let example = names.first().copied().unwrap_or_default();
-    let place = place.ok_or_else(|| Error::Artifact {
-        path: path.to_owned(),
+    let file = path.display();
+    let place = place.ok_or_else(|| Error::Comparison {
         reason: match wanted {
-            Some(wanted) => format!("holds no scores of '{wanted}', but of {list}"),
-            None => format!("holds the scores of several predictions: {list}"),
+            Some(wanted) => format!("{file}: holds no scores of '{wanted}', but of {list}"),
+            None => format!("{file}: holds the scores of several predictions: {list}"),
         },
-        hint: format!("name one of them: {}#{example}", path.display()),
+        hint: format!("name one of them: {file}#{example}"),
     })?;
     Ok(named.swap_remove(place).1)
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Comparison, Difference, Mean, PairedTask, Side};
-use crate::evaluate::statistics::{Bucket, Buckets, PermutationTest};
+use super::{Comparison, Difference, PairedTask, Side};
+use crate::evaluate::statistics::{Bucket, Buckets, Estimate, PermutationTest};
 use crate::store::jsonl::Object;
 
 impl Comparison {
-    /// All of it as one object; `per_task` adds each task's values.
+    /// Returns the comparison as one object; `per_task` adds each task's values.
     pub fn to_record(&self, per_task: bool) -> Value {
         let differences = |differences: &[Difference]| -> Value {
             differences.iter().map(Difference::to_record).collect()
@@ -44,7 +44,7 @@ impl Comparison {
         record
     }
 
-    /// A record for each measure, those of each repository first where they were asked for: the lines of JSONL.
+    /// Returns a record for each measure, within each repository first if requested: the lines of JSONL.
     pub fn measure_records(&self) -> Vec<Value> {
         let within = self.repositories.iter();
         let within = within.flat_map(|(name, here)| here.iter().map(move |d| (Some(name), d)));
@@ -64,7 +64,7 @@ impl Comparison {
         all.map(record).collect()
     }
 
-    /// A record for each task that both have: `{"task_id", "row", "repository", "repocoder.es": {"a", "b", "difference"}, …}`.
+    /// Returns a record for each task of both: `{"task_id", "row", "repository", "repocoder.es": {"a", "b", "difference"}, …}`.
     pub fn task_records(&self) -> Vec<Value> {
         let record = |task: &PairedTask| {
             let mut record = Map::new();
@@ -87,15 +87,12 @@ impl Side {
     }
 }
 
-impl Mean {
-    fn to_record(self) -> Value {
-        let Self { mean, interval } = self;
-        json!({"mean": mean, "low": interval.map(|i| i.low), "high": interval.map(|i| i.high)})
-    }
+fn estimate(Estimate { mean, interval }: Estimate) -> Value {
+    json!({"mean": mean, "low": interval.map(|i| i.low), "high": interval.map(|i| i.high)})
 }
 
 impl Difference {
-    /// `{"measure", "n", "a": {"mean", "low", "high"}, "b", "difference", "p": {"tasks": {"p", "exact", "units"},
+    /// Returns `{"measure", "n", "a": {"mean", "low", "high"}, "b", "difference", "p": {"tasks": {"p", "exact", "units"},
     /// "repositories"}, "better", "same", "worse", "buckets": {"-90": …, "0": …, "90": …}}`.
     fn to_record(&self) -> Value {
         let test = |PermutationTest { p, exact, units }: PermutationTest| json!({"p": p, "exact": exact, "units": units});
@@ -107,9 +104,9 @@ impl Difference {
         json!({
             "measure": self.measure,
             "n": self.n,
-            "a": self.a.to_record(),
-            "b": self.b.to_record(),
-            "difference": self.difference.to_record(),
+            "a": estimate(self.a),
+            "b": estimate(self.b),
+            "difference": estimate(self.difference),
             "p": {"tasks": test(self.by_task), "repositories": self.by_repository.map(test)},
             "better": self.changes.better,
             "same": self.changes.same,

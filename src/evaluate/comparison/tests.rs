@@ -19,7 +19,11 @@ fn es(id: &str, row: usize, repository: &str, es: f64) -> Value {
 }
 
 fn compare(a: &[Value], b: &[Value]) -> Result<Comparison> {
-    Comparison::of(&scores("A", a), &scores("B", b), &Settings::default())
+    Comparison::of(
+        &scores("A", a),
+        &scores("B", b),
+        &ComparisonSettings::default(),
+    )
 }
 
 /// The ids that were joined.
@@ -132,7 +136,7 @@ mod joining {
             error
                 .hint()
                 .unwrap()
-                .starts_with("1 ids are in both, at other rows")
+                .starts_with("1 ids are in both, at different rows")
         );
         let found = compare(&a, &[&b[..], &[es("y", 1, "r", 0.0)]].concat()).unwrap();
         assert_eq!((ids(&found), found.moved), (vec!["y"], 1));
@@ -250,15 +254,15 @@ mod measures {
             .map(|(m, why)| format!("{m} {why}"))
             .collect();
         let wanted = [
-            "m.big is no score between 0 and 1: it is 3 somewhere",
+            "m.big is not always between 0 and 1: a value is 3",
             "m.a is only in A",
             "m.b is only in B",
         ];
         assert_eq!(left_out, wanted);
         let ask = |measure: &str| {
-            let settings = Settings {
+            let settings = ComparisonSettings {
                 measures: vec![measure.into()],
-                ..Settings::default()
+                ..ComparisonSettings::default()
             };
             Comparison::of(
                 &scores("A", std::slice::from_ref(&a)),
@@ -270,18 +274,18 @@ mod measures {
         let lists = "A has m.one, m.big, m.a; B has m.one, m.big, m.b";
         assert_eq!(
             ask("m.a").unwrap_err().to_string(),
-            format!("m.a is only in A; {lists}")
+            format!("measure: m.a is only in A; {lists}")
         );
         assert_eq!(
             ask("x").unwrap_err().to_string(),
-            format!("x is in neither; {lists}")
+            format!("measure: x is in neither; {lists}")
         );
         assert!(ask("m.big").is_err());
         let error = compare(&[a], &[json!({"task_id": "t", "other": {"b": 1}})]).unwrap_err();
         assert!(
             error
                 .to_string()
-                .starts_with("they have no measure in common; A has m.one"),
+                .starts_with("measure: they have no measure in common; A has m.one"),
             "{error}"
         );
     }
@@ -289,9 +293,9 @@ mod measures {
     #[test]
     fn repositories_can_only_be_drawn_where_there_are_two() {
         let unit = |unit, records: &[Value]| {
-            let settings = Settings {
+            let settings = ComparisonSettings {
                 unit,
-                ..Settings::default()
+                ..ComparisonSettings::default()
             };
             Comparison::of(&scores("A", records), &scores("B", records), &settings)
         };
@@ -309,13 +313,12 @@ mod measures {
         let error = unit(Some(Unit::Repositories), &nameless).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "repositories cannot be drawn: 1 of 2 tasks name none"
+            "unit: repositories cannot be resampled: 1 of 2 tasks name no repository"
         );
-        assert!(error.hint().unwrap().contains("--resample task"));
         let error = unit(Some(Unit::Repositories), &two[..1]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "all tasks are of one repository, so that there are none to draw"
+            "unit: repositories cannot be resampled: all tasks are of one repository"
         );
     }
 
@@ -327,9 +330,9 @@ mod measures {
         let b: Vec<Value> = (0..6)
             .map(|row| es("t", row, ["b", "a"][row % 2], (row / 2) as f64 / 4.0))
             .collect();
-        let settings = Settings {
+        let settings = ComparisonSettings {
             by_repository: true,
-            ..Settings::default()
+            ..ComparisonSettings::default()
         };
         let found = Comparison::of(&scores("A", &a), &scores("B", &b), &settings).unwrap();
         let names: Vec<&str> = found
@@ -368,11 +371,11 @@ proptest! {
             tasks.map(|(row, task)| record(row, task.0, if second { task.2 } else { task.1 })).collect()
         };
         let (a, mut b) = (side(1, false), side(2, true));
-        let settings = Settings {
+        let settings = ComparisonSettings {
             by_repository: true,
             resampling: Resampling { resamples: 200, ..Resampling::default() },
             flips: SignFlips { flips: 2000, ..SignFlips::default() },
-            ..Settings::default()
+            ..ComparisonSettings::default()
         };
         let of = |a: &[Value], b: &[Value]| Comparison::of(&scores("A", a), &scores("B", b), &settings);
         let (Ok(one), Ok(other)) = (of(&a, &b), of(&b, &a)) else {
@@ -422,11 +425,11 @@ mod reading {
             self.dir.path().join("s.json")
         }
 
-        fn read(&self, name: &str) -> Result<Reading> {
+        fn read(&self, name: &str) -> Result<ReadScores> {
             read(&(self.path().display().to_string() + name))
         }
 
-        /// What the error says, without the folder, and its way out.
+        /// Message of the error, without the folder, and its hint.
         fn refuses(&self, name: &str) -> (String, String) {
             let error = self.read(name).unwrap_err();
             let folder = format!("{}/", self.dir.path().display());
@@ -438,7 +441,7 @@ mod reading {
         }
     }
 
-    fn values(reading: &Reading) -> Vec<(&str, Option<f64>)> {
+    fn values(reading: &ReadScores) -> Vec<(&str, Option<f64>)> {
         let scores = &reading.scores;
         let tasks = scores.tasks.iter();
         tasks
@@ -563,29 +566,20 @@ mod reading {
     }
 
     #[test]
-    fn what_is_no_file_of_scores_says_what_it_is() {
-        let make = "`repoformer eval --per-task --format json -o FILE`";
+    fn a_file_without_scores_is_named_for_what_it_is() {
         let means = json!({"predictions": "rg1", "all": {"n": 2, "repocoder": {"es": 1}}, "repositories": {}, "missing": 0});
         let (error, hint) = File::new(&means.to_string()).refuses("");
         assert_eq!(error, "s.json: holds means, and not each task's scores");
-        assert_eq!(hint, format!("write each task's with --per-task: {make}"));
+        assert_eq!(hint, "give the scores of each task");
         let prediction = json!({"task_id": "x", "pred": "y"}).to_string() + "\n";
         let (error, hint) = File::new(&prediction.repeat(3)).refuses("");
         assert_eq!(
             error,
             "s.json: holds a prediction (it has 'pred'), and no task's scores"
         );
-        assert!(
-            hint.contains("eval --tasks FILE --predictions s.json --per-task"),
-            "{hint}"
-        );
+        assert_eq!(hint, "score them first");
         let pair = json!({"task_id": "x", "pred": "y", "target": "y"}).to_string();
-        assert!(
-            File::new(&pair)
-                .refuses("")
-                .1
-                .contains("eval --pairs s.json")
-        );
+        assert_eq!(File::new(&pair).refuses("").1, "score them first");
         for (text, wanted) in [
             ("", "s.json: is empty"),
             (
@@ -605,7 +599,7 @@ mod reading {
         ] {
             let (error, hint) = File::new(text).refuses("");
             assert!(error.starts_with(wanted), "{error}");
-            assert!(hint.contains(make), "{hint}");
+            assert_eq!(hint, "give the scores of each task");
         }
         assert!(read("/no/such/file").is_err());
     }

@@ -1,15 +1,15 @@
 //! CrossCodeEval's exact match, edit similarity and identifier match.
 //!
 //! Formulas: `process_examples` and `compute_metric_stmt` of the released `scripts/eval_metric.py` with its `eval_utils.py`.
-//! Comments, or what looks like them, are removed from both texts ([`without_comment_signs`]). That a Python prediction is cut
-//! to its first statement and others to their first bracket comes before: [`crate::evaluate::postprocess`].
+//! Comments, or what looks like them, are removed from both texts ([`without_comment_signs`]).
+//! [`crate::evaluate::postprocess`] first cuts a Python prediction to its first statement, others to their first bracket.
 
 use super::repoformer::edit_similarity;
 use crate::text::distance::indel;
 use crate::text::language::{Language, identifiers, without_comment_signs, without_strings};
 use crate::text::lines::strip;
 
-/// What one prediction is compared by, and its values.
+/// Texts and identifiers that were compared, and their score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detail {
     /// The prediction without comments.
@@ -20,15 +20,15 @@ pub struct Detail {
     pub prediction_ids: Vec<String>,
     /// The target's identifiers in order.
     pub target_ids: Vec<String>,
-    /// The values.
-    pub score: Score,
-    /// Repoformer's addition: `1 − lev / max` of the two texts.
+    /// The score.
+    pub score: StatementScore,
+    /// Repoformer's additional value: `1 − lev / max` of the two texts.
     pub es_repoeval: f64,
 }
 
-/// The values of one pair, each between 0 and 1.
+/// Score of one pair, each value between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
+pub struct StatementScore {
     /// Whether the stripped non-blank lines are the same.
     pub em: bool,
     /// `fuzz.ratio` of the stripped texts, in steps of 1/100.
@@ -53,54 +53,58 @@ pub struct Score {
 /// // add and a of {add, a, c}, and of {add, a, b}.
 /// assert_eq!((one.id_precision, one.id_f1), (2.0 / 3.0, 4.0 / 6.0));
 /// ```
-pub fn score(target: &str, prediction: &str, language: Language) -> Score {
-    let (target, prediction) = (
-        without_comment_signs(target),
-        without_comment_signs(prediction),
-    );
-    let (bare_target, bare_prediction) = (without_strings(&target), without_strings(&prediction));
-    let target_ids = identifiers(&bare_target, language);
-    let prediction_ids = identifiers(&bare_prediction, language);
-    compare(&target, &prediction, &target_ids, &prediction_ids)
+pub fn score(target: &str, prediction: &str, language: Language) -> StatementScore {
+    with_identifiers(target, prediction, language, compare)
 }
 
-/// The same with what was compared.
+/// Scores one prediction, and returns what was compared as well.
 pub fn detail(target: &str, prediction: &str, language: Language) -> Detail {
-    let (target, prediction) = (
-        without_comment_signs(target),
-        without_comment_signs(prediction),
-    );
-    let (bare_target, bare_prediction) = (without_strings(&target), without_strings(&prediction));
-    let target_ids = identifiers(&bare_target, language);
-    let prediction_ids = identifiers(&bare_prediction, language);
     let owned = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect();
-    Detail {
-        score: compare(&target, &prediction, &target_ids, &prediction_ids),
-        es_repoeval: edit_similarity(&target, &prediction),
-        prediction_ids: owned(&prediction_ids),
-        target_ids: owned(&target_ids),
-        prediction: prediction.into_owned(),
-        target: target.into_owned(),
-    }
+    with_identifiers(
+        target,
+        prediction,
+        language,
+        |target, prediction, target_ids, prediction_ids| Detail {
+            score: compare(target, prediction, target_ids, prediction_ids),
+            es_repoeval: edit_similarity(target, prediction),
+            prediction_ids: owned(prediction_ids),
+            target_ids: owned(target_ids),
+            prediction: prediction.to_owned(),
+            target: target.to_owned(),
+        },
+    )
 }
 
-fn compare(target: &str, prediction: &str, target_ids: &[&str], prediction_ids: &[&str]) -> Score {
+/// Calls `use_them` with target and prediction without comments, and the identifiers of both.
+fn with_identifiers<T>(
+    target: &str,
+    prediction: &str,
+    language: Language,
+    use_them: impl FnOnce(&str, &str, &[&str], &[&str]) -> T,
+) -> T {
+    let [target, prediction] = [target, prediction].map(without_comment_signs);
+    let bare = [&target, &prediction].map(|text| without_strings(text));
+    let [target_ids, prediction_ids] = [&bare[0], &bare[1]].map(|text| identifiers(text, language));
+    use_them(&target, &prediction, &target_ids, &prediction_ids)
+}
+
+fn compare(
+    target: &str,
+    prediction: &str,
+    target_ids: &[&str],
+    prediction_ids: &[&str],
+) -> StatementScore {
     let lines = |text| {
         str::split(text, '\n')
             .map(strip)
             .filter(|line| !line.is_empty())
     };
     let (wanted, found) = (unique(target_ids), unique(prediction_ids));
-    let common = match prediction_ids == target_ids {
-        true => wanted.len(),
-        false => {
-            let is_wanted = |id: &&&str| wanted.binary_search(id).is_ok();
-            found.iter().filter(is_wanted).count()
-        }
-    } as f64;
+    let is_wanted = |id: &&&str| wanted.binary_search(id).is_ok();
+    let common = found.iter().filter(is_wanted).count() as f64;
     let share = |of: usize| if of == 0 { 0.0 } else { common / of as f64 };
     let both = wanted.len() + found.len();
-    Score {
+    StatementScore {
         em: lines(prediction).eq(lines(target)),
         es: f64::from(indel::fuzz_ratio(strip(prediction), strip(target))) / 100.0,
         id_em: prediction_ids == target_ids,

@@ -1,18 +1,18 @@
 //! `fuzz.ratio` where `python-Levenshtein` is not installed: Python's `difflib.SequenceMatcher`.
 //!
 //! The ratio is `2·M / (|a| + |b|)`, where M sums the matching blocks that are found by taking the longest common run
-//! of characters, then the same left and right of it (Ratcliff and Obershelp's pattern matching). In a second text of 200
-//! characters or more, a character that makes up over 1 % of it begins no block ("autojunk"): this is why the ratio
-//! of two similar function bodies can be near 0.
+//! of characters, then the longest left and right of it, and so on (Ratcliff and Obershelp's pattern matching). In a second text
+//! of 200 characters or more, a character that makes up over 1 % of it starts no block ("autojunk"). The ratio of two similar
+//! function bodies can therefore be near 0.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-/// From this length on, frequent characters of the second text begin no block.
+/// Least length of the second text for which its frequent characters start no block.
 const AUTOJUNK_FROM: usize = 200;
 
-/// The ratio in whole percent, halves to the even neighbour.
+/// Returns the ratio in whole percent, halves rounded to even.
 ///
 /// ```
 /// use repoformer::evaluate::metrics::difflib::fuzz_ratio;
@@ -29,7 +29,7 @@ pub fn fuzz_ratio(a: &str, b: &str) -> u8 {
     (100.0 * ratio).round_ties_even() as u8
 }
 
-/// How many characters the matching blocks hold.
+/// Number of characters in matching blocks.
 fn matching(a: &[char], b: &[char]) -> usize {
     let places = places(b);
     let (mut total, mut work) = (0, vec![(0..a.len(), 0..b.len())]);
@@ -45,7 +45,7 @@ fn matching(a: &[char], b: &[char]) -> usize {
     total
 }
 
-/// Where each character stands in the second text, without the too frequent ones.
+/// Positions of each character in the second text, without the too frequent ones.
 fn places(b: &[char]) -> FxHashMap<char, Vec<usize>> {
     let mut places: FxHashMap<char, Vec<usize>> = FxHashMap::default();
     for (at, &c) in b.iter().enumerate() {
@@ -57,7 +57,7 @@ fn places(b: &[char]) -> FxHashMap<char, Vec<usize>> {
     places
 }
 
-/// The longest block within two ranges, of equal ones the first in `a`, then in `b`: its starts and its size.
+/// Finds the longest block within two ranges, of equal ones the first in `a`, then in `b`. Returns its starts and size.
 fn longest_block(
     a: &[char],
     b: &[char],
@@ -66,7 +66,7 @@ fn longest_block(
     in_b: Range<usize>,
 ) -> (usize, usize, usize) {
     let (mut at_a, mut at_b, mut size) = (in_a.start, in_b.start, 0);
-    // Length of the block that ends in the row above at each place of `b`.
+    // Length of the block that ends in the row above, by position in `b`.
     let (mut above, mut row): (FxHashMap<usize, usize>, FxHashMap<usize, usize>) =
         Default::default();
     for i in in_a.clone() {
@@ -82,7 +82,7 @@ fn longest_block(
         }
         std::mem::swap(&mut above, &mut row);
     }
-    // Frequent characters begin no block, but lengthen one.
+    // Frequent characters start no block, but extend one.
     while at_a > in_a.start && at_b > in_b.start && a[at_a - 1] == b[at_b - 1] {
         (at_a, at_b, size) = (at_a - 1, at_b - 1, size + 1);
     }

@@ -1,8 +1,8 @@
-//! The lines a metric compares: stripped as Python strips them, without the blank ones.
+//! Lines as metrics compare them: stripped as in Python, without blank ones.
 
 use crate::text::lines::{Lines, strip};
 
-/// The text's first `limit` non-blank lines, each stripped, joined by `\n`; and how many they are.
+/// Joins the first `limit` non-blank lines of a text, each stripped, by `\n`, and counts them.
 pub(crate) fn stripped_lines(text: &str, limit: usize) -> (String, usize) {
     let lines = Lines::new(text);
     let (mut joined, mut count) = (String::with_capacity(text.len()), 0);

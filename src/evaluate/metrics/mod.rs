@@ -1,8 +1,9 @@
-//! Metrics: what a prediction is worth beside the text that stood in the hole.
+//! Metrics: scores of a prediction against the text that stood in the hole.
 //!
 //! The field has at least six exact matches and four edit similarities, and the same predictions score 41 or 18 depending on
-//! whose script ran. Each is one file here, with values between 0 and 1 where more is better; [`Metric`] names them, and
-//! every output says which one a value is of. [`levenshtein`](crate::text::distance::levenshtein), [`indel`](crate::text::distance::indel) and [`difflib`] are the distances below them.
+//! the script. Each metric is one file here, with values between 0 and 1, higher being better. [`Metric`] names them, and every
+//! output names the metric of a value. The distances below them are [`levenshtein`](crate::text::distance::levenshtein),
+//! [`indel`](crate::text::distance::indel) and [`difflib`].
 //!
 //! | metric | exact match | edit similarity |
 //! |---|---|---|
@@ -13,12 +14,11 @@
 //! | `repobench` | words between white space | InDel in whole percent, nothing stripped |
 //! | `chars` | the texts as they are | Levenshtein over the texts as they are |
 //!
-//! How predictions are cut before ([`crate::evaluate::postprocess`]) matters as much as the formulas.
+//! Post-processing of predictions ([`crate::evaluate::postprocess`]) matters as much as the formulas.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::error::{Error, Result};
+use crate::error::parse_by_name;
 use crate::text::language::{Language, identifiers, without_comment_signs, without_strings};
 use repoformer::Fuzz;
 
@@ -26,11 +26,14 @@ pub mod chars;
 pub mod crosscodeeval;
 pub mod difflib;
 pub(crate) mod lines;
+mod pair;
 pub mod repobench;
 pub mod repocoder;
 pub mod repoformer;
 
-/// A named bundle of values, as `--metrics` takes it and the scores print it.
+pub use pair::PairScore;
+
+/// A named metric, which has one or more values.
 ///
 /// ```
 /// use repoformer::text::language::Language;
@@ -59,8 +62,8 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Every metric, in the order tables show them.
-    pub const ALL: &[Self] = &[
+    /// All metrics, in the order of tables.
+    pub const ALL: [Self; 6] = [
         Self::RepoCoder,
         Self::Repoformer,
         Self::RepoformerDifflib,
@@ -69,7 +72,7 @@ impl Metric {
         Self::Chars,
     ];
 
-    /// Its name on the command line and in JSON.
+    /// Name of the metric, as users write it and JSON has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::RepoCoder => "repocoder",
@@ -81,7 +84,7 @@ impl Metric {
         }
     }
 
-    /// The names of its values, in the order of [`score`](Self::score).
+    /// Names of the metric's values, in the order of [`score`](Self::score).
     pub fn values(self) -> &'static [&'static str] {
         match self {
             Self::RepoCoder | Self::RepoBench | Self::Chars => &["em", "es"],
@@ -90,8 +93,8 @@ impl Metric {
         }
     }
 
-    /// Its values for the samples predicted for one target, each between 0 and 1; all 0 without a sample. RepoCoder's
-    /// are the best sample's, as its program has them; the others, whose programs know one sample, are means.
+    /// Scores the samples predicted for one target; each value is between 0 and 1, and 0 without a sample. RepoCoder's values
+    /// are those of the best sample, as in its program; the other programs take one sample, and their values are means here.
     pub fn score<S: AsRef<str>>(self, target: &str, samples: &[S], language: Language) -> Vec<f64> {
         let one = |sample: &S| self.score_one(target, sample.as_ref(), language);
         match samples {
@@ -100,7 +103,7 @@ impl Metric {
         }
     }
 
-    /// A target's values from those of each of its samples.
+    /// Combines the values of each sample into those of the target.
     pub(crate) fn of_samples(self, each: &[Vec<f64>]) -> Vec<f64> {
         let of = |value: usize| {
             let values = each.iter().map(|values| values[value]);
@@ -114,36 +117,27 @@ impl Metric {
 
     fn score_one(self, target: &str, sample: &str, language: Language) -> Vec<f64> {
         match self {
-            Self::RepoCoder => {
-                let score = repocoder::score(target, &[sample]);
-                vec![number(score.em), score.es]
-            }
+            Self::RepoCoder => repocoder::score(target, &[sample]).values(),
             Self::Repoformer | Self::RepoformerDifflib => {
                 let fuzz = match self {
                     Self::Repoformer => Fuzz::Indel,
                     _ => Fuzz::Difflib,
                 };
                 let score = repoformer::score(target, sample, fuzz);
-                vec![number(score.em), score.es, score.es_fuzz]
+                vec![f64::from(score.em), score.es, score.es_fuzz]
             }
             Self::CrossCodeEval => {
                 let score = crosscodeeval::score(target, sample, language);
-                let (em, id_em) = (number(score.em), number(score.id_em));
-                let shares = [score.id_precision, score.id_recall, score.id_f1];
-                [&[em, score.es, id_em][..], &shares].concat()
+                let (em, id_em) = (f64::from(score.em), f64::from(score.id_em));
+                let [precision, recall] = [score.id_precision, score.id_recall];
+                vec![em, score.es, id_em, precision, recall, score.id_f1]
             }
-            Self::RepoBench => {
-                let score = repobench::score(target, sample);
-                vec![number(score.em), score.es]
-            }
-            Self::Chars => {
-                let score = chars::score(target, sample);
-                vec![number(score.em), score.es]
-            }
+            Self::RepoBench => repobench::score(target, sample).values(),
+            Self::Chars => chars::score(target, sample).values(),
         }
     }
 
-    /// The values of a target predicted as it is: 1, but where a formula gives 0 to nothing at all.
+    /// Returns the values of a target predicted exactly: 1, except where a formula gives 0 for empty texts.
     ///
     /// ```
     /// use repoformer::text::language::Language;
@@ -172,28 +166,11 @@ impl Metric {
     }
 }
 
-fn number(is: bool) -> f64 {
-    f64::from(u8::from(is))
-}
+parse_by_name!(Metric, "metric");
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Metric {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().find(|metric| metric.name() == name);
-        found.copied().ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|metric| metric.name()).collect();
-            Error::Parameter {
-                name: "metrics",
-                reason: format!("'{name}' is not one of {}", names.join(", ")),
-            }
-        })
     }
 }
 
@@ -204,14 +181,14 @@ mod tests {
 
     #[test]
     fn names_parse_and_print_alike() {
-        for &metric in Metric::ALL {
+        for metric in Metric::ALL {
             assert_eq!(metric.to_string().parse::<Metric>().unwrap(), metric);
             let values = metric.score("x", &["y"], Language::Python);
             assert_eq!(values.len(), metric.values().len());
         }
         assert_eq!(
             "bleu".parse::<Metric>().unwrap_err().to_string(),
-            "metrics: 'bleu' is not one of repocoder, repoformer, repoformer-difflib, crosscodeeval, repobench, chars"
+            "unknown metric 'bleu'; known: repocoder, repoformer, repoformer-difflib, crosscodeeval, repobench, chars"
         );
     }
 
@@ -231,7 +208,7 @@ mod tests {
         assert_eq!(of(Metric::RepoCoder), [1.0, 1.0]);
         assert_eq!(of(Metric::Chars), [0.5, (1.0 + 0.6) / 2.0]);
         assert_eq!(of(Metric::Repoformer), [0.5, 0.8, 0.8]);
-        for &metric in Metric::ALL {
+        for metric in Metric::ALL {
             let none = metric.score::<&str>("x", &[], Language::Python);
             assert!(none.iter().all(|value| *value == 0.0), "{metric}");
         }
@@ -248,7 +225,7 @@ mod tests {
             "\"\"",
             "é // 2\n\n  y",
         ] {
-            for &metric in Metric::ALL {
+            for metric in Metric::ALL {
                 let best = metric.best(target, Language::Python);
                 let found = metric.score(target, &[target], Language::Python);
                 assert_eq!(found, best, "{metric} {target:?}");

@@ -2,41 +2,33 @@
 //!
 //! Formulas: `compute_EM` and `compute_ES` of the released `compute_score.py`. Target and prediction become lists of
 //! stripped lines without the blank ones, and the prediction is cut to as many lines as the target has.
-//! One difference: a target without any non-blank line leaves both lists empty, where the program divides by zero
-//! for the edit similarity and answers *match* for the exact match; here the two agree, and the similarity is 1.
+//! One difference: for a target without any non-blank line, both lists are empty. The program then reports an exact match and
+//! divides by zero for the edit similarity; here the similarity is 1.
 
+use super::PairScore;
 use super::lines::stripped_lines;
 use crate::text::distance::levenshtein;
 
-/// Exact match and edit similarity of one target's samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
-    /// Whether some sample equals the target line by line.
-    pub em: bool,
-    /// The best sample's edit similarity, 0 to 1.
-    pub es: f64,
-}
-
-/// Scores the samples predicted for one target: any exact match, the best edit similarity. No sample at all
-/// scores `false` and 0 (the program stops with an error for the similarity).
+/// Scores the samples predicted for one target: any exact match line by line, and the best edit similarity. Without a sample
+/// the score is `false` and 0 (the program stops with an error for the similarity).
 ///
 /// ```
 /// use repoformer::evaluate::metrics::repocoder::score;
-/// // The second line of the prediction is cut away: the target has one.
+/// // The prediction is cut to its first line, as the target has one line.
 /// let one = score("    return x\n", &["return x\nreturn y"]);
 /// assert_eq!((one.em, one.es), (true, 1.0));
 /// // "ab" and "cb" differ in one character of two.
 /// let best = score("ab", &["zz", " cb"]);
 /// assert_eq!((best.em, best.es), (false, 0.5));
 /// ```
-pub fn score<S: AsRef<str>>(target: &str, samples: &[S]) -> Score {
+pub fn score<S: AsRef<str>>(target: &str, samples: &[S]) -> PairScore {
     let (target, count) = stripped_lines(target, usize::MAX);
-    let mut best = Score { em: false, es: 0.0 };
+    let mut best = PairScore { em: false, es: 0.0 };
     for sample in samples {
         let (prediction, _) = stripped_lines(sample.as_ref(), count);
         // No line is empty or holds a newline, so the joined texts are equal only where the lists are.
         if prediction == target {
-            return Score { em: true, es: 1.0 };
+            return PairScore { em: true, es: 1.0 };
         }
         best.es = best.es.max(levenshtein::similarity(&target, &prediction));
     }
@@ -48,7 +40,7 @@ mod tests {
     use super::*;
 
     fn pair(target: &str, prediction: &str) -> (bool, f64) {
-        let Score { em, es } = score(target, &[prediction]);
+        let PairScore { em, es } = score(target, &[prediction]);
         (em, es)
     }
 
@@ -77,12 +69,12 @@ mod tests {
 
     #[test]
     fn samples() {
-        let Score { em, es } = score("ab", &["xx", "ab", "ax"]);
+        let PairScore { em, es } = score("ab", &["xx", "ab", "ax"]);
         assert_eq!((em, es), (true, 1.0));
-        let Score { em, es } = score("ab", &["xx".to_owned(), "ax".to_owned()]);
+        let PairScore { em, es } = score("ab", &["xx".to_owned(), "ax".to_owned()]);
         assert_eq!((em, es), (false, 0.5));
         for target in ["ab", ""] {
-            let Score { em, es } = score::<&str>(target, &[]);
+            let PairScore { em, es } = score::<&str>(target, &[]);
             assert_eq!((em, es), (false, 0.0));
         }
     }

@@ -1,7 +1,7 @@
 //! Repoformer's exact match by code tokens and its two edit similarities.
 //!
 //! Formulas: `cal_exact_match`, `cal_edit_sim_repoeval` and `cal_edit_sim` of the released `eval_metric.py`. The program
-//! first cuts the prediction to the target's lines or to the function's body, which is [`crate::evaluate::postprocess`]'s work here.
+//! first cuts the prediction to the target's lines or to the function's body; here [`crate::evaluate::postprocess`] does.
 //! Two empty texts score 0 by `es`, as in the program, and 1 by `es_fuzz`.
 
 use super::difflib;
@@ -9,9 +9,9 @@ use crate::text::distance::indel;
 use crate::text::distance::levenshtein;
 use crate::text::lines::{is_space, strip};
 
-/// The values of one pair.
+/// Score of one pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
+pub struct CodeTokenScore {
     /// Whether the code tokens are the same.
     pub em: bool,
     /// `1 − lev / max` of the stripped texts; 0 where both are empty.
@@ -20,12 +20,12 @@ pub struct Score {
     pub es_fuzz: f64,
 }
 
-/// Which `fuzz.ratio`: the released requirements install it without `python-Levenshtein`, and it then computes something else.
+/// Variant of `fuzz.ratio`: without `python-Levenshtein`, as the released requirements install it, it computes another ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fuzz {
     /// [`indel::fuzz_ratio`], with `python-Levenshtein`.
     Indel,
-    /// [`difflib::fuzz_ratio`], without.
+    /// [`difflib::fuzz_ratio`], without `python-Levenshtein`.
     Difflib,
 }
 
@@ -38,14 +38,14 @@ pub enum Fuzz {
 /// assert!(one.em);
 /// assert_eq!((one.es, one.es_fuzz), (1.0 - 4.0 / 13.0, 0.75));
 /// ```
-pub fn score(target: &str, prediction: &str, fuzz: Fuzz) -> Score {
+pub fn score(target: &str, prediction: &str, fuzz: Fuzz) -> CodeTokenScore {
     let em = code_tokens(prediction).eq(code_tokens(target));
     let (target, prediction) = (strip(target), strip(prediction));
     let percent = match fuzz {
         Fuzz::Indel => indel::fuzz_ratio(prediction, target),
         Fuzz::Difflib => difflib::fuzz_ratio(prediction, target),
     };
-    Score {
+    CodeTokenScore {
         em,
         es: edit_similarity(target, prediction),
         es_fuzz: f64::from(percent) / 100.0,
@@ -61,8 +61,8 @@ pub fn edit_similarity(target: &str, prediction: &str) -> f64 {
     levenshtein::similarity(prediction, target)
 }
 
-/// The code tokens of a text: runs of ASCII letters, digits and `_`, cut where a lower-case letter meets an upper-case one;
-/// every other character but white space alone. Both quotes are the token `` ` ``.
+/// Splits a text into code tokens: runs of ASCII letters, digits and `_`, split between a lower-case and an upper-case letter,
+/// and single other characters except white space. Both quotes are the token `` ` ``.
 ///
 /// ```
 /// use repoformer::evaluate::metrics::repoformer::code_tokens;
@@ -74,9 +74,10 @@ pub fn code_tokens(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(is_space);
         let first = rest.chars().next()?;
-        let length = match is_word_byte(rest.as_bytes()[0]) {
-            true => word_length(rest.as_bytes()),
-            false => first.len_utf8(),
+        let length = if is_word_byte(rest.as_bytes()[0]) {
+            word_length(rest.as_bytes())
+        } else {
+            first.len_utf8()
         };
         let (token, behind) = rest.split_at(length);
         rest = behind;
@@ -125,9 +126,9 @@ mod tests {
 
     #[test]
     fn empty_texts() {
-        let Score { em, es, es_fuzz } = score(" ", "", Fuzz::Indel);
+        let CodeTokenScore { em, es, es_fuzz } = score(" ", "", Fuzz::Indel);
         assert_eq!((em, es, es_fuzz), (true, 0.0, 1.0));
-        let Score { em, es, es_fuzz } = score("x", "", Fuzz::Indel);
+        let CodeTokenScore { em, es, es_fuzz } = score("x", "", Fuzz::Indel);
         assert_eq!((em, es, es_fuzz), (false, 0.0, 0.0));
     }
 }

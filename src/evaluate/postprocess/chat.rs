@@ -1,10 +1,10 @@
-//! What chat models write around code.
+//! Removal of the text that chat models write around code.
 
 use std::ops::Range;
 
 use crate::text::lines::{strip, unfinished_line};
 
-/// Special tokens that end a model's turn, which some servers leave in the text.
+/// Special tokens that end a model's turn and that some servers leave in the text.
 const ENDS: [&str; 10] = [
     "<|im_end|>",
     "<|endoftext|>",
@@ -18,7 +18,7 @@ const ENDS: [&str; 10] = [
     "<eos>",
 ];
 
-/// How sentences begin that lead to code.
+/// Beginnings of sentences that introduce code.
 const OPENINGS: [&str; 22] = [
     "sure",
     "certainly",
@@ -44,7 +44,7 @@ const OPENINGS: [&str; 22] = [
     "assistant:",
 ];
 
-/// How sentences begin that explain code.
+/// Beginnings of sentences that explain code.
 const EXPLANATIONS: [&str; 24] = [
     "this ",
     "note that",
@@ -72,7 +72,7 @@ const EXPLANATIONS: [&str; 24] = [
     "in the ",
 ];
 
-/// The lines of a text, each with its end, by where they stand.
+/// Returns the ranges of the lines of a text, with their newlines.
 fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     text.split_inclusive('\n').map(move |line| {
@@ -82,8 +82,8 @@ fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What stands in the first code fence; a fence that is only closed keeps what comes before it, one that is only
-/// opened what comes behind. Without any, a text wholly between single backticks loses these.
+/// Keeps the content of the first code fence: the text before a fence that is only closed, the text after one that is only
+/// opened. Without a fence, removes single backticks around the whole text.
 pub(super) fn inside_fence(text: &str) -> &str {
     let fence = |line: &Range<usize>| {
         let line = strip(&text[line.clone()]);
@@ -104,16 +104,17 @@ pub(super) fn inside_fence(text: &str) -> &str {
         (Some(only), None) => {
             let name = strip(&text[only.clone()]).trim_matches(['`', '~']);
             let is_named = !name.is_empty();
-            match is_named || strip(&text[..only.start]).is_empty() {
-                true => &text[only.end..],
-                false => &text[..only.start],
+            if is_named || strip(&text[..only.start]).is_empty() {
+                &text[only.end..]
+            } else {
+                &text[..only.start]
             }
         }
     }
 }
 
-/// The text without a model's thoughts, the tokens that end its turn, the sentences that lead to the code, and the
-/// paragraph behind a blank line that begins to explain it.
+/// Removes a model's thoughts, the tokens that end its turn, the sentences that introduce the code, and everything from a
+/// paragraph that explains it on.
 pub(super) fn without_chatter(text: &str) -> &str {
     let text = match text.split_once("</think>") {
         Some((thoughts, rest)) if strip(thoughts).is_empty() || thoughts.contains("<think>") => {
@@ -135,13 +136,13 @@ pub(super) fn without_chatter(text: &str) -> &str {
     text
 }
 
-/// Where the first line stands that is no sentence leading to code.
+/// Start of the first line that does not introduce code.
 fn code_start(text: &str) -> usize {
     let (mut start, mut spoke) = (0, false);
     for line in line_ranges(text) {
         let content = text[line.clone()].trim_end();
         let leads = is_sentence(content, &OPENINGS) && content.ends_with([':', '.', '!']);
-        // Blank lines go with the sentence above them, never alone: code may begin with one.
+        // Blank lines are only removed after a sentence: code may begin with one.
         if !(leads || spoke && content.is_empty()) {
             break;
         }
@@ -150,7 +151,7 @@ fn code_start(text: &str) -> usize {
     start
 }
 
-/// Whether an unindented line begins like one of these and goes on in words, not in code.
+/// Whether a line starts with one of these beginnings and continues in words, not in code.
 fn is_sentence(line: &str, beginnings: &[&str]) -> bool {
     let lower = line.to_lowercase();
     beginnings.iter().any(|begin| lower.starts_with(begin))
@@ -160,8 +161,7 @@ fn is_sentence(line: &str, beginnings: &[&str]) -> bool {
             || line.starts_with(['*', '#']))
 }
 
-/// The text without the lines at its beginning that the left context ends with, and without what its last, unfinished
-/// line holds already.
+/// Removes leading lines that the left context ends with, and the part of its last, unfinished line that is repeated.
 pub(super) fn without_echo<'a>(left_context: &str, text: &'a str) -> &'a str {
     let unfinished = unfinished_line(left_context);
     let whole = &left_context[..left_context.len() - unfinished.len()];
@@ -174,7 +174,7 @@ pub(super) fn without_echo<'a>(left_context: &str, text: &'a str) -> &'a str {
     let most = lines.len().min(begins.len());
     let repeats = |&count: &usize| {
         let echo = &lines[lines.len() - count..];
-        // Lines of a bracket or blank ones stand anywhere.
+        // Blank lines and single brackets occur anywhere.
         begins[..count] == *echo
             && echo
                 .iter()

@@ -4,11 +4,11 @@ use super::prefix::Prefixes;
 use crate::text::language::Language;
 use crate::text::lines::{is_space, strip};
 
-/// Line ends that are tried for the end of a first statement; no statement that a model was asked for is longer, and a
-/// left context that never parses would have every line of a long answer tried.
+/// Greatest number of line ends tried for the end of a first statement: no requested statement is longer, and with a left context
+/// that never parses every line of a long answer would be tried.
 const STATEMENT_LINES: usize = 1_000;
 
-/// The first non-blank lines as they are, as many as the target has.
+/// Keeps the first non-blank lines, as many as the target has.
 ///
 /// `process_examples` of Repoformer's `eval_metric.py`: lines end with `\n` alone.
 pub(super) fn lines(target: &str, prediction: &str) -> String {
@@ -18,10 +18,10 @@ pub(super) fn lines(target: &str, prediction: &str) -> String {
     kept.join("\n")
 }
 
-/// The first line that is neither blank nor a comment; the first of all where there is none.
+/// Keeps the first line that is neither blank nor a comment; the first line if there is none.
 ///
-/// RepoBench's `get_first_line_not_comment`, its way with docstrings and block comments included: one that ends in the line
-/// that it begins in goes on until another ends.
+/// RepoBench's `get_first_line_not_comment`, including its treatment of docstrings and block comments: one that ends on its first
+/// line continues until another ends.
 pub(super) fn first_line(prediction: &str, language: Language) -> &str {
     let (sign, begins, ends): (_, &[&str], &[&str]) = match language {
         Language::Python => ("#", &["\"\"\"", "'''"], &["\"\"\"", "'''"]),
@@ -43,7 +43,8 @@ pub(super) fn first_line(prediction: &str, language: Language) -> &str {
     prediction.split('\n').next().unwrap_or_default()
 }
 
-/// Up to and with the first of `; { }`; all where there is none, and, as in the program, where it is the first character.
+/// Keeps the text up to and including the first of `; { }`; the whole text if there is none or, as in the program, if it is the
+/// first character.
 ///
 /// `get_bracket_lang_statement` of CrossCodeEval's `eval_utils.py`.
 pub(super) fn bracket(prediction: &str) -> &str {
@@ -53,8 +54,8 @@ pub(super) fn bracket(prediction: &str) -> &str {
     }
 }
 
-/// The shortest run of whole lines that, behind the left context, has no syntax error, without the white space at its
-/// end; all where there is none.
+/// Keeps the shortest run of whole lines that has no syntax error after the left context, without trailing white space; the whole
+/// text if there is none.
 ///
 /// `get_python_one_statement` of CrossCodeEval's `eval_utils.py`, which tries every character but can only stop before a
 /// line's end. Its parse of more than five seconds, or of a tree too deep for Python, counts as an error there, not here.

@@ -1,8 +1,8 @@
-//! Post-processing: what of a model's answer is compared with the target.
+//! Post-processing: cuts a model's answer to the part that is compared with the target.
 //!
-//! A model writes on where the target ends, so every reference program cuts the answer before its formula, each in its own
-//! way, and the cut moves scores as much as the formula does. Each way is a [`Step`]; a [`Recipe`] is the steps taken one
-//! after the other. [`Postprocess::Own`] takes for each metric what its program takes:
+//! A model continues after the end of the target, so every reference program cuts the answer first, each in its own way. The cut
+//! changes scores as much as the formula does. Each way is a [`Step`]; a [`Recipe`] is a sequence of steps.
+//! [`Postprocess::Own`] uses the recipe of each metric's program:
 //!
 //! | metric | recipe | program |
 //! |---|---|---|
@@ -15,6 +15,7 @@
 mod body;
 mod chat;
 mod cut;
+mod hole;
 mod prefix;
 
 use std::borrow::Cow;
@@ -28,68 +29,48 @@ use crate::task::Task;
 use crate::text::language::{Language, without_comment_signs, without_comments};
 
 pub use body::is_function_body;
+pub use hole::Hole;
 
-/// What stands around a prediction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hole<'a> {
-    /// The file before the hole, as the model was shown it, without cross-file context; empty where it is not known.
-    pub left_context: &'a str,
-    /// What stood in the hole.
-    pub target: &'a str,
-    /// The file's language.
-    pub language: Language,
-}
-
-impl<'a> Hole<'a> {
-    /// The hole of a task.
-    pub fn of(task: &'a Task) -> Self {
-        Self {
-            left_context: &task.prompt,
-            target: &task.ground_truth,
-            language: task.language(),
-        }
-    }
-}
-
-/// A target and a prediction as they are compared.
+/// Target and prediction after post-processing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Processed<'a> {
-    /// The target; steps that keep a part of every text keep that of the target.
+    /// The target; some steps apply to it as well.
     pub target: Cow<'a, str>,
     /// The prediction.
     pub prediction: Cow<'a, str>,
 }
 
-/// One way of cutting.
+/// A step of post-processing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
-    /// A chat model's code fence: what is inside.
+    /// Keep the content of a chat model's code fence.
     Fences,
-    /// A chat model's sentences before and behind the code, and the special tokens that end its turn.
+    /// Remove a chat model's sentences before and after the code, and the special tokens that end its turn.
     Chatter,
-    /// Lines of the left context that the answer repeats first.
+    /// Remove lines of the left context that the answer starts with.
     Echo,
-    /// The first line that is neither blank nor a comment (RepoBench).
+    /// Keep the first line that is neither blank nor a comment (RepoBench).
     FirstLine,
-    /// The first non-blank lines, as many as the target has (Repoformer).
+    /// Keep the first non-blank lines, as many as the target has (Repoformer).
     Lines,
-    /// The same, stripped (RepoCoder). The metric itself does it too, so that this shows what is compared.
+    /// Keep the first non-blank lines, stripped, as many as the target has (RepoCoder). The metric itself does this too; the step
+    /// shows what is compared.
     StrippedLines,
-    /// The first statement: in Python the shortest run of lines that the left context parses with, in other languages
+    /// Keep the first statement: in Python the shortest run of lines that parses after the left context, in other languages as
     /// [`Bracket`](Self::Bracket) (CrossCodeEval).
     Statement,
-    /// Up to and with the first of `; { }` (CrossCodeEval).
+    /// Keep the text up to and including the first of `; { }` (CrossCodeEval).
     Bracket,
-    /// The body of the function that the hole is in (Repoformer).
+    /// Keep the body of the function that the hole is in (Repoformer).
     FunctionBody,
-    /// Without comments, as the language's grammar finds them; the target too.
+    /// Remove comments, as found by the language's grammar, from the target too.
     Comments,
-    /// Without all from `#` or `//` on in each line (CrossCodeEval); the target too.
+    /// Remove the rest of each line from `#` or `//` on (CrossCodeEval), in the target too.
     CommentSigns,
 }
 
 impl Step {
-    /// Every step, in the order that a chain of them makes sense in.
+    /// All steps, in an order in which they can be chained.
     pub const ALL: [Self; 11] = [
         Self::Fences,
         Self::Chatter,
@@ -104,7 +85,7 @@ impl Step {
         Self::CommentSigns,
     ];
 
-    /// Its name on the command line and in outputs.
+    /// Name of the step, as users write it and outputs have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fences => "fences",
@@ -121,7 +102,7 @@ impl Step {
         }
     }
 
-    /// What it makes of a target and a prediction.
+    /// Applies the step. Returns the target, if it changed, and the prediction.
     fn apply(self, hole: &Hole<'_>, prediction: &str) -> (Option<String>, String) {
         let language = hole.language;
         let kept = match self {
@@ -158,7 +139,7 @@ impl Step {
     }
 }
 
-/// Steps in their order; none keeps the prediction as it is.
+/// Sequence of steps; an empty one keeps the prediction as it is.
 ///
 /// ```
 /// use repoformer::text::language::Language;
@@ -174,7 +155,7 @@ impl Step {
 pub struct Recipe(Vec<Step>);
 
 impl Recipe {
-    /// Takes the steps.
+    /// Applies the steps.
     pub fn apply<'a>(&self, hole: Hole<'a>, prediction: &'a str) -> Processed<'a> {
         let mut now = Processed {
             target: hole.target.into(),
@@ -194,12 +175,12 @@ impl Recipe {
         now
     }
 
-    /// Whether a step is among them.
+    /// Whether the recipe has a step.
     pub fn has(&self, step: Step) -> bool {
         self.0.contains(&step)
     }
 
-    /// Whether predictions stay as they are.
+    /// Whether the recipe has no steps.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -224,7 +205,7 @@ impl fmt::Display for Recipe {
 impl FromStr for Recipe {
     type Err = Error;
 
-    /// Names separated by commas; `chat` is `fences,chatter,echo`, `none` is nothing.
+    /// Parses names separated by commas; `chat` is `fences,chatter,echo`, `none` is the empty recipe.
     fn from_str(names: &str) -> Result<Self> {
         let mut steps = Vec::new();
         for name in names.split(',') {
@@ -242,40 +223,42 @@ impl FromStr for Recipe {
 }
 
 fn unknown(name: &str) -> Error {
-    let names = Step::ALL.map(Step::name).join(", ");
-    Error::Parameter {
-        name: "postprocess",
-        reason: format!("'{name}' is not one of own, none, chat, {names}"),
-    }
+    let names = ["own", "none", "chat"].into_iter();
+    Error::unknown(
+        "post-processing",
+        name,
+        names.chain(Step::ALL.map(Step::name)),
+    )
 }
 
-/// How predictions are cut before they are scored.
+/// Choice of recipes for metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Postprocess {
-    /// For each metric as its program does.
+    /// The recipe of each metric's own program.
     Own {
-        /// Whether the targets are function bodies, which Repoformer's program is told.
+        /// Whether the targets are function bodies; Repoformer's program cuts these differently.
         function_bodies: bool,
     },
-    /// The same for every metric.
+    /// One recipe for every metric.
     Same(Recipe),
 }
 
 impl Postprocess {
-    /// Predictions as they are.
+    /// No post-processing.
     pub const NONE: Self = Self::Same(Recipe(Vec::new()));
 
-    /// What is done before a metric is computed.
+    /// Returns the recipe of a metric.
     pub fn recipe(&self, metric: Metric) -> Recipe {
         let steps: &[Step] = match (self, metric) {
             (Self::Same(recipe), _) => return recipe.clone(),
             (Self::Own { .. }, Metric::RepoCoder) => &[Step::StrippedLines],
             (Self::Own { .. }, Metric::Chars) => &[],
             (Self::Own { function_bodies }, Metric::Repoformer | Metric::RepoformerDifflib) => {
-                match function_bodies {
-                    true => &[Step::FunctionBody],
-                    false => &[Step::Lines],
-                }
+                &[if *function_bodies {
+                    Step::FunctionBody
+                } else {
+                    Step::Lines
+                }]
             }
             (Self::Own { .. }, Metric::CrossCodeEval) => &[Step::Statement],
             (Self::Own { .. }, Metric::RepoBench) => &[Step::FirstLine],
@@ -284,12 +267,12 @@ impl Postprocess {
     }
 }
 
-/// Tasks that tell whether the holes of a set are function bodies; each costs a parse of its prompt.
-pub(crate) const LOOKED_AT_FOR_BODIES: usize = 40;
+/// Number of tasks that decide whether the holes of a set are function bodies; each costs a parse of its prompt.
+pub(crate) const TASKS_CHECKED_FOR_BODIES: usize = 40;
 
-/// Whether the holes of a set are function bodies: most of the first tasks are, and have more than one line.
+/// Whether the holes of a set are function bodies: nine in ten of the first tasks are.
 pub fn are_function_bodies(tasks: &[Task]) -> bool {
-    let looked_at = tasks.len().min(LOOKED_AT_FOR_BODIES);
+    let looked_at = tasks.len().min(TASKS_CHECKED_FOR_BODIES);
     let is_one = |task: &&Task| is_function_body(&Hole::of(task));
     let found = tasks[..looked_at].iter().filter(is_one).count();
     looked_at > 0 && found * 10 >= looked_at * 9

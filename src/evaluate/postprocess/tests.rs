@@ -26,7 +26,7 @@ fn names() {
     assert_eq!("none".parse::<Recipe>().unwrap().to_string(), "none");
     let unknown = "lines,none".parse::<Recipe>().unwrap_err().to_string();
     assert!(
-        unknown.starts_with("postprocess: 'none' is not one of own, none, chat, fences"),
+        unknown.starts_with("unknown post-processing 'none'; known: own, none, chat, fences"),
         "{unknown}"
     );
 }

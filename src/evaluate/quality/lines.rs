@@ -1,4 +1,4 @@
-//! Texts as RepoCoder's scores see them: stripped lines without the blank ones.
+//! Texts as in RepoCoder's scores: stripped lines without blank ones.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::evaluate::metrics::lines::stripped_lines;
 #[derive(Debug, Clone)]
 pub(super) struct Stripped {
     text: String,
-    /// Where each line ends in the text: its newline or the text's end.
+    /// End of each line in the text: its newline or the text's end.
     ends: Vec<usize>,
 }
 
@@ -24,7 +24,7 @@ impl Stripped {
         Self { text, ends }
     }
 
-    /// All lines joined by `\n`.
+    /// Returns all lines joined by `\n`.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -34,13 +34,13 @@ impl Stripped {
         self.ends.len()
     }
 
-    /// Where a line starts in the text.
+    /// Start of a line in the text.
     pub(super) fn start(&self, line: usize) -> usize {
         line.checked_sub(1)
             .map_or(0, |before| self.ends[before] + 1)
     }
 
-    /// Where a line ends in the text.
+    /// End of a line in the text.
     pub(super) fn end(&self, line: usize) -> usize {
         self.ends[line]
     }
@@ -49,28 +49,28 @@ impl Stripped {
         &self.text[self.start(line)..self.ends[line]]
     }
 
-    /// The first lines of all runs of as many lines as `target` has; that of the whole text where it has fewer, and
-    /// none where it has none.
+    /// First and last line of every run of as many lines as `target` has; of the whole text if it has fewer.
     pub(super) fn runs(&self, target: &Self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let length = target.count().min(self.count());
-        let runs = match length {
-            0 => 0,
-            length => self.count() - length + 1,
+        let runs = if length == 0 {
+            0
+        } else {
+            self.count() - length + 1
         };
         (0..runs).map(move |first| (first, first + length - 1))
     }
 
-    /// Lines `first..=last` joined by `\n`.
+    /// Returns lines `first..=last` joined by `\n`.
     pub(super) fn run(&self, (first, last): (usize, usize)) -> &str {
         &self.text[self.start(first)..self.ends[last]]
     }
 
-    /// Whether all lines of `target` stand here one after the other.
+    /// Whether this text has the lines of `target` one after the other.
     pub(super) fn holds(&self, target: &Self) -> bool {
         self.runs(target).any(|run| self.run(run) == target.text)
     }
 
-    /// How many of these lines, each counted as often as it stands here, are lines of some fragment.
+    /// Counts the lines, repeated ones each time, that are lines of some fragment.
     pub(super) fn share_among(&self, fragments: &[Self]) -> Share {
         let lines = (0..self.count()).map(|line| (self.line(line), false));
         let mut seen: FxHashMap<&str, bool> = lines.collect();

@@ -1,59 +1,52 @@
-//! The measures: their names, their definitions, and one task's values.
+//! Measures: names, definitions, and the values of one task.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::error::{Error, Result};
-
-/// The depths k at which a query's documents are compared with those of the ground-truth query.
+/// Depths k at which a query's documents are compared with those of the ground-truth query.
 pub const DEPTHS: [usize; 3] = [1, 5, 10];
 
-/// One value of a task's retrieval, between 0 and 1 where more is better, or undefined.
+/// One value of a task's retrieval, between 0 and 1, higher being better, or undefined.
 ///
-/// *Identifiers* are what the caller's function gives (CrossCodeEval's identifier match: word runs outside string literals that
-/// are no keyword), each counted once; an *API name* is an identifier that `(` follows on its line, so a definition's
-/// name is one too. A *new* name is one that the hole's own file does not show the model. *Lines* are stripped and blank
-/// ones dropped, as RepoCoder's scores have them.
+/// *Identifiers* are those of the caller's function (CrossCodeEval's identifier match: words outside string literals, without
+/// keywords), each counted once. An *API name* is an identifier followed by `(` on its line, so the name of a definition is one
+/// too. A *new* name is not in what the model sees of the hole's own file. *Lines* are stripped and not blank, as in RepoCoder's
+/// scores.
 ///
 /// ```
 /// use repoformer::evaluate::quality::Measure;
-/// let measure: Measure = "gt_recall@5".parse()?;
-/// assert_eq!(measure, Measure::GroundTruthRecall(5));
-/// assert_eq!(measure.to_string(), "gt_recall@5");
-/// # Ok::<(), repoformer::error::Error>(())
+/// assert_eq!(Measure::GroundTruthRecall(5).to_string(), "gt_recall@5");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Measure {
-    /// Share of the target's identifiers that some fragment holds. Undefined for a target without one.
+    /// Share of the target's identifiers that are in some fragment. Undefined for a target without identifiers.
     IdentifierRecall,
-    /// Whether the fragments hold all of them.
+    /// Whether all identifiers are in the fragments.
     IdentifierContainment,
-    /// The same share of the target's new identifiers: what only retrieval can bring. Undefined where none is new.
+    /// Share of the target's new identifiers, which only retrieval can show. Undefined if none is new.
     NewIdentifierRecall,
-    /// Whether the fragments hold all new identifiers.
+    /// Whether all new identifiers are in the fragments.
     NewIdentifierContainment,
     /// Share of the target's API names that are among the fragments' identifiers. Undefined for a target without a call.
     ApiRecall,
-    /// Whether all API names are.
+    /// Whether all API names are in the fragments.
     ApiContainment,
-    /// The same share of the target's new API names. Undefined where none is new.
+    /// Share of the target's new API names. Undefined if none is new.
     NewApiRecall,
-    /// Whether all new API names are.
+    /// Whether all new API names are in the fragments.
     NewApiContainment,
-    /// Share of the target's lines, each counted as often as it stands there, that are a line of some fragment.
-    /// Undefined for a target without a line, as are the three that follow.
+    /// Share of the target's lines, repeated lines counted each time, that are a line of some fragment.
+    /// Undefined for a target without a line, as are the next three.
     LineRecall,
-    /// Whether the target's lines stand in one fragment, one after the other.
+    /// Whether one fragment has the target's lines one after the other.
     Verbatim,
-    /// 1 / rank of the first fragment that holds the target verbatim, 0 where none does: its mean is the mean reciprocal
-    /// rank (E. M. Voorhees, *The TREC-8 question answering track report*, 1999).
+    /// 1 / rank of the first fragment that has the target verbatim, 0 if none has: its mean is the mean reciprocal rank (E. M. Voorhees, *The TREC-8 question answering track report*, 1999).
     ReciprocalRank,
     /// The highest edit similarity (RepoCoder's: `1 − lev / max`) between the target and a run of as many lines of one
     /// fragment; a fragment of fewer lines is compared whole.
     EditSimilarity,
     /// Share of the ground-truth query's first k documents that are among this query's first k: [`recall_at`]. Undefined
-    /// where there is no ground-truth query, or it found nothing. k is one of [`DEPTHS`].
+    /// if there is no ground-truth query, or it found nothing. k is one of [`DEPTHS`].
     GroundTruthRecall(usize),
 }
 
@@ -98,32 +91,17 @@ impl fmt::Display for Measure {
     }
 }
 
-impl FromStr for Measure {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let named = |measure: &Self| measure.to_string() == name;
-        Self::ALL.into_iter().find(named).ok_or_else(|| {
-            let names = Self::ALL.map(|measure| measure.to_string()).join(", ");
-            Error::Parameter {
-                name: "measure",
-                reason: format!("'{name}' is not one of {names}"),
-            }
-        })
-    }
-}
-
-/// How many of some wanted things were found.
+/// Number of wanted items that were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Share {
-    /// How many were found.
+    /// Number found.
     pub found: usize,
-    /// How many were wanted.
+    /// Number wanted.
     pub of: usize,
 }
 
 impl Share {
-    /// The share found; none where nothing was wanted.
+    /// Share found; `None` if nothing was wanted.
     ///
     /// ```
     /// use repoformer::evaluate::quality::Share;
@@ -134,39 +112,35 @@ impl Share {
         (self.of > 0).then(|| self.found as f64 / self.of as f64)
     }
 
-    /// 1 where all was found, else 0; none where nothing was wanted.
+    /// 1 if all were found, else 0; `None` if nothing was wanted.
     pub fn containment(self) -> Option<f64> {
-        self.recall().map(|_| yes_or_no(self.found == self.of))
+        self.recall().map(|_| f64::from(self.found == self.of))
     }
 }
 
-fn yes_or_no(is: bool) -> f64 {
-    f64::from(u8::from(is))
-}
-
-/// What one task's fragments bring.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Values of one task's fragments; by default, those of a target for which all are undefined.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measures {
     /// The target's identifiers among the fragments'.
     pub identifiers: Share,
-    /// Those of them that the hole's own file does not show.
+    /// The target's new identifiers among the fragments'.
     pub new_identifiers: Share,
     /// The target's API names among the fragments' identifiers.
     pub apis: Share,
-    /// Those of them that the hole's own file does not show.
+    /// The target's new API names among the fragments' identifiers.
     pub new_apis: Share,
     /// The target's lines among the fragments'.
     pub lines: Share,
-    /// Which fragment, counted from 1, is the first to hold the target verbatim.
+    /// 1-based rank of the first fragment that has the target verbatim.
     pub rank: Option<usize>,
-    /// The best edit similarity; none for a target without a line.
+    /// Best edit similarity; `None` for a target without a line.
     pub edit_similarity: Option<f64>,
-    /// [`recall_at`] each of [`DEPTHS`]; none where there is nothing to compare with.
+    /// [`recall_at`] each of [`DEPTHS`]; `None` without ground-truth documents.
     pub ground_truth_recall: [Option<f64>; DEPTHS.len()],
 }
 
 impl Measures {
-    /// With the comparison of the documents that were found, best first, with those that the ground-truth query found.
+    /// Adds the comparison of the documents found, best first, with those that the ground-truth query found.
     ///
     /// ```
     /// use repoformer::evaluate::quality::{Measure, Measures};
@@ -182,7 +156,7 @@ impl Measures {
         }
     }
 
-    /// One value between 0 and 1; none where it is undefined.
+    /// Returns a value between 0 and 1; `None` if it is undefined.
     pub fn get(&self, measure: Measure) -> Option<f64> {
         let of_lines = |value| (self.lines.of > 0).then_some(value);
         match measure {
@@ -195,7 +169,7 @@ impl Measures {
             Measure::NewApiRecall => self.new_apis.recall(),
             Measure::NewApiContainment => self.new_apis.containment(),
             Measure::LineRecall => self.lines.recall(),
-            Measure::Verbatim => of_lines(yes_or_no(self.rank.is_some())),
+            Measure::Verbatim => of_lines(f64::from(self.rank.is_some())),
             Measure::ReciprocalRank => of_lines(self.rank.map_or(0.0, |rank| 1.0 / rank as f64)),
             Measure::EditSimilarity => self.edit_similarity,
             Measure::GroundTruthRecall(k) => {
@@ -206,25 +180,8 @@ impl Measures {
     }
 }
 
-impl Default for Measures {
-    /// Of a target that wants nothing: every value is undefined.
-    fn default() -> Self {
-        Self {
-            identifiers: Share::default(),
-            new_identifiers: Share::default(),
-            apis: Share::default(),
-            new_apis: Share::default(),
-            lines: Share::default(),
-            rank: None,
-            edit_similarity: None,
-            ground_truth_recall: [None; DEPTHS.len()],
-        }
-    }
-}
-
-/// Recall at k with the ground-truth query's first k documents as the relevant ones: how many of them are among the first k
-/// found. Where the ground-truth query has fewer, the share is of these; none where it has none (or k is 0).
-/// Documents are named alike in both lists, best first, each once.
+/// Recall at k, where the relevant documents are the first k of the ground-truth query: the share of them among the first k
+/// found. `None` without relevant documents (or if k is 0). Both lists are best first and without duplicates.
 ///
 /// ```
 /// use repoformer::evaluate::quality::recall_at;
@@ -235,7 +192,7 @@ impl Default for Measures {
 pub fn recall_at<D: PartialEq>(k: usize, found: &[D], ground_truth: &[D]) -> Option<f64> {
     let first = |documents: &[D]| documents.len().min(k);
     let (found, wanted) = (&found[..first(found)], &ground_truth[..first(ground_truth)]);
-    // At most ten of each: a look through the list is quicker than a set.
+    // At most ten of each: searching the list is faster than a set.
     let held = wanted.iter().filter(|document| found.contains(document));
     let (found, of) = (held.count(), wanted.len());
     Share { found, of }.recall()

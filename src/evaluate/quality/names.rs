@@ -1,4 +1,4 @@
-//! A target's distinct names, which of them are new to its file and which are called, and which of them fragments hold.
+//! A target's distinct names: whether they are new to its file, called, and in some fragment.
 
 use rustc_hash::FxHashMap;
 
@@ -8,15 +8,15 @@ use super::measure::Share;
 #[derive(Debug, Clone)]
 pub(super) struct Names<'a> {
     places: FxHashMap<&'a str, usize>,
-    /// In the order of their first place in the target.
+    /// Names in the order of their first occurrence in the target.
     names: Vec<Name>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Name {
-    /// The file's own context does not hold it.
+    /// Whether the file's own context lacks it.
     is_new: bool,
-    /// An opening parenthesis follows it somewhere.
+    /// Whether an opening parenthesis follows it somewhere.
     is_called: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Names<'a> {
         Self { places, names }
     }
 
-    /// Nothing found yet.
+    /// Returns a finder that has seen nothing yet.
     pub(super) fn finder(&self) -> Finder<'_, 'a> {
         Finder {
             names: self,
@@ -56,18 +56,15 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Which of a target's names have been seen.
+/// Tracks which of a target's names have been seen.
 pub(super) struct Finder<'n, 'a> {
     names: &'n Names<'a>,
     found: Vec<bool>,
 }
 
 impl Finder<'_, '_> {
-    /// Looks at a fragment's identifiers.
+    /// Marks a fragment's identifiers as seen.
     pub(super) fn see(&mut self, identifiers: &[&str]) {
-        if self.found.is_empty() {
-            return;
-        }
         for name in identifiers {
             if let Some(&place) = self.names.places.get(name) {
                 self.found[place] = true;
@@ -101,7 +98,7 @@ impl Finder<'_, '_> {
     }
 }
 
-/// Whether an opening parenthesis follows this slice of the text on its line.
+/// Whether an opening parenthesis follows this slice of the text on the same line.
 fn is_called(text: &str, name: &str) -> bool {
     let end = (name.as_ptr().addr() + name.len()).checked_sub(text.as_ptr().addr());
     let rest = end.and_then(|end| text.get(end..)).unwrap_or("");

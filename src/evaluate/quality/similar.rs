@@ -1,22 +1,22 @@
-//! The edit similarity of the run of lines that comes nearest to a target, over all runs of all fragments.
+//! Edit similarity of the run of lines most similar to a target, over all runs of all fragments.
 
 use rustc_hash::FxHashSet;
 
 use super::lines::Stripped;
 use crate::text::distance::levenshtein;
 
-/// A run of lines and a similarity that it does not exceed.
+/// A run of lines and an upper bound of its similarity.
 struct Run<'f> {
     bound: f64,
     fragment: &'f Stripped,
     lines: (usize, usize),
 }
 
-/// The highest edit similarity between the target and a run of as many lines of one fragment (the whole fragment where it
+/// Returns the highest edit similarity between the target and a run of as many lines of one fragment (the whole fragment if it
 /// has fewer); 0 without a line.
 ///
-/// One pass over a fragment bounds all its runs from above; the runs are then looked at in the order of their bounds, until
-/// no bound is above what was found. Fragments overlap: a text that stands in several is compared once.
+/// One pass over a fragment bounds all its runs from above; the runs are then compared in the order of their bounds, until no
+/// bound is above the best similarity. Fragments overlap: a text that is in several is compared once.
 pub(super) fn best(target: &Stripped, fragments: &[Stripped]) -> f64 {
     let mut runs = Vec::new();
     for fragment in fragments {
@@ -36,8 +36,8 @@ pub(super) fn best(target: &Stripped, fragments: &[Stripped]) -> f64 {
     best
 }
 
-/// Adds a fragment's runs with their bounds: a run is no nearer than the nearest of all texts that end where it ends, and
-/// a difference of length is at least so many insertions.
+/// Adds a fragment's runs with their bounds: a run is at most as near as the nearest of all texts with the same end, and a
+/// difference in length needs as many insertions.
 fn bound<'f>(target: &Stripped, fragment: &'f Stripped, runs: &mut Vec<Run<'f>>) {
     let nearest = levenshtein::nearest_ends(target.text(), fragment.text());
     let length = target.text().chars().count();
@@ -46,7 +46,7 @@ fn bound<'f>(target: &Stripped, fragment: &'f Stripped, runs: &mut Vec<Run<'f>>)
         let (start, end) = (places.start(lines.0), places.end(lines.1));
         let (shorter, longer) = (length.min(end - start), length.max(end - start));
         let distance = (nearest[end] as usize).max(longer - shorter);
-        // The similarity's own formula: rounding keeps the order of distances.
+        // The formula of the similarity itself: rounding keeps the order of distances.
         let bound = 1.0 - distance as f64 / longer as f64;
         Run {
             bound,
@@ -56,10 +56,10 @@ fn bound<'f>(target: &Stripped, fragment: &'f Stripped, runs: &mut Vec<Run<'f>>)
     }));
 }
 
-/// Where lines start and end in characters.
+/// Starts and ends of lines in characters.
 struct Characters<'f> {
     fragment: &'f Stripped,
-    /// `None` where a character is a byte.
+    /// `None` if every character is a byte.
     ends: Option<Vec<usize>>,
 }
 

@@ -1,7 +1,6 @@
-//! The means of a benchmark's measures, and the rows they come from.
+//! Means of a benchmark's measures, and the rows they come from.
 //!
-//! A mean is over the tasks for which the measure is defined, each counting once; how many these are stands beside it.
-//! Sums run in the order of the rows.
+//! A mean is over the tasks for which the measure is defined; their number is given with it. Sums run in the order of the rows.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +8,21 @@ use serde_json::{Map, Value, json};
 
 use super::measure::{Measure, Measures};
 
-/// What was measured for one task.
+/// Measures of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskQuality {
     /// 0-based place in the task file.
     pub row: usize,
     /// The task's id, as its file gives it.
     pub task_id: String,
-    /// Its repository, where the file names one.
+    /// The task's repository, if the file names one.
     pub repository: Option<String>,
-    /// Its values.
+    /// The task's values.
     pub measures: Measures,
 }
 
 impl TaskQuality {
-    /// `{"row": …, "task_id": …, "repository": …, "id_recall": …, …}`: every value between 0 and 1, `null` where it is undefined.
+    /// `{"row": …, "task_id": …, "repository": …, "id_recall": …, …}`: every value between 0 and 1, `null` if undefined.
     pub fn to_record(&self) -> Value {
         let mut record = Map::new();
         record.insert("row".into(), self.row.into());
@@ -37,31 +36,31 @@ impl TaskQuality {
 
 /// The mean of one measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mean {
-    /// What it is the mean of.
+pub struct MeasureMean {
+    /// The measure.
     pub measure: Measure,
-    /// How many tasks it is over: those for which the measure is defined.
+    /// Number of tasks for which the measure is defined.
     pub n: usize,
-    /// Between 0 and 1; none where `n` is 0.
+    /// Mean between 0 and 1; `None` if `n` is 0.
     pub mean: Option<f64>,
 }
 
-/// The means over some tasks.
+/// Means over some tasks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summary {
-    /// How many tasks there are, whether or not a measure is defined for them.
+pub struct QualityMeans {
+    /// Number of tasks, including those for which a measure is undefined.
     pub n: usize,
     /// One for each of [`Measure::ALL`], in that order.
-    pub means: Vec<Mean>,
+    pub means: Vec<MeasureMean>,
 }
 
-impl Summary {
+impl QualityMeans {
     fn of(tasks: &[&TaskQuality]) -> Self {
         let mean = |measure: Measure| {
             let values = tasks.iter().filter_map(|task| task.measures.get(measure));
             let (n, sum) = values.fold((0, 0.0), |(n, sum), value| (n + 1, sum + value));
             let mean = (n > 0).then(|| sum / n as f64);
-            Mean { measure, n, mean }
+            MeasureMean { measure, n, mean }
         };
         Self {
             n: tasks.len(),
@@ -69,8 +68,8 @@ impl Summary {
         }
     }
 
-    /// One mean.
-    pub fn get(&self, measure: Measure) -> Option<Mean> {
+    /// Returns one mean.
+    pub fn get(&self, measure: Measure) -> Option<MeasureMean> {
         self.means.iter().find(|m| m.measure == measure).copied()
     }
 
@@ -78,29 +77,29 @@ impl Summary {
     pub fn to_record(&self) -> Value {
         let mut record = Map::new();
         record.insert("n".into(), self.n.into());
-        record.extend(self.means.iter().map(|Mean { measure, n, mean }| {
+        record.extend(self.means.iter().map(|MeasureMean { measure, n, mean }| {
             (measure.to_string(), json!({ "mean": mean, "n": n }))
         }));
         Value::Object(record)
     }
 }
 
-/// The retrieval quality of one benchmark with one ranker and query.
+/// Retrieval quality of one benchmark with one ranker and query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Quality {
-    /// A row a task, in the order given.
+pub struct RetrievalQuality {
+    /// One row per task, in the order given.
     pub tasks: Vec<TaskQuality>,
     /// Means by repository, in the order of their names.
-    pub repositories: Vec<(String, Summary)>,
+    pub repositories: Vec<(String, QualityMeans)>,
     /// Means over all tasks.
-    pub all: Summary,
+    pub all: QualityMeans,
 }
 
-impl Quality {
-    /// Sums up.
+impl RetrievalQuality {
+    /// Computes the means.
     ///
     /// ```
-    /// use repoformer::evaluate::quality::{Measure, Measures, Quality, Share, TaskQuality};
+    /// use repoformer::evaluate::quality::{Measure, Measures, RetrievalQuality, Share, TaskQuality};
     /// let task = |row, found, of| TaskQuality {
     ///     row,
     ///     task_id: format!("demo/{row}"),
@@ -108,7 +107,7 @@ impl Quality {
     ///     measures: Measures { identifiers: Share { found, of }, ..Measures::default() },
     /// };
     /// // 1 of 2, nothing wanted, 1 of 1.
-    /// let quality = Quality::of(vec![task(0, 1, 2), task(1, 0, 0), task(2, 1, 1)]);
+    /// let quality = RetrievalQuality::of(vec![task(0, 1, 2), task(1, 0, 0), task(2, 1, 1)]);
     /// let mean = quality.all.get(Measure::IdentifierRecall).unwrap();
     /// assert_eq!((quality.all.n, mean.n, mean.mean), (3, 2, Some(0.75)));
     /// ```
@@ -119,17 +118,17 @@ impl Quality {
                 by_name.entry(name).or_default().push(task);
             }
         }
-        let summary = |(name, tasks): (&str, Vec<_>)| (name.to_owned(), Summary::of(&tasks));
+        let summary = |(name, tasks): (&str, Vec<_>)| (name.to_owned(), QualityMeans::of(&tasks));
         Self {
             repositories: by_name.into_iter().map(summary).collect(),
-            all: Summary::of(&tasks.iter().collect::<Vec<_>>()),
+            all: QualityMeans::of(&tasks.iter().collect::<Vec<_>>()),
             tasks,
         }
     }
 
-    /// All means as one object, every value between 0 and 1; `name` says what was measured.
+    /// All means as one object, every value between 0 and 1; `name` identifies the retrieval.
     pub fn to_record(&self, name: &str, per_task: bool) -> Value {
-        let of = |(name, summary): &(String, Summary)| (name.clone(), summary.to_record());
+        let of = |(name, summary): &(String, QualityMeans)| (name.clone(), summary.to_record());
         let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
         let mut record = Map::new();
         record.insert("retrieval".into(), name.into());

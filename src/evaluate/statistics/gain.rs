@@ -1,24 +1,24 @@
-//! What a system gains over a baseline, task by task: better, same, worse, and the buckets of Repoformer's figures 3, 6 and 10.
+//! Gains of a system over a baseline by task: better, same, worse, and the buckets of Repoformer's figures 3, 6 and 10.
 
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-/// Gains nearer to 0 than this are 0: what remains of subtracting equal values that were computed in two ways.
+/// Least gain that is not a rounding error: equal values that were computed in two ways differ by less.
 pub const SAME: f64 = 1e-9;
 
-/// What happened to a task.
+/// Sign of a gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// The baseline is better.
     Worse,
-    /// Both are alike, to 10⁻⁹.
+    /// Both are equal, to 10⁻⁹.
     Same,
     /// The system is better.
     Better,
 }
 
 impl Change {
-    /// Of a gain, the system's value less the baseline's.
+    /// Classifies a gain, the system's value minus the baseline's.
     ///
     /// ```
     /// use repoformer::evaluate::statistics::Change;
@@ -36,7 +36,7 @@ impl Change {
     }
 }
 
-/// How many tasks got better, stayed the same, got worse: Repoformer's table 1.
+/// Number of tasks that got better, stayed the same and got worse: Repoformer's table 1.
 ///
 /// ```
 /// use repoformer::evaluate::statistics::Changes;
@@ -60,7 +60,7 @@ impl Changes {
         gains.into_iter().map(Change::of).sum()
     }
 
-    /// How many gains were counted.
+    /// Number of gains counted.
     pub fn total(&self) -> usize {
         self.better + self.same + self.worse
     }
@@ -91,15 +91,15 @@ impl AddAssign<Change> for Changes {
 pub struct Bucket(i8);
 
 impl Bucket {
-    /// How many there are.
+    /// Number of buckets.
     pub const COUNT: usize = 11;
 
-    /// All of them, from the greatest loss to the greatest gain.
+    /// All buckets, from the greatest loss to the greatest gain.
     pub fn all() -> impl Iterator<Item = Self> {
         (-5..=5).map(Self)
     }
 
-    /// Of a gain between −1 and 1.
+    /// Returns the bucket of a gain between −1 and 1.
     ///
     /// ```
     /// use repoformer::evaluate::statistics::Bucket;
@@ -107,7 +107,7 @@ impl Bucket {
     /// assert_eq!([label(-0.9), label(-0.05), label(0.0), label(0.2), label(0.21)], [-90, -10, 0, 10, 30]);
     /// ```
     pub fn of(gain: f64) -> Self {
-        // 0.9 − 0.7 is a little more than 0.2, and meant to be 0.2.
+        // 0.9 − 0.7 is a little more than 0.2 and must count as 0.2.
         let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as i8;
         match Change::of(gain) {
             Change::Worse => Self(-steps),
@@ -116,19 +116,19 @@ impl Bucket {
         }
     }
 
-    /// The middle of its range × 100: -90, -70, …, -10, 0, 10, …, 90.
+    /// Middle of the range × 100: -90, -70, …, -10, 0, 10, …, 90.
     pub fn label(self) -> i32 {
         let place = i32::from(self.0);
         20 * place - 10 * place.signum()
     }
 
-    /// 0 for the greatest loss, 10 for the greatest gain.
+    /// Index from 0 for the greatest loss to 10 for the greatest gain.
     pub fn index(self) -> usize {
         (self.0 + 5) as usize
     }
 }
 
-/// How many gains fall into each [`Bucket`].
+/// Number of gains in each [`Bucket`].
 ///
 /// ```
 /// use repoformer::evaluate::statistics::Buckets;
@@ -139,7 +139,7 @@ impl Bucket {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Buckets {
-    /// From the greatest loss to the greatest gain.
+    /// Counts, from the greatest loss to the greatest gain.
     pub counts: [usize; Bucket::COUNT],
 }
 
@@ -158,7 +158,7 @@ impl Buckets {
         Bucket::all().zip(self.counts)
     }
 
-    /// How many gains were counted.
+    /// Number of gains counted.
     pub fn total(&self) -> usize {
         self.counts.iter().sum()
     }

@@ -1,9 +1,9 @@
-//! Which tasks are drawn, and flipped, together.
+//! Groups of tasks that are drawn, or flipped, together.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is taken as independent of each other.
+/// Units that are taken as independent of each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// All tasks of a repository together.
@@ -13,7 +13,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its name in JSON and in notes: `repositories` or `tasks`.
+    /// Name in JSON and in notes: `repositories` or `tasks`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Repositories => "repositories",
@@ -34,20 +34,20 @@ impl fmt::Display for Unit {
 /// use repoformer::evaluate::statistics::{Groups, Unit};
 /// let by_repository = Groups::of([Some("b"), Some("a"), Some("b")]);
 /// assert_eq!((by_repository.unit(), by_repository.len()), (Unit::Repositories, 2));
-/// // One repository alone cannot be drawn anew, and a task without any belongs to none.
+/// // Groups need two repositories at least, and a repository for every task.
 /// assert_eq!(Groups::of([Some("a"), Some("a")]).unit(), Unit::Tasks);
 /// assert_eq!(Groups::of([Some("a"), Some("b"), None]).unit(), Unit::Tasks);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
     unit: Unit,
-    /// The i-th task's group.
+    /// Group of each task.
     of: Vec<u32>,
     number: usize,
 }
 
 impl Groups {
-    /// Each of `number` tasks by itself.
+    /// Returns a group for each of `number` tasks.
     pub fn tasks(number: usize) -> Self {
         Self {
             unit: Unit::Tasks,
@@ -56,7 +56,7 @@ impl Groups {
         }
     }
 
-    /// Tasks by repository, groups in the order of the names; `None` where a task has no repository, or all have the same.
+    /// Groups tasks by repository, in the order of the names; `None` where a task has no repository, or all have the same.
     pub fn repositories<'a>(tasks: impl IntoIterator<Item = Option<&'a str>>) -> Option<Self> {
         let names: Vec<&str> = tasks.into_iter().collect::<Option<_>>()?;
         let mut numbers: BTreeMap<&str, u32> = names.iter().map(|&name| (name, 0)).collect();
@@ -73,29 +73,29 @@ impl Groups {
         })
     }
 
-    /// Tasks by repository where that can be, else each by itself; [`unit`](Self::unit) says which.
+    /// Groups tasks by repository if possible, else each task by itself; [`unit`](Self::unit) says which.
     pub fn of<'a>(repositories: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let repositories: Vec<Option<&str>> = repositories.into_iter().collect();
         let number = repositories.len();
         Self::repositories(repositories).unwrap_or_else(|| Self::tasks(number))
     }
 
-    /// What a group is.
+    /// Unit that a group consists of.
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// How many groups there are.
+    /// Number of groups.
     pub fn len(&self) -> usize {
         self.number
     }
 
-    /// Whether there is none.
+    /// Whether there are no groups.
     pub fn is_empty(&self) -> bool {
         self.number == 0
     }
 
-    /// Each group's sum of values and how many it has; tasks without value are passed over.
+    /// Sums and counts the values of each group; tasks without a value are skipped.
     pub(super) fn totals(&self, values: impl Iterator<Item = Option<f64>>) -> Totals {
         let mut totals = Totals {
             sums: vec![0.0; self.number],
@@ -111,9 +111,9 @@ impl Groups {
     }
 }
 
-/// A measure's values, added up by group.
+/// Sum and count of a measure's values by group.
 pub(super) struct Totals {
     pub(super) sums: Vec<f64>,
-    /// Whole numbers, as the arithmetic wants them.
+    /// Whole numbers, as `f64` for the arithmetic.
     pub(super) counts: Vec<f64>,
 }

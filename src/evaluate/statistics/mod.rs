@@ -1,10 +1,10 @@
-//! Statistics: how far a mean, or the difference of two, can be trusted.
+//! Statistics: intervals of means, and tests of the difference between two systems.
 //!
-//! Tasks of one repository resemble each other, so that a thousand tasks of seven repositories say less than a thousand
-//! tasks of a thousand. [`bootstrap`] therefore draws repositories, [`permutation`] tests paired differences by task or
-//! by repository, and [`gain`] counts better, same and worse tasks and the buckets of the paper's figures.
+//! Tasks of one repository resemble each other, so a thousand tasks from seven repositories say less than a thousand tasks from
+//! a thousand repositories. [`bootstrap`] therefore draws repositories, [`permutation`] tests paired differences by task or by
+//! repository, and [`gain`] counts better, same and worse tasks and the buckets of the paper's figures.
 //!
-//! Everything random comes from a seed, and gives the same bytes on every platform and with any number of threads.
+//! All randomness comes from a seed; the results are the same bytes on every platform and with any number of threads.
 //!
 //! ```
 //! use repoformer::evaluate::statistics::{Groups, Resampling, SignFlips, Unit};
@@ -25,14 +25,15 @@
 pub mod bootstrap;
 pub mod gain;
 mod groups;
+mod interval;
 mod normal;
 pub mod permutation;
-mod sparse;
 mod stream;
 
-pub use bootstrap::{Interval, Resampling};
+pub use bootstrap::Resampling;
 pub use gain::{Bucket, Buckets, Change, Changes, SAME};
 pub use groups::{Groups, Unit};
+pub use interval::{Estimate, Interval};
 pub use permutation::{PermutationTest, SignFlips};
 
 #[cfg(test)]

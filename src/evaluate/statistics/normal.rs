@@ -1,26 +1,30 @@
-//! The mean of very many draws: nearly normal, and what is not.
+//! Interval of the mean of many values by the normal approximation, corrected for skewness.
 
-use super::bootstrap::Interval;
+use super::interval::Interval;
 
-/// From so many values on a mean's distribution may be known better than resamples show it.
-pub(super) const MANY: usize = 2_000;
-/// Skewness of the mean above which it is not near enough to normal.
+/// Least number of values for which the approximation is closer than 10,000 resamples.
+const MANY: usize = 2_000;
+/// Greatest skewness of the mean for which the approximation is used.
 const SKEWED: f64 = 0.1;
 
-/// The interval that the percentile bootstrap of a mean comes to with ever more resamples, where `values` are so many and so
-/// little skewed that it is known: the normal one, with the first term for skewness (Cornish and Fisher, 1938; Hall, *The
-/// Bootstrap and Edgeworth Expansion*, 1992, §3.5). What it leaves out is smaller than what 10,000 resamples miss by chance.
+/// Returns the limit of the percentile bootstrap of a mean: the normal interval with the first term for skewness (Cornish and
+/// Fisher, 1938; Hall, *The Bootstrap and Edgeworth Expansion*, 1992, §3.5). Its error is smaller than the random error of 10,000
+/// resamples. `None` where `values` are too few or too skewed.
 pub(super) fn interval(values: &[f64], level: f64) -> Option<Interval> {
+    if values.len() < MANY {
+        return None;
+    }
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let central = |power: i32| values.iter().map(|v| (v - mean).powi(power)).sum::<f64>() / n;
     let deviation = central(2).sqrt();
     // Equal values have no spread, and no skewness.
-    let skewness = match deviation > 0.0 {
-        true => central(3) / deviation.powi(3) / n.sqrt(),
-        false => 0.0,
+    let skewness = if deviation > 0.0 {
+        central(3) / deviation.powi(3) / n.sqrt()
+    } else {
+        0.0
     };
-    if values.len() < MANY || skewness.abs() > SKEWED {
+    if skewness.abs() > SKEWED {
         return None;
     }
     let (least, most) = values
@@ -40,7 +44,7 @@ pub(super) fn interval(values: &[f64], level: f64) -> Option<Interval> {
     })
 }
 
-/// Where the standard normal distribution has this share below, to 1.2 · 10⁻⁹ of it (Acklam's rational approximation).
+/// Quantile of the standard normal distribution, with a relative error of at most 1.2 · 10⁻⁹ (Acklam's rational approximation).
 fn quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,

@@ -1,12 +1,12 @@
-//! The paired permutation test: could the sign of the differences be chance?
+//! The paired permutation test of a mean difference.
 //!
-//! Were the two systems alike, each task's difference could as well stand with the other sign. The test flips signs and
-//! counts how often the mean is then as far from 0 as it was found, on either side. By task it takes tasks as
-//! independent, which tasks of one repository are not, so that its p is too small where repositories differ in what the
-//! system does for them; by repository ([`Groups::repositories`]) all of a repository's differences flip together, which R
-//! repositories can do in 2ᴿ ways: with four, no p is below 2/16.
+//! If two systems were equally good, the sign of each task's difference would be random. The test flips signs and counts how
+//! often the mean is at least as far from 0 as the observed one, on either side. By task, it takes tasks as independent. Tasks of
+//! one repository are not, so its p is too small where the effect differs between repositories. By repository
+//! ([`Groups::repositories`]), all differences of a repository flip together. R repositories have 2ᴿ such flips: with four, p is
+//! at least 2/16.
 //!
-//! Of differences that are all −1, 0 or 1, as those of exact match are, the exact test by task is McNemar's exact test.
+//! For differences of −1, 0 or 1, as of exact match, the exact test by task is McNemar's exact test.
 
 use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
@@ -15,29 +15,29 @@ use super::gain::SAME;
 use super::groups::Groups;
 use super::stream::{Purpose, Streams};
 
-/// Random flips that are added up at a time: their sums stay near the processor.
+/// Random flips that are summed at a time: their sums stay in the cache.
 const AT_A_TIME: usize = 1024;
-/// Sums closer to each other than this, relative to all differences added up, are equal: sums of the same numbers differ
-/// in their last bits with the order.
+/// Distance, relative to the sum of all absolute differences, below which two sums are equal: the order of additions changes
+/// the last bits.
 const TOLERANCE: f64 = 1e-10;
 
-/// What the test found.
+/// Result of a permutation test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PermutationTest {
-    /// The share of flips whose mean is at least as far from 0, two-sided.
+    /// Share of flips whose mean is at least as far from 0, two-sided.
     pub p: f64,
-    /// Whether all ways to flip were counted, and not a random part.
+    /// Whether all flips were counted, instead of a random sample.
     pub exact: bool,
-    /// How many tasks, or repositories, have a difference that is not 0; the others flip to themselves.
+    /// Number of tasks, or repositories, with a difference other than 0.
     pub units: usize,
 }
 
-/// How often to flip, where all ways are too many.
+/// Settings of the permutation test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignFlips {
-    /// Number of random flips.
+    /// Number of random flips, where there are too many to count all.
     pub flips: usize,
-    /// Same seed, same flips.
+    /// Seed of the random flips.
     pub seed: u64,
 }
 
@@ -52,13 +52,13 @@ impl Default for SignFlips {
 }
 
 impl SignFlips {
-    /// Up to so many differences all ways to flip them are counted: 2¹⁵ sums of each half, sorted and joined.
+    /// Greatest number of differences for which all flips are counted: 2¹⁵ sums of each half, sorted and joined.
     pub const EXACT: usize = 30;
 
-    /// Tests that the mean of the differences, one a task, is 0.
+    /// Tests the hypothesis that the mean of the differences, one per task, is 0.
     ///
-    /// Up to [`EXACT`](Self::EXACT) units that differ are flipped in every way. With more, random flips are counted, and the differences as
-    /// they are as one of them: p = (1 + extreme) / (1 + flips), never 0 (Phipson and Smyth, 2010).
+    /// All flips are counted for up to [`EXACT`](Self::EXACT) units that differ. With more, random flips are counted together with
+    /// the observed one: p = (1 + extreme) / (1 + flips), never 0 (Phipson and Smyth, 2010).
     ///
     /// ```
     /// use repoformer::evaluate::statistics::{Groups, SignFlips};
@@ -94,9 +94,9 @@ impl SignFlips {
         }
     }
 
-    /// How many random flips give a sum of at least `least`, or of at most −`least`.
+    /// Counts the random flips whose sum is at least `least` or at most −`least`.
     ///
-    /// A random byte flips eight numbers at once: the 256 sums of each eight are computed before.
+    /// A random byte flips eight numbers at once: the 256 sums of each eight are computed first.
     fn extreme(&self, numbers: &[f64], least: f64) -> usize {
         let streams = Streams::new(Purpose::SignFlips, self.seed);
         let tables: Vec<[f64; 256]> = numbers.chunks(8).map(signed_sums).collect();
@@ -117,7 +117,7 @@ impl SignFlips {
     }
 }
 
-/// The sum of up to eight numbers for each byte: those whose bit is set with their own sign, the others with the other.
+/// Sums up to eight numbers for each byte: numbers whose bit is not set are negated.
 fn signed_sums(numbers: &[f64]) -> [f64; 256] {
     let mut sums = [0.0; 256];
     sums[0] = -numbers.iter().sum::<f64>();
@@ -128,7 +128,7 @@ fn signed_sums(numbers: &[f64]) -> [f64; 256] {
     sums
 }
 
-/// Which share of all ways to flip gives a sum of at least `least` (above 0), or of at most −`least`.
+/// Share of all flips whose sum is at least `least` (above 0) or at most −`least`.
 fn share_of_all(numbers: &[f64], least: f64) -> f64 {
     let (one, other) = numbers.split_at(numbers.len() / 2);
     let (mut sorted, other) = (all_sums(one), all_sums(other));
@@ -142,7 +142,7 @@ fn share_of_all(numbers: &[f64], least: f64) -> f64 {
     extreme as f64 / (sorted.len() * other.len()) as f64
 }
 
-/// The sums of the numbers with all combinations of signs.
+/// Sums of the numbers with all combinations of signs.
 fn all_sums(numbers: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for number in numbers {

@@ -1,16 +1,16 @@
-//! Random numbers: the same for a purpose, a seed and a number on every platform, whoever asks first.
+//! Random streams that depend on a purpose, a seed and a number alone, on every platform and in any order of use.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// What numbers are drawn for; each has streams of its own.
+/// Purpose of random numbers; each has streams of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
     Resamples,
     SignFlips,
 }
 
-/// Where streams begin. The digest of purpose and seed is computed once, not once a stream.
+/// Source of the streams of one purpose and seed: their digest is computed once.
 pub(super) struct Streams(ChaCha8Rng);
 
 impl Streams {
@@ -25,7 +25,7 @@ impl Streams {
         Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
     }
 
-    /// The `number`-th stream, from its beginning.
+    /// Returns stream `number`, from its beginning.
     pub(super) fn get(&self, number: usize) -> ChaCha8Rng {
         let mut stream = self.0.clone();
         stream.set_stream(number as u64);
@@ -33,13 +33,13 @@ impl Streams {
     }
 }
 
-/// A number below `n`, each as likely as any other; `n` is at most 2³² (Lemire, *Fast random integer generation in an
+/// Draws a uniform number below `n`, which is at most 2³² (Lemire, *Fast random integer generation in an
 /// interval*, 2019).
 pub(super) fn below(stream: &mut ChaCha8Rng, n: u64) -> u64 {
     loop {
         let product = u64::from(stream.next_u32()) * n;
         let low = product & 0xffff_ffff;
-        // Of each 2³² numbers, so many would favour some; the division is seldom needed.
+        // Rejects the products that would favour some numbers; the division is seldom needed.
         if low >= n || low >= (1u64 << 32).checked_rem(n).unwrap_or(0) {
             return product >> 32;
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// What numpy and scipy gave; see tests/fixtures/statistics/record.py.
+/// Results of numpy and scipy; see tests/fixtures/statistics/record.py.
 fn recorded(name: &str) -> Vec<Value> {
     let recorded = include_str!("../../../tests/fixtures/statistics/expected.json");
     let mut recorded: Value = serde_json::from_str(recorded).unwrap();
@@ -70,7 +70,7 @@ mod bootstrap {
         }
     }
 
-    /// Of many tasks no resample is drawn: half the tasks twice give what the whole gives when it is resampled.
+    /// The closed form for many tasks agrees with resampling.
     #[test]
     fn many_tasks_have_the_interval_of_endless_resamples() {
         let value = |task: usize| [0.0, 0.1, 0.35, 0.5, 1.0, 1.0][task * 7 % 6];
@@ -96,7 +96,7 @@ mod bootstrap {
         assert_eq!(other.interval(&Groups::tasks(6_000), &values), Some(many));
     }
 
-    /// Of the means 0, 1, …, 99 of 99 resamples at 90 %, by hand: k = ⌊100 × 0.05⌋ = 5, so the 5th smallest and largest.
+    /// By hand, for the means 0, 1, …, 98 of 99 resamples at 90 %: k = ⌊100 × 0.05⌋ = 5, so the 5th smallest and largest.
     #[test]
     fn the_middle_leaves_out_as_many_below_as_above() {
         let middle = |number: usize, level| {
@@ -469,7 +469,7 @@ mod permutation {
         assert!((other.p - wanted.p).abs() < 0.02);
     }
 
-    /// Where there is nothing to find, one in twenty tests has p ≤ 0.05.
+    /// Without an effect, one in twenty tests has p ≤ 0.05.
     #[test]
     fn chance_is_found_as_often_as_p_says() {
         let mut stream = ChaCha8Rng::seed_from_u64(3);

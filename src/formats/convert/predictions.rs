@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::batch::Answers;
 use super::{Emit, Outcome, Target as To, each, other_kind};
 use crate::error::{Error, Result};
-use crate::evaluate::predictions::{Index, Target, samples};
+use crate::evaluate::predictions::{TaskIndex, TaskMatch, samples};
 use crate::store::jsonl::{Fields, Object};
 use crate::task::kind::Kind;
 use crate::task::{Format, Task, TaskSet};
@@ -28,7 +28,7 @@ pub fn predictions(
     tasks: Option<&TaskSet>,
     emit: &mut Emit<'_>,
 ) -> Result<Outcome> {
-    let index = tasks.map(Index::new);
+    let index = tasks.map(TaskIndex::new);
     let mut turns = vec![0; index.as_ref().map_or(0, |index| index.groups.len())];
     let mut answers = None;
     let mut outcome = each(path, emit, |at, object| {
@@ -51,8 +51,8 @@ pub fn predictions(
                         return Ok(None);
                     };
                     let place = match index.find(path, line, object)? {
-                        Target::Task(place) => place,
-                        Target::Alike(group) => {
+                        TaskMatch::Task(place) => place,
+                        TaskMatch::Alike(group) => {
                             turns[group] += 1;
                             let alike = &index.groups[group];
                             *alike.get(turns[group] - 1).ok_or_else(|| {

@@ -1,14 +1,14 @@
-//! What the page's script reads: a summary of every task, needed at once, and the texts, needed a task at a time.
+//! Data for the page's script: a summary of every task, needed at once, and the texts, needed task by task.
 //!
-//! All of it stands in the page as blocks: bytes compressed (zlib) and in base64, one `<script type="text/plain">` each.
+//! The data are blocks in the page: bytes compressed (zlib) and in base64, one `<script type="text/plain">` each.
 //!
 //! - Block `summary` is JSON: ids, places, values and verdicts in columns, and the beginnings of targets for the search
 //!   ([`summary`]).
 //! - Blocks `lines-0`, `lines-1`, … hold the lines of all texts, in UTF-8 with `\n` between them. Contexts of one file and
-//!   fragments of one repository repeat the same lines over and over; here each is kept once, but for short ones ([`pool`]).
-//! - Blocks `tasks-0`, `tasks-1`, … hold the tasks' texts as numbers of lines ([`records`]).
+//!   fragments of one repository repeat lines; each is stored once, except short ones ([`pool`]).
+//! - Blocks `tasks-0`, `tasks-1`, … hold the tasks' texts as line numbers ([`records`]).
 //!
-//! Blocks are small, so that opening a task decodes a few of them and nothing else.
+//! Blocks are small, so that opening a task decodes only a few.
 
 mod pool;
 mod records;
@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::Report;
 use super::group::Lengths;
 
-/// Every block of a report, in the order of the page, as the elements that hold them.
+/// Renders every block of a report as an element, in the order of the page.
 pub(super) fn blocks(report: &Report, lengths: &Lengths) -> String {
     let (tasks, pool) = records::pack(report);
     let summary = summary::json(report, lengths, &tasks, &pool);
@@ -66,9 +66,10 @@ fn base64(bytes: &[u8], text: &mut String) {
         let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for place in 0..4 {
-            text.push(match place <= three.len() {
-                true => char::from(SIGNS[(bits >> (18 - 6 * place)) as usize & 63]),
-                false => '=',
+            text.push(if place <= three.len() {
+                char::from(SIGNS[(bits >> (18 - 6 * place)) as usize & 63])
+            } else {
+                '='
             });
         }
     }

@@ -1,28 +1,28 @@
-//! The lines of all texts, nearly each kept once.
+//! Lines of all texts, most of them stored once.
 
 use rustc_hash::FxHashMap;
 
-/// As many bytes of lines as a block holds, but for a line longer than that.
+/// Greatest size of a block in bytes, unless a single line is longer.
 const BLOCK: usize = 128 * 1024;
 
-/// Lines up to this many bytes are kept again rather than break a run: a blank line or a lone bracket stands in every
-/// file, and where text follows the pool line by line its record compresses to almost nothing.
+/// Greatest length in bytes of lines that are stored again rather than break a run: blank lines and single brackets are in every
+/// file, and the record of a text that follows the pool line by line compresses to almost nothing.
 const SHORT: usize = 32;
 
-/// Lines by their numbers, in the order in which they were first seen: what is seen together stands together.
+/// Numbered lines, in the order in which they were first seen.
 #[derive(Debug, Default)]
 pub(super) struct Pool<'a> {
     lines: Vec<&'a str>,
-    /// Where a line stands first.
+    /// Number of the first occurrence of a line.
     places: FxHashMap<&'a str, u32>,
-    /// The number of each block's first line.
+    /// Number of each block's first line.
     pub(super) firsts: Vec<u32>,
     /// Lines with `\n` between them.
     pub(super) blocks: Vec<Vec<u8>>,
 }
 
 impl<'a> Pool<'a> {
-    /// The numbers of a text's lines: the pieces between its newlines, at least one.
+    /// Returns the numbers of a text's lines: the pieces between its newlines, at least one.
     pub(super) fn lines(&mut self, text: &'a str) -> Vec<u32> {
         let mut numbers: Vec<u32> = Vec::new();
         for line in text.split('\n') {
@@ -32,7 +32,7 @@ impl<'a> Pool<'a> {
         numbers
     }
 
-    /// The line's number: the `next` one where that is the same line.
+    /// Returns the number of a line: `next` if that is the same line.
     fn line(&mut self, line: &'a str, next: Option<usize>) -> u32 {
         if let Some(next) = next.filter(|&next| self.lines.get(next) == Some(&line)) {
             return next as u32;

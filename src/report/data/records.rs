@@ -1,6 +1,6 @@
-//! The texts of each task, as numbers of lines.
+//! Texts of each task, as line numbers.
 //!
-//! A record is a run of unsigned LEB128 numbers, but for scores:
+//! A record is a sequence of unsigned LEB128 numbers, except scores:
 //!
 //! ```text
 //! record    = target left-context option(right-context) outcome-of-each-system
@@ -11,24 +11,24 @@
 //! text, …   = count step*
 //! ```
 //!
-//! where a step leads from one line's number to the next one's: difference minus one, the sign in the lowest bit. A text that
-//! follows its file in the pool is so a run of zeros, which compresses to almost nothing.
+//! A step is the difference between consecutive line numbers minus one, with the sign in the lowest bit. A text that follows its
+//! file in the pool is therefore a run of zeros, which compresses to almost nothing.
 
-use super::super::{Outcome, Report};
+use super::super::{Report, TaskOutcome};
 use super::pool::Pool;
 
-/// As many bytes of records as a block holds, but for a record longer than that.
+/// Greatest size of a block in bytes, unless a single record is longer.
 const BLOCK: usize = 64 * 1024;
 
-/// The records of all tasks.
+/// Records of all tasks.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) blocks: Vec<Vec<u8>>,
-    /// By task: its block and where it begins there.
+    /// Block and offset of each task.
     pub(super) places: Vec<(usize, usize)>,
 }
 
-/// Packs the texts of all tasks, file by file, so that neighbours in a block share their lines.
+/// Packs the texts of all tasks, file by file, so that neighbours in a block share lines.
 pub(super) fn pack(report: &Report) -> (Records, Pool<'_>) {
     let mut order: Vec<usize> = (0..report.tasks.len()).collect();
     order.sort_by_key(|&at| {
@@ -72,7 +72,7 @@ fn record<'a>(report: &'a Report, at: usize, pool: &mut Pool<'a>) -> Vec<u8> {
     record
 }
 
-fn outcome<'a>(outcome: &'a Outcome, pool: &mut Pool<'a>, record: &mut Vec<u8>) {
+fn outcome<'a>(outcome: &'a TaskOutcome, pool: &mut Pool<'a>, record: &mut Vec<u8>) {
     option(outcome.raw.as_deref(), pool, record);
     text(&outcome.prediction, pool, record);
     number(outcome.fragments.len() as u64, record);

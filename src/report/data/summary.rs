@@ -1,4 +1,4 @@
-//! What the list of tasks shows, filters and sorts by: columns of small values, one entry a task.
+//! Columns by which the list of tasks is shown, filtered and sorted, one entry per task.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use serde::Serialize;
 use super::super::gain::range;
 use super::super::group::{Found, Lengths};
 use super::super::text::shorten;
-use super::super::{Report, System, best};
+use super::super::{Report, System};
 use super::pool::Pool;
 use super::records::Records;
 use crate::evaluate::statistics::{Bucket, Change};
 
-/// As many characters of a target as the list searches.
+/// Number of characters of a target that the list searches.
 const SEARCHED: usize = 2000;
 
 #[derive(Serialize)]
 struct Summary<'a> {
     baseline: Option<usize>,
-    /// The system looked at first.
+    /// System selected first.
     selected: usize,
     main: usize,
     exact: Option<usize>,
@@ -31,7 +31,7 @@ struct Summary<'a> {
     buckets: Vec<String>,
     found: Vec<(char, &'static str)>,
     statuses: Vec<&'a str>,
-    /// The number of the first line of each block of lines.
+    /// Number of the first line of each block of lines.
     line_blocks: &'a [u32],
 }
 
@@ -77,13 +77,13 @@ struct TaskColumns<'a> {
     start: Vec<usize>,
 }
 
-/// The summary as JSON. It stands in the page compressed, so that nothing in it can be taken for markup.
+/// Returns the summary as JSON. It is compressed in the page, so nothing in it can be taken for markup.
 pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: &Pool) -> String {
     let statuses = statuses(report);
     let systems = report.systems.iter().enumerate();
     let summary = Summary {
         baseline: report.baseline().map(|(baseline, _)| baseline),
-        selected: best(report).unwrap_or(0),
+        selected: report.best().unwrap_or(0),
         main: report.main,
         exact: report.exact.filter(|&exact| exact < report.measures.len()),
         measures: report.measures.iter().map(measure).collect(),
@@ -100,11 +100,11 @@ pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: 
         statuses,
         line_blocks: &pool.firsts,
     };
-    // Nothing of it can fail to become JSON: its keys are names of fields, its numbers are whole.
+    // Serialization cannot fail: keys are field names, numbers are integers.
     serde_json::to_string(&summary).unwrap_or_default()
 }
 
-fn measure(measure: &super::super::Measure) -> Measure<'_> {
+fn measure(measure: &super::super::ReportMeasure) -> Measure<'_> {
     Measure {
         metric: &measure.metric,
         label: measure.label(),
@@ -112,7 +112,7 @@ fn measure(measure: &super::super::Measure) -> Measure<'_> {
     }
 }
 
-/// Every status that an outcome has, sorted.
+/// Returns every status of an outcome, sorted.
 fn statuses(report: &Report) -> Vec<&str> {
     let outcomes = report
         .systems
@@ -157,9 +157,10 @@ fn system_columns<'a>(
         found: tasks()
             .map(|task| Found::of(report, at, task).letter())
             .collect(),
-        statuses: match numbers.iter().any(|&number| number >= 0) {
-            true => numbers,
-            false => Vec::new(),
+        statuses: if numbers.iter().any(|&number| number >= 0) {
+            numbers
+        } else {
+            Vec::new()
         },
     }
 }
@@ -168,7 +169,7 @@ fn ten_thousandths(value: f64) -> i32 {
     (value * 10_000.0).round() as i32
 }
 
-/// A task without a prediction is missing for the baseline too, which is compared with nothing.
+/// Letter of a task's verdict; for the baseline, whether it has a prediction.
 fn verdict_letter(report: &Report, system: usize, task: usize) -> char {
     let alone = report
         .baseline()
@@ -217,13 +218,14 @@ fn task_columns<'a>(
 }
 
 fn beginning(target: &str) -> Cow<'_, str> {
-    match target.len() <= SEARCHED {
-        true => target.into(),
-        false => shorten(target, SEARCHED).into(),
+    if target.len() <= SEARCHED {
+        target.into()
+    } else {
+        shorten(target, SEARCHED).into()
     }
 }
 
-/// The distinct names in the order of their first place, and by entry the number of its name.
+/// Returns the distinct names in the order of their first occurrence, and the number of each entry's name.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, Vec<usize>) {
     let (mut places, mut found) = (FxHashMap::default(), Vec::new());
     let numbers = names

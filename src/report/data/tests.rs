@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::group::Lengths;
 use super::super::tests::report;
-use super::super::{Fragment, Outcome, Report};
+use super::super::{Fragment, Report, TaskOutcome};
 use super::*;
 
 /// Every block by its name.
@@ -84,7 +84,7 @@ impl Reader<'_> {
         (self.number() == 1).then(|| self.text())
     }
 
-    fn outcome(&mut self) -> Option<Outcome> {
+    fn outcome(&mut self) -> Option<TaskOutcome> {
         if self.number() == 0 {
             return None;
         }
@@ -102,11 +102,11 @@ impl Reader<'_> {
             }
         });
         let fragments = fragments.collect();
-        Some(Outcome {
+        Some(TaskOutcome {
             raw,
             prediction,
             fragments,
-            ..Outcome::default()
+            ..TaskOutcome::default()
         })
     }
 }
@@ -138,7 +138,7 @@ fn assert_round_trip(report: &Report) {
         assert_eq!(reader.text(), task.left_context);
         assert_eq!(reader.option(), task.right_context);
         for system in &report.systems {
-            let wanted = system.outcomes[at].clone().map(|outcome| Outcome {
+            let wanted = system.outcomes[at].clone().map(|outcome| TaskOutcome {
                 values: Vec::new(),
                 identifiers_retrieved: None,
                 status: None,

@@ -1,43 +1,55 @@
-//! A chart of lines over one another, of any two numbers.
+//! A line chart of any two numbers.
 
-use super::super::chart::{Chart, Line};
+use super::legend::Legend;
 use super::scale::Scale;
 use super::svg::Anchor::{Middle, Start};
-use super::svg::{FAINT, Medium, PLAIN, Paint, Svg, Type, fit, width};
+use super::svg::{FAINT, Medium, Paint, Svg};
+use crate::evaluate::statistics::Interval;
 
 const LEFT: f64 = 40.0;
 const RIGHT: f64 = 10.0;
 const PLOT: f64 = 210.0;
-const LEGEND_ROW: f64 = 18.0;
-const MARK: f64 = 16.0;
 
-/// Draws it; nothing without a point.
-pub(in super::super) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
+/// A line chart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Chart {
+    /// Name of the file, without extension.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// Caption.
+    pub caption: String,
+    /// Name and unit of the horizontal axis.
+    pub x: String,
+    /// Name and unit of the vertical axis.
+    pub y: String,
+    /// Lines.
+    pub lines: Vec<Line>,
+    /// Whether both axes are percentages and the diagonal is drawn.
+    pub has_diagonal: bool,
+}
+
+/// A line through points.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Line {
+    /// Name in the legend.
+    pub name: String,
+    /// Points from left to right.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Draws a chart; nothing without a point.
+pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
     points().next()?;
-    let mut places = Vec::new();
-    let (mut x, mut y) = (0.0, 12.0);
-    for line in &chart.lines {
-        let wide = MARK + width(&fit(&line.name, 150.0, Type::Plain), Type::Plain);
-        if x > 0.0 && x + wide > Svg::WIDTH {
-            (x, y) = (0.0, y + LEGEND_ROW);
-        }
-        places.push((x, y));
-        x += wide + 18.0;
-    }
-    let top = y + 26.0;
+    let legend = Legend::of(chart.lines.iter().map(|line| line.name.as_str()), 150.0);
+    let top = legend.height + 22.0;
     let bottom = top + PLOT;
     let (right, mut svg) = (Svg::WIDTH - RIGHT, Svg::new(medium, bottom + 34.0));
-    // Only where both have one range does the diagonal say that they are equal.
-    let ranges = match chart.has_diagonal {
-        true => [(0.0, 100.0); 2],
-        false => [
-            range(points().map(|point| point.0)),
-            range(points().map(|point| point.1)),
-        ],
-    };
-    let across = Scale::new(ranges[0], LEFT, right);
-    let up = Scale::new(ranges[1], bottom, top);
+    // The diagonal needs the same range on both axes.
+    let range = |range: Interval| if chart.has_diagonal { PERCENT } else { range };
+    let across = Scale::new(range(span(points().map(|point| point.0))), LEFT, right);
+    let up = Scale::new(range(span(points().map(|point| point.1))), bottom, top);
     svg.text((0.0, top - 8.0), Start, FAINT, &chart.y);
     up.grid_beside(&mut svg, LEFT, right, 5);
     across.grid_below(&mut svg, top, bottom);
@@ -51,19 +63,13 @@ pub(in super::super) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
         let ends = [0.0, 100.0].map(|value| (across.at(value), up.at(value)));
         svg.path(&ends, 1.2, true, Paint::Muted);
     }
-    for (number, (line, &(x, y))) in chart.lines.iter().zip(&places).enumerate() {
-        let (paint, form) = (paint(number), number % 6);
-        svg.mark(x + 5.0, y - 4.0, form, paint);
-        svg.text(
-            (x + MARK, y),
-            Start,
-            PLAIN,
-            &fit(&line.name, 150.0, Type::Plain),
-        );
+    for (number, line) in chart.lines.iter().enumerate() {
+        let (paint, form) = (Paint::Series(number), number % 6);
+        legend.draw(number, form, paint, &mut svg);
         let places: Vec<(f64, f64)> = (line.points.iter())
             .map(|&(x, y)| (across.at(x), up.at(y)))
             .collect();
-        // Beyond the palette lines repeat its colours, dashed.
+        // Lines beyond the palette repeat its colours, dashed.
         svg.path(&places, 1.8, number >= Paint::SERIES, paint);
         if places.len() <= 12 {
             for (&(x, y), point) in places.iter().zip(&line.points) {
@@ -72,26 +78,27 @@ pub(in super::super) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
             }
         }
     }
-    Some(svg.finish(&chart.name, &chart.title, &said(&chart.lines)))
+    Some(svg.finish(&chart.name, &chart.title, &description(&chart.lines)))
 }
 
-fn paint(number: usize) -> Paint {
-    Paint::Series(number)
-}
+const PERCENT: Interval = Interval {
+    low: 0.0,
+    high: 100.0,
+};
 
-/// From the least to the greatest, a little wider where they are one.
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
-    match ends.1 - ends.0 {
-        wide if wide > 1e-9 => ends,
-        _ => (ends.0 - 1.0, ends.1 + 1.0),
+/// Range of values, a little wider if they are all equal.
+fn span(values: impl Iterator<Item = f64> + Clone) -> Interval {
+    let low = values.clone().fold(f64::INFINITY, f64::min);
+    let high = values.fold(f64::NEG_INFINITY, f64::max);
+    let margin = if high - low > 1e-9 { 0.0 } else { 1.0 };
+    Interval {
+        low: low - margin,
+        high: high + margin,
     }
 }
 
-/// Each line's ends in words.
-fn said(lines: &[Line]) -> String {
+/// Describes the ends of each line.
+fn description(lines: &[Line]) -> String {
     let each = lines.iter().filter_map(|line| {
         let (first, last) = (line.points.first()?, line.points.last()?);
         Some(format!(

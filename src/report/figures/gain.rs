@@ -1,4 +1,4 @@
-//! The histogram of gains, as in Repoformer's figures 3, 6 and 10: how many tasks retrieval makes better, and by how much.
+//! Histogram of gains, as in Repoformer's figures 3, 6 and 10.
 
 use super::super::Report;
 use super::super::gain::range;
@@ -12,7 +12,7 @@ const LEFT: f64 = 44.0;
 const TOP: f64 = 42.0;
 const BOTTOM: f64 = 204.0;
 const SLOT: f64 = 37.0;
-/// What sets the central column apart.
+/// Space on both sides of the central column.
 const APART: f64 = 8.0;
 
 /// Draws a system's histogram.
@@ -75,10 +75,10 @@ fn heads(svg: &mut Svg, changes: Changes) {
     );
 }
 
-/// The columns' heights. The central one is often ten times as high as all others: then it is cut, so that the others show.
+/// Heights of the columns. The central one is often ten times as high as all others; it is then cut, so that the others show.
 struct Columns<'a> {
     counts: &'a [usize; Bucket::COUNT],
-    /// What the full height stands for.
+    /// Count at the full height.
     top: f64,
     cut: bool,
 }
@@ -146,7 +146,7 @@ impl<'a> Columns<'a> {
         svg.group(&title, pick, |svg| {
             svg.area(x, TOP - 14.0, SLOT, BOTTOM - TOP + 14.0);
             let y = self.y(count as f64);
-            // A task among thousands is still seen.
+            // A single task among thousands remains visible.
             let y = if count > 0 { y.min(BOTTOM - 1.5) } else { y };
             svg.rect(x + 3.0, y, SLOT - 6.0, BOTTOM - y, paint);
             if self.cut && label == 0 {
@@ -161,7 +161,7 @@ impl<'a> Columns<'a> {
         svg.text(at, Middle, FAINT, &tick);
     }
 
-    /// Two strokes across the central column say that it is higher than drawn.
+    /// Draws two strokes across the central column, which mark it as cut.
     fn break_sign(&self, svg: &mut Svg, x: f64) {
         for y in [TOP + 22.0, TOP + 28.0] {
             let points = [(x - 1.0, y + 4.0), (x + SLOT + 1.0, y - 4.0)];

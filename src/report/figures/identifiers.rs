@@ -1,13 +1,14 @@
-//! The main measure by how much of the target's identifiers was retrieved: each system beside the baseline *on the same
-//! tasks*, so that a row compares nothing but the two.
+//! Main measure by the retrieved share of the target's identifiers: each row compares a system with the baseline *on the same
+//! tasks*.
 
+use super::super::Report;
 use super::super::group::{Found, mean};
-use super::super::text::grouped;
-use super::super::{Mean, Report};
+use super::super::text::{grouped, with_interval};
 use super::scale::Scale;
+use super::series::series;
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Medium, Paint, SMALL, STRONG, Svg, Type, fit};
-use super::{series, with_interval};
+use crate::evaluate::statistics::Estimate;
 
 const LEFT: f64 = 120.0;
 const RIGHT: f64 = 52.0;
@@ -19,8 +20,8 @@ const SPACE: f64 = 8.0;
 struct Row {
     found: Found,
     n: usize,
-    mean: Mean,
-    baseline: Option<Mean>,
+    mean: Estimate,
+    baseline: Option<Estimate>,
 }
 
 /// Draws the rows of every system that retrieved anything; nothing where none did.
@@ -50,7 +51,7 @@ pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String
         svg.text((0.0, top + 15.0), Start, STRONG, &who);
         for (at, row) in rows.iter().enumerate() {
             let y = top + HEAD + ROW * (at as f64 + 0.5);
-            draw_row(report, *system, row, &mut svg, (&scale, y));
+            draw_row(report, *system, row, &mut svg, &scale, y);
         }
         top += HEAD + ROW * rows.len() as f64 + SPACE;
     }
@@ -61,7 +62,7 @@ pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String
         "{} by retrieved identifiers of the target",
         report.main_label()
     );
-    Some(svg.finish(name, &title, &said(report, &systems)))
+    Some(svg.finish(name, &title, &description(report, &systems)))
 }
 
 fn rows(report: &Report, system: usize) -> Vec<Row> {
@@ -103,7 +104,7 @@ fn key(report: &Report, svg: &mut Svg) {
     }
 }
 
-fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, (scale, y): (&Scale, f64)) {
+fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, scale: &Scale, y: f64) {
     let (paint, form) = series(report, system);
     let name = &report.systems[system].name;
     let mut title = format!("{name}, {}: {}", row.found.title(), with_interval(row.mean));
@@ -128,7 +129,7 @@ fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, (scale, y)
     });
 }
 
-fn said(report: &Report, systems: &[(usize, Vec<Row>)]) -> String {
+fn description(report: &Report, systems: &[(usize, Vec<Row>)]) -> String {
     let system = |(at, rows): &(usize, Vec<Row>)| {
         let each = rows.iter().map(|row| {
             let baseline = row

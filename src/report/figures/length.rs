@@ -1,17 +1,18 @@
-//! The main measure by the target's length: a line a system, with the interval of each mean as a band.
+//! Main measure by the target's length: a line per system, with the interval of each mean as a band.
 
+use super::super::Report;
 use super::super::group::{Lengths, mean};
-use super::super::text::grouped;
-use super::super::{Mean, Report};
+use super::super::text::{grouped, with_interval};
+use super::legend::Legend;
 use super::scale::Scale;
+use super::series::series;
 use super::svg::Anchor::{Middle, Start};
-use super::svg::{FAINT, Medium, PLAIN, Paint, Svg, Type, fit, width};
-use super::{series, with_interval};
+use super::svg::{FAINT, Medium, PLAIN, Paint, Svg};
+use crate::evaluate::statistics::Estimate;
 
 const LEFT: f64 = 34.0;
 const RIGHT: f64 = 10.0;
 const PLOT: f64 = 170.0;
-const LEGEND_ROW: f64 = 18.0;
 
 /// Draws the lines; nothing without a task or a system.
 pub(super) fn draw(
@@ -23,11 +24,12 @@ pub(super) fn draw(
     if report.tasks.is_empty() || report.systems.is_empty() {
         return None;
     }
-    let legend = Legend::of(report);
+    let names = report.systems.iter().map(|system| system.name.as_str());
+    let legend = Legend::of(names, 140.0);
     let top = legend.height + 22.0;
     let bottom = top + PLOT;
     let groups = lengths.groups();
-    let means: Vec<Vec<Option<(Mean, usize)>>> = (0..report.systems.len())
+    let means: Vec<Vec<Option<(Estimate, usize)>>> = (0..report.systems.len())
         .map(|system| {
             (0..groups)
                 .map(|at| group(report, lengths, system, at))
@@ -38,7 +40,10 @@ pub(super) fn draw(
     let scale = Scale::around(all, bottom, top);
     let slot = (Svg::WIDTH - LEFT - RIGHT) / groups as f64;
     let mut svg = Svg::new(medium, bottom + 50.0);
-    legend.draw(report, &mut svg);
+    for system in 0..report.systems.len() {
+        let (paint, form) = series(report, system);
+        legend.draw(system, form, paint, &mut svg);
+    }
     let measure = format!("{} × 100", report.main_label());
     svg.text((0.0, top - 10.0), Start, FAINT, &measure);
     scale.grid_beside(&mut svg, LEFT, Svg::WIDTH - RIGHT, 5);
@@ -64,11 +69,16 @@ pub(super) fn draw(
         }
     }
     let title = format!("{} by the target's length", report.main_label());
-    Some(svg.finish(name, &title, &said(report, lengths, &means)))
+    Some(svg.finish(name, &title, &description(report, lengths, &means)))
 }
 
-/// A system's mean over the tasks of a group, and how many they are.
-fn group(report: &Report, lengths: &Lengths, system: usize, at: usize) -> Option<(Mean, usize)> {
+/// Mean of a system over the tasks of a group, and their number.
+fn group(
+    report: &Report,
+    lengths: &Lengths,
+    system: usize,
+    at: usize,
+) -> Option<(Estimate, usize)> {
     let tasks = (0..report.tasks.len()).filter(|&task| lengths.group(task) == at);
     let values: Vec<f64> = tasks
         .filter_map(|task| report.value(system, task, report.main))
@@ -76,11 +86,11 @@ fn group(report: &Report, lengths: &Lengths, system: usize, at: usize) -> Option
     Some((mean(&values)?, values.len()))
 }
 
-/// Bands and the line through the means: the line is broken where a group is empty, the band where one has no interval.
+/// Draws the bands and the line through the means: an empty group breaks the line, a mean without interval the band.
 fn line(
     report: &Report,
     system: usize,
-    means: &[Option<(Mean, usize)>],
+    means: &[Option<(Estimate, usize)>],
     svg: &mut Svg,
     place: &impl Fn(usize, f64) -> (f64, f64),
 ) {
@@ -95,8 +105,8 @@ fn line(
     };
     for run in runs(&|at| mean(at).is_some_and(|mean| mean.interval.is_some())) {
         let bound = |at: usize, upper: bool| {
-            let (low, high) = mean(at)?.interval?;
-            Some(place(at, if upper { high } else { low }))
+            let interval = mean(at)?.interval?;
+            Some(place(at, if upper { interval.high } else { interval.low }))
         };
         let upper = run.iter().filter_map(|&at| bound(at, true));
         let lower = run.iter().rev().filter_map(|&at| bound(at, false));
@@ -130,8 +140,12 @@ fn axis(svg: &mut Svg, lengths: &Lengths, bottom: f64, slot: f64) {
     svg.text((middle, bottom + 45.0), Middle, FAINT, &unit);
 }
 
-fn said(report: &Report, lengths: &Lengths, means: &[Vec<Option<(Mean, usize)>>]) -> String {
-    let system = |(at, means): (usize, &Vec<Option<(Mean, usize)>>)| {
+fn description(
+    report: &Report,
+    lengths: &Lengths,
+    means: &[Vec<Option<(Estimate, usize)>>],
+) -> String {
+    let system = |(at, means): (usize, &Vec<Option<(Estimate, usize)>>)| {
         let each = means.iter().enumerate().filter_map(|(at, found)| {
             Some(format!(
                 "{} {}",
@@ -151,38 +165,4 @@ fn said(report: &Report, lengths: &Lengths, means: &[Vec<Option<(Mean, usize)>>]
         .map(system)
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// The systems' names beside their marks, in as many rows as they need.
-struct Legend {
-    places: Vec<(f64, f64)>,
-    height: f64,
-}
-
-impl Legend {
-    const MARK: f64 = 16.0;
-    const ROOM: f64 = 140.0;
-
-    fn of(report: &Report) -> Self {
-        let (mut x, mut y, mut places) = (0.0, 12.0, Vec::new());
-        for system in &report.systems {
-            let wide = Self::MARK + width(&fit(&system.name, Self::ROOM, Type::Plain), Type::Plain);
-            if x > 0.0 && x + wide > Svg::WIDTH {
-                (x, y) = (0.0, y + LEGEND_ROW);
-            }
-            places.push((x, y));
-            x += wide + 18.0;
-        }
-        let height = y + 4.0;
-        Self { places, height }
-    }
-
-    fn draw(&self, report: &Report, svg: &mut Svg) {
-        for (system, &(x, y)) in self.places.iter().enumerate() {
-            let (paint, form) = series(report, system);
-            let name = fit(&report.systems[system].name, Self::ROOM, Type::Plain);
-            svg.mark(x + 5.0, y - 4.0, form, paint);
-            svg.text((x + Self::MARK, y), Start, PLAIN, &name);
-        }
-    }
 }

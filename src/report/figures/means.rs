@@ -1,10 +1,12 @@
-//! Every system's mean of every measure with its interval: a panel a measure, a row a system.
+//! Mean of every measure and system with its interval: a panel per measure, a row per system.
 
-use super::super::{Mean, Report};
+use super::super::Report;
+use super::super::text::{hundredths, with_interval};
 use super::scale::Scale;
+use super::series::series;
 use super::svg::Anchor::{End, Start};
 use super::svg::{FAINT, Medium, PLAIN, STRONG, Svg, Type, fit};
-use super::{hundredths, series, with_interval};
+use crate::evaluate::statistics::Estimate;
 
 const LEFT: f64 = 120.0;
 const RIGHT: f64 = 56.0;
@@ -21,7 +23,7 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
     let panel = HEAD + ROW * report.systems.len() as f64 + FOOT;
     let height = panel * report.measures.len() as f64 - 12.0;
     let mut svg = Svg::new(medium, height);
-    let mut said = Vec::new();
+    let mut descriptions = Vec::new();
     for (at, measure) in report.measures.iter().enumerate() {
         let top = panel * at as f64;
         let head = format!("{} × 100", fit(&measure.title, 240.0, Type::Strong));
@@ -39,19 +41,23 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
                 &fit(&measure.metric, 90.0, Type::Small),
             );
         }
-        said.push(rows(report, at, &mut svg, top + HEAD));
+        descriptions.push(rows(report, at, &mut svg, top + HEAD));
     }
-    Some(svg.finish("means", "Means with their 95 % intervals", &said.join(" ")))
+    Some(svg.finish(
+        "means",
+        "Means with their 95 % intervals",
+        &descriptions.join(" "),
+    ))
 }
 
 fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
     let mean = |system: usize| report.systems[system].means.get(measure).copied();
-    let means: Vec<Option<Mean>> = (0..report.systems.len()).map(mean).collect();
+    let means: Vec<Option<Estimate>> = (0..report.systems.len()).map(mean).collect();
     let scale = Scale::around(means.iter().flatten().copied(), LEFT, Svg::WIDTH - RIGHT);
     let bottom = top + ROW * means.len() as f64;
     scale.grid_below(svg, top - 2.0, bottom);
     let title = &report.measures[measure].title;
-    let mut said = format!("{title}:");
+    let mut description = format!("{title}:");
     for (system, mean) in means.into_iter().enumerate() {
         let name = &report.systems[system].name;
         let y = top + ROW * system as f64 + ROW / 2.0;
@@ -70,9 +76,9 @@ fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
                 svg.text(at, End, PLAIN, &value);
             },
         );
-        said += &format!(" {name} {},", with_interval(mean));
+        description += &format!(" {name} {},", with_interval(mean));
     }
-    said.pop();
-    said.push('.');
-    said
+    description.pop();
+    description.push('.');
+    description
 }

@@ -1,12 +1,14 @@
-//! The figures, each drawn once for the page and once as a file.
+//! Figures, each drawn for the page and as a file.
 
 pub(super) mod chart;
 mod gain;
 mod identifiers;
+mod legend;
 mod length;
 mod means;
 mod outcomes;
 mod scale;
+mod series;
 mod svg;
 
 pub(super) use svg::Medium;
@@ -14,10 +16,10 @@ pub(super) use svg::Medium;
 use super::Report;
 use super::group::Lengths;
 
-/// A figure's name, which is also its file's, and its SVG.
+/// Name and SVG of a figure; the name is that of its file too.
 pub(super) type Figure = (String, String);
 
-/// The gain histograms: each compared system's index and its figure.
+/// Draws the gain histograms: index and figure of each compared system.
 pub(super) fn gains(report: &Report, medium: Medium) -> Vec<(usize, Figure)> {
     let names = names(report);
     let systems = report.compared().map(|(system, _)| {
@@ -28,29 +30,29 @@ pub(super) fn gains(report: &Report, medium: Medium) -> Vec<(usize, Figure)> {
     systems.collect()
 }
 
-/// Every mean with its interval.
+/// Draws every mean with its interval.
 pub(super) fn means(report: &Report, medium: Medium) -> Option<Figure> {
     named("means", means::draw(report, medium))
 }
 
-/// How often each system is better and worse than the baseline.
+/// Draws the number of tasks on which each system is better and worse than the baseline.
 pub(super) fn outcomes(report: &Report, medium: Medium) -> Option<Figure> {
     named("outcomes", outcomes::draw(report, medium))
 }
 
-/// The main measure by the target's length.
+/// Draws the main measure by the target's length.
 pub(super) fn by_length(report: &Report, lengths: &Lengths, medium: Medium) -> Option<Figure> {
     let name = format!("{}-by-length", main_name(report));
     named(&name, length::draw(report, lengths, medium, &name))
 }
 
-/// The main measure by what was retrieved of the target's identifiers.
+/// Draws the main measure by retrieved identifiers of the target.
 pub(super) fn by_identifiers(report: &Report, medium: Medium) -> Option<Figure> {
     let name = format!("{}-by-identifiers", main_name(report));
     named(&name, identifiers::draw(report, medium, &name))
 }
 
-/// All of them, as files.
+/// Draws all figures as files.
 pub(super) fn files(report: &Report) -> Vec<Figure> {
     let lengths = Lengths::of(report);
     let gains = gains(report, Medium::File)
@@ -72,13 +74,13 @@ fn named(name: &str, svg: Option<String>) -> Option<Figure> {
     Some((name.to_owned(), svg?))
 }
 
-/// The main measure's name within a file's.
+/// Name of the main measure in file names.
 fn main_name(report: &Report) -> String {
     let measure = report.measures.get(report.main);
     measure.map_or_else(|| "value".into(), |measure| file_name(&measure.value))
 }
 
-/// The systems' names within files' names: distinct, and nothing but letters, digits, `.`, `_` and `-`.
+/// Names of the systems in file names: distinct, of letters, digits, `.`, `_` and `-` only.
 fn names(report: &Report) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for system in &report.systems {
@@ -104,29 +106,6 @@ fn file_name(name: &str) -> String {
     match name.trim_matches(['.', '-']) {
         "" => "system".into(),
         trimmed => trimmed.to_lowercase(),
-    }
-}
-
-/// The colour and form of a system: the baseline is ink, dashed where it is a line; the others follow in their order.
-fn series(report: &Report, system: usize) -> (svg::Paint, usize) {
-    match report.baseline() {
-        Some((baseline, _)) if baseline == system => (svg::Paint::Muted, 0),
-        Some((baseline, _)) if baseline < system => (svg::Paint::Series(system - 1), system),
-        _ => (svg::Paint::Series(system), system + 1),
-    }
-}
-
-/// A value between 0 and 1 as tables show it: `36.21`.
-fn hundredths(value: f64) -> String {
-    format!("{:.2}", value * 100.0)
-}
-
-/// `36.21 [34.02, 38.40]`
-fn with_interval(mean: super::Mean) -> String {
-    let value = hundredths(mean.mean);
-    match mean.interval {
-        None => value,
-        Some((low, high)) => format!("{value} [{}, {}]", hundredths(low), hundredths(high)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! How often each system is better and worse than the baseline: bars to both sides of one line.
+//! Number of tasks on which each system is better and worse than the baseline: bars to both sides of one line.
 
 use super::super::Report;
 use super::super::text::{grouped, tasks};
@@ -29,9 +29,12 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
     let bottom = TOP + ROW * rows.len() as f64;
     let mut svg = Svg::new(medium, bottom + 26.0);
     heads(&mut svg, middle);
+    let bars = Bars { middle, scale };
     for (at, (system, name, changes)) in rows.iter().enumerate() {
         let y = TOP + ROW * at as f64;
-        row(&mut svg, (*system, name), *changes, (y, middle, scale));
+        let shown = fit(name, LEFT - 10.0, Type::Strong);
+        svg.text((0.0, y + ROW / 2.0 + 4.0), Start, STRONG, &shown);
+        bars.row(&mut svg, *system, name, *changes, y);
     }
     svg.line((middle, TOP - 4.0), (middle, bottom + 4.0), 1.0, Paint::Ink);
     let foot = format!(
@@ -71,49 +74,40 @@ fn heads(svg: &mut Svg, middle: f64) {
     svg.text((Svg::WIDTH - 4.0, y), End, FAINT, "the same");
 }
 
-fn row(
-    svg: &mut Svg,
-    (system, name): (usize, &str),
-    changes: Changes,
-    (y, middle, scale): (f64, f64, f64),
-) {
-    let all = changes.total().max(1) as f64;
-    let share = |count: usize| format!("{}, {:.1} %", tasks(count), 100.0 * count as f64 / all);
-    let (base, height) = (y + ROW / 2.0 + 4.0, ROW - 10.0);
-    let shown = fit(name, LEFT - 10.0, Type::Strong);
-    svg.text((0.0, base), Start, STRONG, &shown);
-    let width = changes.worse as f64 * scale;
-    let pick = format!("system={system}&outcome=worse");
-    svg.group(
-        &format!("{name} worse: {}", share(changes.worse)),
-        Some(&pick),
-        |svg| {
+/// Bars to both sides of a line.
+struct Bars {
+    middle: f64,
+    /// Pixels per task.
+    scale: f64,
+}
+
+impl Bars {
+    fn row(&self, svg: &mut Svg, system: usize, name: &str, changes: Changes, y: f64) {
+        let Self { middle, scale } = *self;
+        let all = changes.total().max(1) as f64;
+        let mut part = |outcome: &str, words: &str, count: usize, draw: &dyn Fn(&mut Svg, f64)| {
+            let share = 100.0 * count as f64 / all;
+            let title = format!("{name} {words}: {}, {share:.1} %", tasks(count));
+            let pick = format!("system={system}&outcome={outcome}");
+            svg.group(&title, Some(&pick), |svg| draw(svg, count as f64 * scale));
+        };
+        let (base, height) = (y + ROW / 2.0 + 4.0, ROW - 10.0);
+        part("worse", "worse", changes.worse, &|svg, width| {
             svg.area(middle - width - COUNT, y, width + COUNT, ROW);
             svg.rect(middle - width, y + 5.0, width, height, Paint::Worse);
             let at = (middle - width - 6.0, base);
             svg.text(at, End, PLAIN, &grouped(changes.worse));
-        },
-    );
-    let width = changes.better as f64 * scale;
-    let pick = format!("system={system}&outcome=better");
-    svg.group(
-        &format!("{name} better: {}", share(changes.better)),
-        Some(&pick),
-        |svg| {
+        });
+        part("better", "better", changes.better, &|svg, width| {
             svg.area(middle, y, width + COUNT, ROW);
             svg.rect(middle, y + 5.0, width, height, Paint::Better);
             let at = (middle + width + 6.0, base);
             svg.text(at, Start, PLAIN, &grouped(changes.better));
-        },
-    );
-    let pick = format!("system={system}&outcome=same");
-    svg.group(
-        &format!("{name} the same: {}", share(changes.same)),
-        Some(&pick),
-        |svg| {
+        });
+        part("same", "the same", changes.same, &|svg, _| {
             svg.area(Svg::WIDTH - RIGHT, y, RIGHT, ROW);
             let at = (Svg::WIDTH - 4.0, base);
             svg.text(at, End, (Type::Plain, Paint::Muted), &grouped(changes.same));
-        },
-    );
+        });
+    }
 }

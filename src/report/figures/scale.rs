@@ -1,10 +1,10 @@
-//! From values to places.
+//! Scales from values to places.
 
-use super::super::Mean;
 use super::svg::Anchor::{End, Middle};
 use super::svg::{FAINT, Paint, Svg, ticks};
+use crate::evaluate::statistics::{Estimate, Interval};
 
-/// A linear scale: values × 100 from `low` to `high` lie between two places.
+/// A linear scale that maps values × 100 from `low` to `high` to places between `from` and `to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     low: f64,
@@ -14,7 +14,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(super) fn new((low, high): (f64, f64), from: f64, to: f64) -> Self {
+    pub(super) fn new(Interval { low, high }: Interval, from: f64, to: f64) -> Self {
         Self {
             low,
             high,
@@ -23,26 +23,31 @@ impl Scale {
         }
     }
 
-    /// Holds these means with their intervals, from one multiple of 5 to another, within 0 and 100 and at least 10 wide.
-    pub(super) fn around(means: impl Iterator<Item = Mean>, from: f64, to: f64) -> Self {
+    /// Returns a scale for means with their intervals, between multiples of 5, within 0 and 100 and at least 10 wide.
+    pub(super) fn around(means: impl Iterator<Item = Estimate>, from: f64, to: f64) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for mean in means {
-            let (first, last) = mean.interval.unwrap_or((mean.mean, mean.mean));
-            low = low.min(first).min(mean.mean);
-            high = high.max(last).max(mean.mean);
+            let ends = mean.interval.map(|ends| [ends.low, ends.high]);
+            for end in ends.into_iter().flatten().chain([mean.mean]) {
+                (low, high) = (low.min(end), high.max(end));
+            }
         }
         if !(low.is_finite() && high.is_finite()) {
-            return Self::new((0.0, 100.0), from, to);
+            (low, high) = (0.0, 1.0);
         }
         let mut low = ((low * 100.0 - 0.5) / 5.0).floor() * 5.0;
         let mut high = ((high * 100.0 + 0.5) / 5.0).ceil() * 5.0;
         if high - low < 10.0 {
             (low, high) = (low - 5.0, high + 5.0);
         }
-        Self::new((low.clamp(0.0, 90.0), high.clamp(10.0, 100.0)), from, to)
+        let range = Interval {
+            low: low.clamp(0.0, 90.0),
+            high: high.clamp(10.0, 100.0),
+        };
+        Self::new(range, from, to)
     }
 
-    /// The place of a value × 100.
+    /// Returns the place of a value × 100.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
         let share = if share.is_finite() {
@@ -57,7 +62,7 @@ impl Scale {
         ticks(self.low, self.high, count)
     }
 
-    /// Upright grid lines from `top` to `bottom` with their values below.
+    /// Draws vertical grid lines from `top` to `bottom` with their values below.
     pub(super) fn grid_below(&self, svg: &mut Svg, top: f64, bottom: f64) {
         for value in self.ticks(5) {
             let x = self.at(value);
@@ -67,7 +72,7 @@ impl Scale {
         }
     }
 
-    /// Level grid lines from `left` to `right` with their values on the left.
+    /// Draws horizontal grid lines from `left` to `right` with their values on the left.
     pub(super) fn grid_beside(&self, svg: &mut Svg, left: f64, right: f64, count: usize) {
         for value in self.ticks(count) {
             let y = self.at(value);
@@ -77,9 +82,9 @@ impl Scale {
         }
     }
 
-    /// A level line over a mean's interval.
-    pub(super) fn whisker(&self, svg: &mut Svg, mean: Mean, y: f64, paint: Paint) {
-        if let Some((low, high)) = mean.interval {
+    /// Draws a mean's interval as a horizontal line.
+    pub(super) fn whisker(&self, svg: &mut Svg, mean: Estimate, y: f64, paint: Paint) {
+        if let Some(Interval { low, high }) = mean.interval {
             let (low, high) = (self.at(low * 100.0), self.at(high * 100.0));
             svg.line((low, y), (high, y), 2.0, paint);
             for end in [low, high] {
@@ -95,9 +100,9 @@ mod tests {
 
     #[test]
     fn a_scale_holds_its_means_between_fives() {
-        let mean = |mean, low, high| Mean {
+        let mean = |mean, low, high| Estimate {
             mean,
-            interval: Some((low, high)),
+            interval: Some(Interval { low, high }),
         };
         let means = [mean(0.302, 0.281, 0.323), mean(0.36, 0.34, 0.382)];
         let scale = Scale::around(means.into_iter(), 100.0, 200.0);

@@ -1,20 +1,19 @@
-//! A figure as text, for two media: inline in the page, where style sheet and theme give the colours, and a file of its own,
-//! which carries them and opens anywhere.
+//! SVG writer for two media: inline in the page, where the style sheet sets the colours, and a file with its own colours.
 
 use std::fmt::Write;
 
 use super::super::text::escape;
 
-/// Where a figure will stand.
+/// Medium of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Medium {
-    /// Inline in the page: classes instead of colours, marks that filter the list of tasks.
+pub(crate) enum Medium {
+    /// Inline in the page: classes instead of colours, and marks that filter the list of tasks.
     Page,
-    /// A file: white ground, colours and font of its own, no classes.
+    /// A file: white background, its own colours and font, no classes.
     File,
 }
 
-/// What a mark's colour means. The palette is Okabe and Ito's, which the colour-blind can tell apart.
+/// Meaning of a colour. The palette is Okabe and Ito's, which is safe for colour-blind readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     /// Text and baselines.
@@ -23,7 +22,7 @@ pub(super) enum Paint {
     Muted,
     /// Grid lines and frames.
     Rule,
-    /// The ground.
+    /// The background.
     Paper,
     /// Better than the baseline.
     Better,
@@ -31,7 +30,7 @@ pub(super) enum Paint {
     Worse,
     /// Equal to the baseline.
     Same,
-    /// One of several systems; the numbers repeat after [`Paint::SERIES`].
+    /// One of several systems; colours repeat after [`Paint::SERIES`].
     Series(usize),
 }
 
@@ -40,7 +39,7 @@ impl Paint {
         "#0072b2", "#d55e00", "#00805c", "#b0508a", "#8a6d00", "#3a8fc4", "#55606b",
     ];
 
-    /// How many systems have a colour of their own.
+    /// Number of distinct colours of systems.
     pub(super) const SERIES: usize = Self::COLOURS.len();
 
     fn class(self) -> String {
@@ -70,7 +69,7 @@ impl Paint {
     }
 }
 
-/// Where a text stands beside its point.
+/// Position of a text relative to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -78,7 +77,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How a text is set.
+/// Size and weight of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
     /// Names and headings.
@@ -98,7 +97,7 @@ impl Type {
     }
 }
 
-/// How a text is set, and its colour.
+/// Type and colour of a text.
 pub(super) type Style = (Type, Paint);
 /// Names.
 pub(super) const STRONG: Style = (Type::Strong, Paint::Ink);
@@ -109,7 +108,7 @@ pub(super) const SMALL: Style = (Type::Small, Paint::Ink);
 /// Ticks, units, counts.
 pub(super) const FAINT: Style = (Type::Small, Paint::Muted);
 
-/// A figure in the making; lengths are in pixels at its natural size.
+/// A figure under construction; lengths are in pixels at its natural size.
 #[derive(Debug)]
 pub(super) struct Svg {
     medium: Medium,
@@ -119,9 +118,9 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    /// The width of every figure: half of a wide page, and not much more than a phone's.
+    /// Width of every figure: half of a wide page, about that of a phone.
     pub(super) const WIDTH: f64 = 480.0;
-    /// The ground around a figure in a file of its own.
+    /// Margin around a figure in a file.
     const MARGIN: f64 = 10.0;
 
     pub(super) fn new(medium: Medium, height: f64) -> Self {
@@ -133,7 +132,7 @@ impl Svg {
         }
     }
 
-    /// The finished figure. `title` says what it is, `description` what it shows: both are read to those who cannot see it.
+    /// Returns the finished figure. Screen readers read `title` and `description`.
     pub(super) fn finish(self, name: &str, title: &str, description: &str) -> String {
         let (width, height) = (number(self.width), number(self.height));
         let (title, description) = (escape(title), escape(description));
@@ -163,8 +162,8 @@ impl Svg {
         }
     }
 
-    /// Marks that belong together. `title` holds their numbers, shown where one points; in the page, what they stand for is
-    /// picked from the list of tasks with `pick` (a part of the address, `bucket=3&system=1`).
+    /// Draws marks that belong together. `title` is shown on hover; in the page, `pick` (part of the address, `bucket=3&system=1`)
+    /// filters the list of tasks.
     pub(super) fn group(&mut self, title: &str, pick: Option<&str>, draw: impl FnOnce(&mut Self)) {
         let title = escape(title);
         let _ = match (self.medium, pick) {
@@ -190,7 +189,7 @@ impl Svg {
         );
     }
 
-    /// An area that shows nothing and can be pointed at.
+    /// Draws an invisible area that can be pointed at.
     pub(super) fn area(&mut self, x: f64, y: f64, width: f64, height: f64) {
         if self.medium == Medium::Page {
             let (x, y, width, height) = (number(x), number(y), number(width), number(height));
@@ -214,7 +213,7 @@ impl Svg {
         );
     }
 
-    /// A line through several points; `dashed` for what others are compared with.
+    /// Draws a line through several points; the baseline is dashed.
     pub(super) fn path(&mut self, points: &[(f64, f64)], width: f64, dashed: bool, paint: Paint) {
         let (stroke, path) = (self.stroke(paint), path(points));
         let dashes = if dashed {
@@ -229,7 +228,7 @@ impl Svg {
         );
     }
 
-    /// The ground between two lines, faint.
+    /// Draws the area between two lines, faint.
     pub(super) fn band(&mut self, points: &[(f64, f64)], paint: Paint) {
         let (fill, path) = (self.fill(paint), path(points));
         let _ = writeln!(
@@ -238,7 +237,7 @@ impl Svg {
         );
     }
 
-    /// A point of a system: the form tells systems apart where colours do not.
+    /// Draws a point of a system: forms tell systems apart if colours do not.
     pub(super) fn mark(&mut self, x: f64, y: f64, form: usize, paint: Paint) {
         let fill = self.fill(paint);
         let _ = match form % 4 {
@@ -260,10 +259,10 @@ impl Svg {
         };
     }
 
-    /// A ring: the baseline beside a system's point.
+    /// Draws a ring: the baseline beside a system's point.
     pub(super) fn ring(&mut self, x: f64, y: f64, paint: Paint) {
         let (fill, stroke) = (self.fill(Paint::Paper), self.stroke(paint));
-        // Both are classes in the page; an element has one list of them.
+        // In the page both are classes, which share one attribute.
         let both = format!("{fill}{stroke}").replace("\" class=\"", " ");
         let _ = writeln!(
             self.body,
@@ -320,7 +319,7 @@ fn path(points: &[(f64, f64)]) -> String {
     path
 }
 
-/// A length with at most two decimals, the same on every machine.
+/// Formats a length with at most two decimals, the same on every machine.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let short = text.trim_end_matches('0').trim_end_matches('.');
@@ -331,7 +330,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// About how wide a text is in pixels: fonts differ, layouts need not.
+/// Estimates the width of a text in pixels, independent of fonts.
 pub(super) fn width(text: &str, kind: Type) -> f64 {
     let widths = text.chars().map(|c| match c {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | '\'' | '|' | ' ' | '-' => 0.34,
@@ -343,7 +342,7 @@ pub(super) fn width(text: &str, kind: Type) -> f64 {
     widths.sum::<f64>() * kind.size()
 }
 
-/// Cuts a text to a width, with … for the rest.
+/// Cuts a text to a width; a cut text ends with `…`.
 pub(super) fn fit(text: &str, room: f64, kind: Type) -> String {
     if width(text, kind) <= room {
         return text.into();
@@ -360,7 +359,7 @@ pub(super) fn fit(text: &str, room: f64, kind: Type) -> String {
     cut
 }
 
-/// Round numbers from `low` to `high`, both included where they are round: about `count` of them.
+/// Returns about `count` round numbers from `low` to `high`, inclusive.
 pub(super) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     let rough = (high - low) / count.max(1) as f64;
     if !(rough.is_finite() && rough > 0.0) {

@@ -1,18 +1,18 @@
-//! The page: a skeleton (`page.html`) whose slots are filled with text, tables, figures and data.
+//! The page: fills the slots of a skeleton (`page.html`) with text, tables, figures and data.
 
 mod finding;
 mod systems;
 
+use super::Report;
 use super::data;
 use super::figures::Figure;
 use super::figures::{self, Medium};
 use super::group::Lengths;
 use super::text::escape;
-use super::{Report, best};
 
 const SKELETON: &str = include_str!("page.html");
 const STYLES: [&str; 2] = [include_str!("page.css"), include_str!("tasks.css")];
-/// One closure holds them all: a later file uses what an earlier one defines.
+/// Concatenated into one closure: a later file uses definitions of an earlier one.
 const SCRIPTS: [&str; 7] = [
     include_str!("script/store.js"),
     include_str!("script/diff.js"),
@@ -23,17 +23,17 @@ const SCRIPTS: [&str; 7] = [
     include_str!("script/main.js"),
 ];
 
-/// The style sheet of pages without a list of tasks.
+/// Style sheet of pages without a list of tasks.
 pub(super) fn page_style() -> &'static str {
     STYLES[0]
 }
 
-/// The whole page.
+/// Renders the whole page.
 pub(super) fn page(report: &Report) -> String {
     let lengths = Lengths::of(report);
     let data = data::blocks(report, &lengths);
     let mut page = String::with_capacity(SKELETON.len() + data.len() + (256 << 10));
-    // Each piece of the skeleton begins with a slot's name; what is put into a slot is not looked at again.
+    // Each piece of the skeleton begins with a slot's name; the content of slots is not searched for slots.
     for (at, piece) in SKELETON.split("{{").enumerate() {
         match piece.split_once("}}") {
             Some((slot, rest)) if at > 0 => {
@@ -81,7 +81,7 @@ fn notes(report: &Report) -> String {
     )
 }
 
-/// The figures with their captions, numbered in their order.
+/// Renders the figures with numbered captions.
 fn plates(report: &Report, lengths: &Lengths) -> String {
     let mut plates = Plates::default();
     let measure = escape(&report.main_label());
@@ -132,13 +132,13 @@ impl Plates {
         }
     }
 
-    /// One figure for all histograms: the page shows that of the system which is looked at.
+    /// Adds one figure for all histograms: the page shows that of the selected system.
     fn gains(&mut self, report: &Report, baseline: &str, measure: &str) {
         let gains = figures::gains(report, Medium::Page);
         if gains.is_empty() {
             return;
         }
-        let chosen = best(report).unwrap_or(0);
+        let chosen = report.best().unwrap_or(0);
         let (mut choices, mut drawn) = (String::new(), String::new());
         for (system, (_, svg)) in &gains {
             let name = escape(&report.systems[*system].name);

@@ -1,23 +1,24 @@
-//! The tables of systems: their means, how they compare with the baseline, and their settings.
+//! Tables of systems: means, comparisons with the baseline, and settings.
 
 use std::fmt::Write;
 
-use super::super::text::{escape, grouped, tasks};
-use super::super::{Comparison, Mean, Report, System, best};
-use super::finding::{bounds, signed};
+use super::super::text::{bounds, escape, grouped, hundredths, tasks};
+use super::super::{BaselineComparison, Report, System};
+use super::finding::signed;
+use crate::evaluate::statistics::{Estimate, Interval};
 
-/// The table of means.
+/// Renders the table of means.
 pub(super) fn table(report: &Report) -> String {
     if report.systems.is_empty() {
         return "<p class=\"empty\">No system was measured.</p>".into();
     }
-    let ranges: Vec<(f64, f64)> = (0..report.measures.len())
+    let ranges: Vec<Interval> = (0..report.measures.len())
         .map(|at| range(report, at))
         .collect();
     let mut html = String::from(
         "<table class=\"systems\"><thead><tr><th scope=\"col\">system</th><th scope=\"col\" class=\"number\">tasks</th>",
     );
-    for (measure, (low, high)) in report.measures.iter().zip(&ranges) {
+    for (measure, Interval { low, high }) in report.measures.iter().zip(&ranges) {
         let _ = write!(
             html,
             "<th scope=\"col\" title=\"{}\"><span class=\"measure\">{}</span> <small>{}</small>\
@@ -46,17 +47,17 @@ pub(super) fn table(report: &Report) -> String {
     html + "</tbody></table>"
 }
 
-fn row(report: &Report, at: usize, system: &System, ranges: &[(f64, f64)], html: &mut String) {
-    let is_best = best(report) == Some(at) && report.systems.len() > 1;
+fn row(report: &Report, at: usize, system: &System, ranges: &[Interval], html: &mut String) {
+    let is_best = report.best() == Some(at) && report.systems.len() > 1;
     let _ = write!(
         html,
         "<tr{}><th scope=\"row\">{}{}</th><td class=\"number\">{}</td>",
         if is_best { " class=\"best\"" } else { "" },
         escape(&system.name),
-        match system.is_oracle {
-            true =>
-                " <small title=\"retrieved with the truth: a bound, no competitor\">oracle</small>",
-            false => "",
+        if system.is_oracle {
+            " <small title=\"retrieved with the truth: a bound, no competitor\">oracle</small>"
+        } else {
+            ""
         },
         grouped(system.n),
     );
@@ -82,60 +83,63 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[(f64, f64)], html:
     *html += "</tr>";
 }
 
-/// What the bars of a measure span, × 100: all means with their intervals, from one multiple of 5 to another.
-fn range(report: &Report, measure: usize) -> (f64, f64) {
+/// Range × 100 of the bars of a measure: all means with their intervals, between multiples of 5.
+fn range(report: &Report, measure: usize) -> Interval {
     let means = report
         .systems
         .iter()
         .filter_map(|system| system.means.get(measure));
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for mean in means {
-        let (first, last) = mean.interval.unwrap_or((mean.mean, mean.mean));
-        (low, high) = (low.min(first * 100.0), high.max(last * 100.0));
+        let ends = ends(*mean);
+        (low, high) = (low.min(ends.low * 100.0), high.max(ends.high * 100.0));
     }
     if !(low.is_finite() && high.is_finite()) {
-        return (0.0, 100.0);
+        (low, high) = (0.0, 100.0);
     }
-    let (low, high) = ((low / 5.0).floor() * 5.0, (high / 5.0).ceil() * 5.0);
-    if high > low {
-        (low, high)
-    } else {
-        ((low - 5.0).max(0.0), (high + 5.0).min(100.0))
+    (low, high) = ((low / 5.0).floor() * 5.0, (high / 5.0).ceil() * 5.0);
+    if high <= low {
+        (low, high) = ((low - 5.0).max(0.0), (high + 5.0).min(100.0));
     }
+    Interval { low, high }
 }
 
-fn mean_cell(mean: Mean, (low, high): (f64, f64), html: &mut String) {
+/// Interval of a mean; the mean itself if it has none.
+fn ends(Estimate { mean, interval }: Estimate) -> Interval {
+    interval.unwrap_or(Interval {
+        low: mean,
+        high: mean,
+    })
+}
+
+fn mean_cell(mean: Estimate, Interval { low, high }: Interval, html: &mut String) {
     let place = |value: f64| ((value * 100.0 - low) / (high - low) * 100.0).clamp(0.0, 100.0);
-    let (first, last) = mean.interval.unwrap_or((mean.mean, mean.mean));
-    let interval = mean.interval.map(|(low, high)| {
-        let plain = |value: f64| format!("{:.2}", value * 100.0);
-        format!("<small>{}</small>", bounds(low, high, plain))
-    });
+    let ends = ends(mean);
+    let shown = |interval| format!("<small>{}</small>", bounds(interval, hundredths));
+    let interval = mean.interval.map(shown);
     let _ = write!(
         html,
         "<td><span class=\"value\">{:.2}</span> {}<span class=\"range\" aria-hidden=\"true\">\
          <i style=\"left:{:.1}%;width:{:.1}%\"></i><b style=\"left:{:.1}%\"></b></span></td>",
         mean.mean * 100.0,
         interval.unwrap_or_default(),
-        place(first),
-        place(last) - place(first),
+        place(ends.low),
+        place(ends.high) - place(ends.low),
         place(mean.mean),
     );
 }
 
-fn comparison_cell(comparison: Option<Comparison>, html: &mut String) {
+fn comparison_cell(comparison: Option<BaselineComparison>, html: &mut String) {
     let Some(comparison) = comparison else {
         *html += "<td class=\"none\">–</td>";
         return;
     };
     let class = match comparison.interval {
-        Some((low, _)) if low > 0.0 => "better",
-        Some((_, high)) if high < 0.0 => "worse",
+        Some(interval) if interval.low > 0.0 => "better",
+        Some(interval) if interval.high < 0.0 => "worse",
         _ => "same",
     };
-    let interval = comparison
-        .interval
-        .map(|(low, high)| bounds(low, high, signed));
+    let interval = comparison.interval.map(|ends| bounds(ends, signed));
     let _ = write!(
         html,
         "<td><span class=\"value {class}\">{}</span> <small>{}</small><small class=\"chance\">{}</small></td>",
@@ -152,7 +156,7 @@ fn chance(p: f64) -> String {
     }
 }
 
-/// Three counts, each a button that shows its tasks, over bars as wide as their shares.
+/// Renders three counts, each a button that shows its tasks, over bars as wide as their shares.
 fn changes_cell(report: &Report, at: usize, html: &mut String) {
     let changes = report.changes(at);
     let all = changes.total().max(1) as f64;
@@ -185,7 +189,7 @@ fn changes_cell(report: &Report, at: usize, html: &mut String) {
     );
 }
 
-/// The settings: those in which systems differ in a table, those that all share in a list.
+/// Renders the settings: a table of those in which systems differ, and a list of the shared ones.
 pub(super) fn settings(report: &Report) -> String {
     let systems = &report.systems;
     let mut names: Vec<&str> = Vec::new();
@@ -243,7 +247,7 @@ fn different_settings(report: &Report, names: &[&str]) -> String {
     html + "</tbody></table></div>"
 }
 
-/// Names and values as a list.
+/// Renders names and values as a list.
 pub(super) fn definitions(pairs: &[(String, String)]) -> String {
     let item = |(name, value): &(String, String)| {
         format!(
@@ -253,8 +257,8 @@ pub(super) fn definitions(pairs: &[(String, String)]) -> String {
         )
     };
     let items: String = pairs.iter().map(item).collect();
-    match items.is_empty() {
-        true => String::new(),
-        false => format!("<dl class=\"pairs\">{items}</dl>"),
+    if items.is_empty() {
+        return items;
     }
+    format!("<dl class=\"pairs\">{items}</dl>")
 }

@@ -1,7 +1,8 @@
 use super::super::tests::{alone, report};
-use super::super::{Comparison, Report};
+use super::super::{BaselineComparison, Report};
 use super::finding::{html, signed};
 use super::*;
+use crate::evaluate::statistics::Interval;
 
 #[test]
 fn every_slot_of_the_skeleton_is_filled() {
@@ -66,9 +67,12 @@ fn the_finding_is_a_sentence() {
     let mut report = report();
     let counts = "<b>rg1</b> is better than <b>none</b> on 1 of 3 tasks and worse on 1";
     assert_eq!(html(&report), format!("{counts}."));
-    report.systems[1].comparison = Some(Comparison {
+    report.systems[1].comparison = Some(BaselineComparison {
         mean_difference: -0.1333,
-        interval: Some((-0.5, 0.1)),
+        interval: Some(Interval {
+            low: -0.5,
+            high: 0.1,
+        }),
         p_value: Some(0.4),
     });
     assert_eq!(

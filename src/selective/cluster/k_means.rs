@@ -1,20 +1,18 @@
 //! Lloyd's k-means on sparse vectors of unit length.
 //!
 //! The distance to a centroid is |x|² − 2 x·c + |c|²; the products of a document with all centroids come from lists of the
-//! centroids that have each of its terms. A centroid without any of them lies at |x|² + |c|², so that the shortest of those
-//! bounds them all. Documents whose bounds say that their cluster stays (Hamerly, 2010: an upper bound on the distance to
-//! their own centroid, a lower one on that to any other, both moved by as much as the centroids move) are not looked at
-//! again. All sums are made in the order of the documents, so nothing depends on scheduling.
+//! centroids that have each of its terms. The distance to a centroid without any of them is |x|² + |c|², so of these only the
+//! shortest can be nearest. All sums are in the order of the documents, so nothing depends on scheduling.
 
 use super::Vectors;
 
-/// Rounds at most; clusters of a repository's chunks settle in about ten.
+/// Greatest number of rounds; clusters of a repository's chunks settle in about ten.
 const ROUNDS: usize = 100;
 
-/// The cluster of each document, numbered from 0 in the order of their first documents; at most `k`, and fewer where fewer
-/// differ. `draw(n)` gives a number below n, and is the only source of chance.
+/// Returns the cluster of each document, numbered from 0 in the order of their first documents; at most `k`, and no more than there
+/// are distinct documents. `draw(n)` returns a number below n and is the only source of randomness.
 ///
-/// It begins with k-means++'s centroids. A cluster that loses all its documents takes the one that is farthest from its
+/// The first centroids are those of k-means++. A cluster that loses all its documents takes the document farthest from its
 /// centroid.
 ///
 /// ```
@@ -32,62 +30,33 @@ pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) ->
         clusters[*seed] = cluster;
     }
     let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
-    let mut bounds = vec![Bounds::NONE; vectors.len()];
-    clusters.fill(usize::MAX);
     let mut scratch = Scratch::default();
+    let mut nearest = Vec::new();
     for _ in 0..ROUNDS {
-        let mut is_settled = true;
-        for (document, (bounds, cluster)) in bounds.iter_mut().zip(&mut clusters).enumerate() {
-            if bounds.upper + MARGIN < bounds.lower {
-                continue;
-            }
-            let nearest = centroids.nearest(vectors.row(document), &mut scratch);
-            *bounds = nearest.bounds;
-            is_settled &= *cluster == nearest.cluster;
-            *cluster = nearest.cluster;
-        }
-        if is_settled {
+        let rows = (0..vectors.len()).map(|document| vectors.row(document));
+        nearest.clear();
+        nearest.extend(rows.map(|row| centroids.nearest(row, &mut scratch)));
+        let found = nearest.iter().map(|nearest: &Nearest| nearest.cluster);
+        if found.clone().eq(clusters.iter().copied()) {
             break;
         }
-        if fill_empty(vectors, &centroids, &mut clusters, &mut scratch) {
-            bounds.fill(Bounds::NONE);
-        }
-        let next = Centroids::means(vectors, &clusters, centroids.count());
-        let moves = next.moves(&centroids, vectors.terms());
-        for (bounds, cluster) in bounds.iter_mut().zip(&clusters) {
-            bounds.upper += moves.of[*cluster];
-            bounds.lower -= moves.of_others(*cluster);
-        }
-        centroids = next;
+        clusters = found.collect();
+        fill_empty(centroids.count(), &mut clusters, &mut nearest);
+        centroids = Centroids::means(vectors, &clusters, centroids.count());
     }
     in_order(clusters)
 }
 
-/// More than rounding makes of distances between vectors of length 1.
+/// Distance between vectors of length 1 that is larger than rounding errors.
 const MARGIN: f64 = 1e-5;
 
-/// How far a document is from its own centroid at most, and from any other at least.
-#[derive(Debug, Clone, Copy)]
-struct Bounds {
-    upper: f64,
-    lower: f64,
-}
-
-impl Bounds {
-    /// Nothing is known.
-    const NONE: Self = Self {
-        upper: f64::INFINITY,
-        lower: f64::NEG_INFINITY,
-    };
-}
-
-/// The first centroids: each a document, drawn in proportion to its squared distance from those drawn before.
+/// Draws the first centroids: each a document, with probability proportional to its squared distance from the earlier ones.
 fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
     let mut seeds = Vec::with_capacity(k);
     if vectors.is_empty() {
         return seeds;
     }
-    let mut by_term = Postings::new(vectors);
+    let by_term = Postings::new(vectors);
     let squares: Vec<f64> = (0..vectors.len())
         .map(|document| square(vectors.row(document)))
         .collect();
@@ -100,7 +69,7 @@ fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<u
         for (document, distance) in distances.iter_mut().enumerate() {
             let apart = squares[document] + squares[next] - 2.0 * products[document];
             *distance = distance.min(apart.max(0.0));
-            // What rounding leaves of the distance between equal documents.
+            // Rounding error of the distance between equal documents.
             if *distance < 1e-9 {
                 *distance = 0.0;
             }
@@ -115,7 +84,7 @@ fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<u
             left < 0.0
         };
         let found = distances.iter().position(is_it);
-        // Rounding may leave a little: then the last that differs.
+        // With a rounding error left, the last that differs.
         let last = distances.iter().rposition(|distance| *distance > 0.0);
         next = found.or(last).unwrap_or(0);
     }
@@ -127,7 +96,7 @@ fn square(row: &[(u32, f32)]) -> f64 {
         .sum()
 }
 
-/// The documents that have each term.
+/// Documents that have each term.
 struct Postings {
     of_term: Vec<Vec<(u32, f32)>>,
 }
@@ -143,8 +112,8 @@ impl Postings {
         Self { of_term }
     }
 
-    /// The products of a vector with all documents.
-    fn products(&mut self, row: &[(u32, f32)], products: &mut [f64]) {
+    /// Computes the products of a vector with all documents.
+    fn products(&self, row: &[(u32, f32)], products: &mut [f64]) {
         products.fill(0.0);
         for (term, weight) in row {
             for (document, other) in &self.of_term[*term as usize] {
@@ -156,48 +125,29 @@ impl Postings {
 
 /// Means of clusters.
 struct Centroids {
-    /// Terms and weights of each.
-    rows: Vec<Vec<(u32, f64)>>,
-    /// The centroids that have each term, ascending, with their weights.
+    /// Centroids that have each term, ascending, with their weights.
     of_term: Vec<Vec<(u32, f64)>>,
-    /// The square of each one's length.
+    /// Squared length of each centroid.
     squares: Vec<f64>,
-    /// The two of least length.
-    shortest: [usize; 2],
+    /// Centroid of least length.
+    shortest: usize,
 }
 
-/// Products of one document with all centroids, and those that are not 0.
+/// Products of one document with all centroids, and the centroids whose product is not 0.
 #[derive(Default)]
 struct Scratch {
     products: Vec<f64>,
     touched: Vec<u32>,
 }
 
-/// The centroid nearest to a document.
+/// Centroid nearest to a document.
 struct Nearest {
     cluster: usize,
-    bounds: Bounds,
-}
-
-/// How far centroids moved.
-struct Moves {
-    of: Vec<f64>,
-    farthest: usize,
-    second: f64,
-}
-
-impl Moves {
-    /// The most that another than this one moved.
-    fn of_others(&self, cluster: usize) -> f64 {
-        match cluster == self.farthest {
-            true => self.second,
-            false => self.of.get(self.farthest).copied().unwrap_or(0.0),
-        }
-    }
+    distance: f64,
 }
 
 impl Centroids {
-    /// The means of `count` clusters; documents of none have a greater number.
+    /// Computes the means of `count` clusters; documents without a cluster have a greater number.
     fn means(vectors: &Vectors, clusters: &[usize], count: usize) -> Self {
         let mut members = vec![Vec::new(); count];
         for (document, cluster) in clusters.iter().enumerate() {
@@ -208,7 +158,6 @@ impl Centroids {
         let mut of_term: Vec<Vec<(u32, f64)>> = vec![Vec::new(); vectors.terms()];
         let mut squares = vec![0.0; count];
         let mut sums = vec![0.0_f64; vectors.terms()];
-        let mut rows = Vec::with_capacity(count);
         for (cluster, members) in members.iter().enumerate() {
             let mut row: Vec<(u32, f64)> = Vec::new();
             for document in members {
@@ -225,14 +174,10 @@ impl Centroids {
                 squares[cluster] += *mean * *mean;
                 of_term[*term as usize].push((cluster as u32, *mean));
             }
-            rows.push(row);
         }
-        let mut by_length: Vec<usize> = (0..count).collect();
-        by_length.sort_by(|a, b| squares[*a].total_cmp(&squares[*b]).then(a.cmp(b)));
-        let at = |place: usize| by_length.get(place).copied().unwrap_or(usize::MAX);
+        let shorter = |a: &usize, b: &usize| squares[*a].total_cmp(&squares[*b]);
         Self {
-            shortest: [at(0), at(1)],
-            rows,
+            shortest: (0..count).min_by(shorter).unwrap_or(0),
             of_term,
             squares,
         }
@@ -242,7 +187,7 @@ impl Centroids {
         self.squares.len()
     }
 
-    /// The centroid nearest to a document, the first of equals that share a term with it.
+    /// Finds the centroid nearest to a document, the first of equals.
     fn nearest(&self, row: &[(u32, f32)], scratch: &mut Scratch) -> Nearest {
         scratch.products.resize(self.count(), 0.0);
         for (term, weight) in row {
@@ -254,114 +199,45 @@ impl Centroids {
                 *product += f64::from(*weight) * mean;
             }
         }
-        // The nearest so far, and the least distance of all others: those that share no term are no nearer than the two
-        // shortest, with or without what these share.
-        let (mut best, mut second) = ((usize::MAX, f64::INFINITY), f64::INFINITY);
-        let mut take = |cluster: usize, distance: f64| {
-            if distance < best.1 || distance == best.1 && cluster < best.0 {
-                second = second.min(best.1);
-                best = (cluster, distance);
-            } else {
-                second = second.min(distance);
-            }
-        };
-        for cluster in &scratch.touched {
-            let cluster = *cluster as usize;
-            take(
-                cluster,
-                self.squares[cluster] - 2.0 * scratch.products[cluster],
-            );
-        }
-        for cluster in self.shortest {
-            if self.squares.get(cluster).is_some() && scratch.products[cluster] == 0.0 {
-                take(cluster, self.squares[cluster]);
+        let mut cluster = self.shortest;
+        let apart = |cluster: usize| self.squares[cluster] - 2.0 * scratch.products[cluster];
+        let mut least = apart(cluster);
+        for &other in &scratch.touched {
+            let (other, distance) = (other as usize, apart(other as usize));
+            if distance < least || distance == least && other < cluster {
+                (cluster, least) = (other, distance);
             }
         }
         for cluster in scratch.touched.drain(..) {
             scratch.products[cluster as usize] = 0.0;
         }
-        let own = square(row);
-        let distance = |part: f64| (part + own).max(0.0).sqrt();
-        Nearest {
-            cluster: best.0,
-            bounds: Bounds {
-                upper: distance(best.1),
-                lower: distance(second),
-            },
-        }
-    }
-
-    /// How far each is from what it was.
-    fn moves(&self, before: &Self, terms: usize) -> Moves {
-        let mut dense = vec![0.0; terms];
-        let (mut of, mut farthest, mut second) = (Vec::with_capacity(self.count()), 0, 0.0);
-        for cluster in 0..self.count() {
-            let (now, then) = (&self.rows[cluster], &before.rows[cluster]);
-            then.iter()
-                .for_each(|(term, mean)| dense[*term as usize] = *mean);
-            let product: f64 = now
-                .iter()
-                .map(|(term, mean)| mean * dense[*term as usize])
-                .sum();
-            then.iter()
-                .for_each(|(term, _)| dense[*term as usize] = 0.0);
-            let square = self.squares[cluster] + before.squares[cluster] - 2.0 * product;
-            // Rounding leaves a little of centroids that stayed.
-            let moved = if square < 1e-14 { 0.0 } else { square.sqrt() };
-            of.push(moved);
-            if moved > of[farthest] {
-                second = of[farthest];
-                farthest = cluster;
-            } else if cluster != farthest && moved > second {
-                second = moved;
-            }
-        }
-        Moves {
-            of,
-            farthest,
-            second,
-        }
+        let distance = (least + square(row)).max(0.0).sqrt();
+        Nearest { cluster, distance }
     }
 }
 
-/// Gives each empty cluster the document that is farthest from its own centroid, unless all lie on theirs; whether there was one.
-fn fill_empty(
-    vectors: &Vectors,
-    centroids: &Centroids,
-    clusters: &mut [usize],
-    scratch: &mut Scratch,
-) -> bool {
-    let mut sizes = vec![0_usize; centroids.count()];
+/// Gives each empty cluster the document that is farthest from its own centroid, unless all are at theirs.
+fn fill_empty(count: usize, clusters: &mut [usize], nearest: &mut [Nearest]) {
+    let mut sizes = vec![0_usize; count];
     clusters.iter().for_each(|cluster| sizes[*cluster] += 1);
-    if sizes.iter().all(|size| *size > 0) {
-        return false;
-    }
-    let mut distances: Vec<f64> = (0..vectors.len())
-        .map(|document| {
-            centroids
-                .nearest(vectors.row(document), scratch)
-                .bounds
-                .upper
-        })
-        .collect();
-    for empty in 0..sizes.len() {
+    for empty in 0..count {
         if sizes[empty] > 0 {
             continue;
         }
+        let distance = |document: usize| nearest[document].distance;
         let farthest = (0..clusters.len())
-            .filter(|document| sizes[clusters[*document]] > 1 && distances[*document] > MARGIN)
-            .max_by(|a, b| distances[*a].total_cmp(&distances[*b]).then(b.cmp(a)));
+            .filter(|&document| sizes[clusters[document]] > 1 && distance(document) > MARGIN)
+            .max_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(b.cmp(&a)));
         if let Some(document) = farthest {
             sizes[clusters[document]] -= 1;
             sizes[empty] += 1;
             clusters[document] = empty;
-            distances[document] = 0.0;
+            nearest[document].distance = 0.0;
         }
     }
-    true
 }
 
-/// Clusters numbered in the order of their first documents.
+/// Numbers clusters in the order of their first documents.
 fn in_order(clusters: Vec<usize>) -> Vec<usize> {
     let most = clusters.iter().copied().max().map_or(0, |most| most + 1);
     let (mut numbers, mut next) = (vec![usize::MAX; most], 0);

@@ -1,4 +1,4 @@
-//! Clusters of texts: TF-IDF vectors and k-means, by which Repoformer draws varied training data from a repository
+//! Clusters of texts by TF-IDF vectors and k-means, with which Repoformer draws varied training data from a repository
 //! (algorithms 1 and 2 of its appendix D).
 
 mod k_means;

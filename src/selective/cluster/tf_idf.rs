@@ -3,19 +3,19 @@
 use crate::retrieve::rank::Words;
 
 /// TF-IDF vectors of documents: a term counts `tf · (1 + ln((1 + n) / (1 + df)))`, and each vector has length 1, as
-/// scikit-learn's `TfidfVectorizer` weighs them. One without any term is empty.
+/// in scikit-learn's `TfidfVectorizer`. A document without terms has an empty vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vectors {
     /// `first[d]..first[d + 1]` are the entries of document d.
     first: Vec<usize>,
-    /// Term and weight, by ascending term.
+    /// Terms and weights, by ascending term.
     entries: Vec<(u32, f32)>,
     /// Number of terms.
     terms: usize,
 }
 
 impl Vectors {
-    /// Of documents' words; terms that fewer than `min_df` documents have are left out, as far as that leaves any.
+    /// Computes the vectors of documents; terms in fewer than `min_df` documents are left out, unless no term is left.
     ///
     /// ```
     /// use repoformer::selective::cluster::Vectors;
@@ -32,7 +32,7 @@ impl Vectors {
                 frequency[term as usize] += 1;
             }
         }
-        // A repository of a handful of chunks has no term that five of them share.
+        // In a repository with a handful of chunks, no term is in five of them.
         let most = frequency.iter().copied().max().unwrap_or(0);
         let least = min_df.min(most);
         let mut number = vec![u32::MAX; frequency.len()];
@@ -75,7 +75,7 @@ impl Vectors {
         self.first.len() - 1
     }
 
-    /// Whether there is no document.
+    /// Whether there are no documents.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -85,10 +85,10 @@ impl Vectors {
         self.terms
     }
 
-    /// A document's terms and weights, by ascending term.
+    /// Returns a document's terms and weights, by ascending term.
     ///
     /// # Panics
-    /// Where there is no document of this number.
+    /// There is no document of this number.
     pub fn row(&self, document: usize) -> &[(u32, f32)] {
         &self.entries[self.first[document]..self.first[document + 1]]
     }

@@ -1,4 +1,4 @@
-//! Instances of many repositories, one after another: memory is bounded by as many of the largest as there are threads.
+//! Draws instances of many repositories: memory is bounded by one repository per thread.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,34 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::draw::{Drawing, Instance, draw};
-use super::drawn::{Journal, Key, Outcome};
 use super::filter::{Facts, Filter, Rejection};
+use super::journal::{Journal, Key, RepositoryDraw};
+use super::written::RecordFormat;
 use crate::error::{Error, Result};
 use crate::repository::corpus::{Repository, Walk};
 use crate::repository::record::RawRepository;
 use crate::store::jsonl::Reader;
 
-/// Where repositories come from.
+/// Source of repositories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repositories {
-    /// Folders of a folder, by their names, and which files of them count.
+    /// Folders in a folder, by name, and how their files are listed.
     Folders(PathBuf, Vec<String>, Walk),
-    /// A file of raw repositories, and the names of those that are wanted; none: all.
+    /// A file of raw repositories, and the names of those to use; empty: all.
     Raw(PathBuf, Vec<String>),
 }
 
-/// A part of the repositories: the `index`-th of `count`, from 0. Which part one belongs to, its name alone determines.
+/// Part `index` of `count` of the repositories. A repository's name alone determines its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// From 0.
+    /// Index, from 0.
     pub index: u64,
-    /// At least 1.
+    /// Number of parts, at least 1.
     pub count: u64,
 }
 
 impl Shard {
-    /// All of them.
+    /// All repositories.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
     /// Whether a repository belongs to this part.
@@ -46,61 +47,51 @@ impl Shard {
     }
 }
 
-/// What is drawn from, and how.
+/// Settings of [`collect`].
 #[derive(Debug, Clone, Copy)]
-pub struct Collecting<'a> {
-    /// The repositories.
+pub struct CollectSettings<'a> {
+    /// Source of the repositories.
     pub from: &'a Repositories,
-    /// The part of them that is drawn from.
+    /// Part of the repositories to draw from.
     pub shard: Shard,
-    /// Which of these serve.
+    /// Filter of the repositories.
     pub filter: &'a Filter,
-    /// How instances are drawn from each.
+    /// Settings of drawing from each repository.
     pub drawing: &'a Drawing,
-    /// How they are written.
-    pub recorded: Recorded,
-    /// Where what was drawn is kept until all is: a drawing that was broken off goes on from this file.
+    /// Format of the records.
+    pub format: RecordFormat,
+    /// File that keeps what was drawn until all is done: an interrupted run resumes from it.
     pub journal: Option<&'a Path>,
 }
 
-/// What was collected.
+/// Counts of [`collect`].
 #[derive(Debug, Default)]
-pub struct Collected {
-    /// Repositories that serve.
+pub struct CollectSummary {
+    /// Number of repositories used.
     pub repositories: usize,
-    /// How many do not, by reason.
+    /// Number of repositories rejected, by reason.
     pub rejected: BTreeMap<Rejection, usize>,
-    /// Instances.
+    /// Number of instances.
     pub instances: usize,
-    /// Lines of their targets.
+    /// Number of lines of their targets.
     pub lines: usize,
-    /// Repositories whose outcome the journal knew.
+    /// Number of repositories taken from the journal.
     pub known: usize,
-    /// What could not be read.
+    /// Repositories and files that could not be read.
     pub problems: Vec<Error>,
 }
 
-/// How records are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Recorded {
-    /// In the label format.
-    #[default]
-    Labels,
-    /// As a benchmark's tasks, without what was retrieved.
-    Tasks,
-}
-
-/// Draws the instances of all repositories that a filter lets through, in the order of the repositories, and hands each
-/// record, a line of JSON without its end, to `emit`. `progress` is called after each repository.
+/// Draws the instances of all repositories that pass a filter, in the order of the repositories, and passes each record, a line
+/// of JSON without newline, to `emit`. `progress` is called after each repository.
 ///
 /// # Errors
-/// The raw file cannot be read on, the journal cannot be written, or `emit` fails.
+/// The raw file cannot be read, the journal cannot be written, or `emit` fails.
 pub fn collect(
-    collecting: &Collecting<'_>,
+    collecting: &CollectSettings<'_>,
     progress: &(dyn Fn() + Sync),
     emit: &mut dyn FnMut(&str) -> Result<()>,
-) -> Result<Collected> {
-    let mut collected = Collected::default();
+) -> Result<CollectSummary> {
+    let mut collected = CollectSummary::default();
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
     collecting.for_each_batch(&mut |batch| {
         let drawn: Vec<_> = batch
@@ -127,7 +118,7 @@ pub fn collect(
                             collected.known += 1;
                             match &journal {
                                 Some(journal) => journal.get(&key)?,
-                                None => Outcome::default(),
+                                None => RepositoryDraw::default(),
                             }
                         }
                     };
@@ -141,12 +132,12 @@ pub fn collect(
     Ok(collected)
 }
 
-/// A digest of all that [`collect`] would give, without drawing anything: of the repositories' files, and of how they are drawn
-/// from. Also what could not be read.
+/// Returns a digest of all that [`collect`] depends on, the repositories' files and the settings, without drawing; and what could
+/// not be read.
 ///
 /// # Errors
-/// The raw file cannot be read on.
-pub fn fingerprint(collecting: &Collecting<'_>) -> Result<(String, Vec<Error>)> {
+/// The raw file cannot be read.
+pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Error>)> {
     let (mut hasher, mut problems) = (blake3::Hasher::new(), Vec::new());
     collecting.for_each_batch(&mut |batch| {
         let keys = batch.into_par_iter().map(|read| match read {
@@ -165,21 +156,21 @@ pub fn fingerprint(collecting: &Collecting<'_>) -> Result<(String, Vec<Error>)> 
     Ok((hasher.finalize().to_hex().to_string(), problems))
 }
 
-/// What came of a repository: just now, or when an earlier drawing came to it.
+/// Draw of a repository, made now or found in the journal.
 enum Drawn {
-    Now(Outcome),
+    Now(RepositoryDraw),
     Before(Key),
 }
 
 struct Read {
     repository: Repository,
-    /// What its record says of it, so that it need not be found out.
+    /// Facts in its record, which then need not be computed.
     said: Option<Facts>,
     skipped: Vec<Error>,
 }
 
-impl Collecting<'_> {
-    /// Reads as many repositories at once as there are threads, in their order.
+impl CollectSettings<'_> {
+    /// Reads the repositories in their order, as many at once as there are threads.
     fn for_each_batch(&self, take: &mut dyn FnMut(Vec<Result<Read>>) -> Result<()>) -> Result<()> {
         let at_once = rayon::current_num_threads().max(1);
         match self.from {
@@ -202,7 +193,7 @@ impl Collecting<'_> {
             Repositories::Raw(path, wanted) => {
                 let mut reader = Reader::open(path)?;
                 loop {
-                    let batch = self.raw_batch(&mut reader, path, (at_once, wanted))?;
+                    let batch = self.raw_batch(&mut reader, path, at_once, wanted)?;
                     if batch.is_empty() {
                         break;
                     }
@@ -214,15 +205,16 @@ impl Collecting<'_> {
     }
 
     fn key(&self, repository: &Repository, said: Option<&Facts>) -> Key {
-        Key::of(repository, said, (self.drawing, self.filter, self.recorded))
+        Key::of(repository, said, self.drawing, self.filter, self.format)
     }
 
-    /// The next raw repositories of the shard; none at the end of the file.
+    /// Reads the next raw repositories of the shard; none at the end of the file.
     fn raw_batch(
         &self,
         reader: &mut Reader<'_>,
         path: &Path,
-        (at_once, wanted): (usize, &[String]),
+        at_once: usize,
+        wanted: &[String],
     ) -> Result<Vec<Result<Read>>> {
         let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
         let language = self.drawing.language;
@@ -262,10 +254,10 @@ impl Collecting<'_> {
             Ok(instances) => {
                 let lines = instances.iter().map(|instance| instance.lines.len()).sum();
                 let record =
-                    |instance: &Instance| instance.to_record(self.recorded, self.drawing.kind);
-                Outcome::drawn(lines, instances.iter().map(record).collect())
+                    |instance: &Instance| instance.to_record(self.format, self.drawing.kind);
+                RepositoryDraw::drawn(lines, instances.iter().map(record).collect())
             }
-            Err(reason) => Outcome::rejected(reason),
+            Err(reason) => RepositoryDraw::rejected(reason),
         };
         Drawn::Now(outcome.keyed(key))
     }
@@ -286,8 +278,12 @@ impl Collecting<'_> {
     }
 }
 
-impl Collected {
-    fn add(&mut self, outcome: &Outcome, emit: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+impl CollectSummary {
+    fn add(
+        &mut self,
+        outcome: &RepositoryDraw,
+        emit: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
         if let Some(reason) = outcome.rejected {
             *self.rejected.entry(reason).or_default() += 1;
             return Ok(());

@@ -1,11 +1,11 @@
-//! Which instances are drawn from a repository: algorithms 1 (chunks) and 2 (functions) of Repoformer's appendix D.
+//! Draws instances from a repository: algorithms 1 (chunks) and 2 (functions) of Repoformer's appendix D.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::str::FromStr;
 
 use super::code::{Code, CodeFile};
 use super::nearest::{Hit, Question, nearest};
-use crate::error::Error;
+use crate::error::parse_by_name;
 use crate::repository::corpus::Repository;
 use crate::repository::fragment::ChunkShape;
 use crate::retrieve::rank::Words;
@@ -14,10 +14,10 @@ use crate::task::cross_file::{CrossFile, Fragment};
 use crate::task::sample::{Stream, function_bodies};
 use crate::text::language::Language;
 
-/// What is cut out.
+/// Kind of code that is cut out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InstanceKind {
-    /// A run of about Poisson(3) lines that are not blank.
+    /// A run of non-blank lines, with a length of about Poisson(3).
     #[default]
     Chunk,
     /// A function's body of 3 to 30 lines.
@@ -25,7 +25,10 @@ pub enum InstanceKind {
 }
 
 impl InstanceKind {
-    /// The name on the command line.
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Chunk, Self::Function];
+
+    /// Name of the kind, as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chunk => "chunk",
@@ -34,43 +37,30 @@ impl InstanceKind {
     }
 }
 
-impl FromStr for InstanceKind {
-    type Err = Error;
+parse_by_name!(InstanceKind, "kind of instance");
 
-    fn from_str(name: &str) -> Result<Self, Error> {
-        match name {
-            "chunk" => Ok(Self::Chunk),
-            "function" => Ok(Self::Function),
-            other => Err(Error::Parameter {
-                name: "kind",
-                reason: format!("'{other}' is not one of chunk, function"),
-            }),
-        }
-    }
-}
-
-/// How instances are drawn.
+/// Settings of drawing instances.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
-    /// What is cut out.
+    /// Kind of code that is cut out.
     pub kind: InstanceKind,
-    /// What the repositories are written in.
+    /// Language of the repositories.
     pub language: Language,
-    /// Another seed, other instances.
+    /// Seed of the random draws.
     pub seed: u64,
-    /// Clusters, and so instances, for each chunk or function of a repository.
+    /// Number of clusters, and so of instances, per chunk or function of a repository.
     pub ratio: f64,
-    /// Chunks or functions of a repository that are clustered, at most, drawn where there are more.
+    /// Greatest number of chunks or functions of a repository that are clustered; a random sample if there are more.
     pub most: usize,
-    /// Whether contexts leave blank lines out and functions are searched with by 3k lines before and k behind, as in the
-    /// released program.
+    /// Whether contexts are without blank lines and the query of a function of k lines has 3k lines before and k after it, as in
+    /// the released program.
     pub is_release: bool,
-    /// Whether fragments are searched for.
+    /// Whether to retrieve fragments.
     pub retrieves: bool,
 }
 
 impl Drawing {
-    /// The paper's numbers.
+    /// Settings of the paper.
     pub fn paper(kind: InstanceKind) -> Self {
         Self {
             kind,
@@ -83,7 +73,7 @@ impl Drawing {
         }
     }
 
-    /// Those of the released program.
+    /// Settings of the released program.
     pub fn release(kind: InstanceKind) -> Self {
         Self {
             ratio: 0.1,
@@ -93,33 +83,33 @@ impl Drawing {
     }
 }
 
-/// A hole with its contexts and what was retrieved for it.
+/// A hole with its contexts and retrieved fragments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
     /// `repository/folder/…/file`.
     pub path: String,
-    /// First line of the hole and the line behind its last, of those that are not blank.
+    /// Non-blank lines of the hole.
     pub lines: Range<usize>,
-    /// All of the file before the hole.
+    /// Text of the file before the hole.
     pub left: String,
-    /// What stood in the hole.
+    /// Text that stood in the hole.
     pub target: String,
-    /// All of the file behind the hole.
+    /// Text of the file after the hole.
     pub right: String,
-    /// What was retrieved.
+    /// Retrieved fragments.
     pub cross_file: CrossFile,
-    /// Whether the hole's own lines were searched with.
+    /// Whether the query has the hole's own lines.
     pub query_has_target: bool,
 }
 
-/// Lines of the chunks that are clustered and cut from.
+/// Lines of the chunks that are clustered.
 const CHUNK: usize = 10;
-/// Terms that fewer of them have are not compared.
+/// Least number of chunks that a compared term is in.
 const MIN_DF: u32 = 5;
-/// Fragments of an instance's cross-file context.
+/// Number of fragments in an instance's cross-file context.
 const FRAGMENTS: usize = 3;
 
-/// Draws the instances of a repository, in the order of its files. They depend on its name, its files and the drawing alone.
+/// Draws the instances of a repository, in the order of its files. They depend on its name, its files and the settings alone.
 pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
     let mut stream = Stream::for_labels(drawing.seed, drawing.kind.name(), &repository.name);
     let bodies = match drawing.kind {
@@ -131,7 +121,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
         InstanceKind::Chunk => chunks(&code),
         InstanceKind::Function => functions(&code, &bodies),
     };
-    let candidates = some(candidates, drawing.most, &mut stream);
+    let candidates = sample(candidates, drawing.most, &mut stream);
     let mut holes: Vec<Hole> = clusters(&code, &candidates, drawing.ratio, &mut stream)
         .into_iter()
         .map(|members| {
@@ -140,9 +130,10 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
         })
         .collect();
     holes.sort_by_key(|hole| (hole.file, hole.lines.start));
-    let found = match drawing.retrieves {
-        true => retrieve(&code, &holes, drawing),
-        false => vec![Vec::new(); holes.len()],
+    let found = if drawing.retrieves {
+        retrieve(&code, &holes, drawing)
+    } else {
+        vec![Vec::new(); holes.len()]
     };
     holes
         .into_iter()
@@ -151,14 +142,14 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
         .collect()
 }
 
-/// A run of lines of a file, of those that are not blank.
+/// A run of non-blank lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     file: usize,
     lines: Range<usize>,
 }
 
-/// A place that is cut out.
+/// A run of lines that is cut out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hole {
     file: usize,
@@ -166,7 +157,7 @@ struct Hole {
     query_has_target: bool,
 }
 
-/// Disjoint chunks of all files, each file on disk once.
+/// Returns disjoint chunks of all files, without copies of files.
 fn chunks(code: &Code) -> Vec<Place> {
     let mut places = Vec::new();
     for (number, file) in own_files(code) {
@@ -180,8 +171,8 @@ fn chunks(code: &Code) -> Vec<Place> {
     places
 }
 
-/// So many places, where there are more: the first of a random order, then as they stand in the repository.
-fn some(mut places: Vec<Place>, most: usize, stream: &mut Stream) -> Vec<Place> {
+/// Draws at most `most` places, in the order of the repository.
+fn sample(mut places: Vec<Place>, most: usize, stream: &mut Stream) -> Vec<Place> {
     if places.len() > most {
         for place in 0..most {
             let other = place + stream.below(places.len() - place);
@@ -208,13 +199,13 @@ fn functions(code: &Code, bodies: &[Vec<Range<usize>>]) -> Vec<Place> {
     places
 }
 
-/// The files that are no other names of earlier ones.
+/// Returns the files that are not copies of earlier ones.
 fn own_files(code: &Code) -> impl Iterator<Item = (usize, &CodeFile)> {
     let files = code.files.iter().enumerate();
     files.filter(|(number, file)| file.same_as as usize == *number)
 }
 
-/// The members of each cluster.
+/// Returns the members of each cluster.
 fn clusters(code: &Code, places: &[Place], ratio: f64, stream: &mut Stream) -> Vec<Vec<usize>> {
     if places.is_empty() {
         return Vec::new();
@@ -233,7 +224,7 @@ fn clusters(code: &Code, places: &[Place], ratio: f64, stream: &mut Stream) -> V
     clusters
 }
 
-/// What is cut out of a place: all of a body, a run of lines of a chunk.
+/// Draws the hole of a place: all of a body, a run of lines of a chunk.
 fn hole(place: &Place, kind: InstanceKind, stream: &mut Stream) -> Hole {
     let lines = match kind {
         InstanceKind::Function => place.lines.clone(),
@@ -250,9 +241,9 @@ fn hole(place: &Place, kind: InstanceKind, stream: &mut Stream) -> Hole {
     }
 }
 
-/// The fragments of each hole, in their order.
+/// Returns the fragments of each hole.
 fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
-    let mut by_size: std::collections::BTreeMap<usize, Vec<usize>> = Default::default();
+    let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (number, hole) in holes.iter().enumerate() {
         let factor = if hole.query_has_target { 11 } else { 10 };
         by_size
@@ -285,9 +276,10 @@ fn question(code: &Code, hole: &Hole, drawing: &Drawing) -> Question {
     };
     let left = hole.lines.start.saturating_sub(before)..hole.lines.start;
     let right = hole.lines.end..file.count().min(hole.lines.end + behind);
-    let own = match hole.query_has_target {
-        true => hole.lines.clone(),
-        false => hole.lines.end..hole.lines.end,
+    let own = if hole.query_has_target {
+        hole.lines.clone()
+    } else {
+        0..0
     };
     let parts = [left, own, right].map(|lines| code.words(file, lines));
     Question {
@@ -306,26 +298,18 @@ fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instanc
             score: Some(hit.score),
         }
     };
-    let [left, target, right] = match drawing.is_release {
-        false => file.around(hole.lines.clone()).map(str::to_owned),
-        true => {
-            let end_with = |mut text: String| {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text
-            };
-            let right = file.joined(hole.lines.end..file.count());
-            [
-                end_with(file.joined(0..hole.lines.start)),
-                file.joined(hole.lines.clone()),
-                if right.is_empty() {
-                    right
-                } else {
-                    format!("\n{right}")
-                },
-            ]
+    let [left, target, right] = if drawing.is_release {
+        let mut left = file.joined(0..hole.lines.start);
+        let mut right = file.joined(hole.lines.end..file.count());
+        if !left.is_empty() {
+            left.push('\n');
         }
+        if !right.is_empty() {
+            right.insert(0, '\n');
+        }
+        [left, file.joined(hole.lines.clone()), right]
+    } else {
+        file.around(hole.lines.clone()).map(str::to_owned)
     };
     Instance {
         path: file.path.clone(),

@@ -1,4 +1,4 @@
-//! Which instances retrieval helps: completions of one model without and with what was retrieved, compared.
+//! Labels instances by comparing a model's completions without and with retrieval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::signals::{probabilities, signals};
 use super::{Label, Signals};
 use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
-use crate::evaluate::postprocess::{LOOKED_AT_FOR_BODIES, Postprocess, are_function_bodies};
+use crate::evaluate::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
 use crate::evaluate::predictions;
 use crate::evaluate::score::{Missing, score_tasks};
 use crate::evaluate::statistics::Buckets;
@@ -23,18 +23,18 @@ use crate::task::kind::Kind;
 use crate::task::{Task, TaskSet};
 use crate::text::lines::{Lines, strip};
 
-/// What an instance lacks, so that it cannot be judged.
+/// Completion that an instance lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lacking {
-    /// No completion without what was retrieved.
+pub enum MissingCompletion {
+    /// The completion without retrieval.
     Base,
-    /// No completion with it.
+    /// The completion with retrieval.
     Augmented,
-    /// Neither.
+    /// Both.
     Both,
 }
 
-impl std::fmt::Display for Lacking {
+impl std::fmt::Display for MissingCompletion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::Base => "no completion without retrieval",
@@ -44,35 +44,35 @@ impl std::fmt::Display for Lacking {
     }
 }
 
-/// Instances whose targets have so many lines.
+/// Counts of the instances whose targets have a given number of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct OfLength {
-    /// How many there are.
+pub struct LengthCounts {
+    /// Number of instances.
     pub count: usize,
-    /// How many of them are labelled as helped.
+    /// Number of instances that retrieval helps.
     pub positive: usize,
-    /// The sum of their gains.
+    /// Sum of the gains.
     pub gain: f64,
 }
 
-/// What judging instances gave.
+/// Result of judging instances.
 #[derive(Debug, Default)]
-pub struct Judged {
-    /// Edit similarity with retrieval less that without, between −1 and 1, of each instance that has both completions.
+pub struct JudgeSummary {
+    /// Gain in edit similarity, between −1 and 1, of each instance that has both completions.
     pub gains: Vec<f64>,
-    /// How many of them are labelled as helped.
+    /// Number of instances that retrieval helps.
     pub positive: usize,
-    /// The same by the lines of their targets that are not blank.
-    pub lengths: BTreeMap<usize, OfLength>,
-    /// How many of them have the probability of the token that asks for retrieval.
+    /// Counts by the number of non-blank lines of the target.
+    pub lengths: BTreeMap<usize, LengthCounts>,
+    /// Number of instances with the probability of the token that requests retrieval.
     pub probable: usize,
-    /// How many instances were not judged, by reason.
-    pub lacking: BTreeMap<Lacking, usize>,
-    /// What could not be read or belongs to no instance.
+    /// Number of instances that were not judged, by missing completion.
+    pub lacking: BTreeMap<MissingCompletion, usize>,
+    /// Records that cannot be used or belong to no instance.
     pub problems: Vec<Error>,
 }
 
-impl Judged {
+impl JudgeSummary {
     fn add(&mut self, label: &Label, gain: f64) {
         let positive = usize::from(label.label == Some(true));
         let lines = Lines::new(&label.ground_truth);
@@ -85,50 +85,52 @@ impl Judged {
         self.gains.push(gain);
     }
 
-    /// The gains by size, as the paper's figure 10 shows them.
+    /// Returns the gains by size, as in the paper's figure 10.
     pub fn buckets(&self) -> Buckets {
         Buckets::of(self.gains.iter().copied())
     }
 }
 
-/// What is judged by what.
+/// Inputs and settings of [`judge`].
 #[derive(Debug, Clone, Copy)]
-pub struct Judging<'a> {
+pub struct JudgeSettings<'a> {
     /// Instances, or any benchmark's tasks.
     pub instances: &'a Path,
     /// Predictions without retrieval.
     pub base: &'a Path,
-    /// Predictions with it.
+    /// Predictions with retrieval.
     pub augmented: &'a Path,
-    /// The prompts of the latter, where the instances do not carry what was retrieved.
+    /// Prompts of the predictions with retrieval, if the instances lack the retrieved fragments.
     pub prompts: Option<&'a Path>,
-    /// The probabilities of the token that asks for retrieval, where they are in a file of their own.
+    /// Probabilities of the token that requests retrieval, if they are in a separate file.
     pub probabilities: Option<&'a Path>,
-    /// The model, where the predictions do not say.
+    /// Name of the model, if the predictions do not have it.
     pub model: Option<&'a str>,
-    /// The least gain that does not count.
+    /// Threshold that the gain must exceed.
     pub threshold: f64,
 }
 
-/// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: helped are those whose edit
-/// similarity rises by more than `threshold` (0 in the paper). Both must be the same model's, where they say whose they are.
-/// Any benchmark's tasks are instances. `emit` is given a record in the label format for each that has both completions, in
-/// their order; of the instances, no more than some hundreds are in memory.
+/// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
+/// similarity rises by more than `threshold` (0 in the paper). Both files must be of the same model, if they name it. Instances may
+/// be tasks of any benchmark. `emit` receives a record in the label format for each instance with both completions, in their
+/// order. Only a few hundred instances are in memory at a time.
 ///
 /// # Errors
 /// A file cannot be read, the two are of different models, or `emit` fails.
-pub fn judge(judging: &Judging<'_>, emit: &mut dyn FnMut(&Value) -> Result<()>) -> Result<Judged> {
-    let Judging {
+pub fn judge(
+    judging: &JudgeSettings<'_>,
+    emit: &mut dyn FnMut(&Value) -> Result<()>,
+) -> Result<JudgeSummary> {
+    let JudgeSettings {
         base, augmented, ..
     } = *judging;
     if base == augmented {
-        return Err(Error::Parameter {
-            name: "rag",
-            reason: "is the file of --base: nothing would ever help".into(),
-        });
+        let reason =
+            "the predictions with and without retrieval are one file, so nothing would ever help";
+        return Err(Error::parameter("augmented", reason));
     }
-    let mut judged = Judged::default();
-    let known = Known::read(judging, &mut judged.problems)?;
+    let mut judged = JudgeSummary::default();
+    let known = JudgeInputs::read(judging, &mut judged.problems)?;
     let mut reader = Reader::open(judging.instances)?;
     let mut first = 0;
     while let Some(batch) = known.batch(&mut reader, first)? {
@@ -139,37 +141,39 @@ pub fn judge(judging: &Judging<'_>, emit: &mut dyn FnMut(&Value) -> Result<()>) 
     Ok(judged)
 }
 
-/// Instances in memory at once, and bytes of their records.
-const AT_ONCE: (usize, usize) = (512, 32 << 20);
+/// Greatest number of instances in memory at once.
+const INSTANCES_AT_ONCE: usize = 512;
+/// Greatest size in bytes of their records.
+const BYTES_AT_ONCE: usize = 32 << 20;
 
-/// Some instances, as tasks and as labels yet to be.
+/// Some instances, as tasks and as labels without judgement.
 struct Batch {
     tasks: Vec<Task>,
     labels: Vec<Label>,
 }
 
-/// What is known before the first instance is judged.
-struct Known<'a> {
-    judging: &'a Judging<'a>,
-    /// The instances without their texts.
+/// Data needed before the first instance is judged.
+struct JudgeInputs<'a> {
+    judging: &'a JudgeSettings<'a>,
+    /// Instances without their texts.
     tasks: TaskSet,
-    /// Whether those that do not say it are function bodies.
+    /// Whether instances of unknown kind are function bodies.
     are_bodies: bool,
     model: Option<String>,
-    /// Each task's predictions without retrieval and with it.
+    /// Predictions of each task without and with retrieval.
     predictions: [Vec<Vec<String>>; 2],
     signals: Vec<Signals>,
-    /// What each row's prompt shows, where the instances do not say.
+    /// Fragments in each row's prompt, if the instances lack them.
     shown: Option<FxHashMap<usize, Vec<shown::Fragment>>>,
 }
 
-impl<'a> Known<'a> {
-    fn read(judging: &'a Judging<'a>, problems: &mut Vec<Error>) -> Result<Self> {
+impl<'a> JudgeInputs<'a> {
+    fn read(judging: &'a JudgeSettings<'a>, problems: &mut Vec<Error>) -> Result<Self> {
         let path = judging.instances;
         let (mut tasks, mut whole) = (Vec::new(), Vec::new());
         problems.extend(jsonl::for_each(path, |at, object| {
             let (mut task, _) = instance(path, at, object)?;
-            if whole.len() < LOOKED_AT_FOR_BODIES {
+            if whole.len() < TASKS_CHECKED_FOR_BODIES {
                 whole.push(task.clone());
             }
             task.forget_texts();
@@ -192,7 +196,7 @@ impl<'a> Known<'a> {
                 return Err(found.nothing(path));
             }
             problems.extend(found.problems);
-            problems.extend(found.strangers);
+            problems.extend(found.unmatched);
         }
         Ok(Self {
             judging,
@@ -205,11 +209,11 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// The next instances, of which the first is at this place; none at the end of the file.
+    /// Reads the next instances, starting at index `first`; `None` at the end of the file.
     fn batch(&self, reader: &mut Reader<'_>, first: usize) -> Result<Option<Batch>> {
         let (mut lines, mut bytes) = (Vec::new(), 0);
-        while lines.len() < AT_ONCE.0
-            && bytes < AT_ONCE.1
+        while lines.len() < INSTANCES_AT_ONCE
+            && bytes < BYTES_AT_ONCE
             && let Some((at, line)) = reader.next_record()?
         {
             bytes += line.len();
@@ -221,29 +225,26 @@ impl<'a> Known<'a> {
         let path = self.judging.instances;
         let read = lines.into_par_iter().filter_map(|(at, line)| {
             let object = jsonl::parse(path, at.line, &line);
-            // What is wrong with the others was told of when they were read first.
+            // Problems of the others were reported at the first reading.
             object.and_then(|object| instance(path, at, object)).ok()
         });
         let (tasks, labels): (Vec<Task>, Vec<Label>) = read.unzip();
         for (place, task) in tasks.iter().enumerate() {
             let before = self.tasks.tasks.get(first + place);
             if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {
-                return Err(Error::Artifact {
-                    path: path.to_owned(),
-                    reason: "was changed while it was read".into(),
-                    hint: "judge again once nobody writes to it".into(),
-                });
+                let hint = "judge again when no program writes to it";
+                return Err(Error::artifact(path, "was changed while it was read", hint));
             }
         }
         Ok(Some(Batch { tasks, labels }))
     }
 
-    /// Judges the instances from this place on.
+    /// Judges the instances of a batch that starts at index `first`.
     fn judge(
         &self,
         mut batch: Batch,
         first: usize,
-        judged: &mut Judged,
+        judged: &mut JudgeSummary,
         emit: &mut dyn FnMut(&Value) -> Result<()>,
     ) -> Result<()> {
         let places = first..first + batch.tasks.len();
@@ -278,21 +279,21 @@ impl<'a> Known<'a> {
                     }
                     continue;
                 }
-                (None, Some(_)) => Lacking::Base,
-                (Some(_), None) => Lacking::Augmented,
-                (None, None) => Lacking::Both,
+                (None, Some(_)) => MissingCompletion::Base,
+                (Some(_), None) => MissingCompletion::Augmented,
+                (None, None) => MissingCompletion::Both,
             };
             *judged.lacking.entry(lacking).or_default() += 1;
         }
         Ok(())
     }
 
-    /// An instance with its label; in words why it can have none.
+    /// Adds the judgement to an instance, or returns a message.
     fn label(
         &self,
         mut label: Label,
-        without: Quality,
-        with: Quality,
+        without: CompletionScore,
+        with: CompletionScore,
         signals: Signals,
     ) -> Result<Label, String> {
         if let (Some(before), Some(now)) = (&label.generation_model, &self.model)
@@ -302,11 +303,11 @@ impl<'a> Known<'a> {
                 "it was judged by model {before}, and these completions are of {now}"
             ));
         }
-        // Of 0 and -0 the first.
+        // Turns -0 into 0.
         let threshold = self.judging.threshold + 0.0;
         (label.es_infile, label.es_rg1) = (Some(without.es), Some(with.es));
         (label.em_infile, label.em_rg1) = (Some(without.em), Some(with.em));
-        // It depends on the prompt and the model alone, all else on the completion.
+        // This signal depends on the prompt and the model alone, the others on the completion.
         let is_same_model =
             label.generation_model.is_some() && label.generation_model == self.model;
         let before = label.signals.cc_probability.filter(|_| is_same_model);
@@ -320,8 +321,12 @@ impl<'a> Known<'a> {
         Ok(label)
     }
 
-    /// The scores of each task's first prediction, cut as the paper's program cuts its kind; `None` without any.
-    fn score(&self, tasks: &TaskSet, samples: &[Vec<String>]) -> Result<Vec<Option<Quality>>> {
+    /// Scores each task's first prediction, cut as in the paper's program; `None` without a prediction.
+    fn score(
+        &self,
+        tasks: &TaskSet,
+        samples: &[Vec<String>],
+    ) -> Result<Vec<Option<CompletionScore>>> {
         let metric = Metric::Repoformer;
         let kind = |task: &Task| Some(task.metadata.get("kind")?.as_str()? == "function");
         let mut found = vec![None; tasks.tasks.len()];
@@ -331,19 +336,19 @@ impl<'a> Known<'a> {
                 .tasks
                 .iter()
                 .zip(samples)
-                .map(|(task, samples)| match is_of_kind(task) {
-                    true => samples.clone(),
-                    false => Vec::new(),
+                .map(|(task, samples)| {
+                    let samples = samples.iter().filter(|_| is_of_kind(task));
+                    samples.cloned().collect()
                 })
                 .collect();
             let postprocess = Postprocess::Own { function_bodies };
             let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
-            let by_row: BTreeMap<usize, Quality> = scores
+            let by_row: BTreeMap<usize, CompletionScore> = scores
                 .tasks
                 .iter()
                 .filter_map(|task| {
                     let (em, es) = (task.get(metric, "em")?, task.get(metric, "es")?);
-                    Some((task.row, Quality { em, es }))
+                    Some((task.row, CompletionScore { em, es }))
                 })
                 .collect();
             for (found, task) in found.iter_mut().zip(&tasks.tasks) {
@@ -354,7 +359,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// A record as a task and as a label yet to be.
+/// Reads a record as a task and as a label without judgement.
 fn instance(path: &Path, at: At, object: Object) -> Result<(Task, Label)> {
     let label = match Kind::of(&object) {
         Some(Kind::Label) => Some(Label::read(path, at.line, object.clone())?),
@@ -365,24 +370,18 @@ fn instance(path: &Path, at: At, object: Object) -> Result<(Task, Label)> {
     Ok((task, label))
 }
 
-/// How good a completion is, each between 0 and 1.
+/// Scores of a completion, between 0 and 1.
 #[derive(Debug, Clone, Copy)]
-struct Quality {
+struct CompletionScore {
     em: f64,
     es: f64,
 }
 
-/// The model that both files are of; `None` where neither says and nobody did.
+/// Returns the model of both files; `None` if it is unknown.
 fn one_model(named: Option<&str>, base: &Path, augmented: &Path) -> Result<Option<String>> {
-    let wrong = |path: &Path, reason: String| {
-        Error::Artifact {
-        path: path.to_owned(),
-        reason,
-        hint: "a label compares completions of one model; make both with the same, or name it with --model where a file does not"
-            .into(),
-    }
-    };
-    let mut said = Vec::new();
+    let hint = "a label compares completions of one model: make both with the same, or name the model if a file does not";
+    let wrong = |path: &Path, reason: String| Error::artifact(path, reason, hint);
+    let mut named_models = Vec::new();
     for path in [base, augmented] {
         let models = models_of(path)?;
         let mut known = models.iter().map(String::as_str).chain(named);
@@ -394,26 +393,22 @@ fn one_model(named: Option<&str>, base: &Path, augmented: &Path) -> Result<Optio
                 format!("holds completions of model {first}, and others are of {other}"),
             ));
         }
-        said.push(models.into_iter().next().or(named.map(str::to_owned)));
+        named_models.push(models.into_iter().next().or(named.map(str::to_owned)));
     }
-    match (&said[0], &said[1]) {
-        (one, other) if one == other => Ok(said.swap_remove(0)),
+    match (&named_models[0], &named_models[1]) {
+        (one, other) if one == other => Ok(named_models.swap_remove(0)),
         (Some(one), Some(other)) => Err(wrong(
             augmented,
             format!("these predictions are of model {other}, and others of {one}"),
         )),
-        (None, _) => Err(wrong(
-            base,
-            "does not say whose predictions these are".into(),
-        )),
-        (_, None) => Err(wrong(
-            augmented,
-            "does not say whose predictions these are".into(),
-        )),
+        (None, _) => Err(wrong(base, UNNAMED.into())),
+        (_, None) => Err(wrong(augmented, UNNAMED.into())),
     }
 }
 
-/// The models that a file of predictions says it is of: in the header beside it, or in its records.
+const UNNAMED: &str = "does not name the model of its predictions";
+
+/// Returns the models named by a file of predictions: in its header file, or in its records.
 fn models_of(path: &Path) -> Result<BTreeSet<String>> {
     let mut models = BTreeSet::new();
     if let Ok(header) = artifact::read_jsonl_header(path) {

@@ -1,18 +1,18 @@
-//! Labelled data: when does retrieval help? Instances are drawn from repositories, completed without and with what was
-//! retrieved for them, and labelled by the difference (Repoformer, section 3.3 and appendix D).
+//! Labelled data on when retrieval helps: instances are drawn from repositories, completed without and with retrieved fragments,
+//! and labelled by the difference (Repoformer, section 3.3 and appendix D).
 //!
-//! - [`Filter`]: which repositories serve.
+//! - [`Filter`]: selects repositories.
 //! - [`draw`]: holes of varied code, each with its contexts and three fragments of other files.
-//! - [`collect`]: the instances of many repositories, in parts that can be drawn apart.
+//! - [`collect`]: instances of many repositories, in shards that can be drawn separately.
 //! - [`judge`]: labels from completions without and with the fragments.
 //! - [`verbalize`]: labels as training sequences.
-//! - [`Label`]: an instance as it is exchanged, judged or yet to be.
+//! - [`Label`]: an instance as it is exchanged, judged or not.
 
 mod code;
 mod collect;
 mod draw;
-mod drawn;
 mod filter;
+mod journal;
 mod judge;
 mod nearest;
 mod record;
@@ -22,9 +22,10 @@ mod tests;
 pub mod verbalize;
 mod written;
 
-pub use collect::{Collected, Collecting, Recorded, Repositories, Shard, collect, fingerprint};
+pub use collect::{CollectSettings, CollectSummary, Repositories, Shard, collect, fingerprint};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{Judged, Judging, Lacking, OfLength, judge};
+pub use judge::{JudgeSettings, JudgeSummary, LengthCounts, MissingCompletion, judge};
 pub use record::{Label, Signals};
 pub use signals::{Probabilities, probabilities, signals};
+pub use written::RecordFormat;

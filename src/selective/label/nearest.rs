@@ -1,5 +1,5 @@
-//! The chunks of other files that share most words with each query, without an index: every shape of chunks is asked for by
-//! a few queries alone, so one walk over the lines' words counts for all of them.
+//! Finds the chunks of other files that are most similar to each query, without an index: each shape of chunks has only a few
+//! queries, which are counted together in one pass over the words of the lines.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -10,16 +10,16 @@ use super::code::{Code, CodeFile};
 use crate::repository::fragment::ChunkShape;
 use crate::retrieve::distance;
 
-/// What is searched for.
+/// A query.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    /// The file of the hole, which is not searched.
+    /// File of the hole, which is not searched.
     pub(super) file: usize,
-    /// The query's different words, ascending.
+    /// Distinct words of the query, ascending.
     pub(super) words: Vec<u32>,
 }
 
-/// A chunk that was found: lines `start..end` of a file's lines that are not blank.
+/// A chunk that was found: non-blank lines `start..end` of a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hit {
     pub(super) file: usize,
@@ -29,11 +29,11 @@ pub(super) struct Hit {
     pub(super) score: f64,
 }
 
-/// Questions of one walk: one bit each.
+/// Greatest number of queries of one pass: one bit each.
 const AT_ONCE: usize = 64;
 
-/// The `top` chunks of each question, best first; of equal ones those of the nearest file, then the earlier ones come
-/// first. Chunks without a word are none.
+/// Returns the `top` chunks of each query, best first; of equal ones, those of the nearest file, then earlier ones come first.
+/// Chunks without a word are skipped.
 pub(super) fn nearest(
     code: &Code,
     shape: ChunkShape,
@@ -46,10 +46,10 @@ pub(super) fn nearest(
         .collect()
 }
 
-/// The best chunks of a question so far.
+/// Best chunks of a query so far.
 struct Best<'a> {
     hits: Vec<Hit>,
-    /// How far each folder is from the question's.
+    /// Distance of each folder from the query's.
     distances: Rc<Vec<u32>>,
     files: &'a [CodeFile],
     own: u32,
@@ -74,7 +74,7 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// Which of two comes first.
+    /// Order of two chunks in the result.
     fn order(&self, one: &Hit, other: &Hit) -> Ordering {
         let far = |hit: &Hit| self.distances[self.files[hit.file].folder];
         let place = |hit: &Hit| (far(hit), hit.file, hit.start);
@@ -98,7 +98,7 @@ impl<'a> Best<'a> {
 }
 
 fn walk(code: &Code, shape: ChunkShape, questions: &[Question], top: usize) -> Vec<Vec<Hit>> {
-    // Which questions ask for a word.
+    // Queries that have each word.
     let mut asked = vec![0_u64; code.vocabulary];
     for (bit, question) in questions.iter().enumerate() {
         for word in &question.words {
@@ -110,7 +110,7 @@ fn walk(code: &Code, shape: ChunkShape, questions: &[Question], top: usize) -> V
         .iter()
         .map(|question| Best::of(code, question, &mut known))
         .collect();
-    // The chunk that a word was last seen in.
+    // Chunk in which each word was last seen.
     let (mut seen, mut chunk) = (vec![0_u32; code.vocabulary], 0_u32);
     let mut shared = [0_u32; AT_ONCE];
     for (number, file) in code.files.iter().enumerate() {
@@ -137,7 +137,7 @@ fn walk(code: &Code, shape: ChunkShape, questions: &[Question], top: usize) -> V
             }
             for (bit, (best, question)) in best.iter_mut().zip(questions).enumerate() {
                 let both = shared[bit];
-                // Chunks that share nothing count where there are too few others.
+                // Chunks without a shared word count if there are too few others.
                 if both == 0 && best.hits.len() == top && best.hits[top - 1].score > 0.0
                     || file.same_as == best.own
                 {

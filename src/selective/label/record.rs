@@ -1,4 +1,4 @@
-//! Instances of Repoformer's training data, labelled or yet to be: a hole, its contexts, and what retrieval did for it.
+//! Records of Repoformer's training data, labelled or not: a hole, its contexts, and the effect of retrieval.
 
 use std::path::Path;
 
@@ -13,61 +13,61 @@ use crate::text::language::Language;
 use crate::text::lines::Lines;
 
 /// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
-/// crossfile_context`, once it is judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and what
-/// this program adds: `label`, `threshold`, `em_infile`, `em_rg1`, and [`Signals`].
-#[derive(Debug, Clone, PartialEq)]
+/// crossfile_context`, if judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and fields that
+/// this toolkit adds: `label`, `threshold`, `em_infile`, `em_rg1`, and [`Signals`].
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Label {
     /// `file/start_end`.
     pub id: String,
     /// `repository/folder/…/file.py`.
     pub filename: String,
-    /// First line of the hole among those that are not blank, where `label sample` drew it; the released program counts a
-    /// function's among all.
+    /// First line of the hole among the non-blank ones if this toolkit drew it; the released program counts all lines for a
+    /// function.
     pub start: usize,
-    /// Line behind its last.
+    /// Line after the last of the hole.
     pub end: usize,
-    /// The left context.
+    /// Left context.
     pub prompt: String,
-    /// What stood in the hole.
+    /// Text that stood in the hole.
     pub ground_truth: String,
-    /// The right context.
+    /// Right context.
     pub right_context: String,
-    /// What was retrieved.
+    /// Retrieved fragments.
     pub cross_file: CrossFile,
-    /// Edit similarity of the completion without retrieval, between 0 and 1 or 0 and 100 as its program gives it.
+    /// Edit similarity of the completion without retrieval, between 0 and 1, or 0 and 100 from the released program.
     pub es_infile: Option<f64>,
-    /// The same with retrieval.
+    /// Edit similarity of the completion with retrieval.
     pub es_rg1: Option<f64>,
-    /// Whether the completion without retrieval is exact, 0 or 1.
+    /// Exact match of the completion without retrieval, 0 or 1.
     pub em_infile: Option<f64>,
-    /// The same with retrieval.
+    /// Exact match of the completion with retrieval, 0 or 1.
     pub em_rg1: Option<f64>,
-    /// What the model said of itself.
+    /// Signals of the model's confidence.
     pub signals: Signals,
-    /// The model that completed.
+    /// Name of the model.
     pub generation_model: Option<String>,
     /// Whether retrieval helped: `es_rg1 - es_infile > threshold`.
     pub label: Option<bool>,
-    /// The least gain that counts.
+    /// Threshold that the gain must exceed.
     pub threshold: Option<f64>,
-    /// The record as it was read, unknown fields included.
+    /// Record as it was read, including unknown fields.
     pub record: Object,
 }
 
-/// What a model says of itself when it completes without retrieval: what policies that ask the model decide by.
+/// Signals of a model's confidence in a completion without retrieval, used by some policies.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Signals {
-    /// `min_logprob`: natural logarithm of the probability of its completion's least probable token; of an empty completion that
-    /// of the least number that is more than 0.
+    /// `min_logprob`: natural logarithm of the least probability of a token of the completion; for an empty completion, that of the
+    /// least positive number.
     pub min_logprob: Option<f64>,
-    /// `entropy`: that of its distribution over completions in nats, from samples.
+    /// `entropy`: entropy of the distribution over completions, estimated from samples, in nats.
     pub entropy: Option<f64>,
-    /// `cc_probability`: the probability of the token that asks for retrieval, after the end of what is in the file.
+    /// `cc_probability`: probability of the token that requests retrieval, after the end of the current file.
     pub cc_probability: Option<f64>,
 }
 
 impl Signals {
-    /// What a record of a prediction says; the least probability from its tokens, where only these are given.
+    /// Reads the signals of a prediction; the least log-probability is computed from the tokens if it is not given.
     pub(super) fn of_prediction(record: &Object) -> Self {
         let number = |value: Option<&Value>| value.and_then(Value::as_f64);
         let choice = record.get("choices").and_then(|choices| choices.get(0));
@@ -85,12 +85,12 @@ impl Signals {
         }
     }
 
-    /// The probability of a token that a record was asked for.
+    /// Reads the probability of a requested token.
     pub(super) fn asked_for(record: &Object) -> Option<f64> {
         record.get("next_token")?.get("probability")?.as_f64()
     }
 
-    /// Name and value of each.
+    /// Names and values of the fields.
     fn fields(&mut self) -> [(&'static str, &mut Option<f64>); 3] {
         [
             ("min_logprob", &mut self.min_logprob),
@@ -101,7 +101,7 @@ impl Signals {
 }
 
 impl Label {
-    /// A task of any benchmark as an instance; what the label format has no name for stays in its metadata.
+    /// Converts a task of any benchmark; fields that the label format lacks stay in the metadata.
     pub fn of_task(task: &Task) -> Self {
         let end = task.line_no + Lines::new(&task.ground_truth).count();
         let right_context = task.right_context.clone().unwrap_or_default();
@@ -130,32 +130,25 @@ impl Label {
             ground_truth: task.ground_truth.clone(),
             right_context,
             cross_file,
-            es_infile: None,
-            es_rg1: None,
-            em_infile: None,
-            em_rg1: None,
-            signals: Signals::default(),
-            generation_model: None,
-            label: None,
-            threshold: None,
             record,
+            ..Self::default()
         }
     }
 
-    /// Whether retrieval helped: its label; of a record of the released program, which has the similarities alone, whether the one
-    /// with retrieval is higher. `None` where it is not judged.
+    /// Whether retrieval helped: the label or, in a record of the released program, whether the similarity with retrieval is
+    /// higher. `None` if not judged.
     pub fn helped(&self) -> Option<bool> {
         self.label.or_else(|| Some(self.es_rg1? > self.es_infile?))
     }
 
-    /// Gives it another cross-file context.
+    /// Replaces the cross-file context.
     pub(super) fn show(&mut self, cross_file: CrossFile) {
         let shown = write_cross_file(&cross_file, Format::CrossCodeEval);
         self.record.insert("crossfile_context".into(), shown);
         self.cross_file = cross_file;
     }
 
-    /// Reads a record that stands at a line of a file.
+    /// Reads a record at a line of a file.
     ///
     /// # Errors
     /// A field is missing or of another type.
@@ -203,7 +196,7 @@ impl Label {
         })
     }
 
-    /// The record, with the judgement as it is now; everything else as it was read.
+    /// Returns the record with the current judgement; all other fields are as they were read.
     pub fn to_record(&self) -> Value {
         let mut record = self.record.clone();
         let mut signals = self.signals;
@@ -233,7 +226,7 @@ impl Label {
                 Some(value) if !same => {
                     record.insert(name.into(), value);
                 }
-                // What was said of an earlier completion.
+                // A value of an earlier completion.
                 None if !same => {
                     record.shift_remove(name);
                 }
@@ -244,7 +237,7 @@ impl Label {
     }
 }
 
-/// A field that may be missing or `null`; in words what is wrong with it.
+/// Reads a field that may be missing or `null`, or returns a message.
 fn optional<T>(
     record: &Object,
     name: &str,
@@ -289,7 +282,7 @@ mod tests {
             record.to_string(),
             "1 stays 1"
         );
-        // What is judged anew says nothing of what was said before.
+        // A new judgement removes earlier signals.
         let mut again = read(json!({"metadata": record["metadata"], "prompt": "", "groundtruth": "", "right_context": "",
             "min_logprob": -1.5, "entropy": null}))
         .unwrap();

@@ -1,4 +1,4 @@
-//! What a model says of itself, read off its predictions and off the answers to what it was asked.
+//! Reads a model's confidence from its predictions and from files of token probabilities.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use crate::evaluate::predictions;
 use crate::store::jsonl::{self, Fields};
 use crate::task::TaskSet;
 
-/// What the model said of itself in each task's first prediction, in the order of the tasks; nothing where that cannot be told
-/// apart from another's. Where the others come with log-probabilities, a completion of no token at all is as doubtful as can be.
+/// Returns the signals of each task's first prediction, in the order of the tasks; empty if the prediction's task is ambiguous. If
+/// other predictions have log-probabilities, an empty completion gets the lowest.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
-    let index = predictions::Index::new(tasks);
+    let index = predictions::TaskIndex::new(tasks);
     let mut signals = vec![None; tasks.tasks.len()];
     let mut empty = Vec::new();
-    // What is wrong with the records was told of when their texts were read.
+    // Problems of the records were reported when their texts were read.
     let _ = jsonl::for_each(path, |at, object| {
-        if let predictions::Target::Task(place) = index.find(path, at.line, &object)? {
+        if let predictions::TaskMatch::Task(place) = index.find(path, at.line, &object)? {
             if signals[place].is_some() {
                 return Ok(());
             }
@@ -41,31 +41,27 @@ pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     Ok(signals)
 }
 
-/// What a file of probabilities gave.
+/// Result of reading a file of probabilities.
 #[derive(Debug, Default)]
 pub struct Probabilities {
-    /// Tasks that have one now.
+    /// Number of tasks with a probability.
     pub found: usize,
-    /// What is wrong with records.
+    /// Records that cannot be used.
     pub problems: Vec<Error>,
     /// Records that belong to none of the tasks.
-    pub strangers: Vec<Error>,
+    pub unmatched: Vec<Error>,
 }
 
 impl Probabilities {
-    /// Why a file gave none.
+    /// Error of a file without probabilities.
     pub(super) fn nothing(self, path: &Path) -> Error {
-        let first = self.problems.into_iter().chain(self.strangers).next();
-        first.unwrap_or_else(|| Error::Artifact {
-            path: path.to_owned(),
-            reason: "holds no probability".into(),
-            hint: "`complete --probability-of '<cc>' --after '<eof>'` writes them".into(),
-        })
+        let first = self.problems.into_iter().chain(self.unmatched).next();
+        let hint = "ask the model for the probability of the token that requests retrieval";
+        first.unwrap_or_else(|| Error::artifact(path, "holds no probability", hint))
     }
 }
 
-/// Adds the probabilities of the token that asks for retrieval, as `complete --probability-of` writes them, to the signals of
-/// each task; of a task's several the first.
+/// Adds the probability of the token that requests retrieval to the signals of each task; the first if a task has several.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -74,9 +70,9 @@ pub fn probabilities(
     tasks: &TaskSet,
     signals: &mut [Signals],
 ) -> Result<Probabilities> {
-    let index = predictions::Index::new(tasks);
+    let index = predictions::TaskIndex::new(tasks);
     let mut of_task: Vec<Option<f64>> = vec![None; tasks.tasks.len()];
-    let mut strangers = Vec::new();
+    let mut unmatched = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
         let probability = Signals::asked_for(&object).filter(|p| (0.0..=1.0).contains(p));
@@ -84,15 +80,15 @@ pub fn probabilities(
             return Err(record.error("field 'next_token.probability' must be a number from 0 to 1"));
         };
         match index.find(path, at.line, &object) {
-            Ok(predictions::Target::Task(place)) => {
+            Ok(predictions::TaskMatch::Task(place)) => {
                 of_task[place].get_or_insert(probability);
                 Ok(())
             }
-            Ok(predictions::Target::Alike(_)) => {
-                Err(record.error("several tasks are called so; add metadata.row"))
+            Ok(predictions::TaskMatch::Alike(_)) => {
+                Err(record.error("several tasks have this id; add metadata.row"))
             }
-            Err(stranger) => {
-                strangers.push(stranger);
+            Err(error) => {
+                unmatched.push(error);
                 Ok(())
             }
         }
@@ -103,6 +99,6 @@ pub fn probabilities(
     Ok(Probabilities {
         found: of_task.iter().flatten().count(),
         problems,
-        strangers,
+        unmatched,
     })
 }

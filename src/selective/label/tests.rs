@@ -33,7 +33,7 @@ fn repository(files: &[(&str, String)]) -> Repository {
     }
 }
 
-/// What the index of chunks finds for the same lines.
+/// Chunks that the index finds for the same lines.
 fn by_index(
     repository: Repository,
     shape: ChunkShape,
@@ -278,7 +278,7 @@ fn repositories_are_filtered_by_what_they_import() {
     assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
 }
 
-/// What a raw record says is taken; where every file says it as this program would, that is what this program finds.
+/// Facts in a raw record are used; facts of every file agree with those that this program computes.
 #[test]
 fn raw_records_say_what_they_import() {
     let sample = sample_repository("quillpad");
@@ -344,15 +344,15 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
     let from = Repositories::Folders(repos.clone(), names.clone(), Default::default());
     let journal = dir.path().join("x.jsonl.drawn");
     let drawing = Drawing::paper(InstanceKind::Chunk);
-    let collecting = Collecting {
+    let collecting = CollectSettings {
         from: &from,
         shard: Shard::WHOLE,
         filter: &Filter::none(),
         drawing: &drawing,
-        recorded: Recorded::Labels,
+        format: RecordFormat::Labels,
         journal: Some(&journal),
     };
-    let run = |collecting: &Collecting<'_>, most: usize| {
+    let run = |collecting: &CollectSettings<'_>, most: usize| {
         let mut records = Vec::new();
         let collected = collect(collecting, &|| {}, &mut |record| {
             if records.len() == most {
@@ -366,7 +366,7 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
         });
         (collected, records)
     };
-    let without = Collecting {
+    let without = CollectSettings {
         journal: None,
         ..collecting
     };
@@ -392,7 +392,7 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
         names.len() - 1
     );
     let other = Drawing { seed: 1, ..drawing };
-    let other = Collecting {
+    let other = CollectSettings {
         drawing: &other,
         ..collecting
     };

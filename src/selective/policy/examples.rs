@@ -1,4 +1,4 @@
-//! Judged instances as policies see them: features, what the model said, and what retrieval did.
+//! JudgeSummary instances as policies see them: features, what the model said, and what retrieval did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,49 +15,54 @@ use crate::text::language::Language;
 /// One judged instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Example {
-    /// Its task's id.
+    /// Id of the task.
     pub id: String,
-    /// First name of its file's path.
+    /// First part of the file's path.
     pub repository: String,
-    /// Number of the file it was read from.
+    /// Index of the file it was read from.
     pub file: usize,
     /// Edit similarity without retrieval, 0 to 1.
     pub es_base: f64,
-    /// The same with retrieval.
+    /// Edit similarity with retrieval, 0 to 1.
     pub es_rag: f64,
-    /// Exact match without retrieval, where that is known.
+    /// Exact match without retrieval, if known.
     pub em_base: Option<f64>,
-    /// The same with retrieval.
+    /// Exact match with retrieval, if known.
     pub em_rag: Option<f64>,
     /// Whether retrieval helped.
     pub label: bool,
-    /// Whether its fragments were found with the target in the query, as half of those are that `label sample` draws.
+    /// Whether the query of its fragments has the target, as for half of the drawn instances.
     pub query_has_target: bool,
-    /// Score of the best fragment: negative infinity where nothing was retrieved, `None` where nobody says.
+    /// Score of the best fragment: negative infinity if nothing was retrieved, `None` if unknown.
     pub top_score: Option<f64>,
-    /// What the model said of itself.
+    /// Signals of the model's confidence.
     pub signals: Signals,
-    /// Features of its contexts.
+    /// Features of the contexts.
     pub local: Local,
-    /// Features of its fragments.
+    /// Features of the fragments.
     pub retrieved: Retrieved,
-    /// Words near its hole.
+    /// Words near the hole.
     pub hashed: Hashed,
 }
 
 impl Example {
-    /// What retrieval added to the edit similarity.
+    /// Gain of retrieval in edit similarity.
     pub fn gain(&self) -> f64 {
         self.es_rag - self.es_base
     }
 
-    /// Its repository within its file.
+    /// File and repository.
     pub(super) fn group(&self) -> (usize, &str) {
         (self.file, &self.repository)
     }
 
-    /// A request, what came of it, and what the model said of itself.
-    pub fn new(id: &str, request: Request<'_>, outcome: Outcome, signals: Signals) -> Self {
+    /// Returns the example of a request with the scores of its completions.
+    pub fn new(
+        id: &str,
+        request: Request<'_>,
+        outcome: CompletionScores,
+        signals: Signals,
+    ) -> Self {
         let context = Context::of(request);
         let repository = request.path.split('/').next().unwrap_or("");
         let [es_base, es_rag] = outcome.es;
@@ -83,7 +88,7 @@ impl Example {
         }
     }
 
-    /// An instance; where it is not judged, the field that is missing. One without `label` is judged by its similarities.
+    /// Converts an instance, or returns the missing field if it is not judged. Without `label`, the similarities decide.
     fn of(label: &Label) -> Result<Self, &'static str> {
         let request = Request {
             left: &label.prompt,
@@ -92,7 +97,7 @@ impl Example {
             language: Language::of_path(&label.filename).unwrap_or_default(),
             fragments: &label.cross_file.fragments,
         };
-        let outcome = Outcome {
+        let outcome = CompletionScores {
             es: [
                 label.es_infile.ok_or("es_infile")?,
                 label.es_rg1.ok_or("es_rg1")?,
@@ -109,40 +114,40 @@ impl Example {
     }
 }
 
-/// What completions came to: without retrieval, and with it.
+/// Scores of the completions without and with retrieval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct CompletionScores {
     /// Edit similarities, 0 to 1.
     pub es: [f64; 2],
-    /// Exact matches, 0 or 1, where they are known.
+    /// Exact matches, 0 or 1, if known.
     pub em: [Option<f64>; 2],
-    /// Whether retrieval helped, where more than the similarities say so.
+    /// Whether retrieval helped, if it is not decided by the similarities.
     pub label: Option<bool>,
 }
 
-/// The judged instances of some files.
+/// Judged instances of some files.
 #[derive(Debug, Default)]
 pub struct Examples {
-    /// In the order of the files.
+    /// Instances in the order of the files.
     pub all: Vec<Example>,
-    /// Whose completions they were judged by.
+    /// Model whose completions were judged.
     pub model: Option<String>,
-    /// How many records are instances that lack a similarity, by the field's name.
+    /// Number of instances that lack a similarity, by field name.
     pub unjudged: BTreeMap<&'static str, usize>,
-    /// How many instances have the id and the repository of an earlier one of their file.
+    /// Number of instances with the id and repository of an earlier one in their file.
     pub repeated: usize,
-    /// The records that cannot be used.
+    /// Records that cannot be used.
     pub problems: Vec<Error>,
 }
 
-/// A record's line, the model it is judged by, and the example or the field that it lacks.
+/// Line of a record, its model, and the example or the missing field.
 type Read = (usize, Option<String>, Result<Example, &'static str>);
 
-/// Records that are worked on at once.
+/// Number of records processed at once.
 const BATCH: usize = 512;
 
 impl Examples {
-    /// Reads labels (`.jsonl`, gzip, zstd, or `-`). Edit similarities may be of 0 to 1 or of 0 to 100.
+    /// Reads labels (`.jsonl`, gzip, zstd, or `-`). Edit similarities may be from 0 to 1 or from 0 to 100.
     ///
     /// # Errors
     /// A file cannot be read, the files are of different models, or nothing in them is judged.
@@ -161,7 +166,7 @@ impl Examples {
             })?;
             examples.take(path, &mut batch, &mut models);
             examples.problems.append(&mut problems);
-            // The released program writes per cent.
+            // The released program writes percentages.
             let of_file = &mut examples.all[first..];
             of_file.iter_mut().for_each(|example| example.file = number);
             if of_file.iter().any(|e| e.es_base > 1.0 || e.es_rag > 1.0) {
@@ -176,12 +181,9 @@ impl Examples {
         let mut models = models.into_iter();
         examples.model = match (models.next(), models.next()) {
             (Some((one, _)), Some((other, (path, line)))) => {
-                return Err(Error::Artifact {
-                    path,
-                    reason: format!("line {line} is judged by model {other}, and others by {one}"),
-                    hint: "what helps one model need not help another: give the labels of one"
-                        .into(),
-                });
+                let reason = format!("line {line} is judged by model {other}, and others by {one}");
+                let hint = "what helps one model need not help another: give the labels of one";
+                return Err(Error::artifact(&path, reason, hint));
             }
             (one, _) => one.map(|(name, _)| name),
         };
@@ -218,7 +220,7 @@ impl Examples {
         }
     }
 
-    /// The examples of other files, so that the repositories of these are told apart from those of the same name.
+    /// Numbers the files after those of `other`, so that repositories of the same name are told apart.
     pub fn behind(mut self, other: &Self) -> Self {
         let first = other.all.iter().map(|example| example.file + 1).max();
         for example in &mut self.all {
@@ -227,7 +229,7 @@ impl Examples {
         self
     }
 
-    /// The repositories, each once.
+    /// Returns the distinct repositories.
     pub fn repositories(&self) -> BTreeSet<&str> {
         self.all.iter().map(|e| e.repository.as_str()).collect()
     }

@@ -1,7 +1,7 @@
-//! How good scores are, whatever made them.
+//! Quality of scores.
 
-/// Chance that of two instances, one positive and one not, the positive one has the higher score; equal scores count half
-/// (the area under the receiver operating characteristic). 0.5 where all labels are alike.
+/// Area under the receiver operating characteristic: the probability that a positive instance has a higher score than a negative
+/// one, equal scores counting half. 0.5 if all labels are equal.
 ///
 /// ```
 /// use repoformer::selective::policy::measure::area;
@@ -25,25 +25,26 @@ pub fn area(scores: &[f64], labels: &[bool]) -> f64 {
     }
 }
 
-/// A bin of a calibration curve.
+/// Bin of a calibration curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
-    /// Mean probability of its instances.
+    /// Mean probability of the instances.
     pub probability: f64,
-    /// Share of them that are positive.
+    /// Share of positive instances.
     pub positive: f64,
-    /// How many they are.
+    /// Number of instances.
     pub count: usize,
 }
 
-/// The calibration curve: instances by probability in ten bins of equal width, empty ones left out (the paper's figure 11).
+/// Returns the calibration curve: instances by probability in ten bins of equal width, without empty ones (the paper's
+/// figure 11).
 pub fn calibration_curve(probabilities: &[f64], labels: &[bool]) -> Vec<Bin> {
     const BINS: usize = 10;
     let mut sums = [(0.0, 0.0, 0usize); BINS];
     for (&probability, &label) in probabilities.iter().zip(labels) {
         let bin = ((probability * BINS as f64) as usize).min(BINS - 1);
         sums[bin].0 += probability;
-        sums[bin].1 += f64::from(u8::from(label));
+        sums[bin].1 += f64::from(label);
         sums[bin].2 += 1;
     }
     sums.iter()
@@ -56,7 +57,7 @@ pub fn calibration_curve(probabilities: &[f64], labels: &[bool]) -> Vec<Bin> {
         .collect()
 }
 
-/// Expected calibration error: the mean distance between probability and share of positives over the bins, by their size.
+/// Expected calibration error: the mean distance between probability and share of positives, weighted by the bins' sizes.
 ///
 /// ```
 /// use repoformer::selective::policy::measure::expected_error;

@@ -1,11 +1,11 @@
-//! When to retrieve: policies behind one interface, for any generator.
+//! Policies that decide when to retrieve, behind one interface, for any generator.
 //!
-//! - [`features`]: what a decision is made from, counted in microseconds.
-//! - [`Examples`]: judged instances as policies see them.
-//! - [`model`]: the learned policies: trained, calibrated, kept in a file.
-//! - [`Policy`]: all policies, each a score and a threshold.
-//! - [`sweep`]: what each makes of judged instances at every threshold.
-//! - [`measure`]: how good scores are.
+//! - [`features`]: features of a decision, computed in microseconds.
+//! - [`Examples`]: judged instances with features.
+//! - [`model`]: learned policies: training, calibration and files.
+//! - [`Policy`]: all policies, each with a score and a threshold.
+//! - [`sweep`]: results of a policy on judged instances at every threshold.
+//! - [`measure`]: quality of scores.
 
 mod examples;
 pub mod features;
@@ -14,5 +14,5 @@ pub mod model;
 mod rule;
 pub mod sweep;
 
-pub use examples::{Example, Examples, Outcome};
-pub use rule::{Policy, Waits};
+pub use examples::{CompletionScores, Example, Examples};
+pub use rule::{DecisionCost, Policy};

@@ -1,39 +1,38 @@
-//! The policies by name, and what each goes by.
+//! Policies by name, and their scores.
 
 use std::fmt;
-use std::str::FromStr;
 
 use super::Example;
-use super::model::Kind;
-use crate::error::Error;
+use super::model::LearnedPolicy;
+use crate::error::parse_by_name;
 
-/// When to retrieve. Each policy gives a request a score, and retrieves where that is above a threshold.
+/// A policy that decides when to retrieve: it gives a request a score, and retrieves if that is above a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Policy {
-    /// Never.
+    /// Never retrieve.
     Never,
-    /// Always.
+    /// Always retrieve.
     Always,
-    /// By chance: the score is even between 0 and 1, so that a threshold of 0.8 retrieves for a fifth.
+    /// Retrieve at random: the score is uniform between 0 and 1, so a threshold of 0.8 retrieves for a fifth.
     Random,
-    /// By the score of the best fragment, of any ranker: retrieves, then decides whether to show it.
+    /// Retrieve first, and decide by the best fragment's score, of any ranker, whether to show the fragments.
     TrialRetrieval,
-    /// By doubt: 1 less the probability of the least probable token of the completion without retrieval.
+    /// Decide by uncertainty: 1 minus the least probability of a token of the completion without retrieval.
     TrialGeneration,
-    /// By doubt: the entropy over samples of that completion, in nats.
+    /// Decide by uncertainty: the entropy over samples of that completion, in nats.
     Entropy,
-    /// The generator's own decision: the probability it gives the token that asks for retrieval. Greedy at 0.5.
+    /// Let the generator decide: the probability of the token that requests retrieval. Greedy at 0.5.
     SelfDecision,
-    /// What retrieval adds, which only the labels know: no policy can do better.
+    /// Decide by the gain, which only the labels know: no policy is better.
     Oracle,
-    /// A learned probability that retrieval helps, from the contexts alone.
+    /// Decide by a learned probability that retrieval helps, from the contexts alone.
     Learned,
-    /// A learned probability that what was retrieved helps.
+    /// Decide by a learned probability that the retrieved fragments help.
     LearnedScored,
 }
 
 impl Policy {
-    /// Every policy.
+    /// All policies.
     pub const ALL: [Self; 10] = [
         Self::Never,
         Self::Always,
@@ -47,7 +46,7 @@ impl Policy {
         Self::LearnedScored,
     ];
 
-    /// The name on the command line.
+    /// Name of the policy, as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -58,16 +57,16 @@ impl Policy {
             Self::Entropy => "entropy",
             Self::SelfDecision => "self",
             Self::Oracle => "oracle",
-            Self::Learned => Kind::Learned.name(),
-            Self::LearnedScored => Kind::LearnedScored.name(),
+            Self::Learned => LearnedPolicy::Learned.name(),
+            Self::LearnedScored => LearnedPolicy::LearnedScored.name(),
         }
     }
 
-    /// What is learned, where it is.
-    pub fn learned(self) -> Option<Kind> {
+    /// Returns the learned policy, if this is one.
+    pub fn learned(self) -> Option<LearnedPolicy> {
         match self {
-            Self::Learned => Some(Kind::Learned),
-            Self::LearnedScored => Some(Kind::LearnedScored),
+            Self::Learned => Some(LearnedPolicy::Learned),
+            Self::LearnedScored => Some(LearnedPolicy::LearnedScored),
             _ => None,
         }
     }
@@ -77,32 +76,30 @@ impl Policy {
         self.learned().is_some() || self == Self::SelfDecision
     }
 
-    /// What the decision waits for.
-    pub fn waits_for(self) -> Waits {
+    /// Returns the cost of the decision.
+    pub fn decision_cost(self) -> DecisionCost {
         match self {
-            Self::TrialRetrieval | Self::LearnedScored => Waits::Retrieval,
-            Self::TrialGeneration | Self::Entropy => Waits::Generation,
-            Self::SelfDecision => Waits::Decision,
-            _ => Waits::Nothing,
+            Self::TrialRetrieval | Self::LearnedScored => DecisionCost::Retrieval,
+            Self::TrialGeneration | Self::Entropy => DecisionCost::Generation,
+            Self::SelfDecision => DecisionCost::Decision,
+            _ => DecisionCost::Nothing,
         }
     }
 
-    /// What an instance lacks where the policy can give it no score.
+    /// Names the data that the policy's score needs, for instances that lack them.
     pub fn lacking(self) -> &'static str {
         match self {
             Self::TrialRetrieval => "a score of their best fragment",
-            Self::TrialGeneration => {
-                "min_logprob: completions without the log-probabilities of their tokens"
-            }
-            Self::Entropy => "entropy: completions without `complete --samples 20 --temperature 1`",
+            Self::TrialGeneration => "min_logprob: log-probabilities of the completion's tokens",
+            Self::Entropy => "entropy: several samples of each completion",
             Self::SelfDecision => {
-                "cc_probability: `complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
+                "cc_probability: the probability of the token that requests retrieval"
             }
             _ => "a score",
         }
     }
 
-    /// The score of an instance; `None` where what it goes by is not known. The learned ones are scored by their model.
+    /// Returns the score of an instance; `None` if the data it needs are missing. Learned policies are scored by their model.
     pub fn score(self, example: &Example, seed: u64) -> Option<f64> {
         match self {
             Self::Learned | Self::LearnedScored => None,
@@ -124,35 +121,22 @@ impl fmt::Display for Policy {
     }
 }
 
-impl FromStr for Policy {
-    type Err = Error;
+parse_by_name!(Policy, "policy");
 
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let named = Self::ALL.into_iter().find(|policy| policy.name() == name);
-        named.ok_or_else(|| Error::Parameter {
-            name: "policy",
-            reason: format!(
-                "'{name}' is not one of {}",
-                Self::ALL.map(Self::name).join(", ")
-            ),
-        })
-    }
-}
-
-/// What a decision takes as long as, in the paper's latency model.
+/// Cost of a decision in the paper's latency model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waits {
-    /// Microseconds.
+pub enum DecisionCost {
+    /// Nothing: microseconds.
     Nothing,
-    /// The model's one token.
+    /// One token of the model.
     Decision,
-    /// What is retrieved.
+    /// The retrieval.
     Retrieval,
     /// The completion without retrieval.
     Generation,
 }
 
-/// A number between 0 and 1 that an instance and a seed always have.
+/// Number between 0 and 1, determined by an instance and a seed.
 fn chance(example: &Example, seed: u64) -> f64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"repoformer random policy 1\0");

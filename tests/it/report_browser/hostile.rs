@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use repoformer::report::{Fragment, Outcome, Report};
+use repoformer::report::{Fragment, Report, TaskOutcome};
 
 use super::browser::Browser;
 use super::{sample, wait_for_task};
@@ -90,11 +90,11 @@ fn endless_texts_are_cut() {
     let endless = "word ".repeat(2_000_000); // 10 MB in one line
     report.tasks[0].left_context = endless.clone();
     report.tasks[0].target = format!("target {endless}");
-    let outcome = Outcome {
+    let outcome = TaskOutcome {
         prediction: format!("prediction {endless}"),
         raw: Some("a\n".repeat(1_000_000)),
         values: vec![0.0, 0.5],
-        ..Outcome::default()
+        ..TaskOutcome::default()
     };
     report.systems[1].outcomes[0] = Some(outcome);
     let mut browser = Browser::start();

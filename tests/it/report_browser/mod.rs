@@ -14,7 +14,7 @@ mod speed;
 
 use browser::Browser;
 use repoformer::evaluate::statistics::Changes;
-use repoformer::report::{Outcome, Report, System};
+use repoformer::report::{Report, System, TaskOutcome};
 
 /// A window with the page of a report, read by daylight.
 fn opened(report: &Report, place: &str) -> Browser {
@@ -94,7 +94,7 @@ fn filters_leave_the_tasks_that_they_name() {
     for key in ["R", "e", "t", "u", "r", "n", " ", "s", "e", "l", "f"] {
         browser.press(key);
     }
-    let holds = |task: &&repoformer::report::Task| {
+    let holds = |task: &&repoformer::report::ReportTask| {
         let all = format!(
             "{}\n{}/{}\n{}",
             task.id, task.repository, task.path, task.target
@@ -371,7 +371,7 @@ fn a_report_may_be_empty_or_of_one_system() {
 #[ignore = "needs Chromium"]
 fn statuses_can_be_filtered() {
     let mut report = sample::report(30, 2);
-    let fail = |outcome: &mut Outcome, at: usize| {
+    let fail = |outcome: &mut TaskOutcome, at: usize| {
         outcome.status = Some(if at.is_multiple_of(3) { "fail" } else { "pass" }.into())
     };
     for System { outcomes, .. } in &mut report.systems {

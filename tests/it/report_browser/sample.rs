@@ -5,7 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use repoformer::report::{Comparison, Fragment, Mean, Measure, Outcome, Report, System, Task};
+use repoformer::evaluate::statistics::{Estimate, Interval};
+use repoformer::report::{
+    BaselineComparison, Fragment, Report, ReportMeasure, ReportTask, System, TaskOutcome,
+};
 
 /// A source file, by lines.
 struct Source {
@@ -40,7 +43,7 @@ impl Numbers {
 pub(crate) fn report(tasks: usize, systems: usize) -> Report {
     let sources = sources();
     let mut numbers = Numbers(7);
-    let tasks: Vec<Task> = (0..tasks)
+    let tasks: Vec<ReportTask> = (0..tasks)
         .map(|row| task(row, &sources, &mut numbers))
         .collect();
     let systems = (0..systems)
@@ -75,8 +78,8 @@ pub(crate) fn report(tasks: usize, systems: usize) -> Report {
     report
 }
 
-fn measure(value: &str, title: &str) -> Measure {
-    Measure {
+fn measure(value: &str, title: &str) -> ReportMeasure {
+    ReportMeasure {
         metric: "repocoder".into(),
         value: value.into(),
         title: title.into(),
@@ -126,7 +129,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> Task {
+fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> ReportTask {
     let is_code =
         |line: &String| line.trim().len() > 12 && !line.trim().starts_with(['#', '"', '@']);
     let (source, line) = loop {
@@ -138,7 +141,7 @@ fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> Task {
     };
     let above = source.lines[line.saturating_sub(200)..line].join("\n") + "\n";
     let below = source.lines[line + 1..].iter().take(60);
-    Task {
+    ReportTask {
         row,
         id: format!("{}/{row}", source.repository),
         repository: source.repository.clone(),
@@ -151,7 +154,7 @@ fn task(row: usize, sources: &[Source], numbers: &mut Numbers) -> Task {
     }
 }
 
-fn system(at: usize, tasks: &[Task], sources: &[Source], numbers: &mut Numbers) -> System {
+fn system(at: usize, tasks: &[ReportTask], sources: &[Source], numbers: &mut Numbers) -> System {
     let name = ["none", "rg1", "gt", "rg-rg"]
         .get(at)
         .map_or_else(|| format!("model-{at}"), |name| name.to_string());
@@ -174,7 +177,12 @@ fn system(at: usize, tasks: &[Task], sources: &[Source], numbers: &mut Numbers) 
     }
 }
 
-fn outcome(system: usize, task: &Task, sources: &[Source], numbers: &mut Numbers) -> Outcome {
+fn outcome(
+    system: usize,
+    task: &ReportTask,
+    sources: &[Source],
+    numbers: &mut Numbers,
+) -> TaskOutcome {
     let fragments = if system == 0 {
         Vec::new()
     } else {
@@ -199,7 +207,7 @@ fn outcome(system: usize, task: &Task, sources: &[Source], numbers: &mut Numbers
         .chance(30)
         .then(|| format!("{prediction}\n{}", sources[0].lines[numbers.below(20)]));
     let es = similarity(task.target.trim(), prediction.trim());
-    Outcome {
+    TaskOutcome {
         raw,
         values: vec![f64::from(u8::from(es == 1.0)), es],
         identifiers_retrieved: found(&task.target, &fragments),
@@ -210,7 +218,7 @@ fn outcome(system: usize, task: &Task, sources: &[Source], numbers: &mut Numbers
 }
 
 /// Ten windows of twenty lines, most from the task's repository; one may hold the target.
-fn fragments(task: &Task, sources: &[Source], numbers: &mut Numbers) -> Vec<Fragment> {
+fn fragments(task: &ReportTask, sources: &[Source], numbers: &mut Numbers) -> Vec<Fragment> {
     let own: Vec<&Source> = sources
         .iter()
         .filter(|source| source.repository == task.repository)
@@ -303,7 +311,7 @@ pub(crate) fn summarize(report: &mut Report) {
                 .filter_map(|task| report.value(at, task, measure))
                 .collect::<Vec<f64>>()
         };
-        let means: Vec<Mean> = (0..report.measures.len())
+        let means: Vec<Estimate> = (0..report.measures.len())
             .map(|m| mean(&values(m), (0.0, 1.0)))
             .collect();
         let gains: Vec<f64> = (0..tasks)
@@ -314,7 +322,7 @@ pub(crate) fn summarize(report: &mut Report) {
         let is_compared = report.baseline.is_some_and(|baseline| baseline != at);
         let system = &mut report.systems[at];
         (system.means, system.n) = (means, n);
-        system.comparison = is_compared.then(|| Comparison {
+        system.comparison = is_compared.then(|| BaselineComparison {
             mean_difference: gain.mean,
             interval: gain.interval,
             p_value: Some(if gain.mean.abs() > 0.02 {
@@ -326,7 +334,7 @@ pub(crate) fn summarize(report: &mut Report) {
     }
 }
 
-fn mean(values: &[f64], (least, most): (f64, f64)) -> Mean {
+fn mean(values: &[f64], (least, most): (f64, f64)) -> Estimate {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values
@@ -335,8 +343,11 @@ fn mean(values: &[f64], (least, most): (f64, f64)) -> Mean {
         .sum::<f64>()
         / n;
     let half = 1.96 * (variance / n).sqrt();
-    Mean {
+    Estimate {
         mean,
-        interval: Some(((mean - half).max(least), (mean + half).min(most))),
+        interval: Some(Interval {
+            low: (mean - half).max(least),
+            high: (mean + half).min(most),
+        }),
     }
 }

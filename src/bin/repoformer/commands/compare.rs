@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use repoformer::evaluate::comparison::{self, Comparison, PerTask, Settings as Comparing, Side};
+use repoformer::error::Error;
+use repoformer::evaluate::comparison::{
+    self, Comparison, ComparisonSettings, PerTask, ReadScores, Side,
+};
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::{Resampling, SignFlips, Unit};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
@@ -33,7 +36,7 @@ pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
         scorer.load(&args.a, printer)?,
         scorer.load(&args.b, printer)?,
     );
-    let comparison = Comparison::of(&a, &b, &settings(args))?;
+    let comparison = Comparison::of(&a, &b, &settings(args)).map_err(with_flags)?;
     printer.problems(&comparison.problems);
     warn(&comparison, printer);
     write_data(&args.output, written(&comparison, args)?.as_bytes())
@@ -60,7 +63,8 @@ impl<'a> Scorer<'a> {
     /// Each task's scores of a file of scores, and with tasks of a file of predictions, or of a mode in the cache.
     fn load(&mut self, given: &str, printer: &mut Printer) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
-            return Ok(told(comparison::read(given)?, printer));
+            let scores = comparison::read(given).map_err(with_flags)?;
+            return Ok(told(scores, printer));
         }
         let is_file = Path::new(given).exists();
         let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
@@ -100,7 +104,7 @@ impl<'a> Scorer<'a> {
 }
 
 /// The scores of a file, and a word on what of it takes no part.
-fn told(reading: comparison::Reading, printer: &mut Printer) -> PerTask {
+fn told(reading: ReadScores, printer: &mut Printer) -> PerTask {
     printer.problems(&reading.problems);
     if reading.excluded > 0 {
         printer.warning(format!(
@@ -111,8 +115,25 @@ fn told(reading: comparison::Reading, printer: &mut Printer) -> PerTask {
     reading.scores
 }
 
-fn settings(args: &CompareArgs) -> Comparing {
-    Comparing {
+/// Adds the flags and commands that resolve an error.
+fn with_flags(error: Error) -> anyhow::Error {
+    let hint = match &error {
+        Error::Artifact { hint, .. } => format!(
+            "{hint}: `repoformer eval --per-task --format json -o FILE` writes them, with --tasks and --predictions, or with --pairs"
+        ),
+        Error::Parameter { name: "measure", .. } => {
+            "name one that both have with --measure, or score both with the same --metrics".into()
+        }
+        Error::Parameter { name: "unit", .. } => {
+            "draw tasks, with --resample task; or score with --tasks, whose records name repositories".into()
+        }
+        _ => return error.into(),
+    };
+    hinted(error.into(), hint)
+}
+
+fn settings(args: &CompareArgs) -> ComparisonSettings {
+    ComparisonSettings {
         measures: args.measure.clone(),
         unit: args.resample.map(|unit| match unit {
             ResampledUnit::Repository => Unit::Repositories,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use repoformer::evaluate::comparison::{Comparison, Difference, Mean};
-use repoformer::evaluate::statistics::{Bucket, Buckets, Resampling, SignFlips, Unit};
+use repoformer::evaluate::comparison::{Comparison, Difference};
+use repoformer::evaluate::statistics::{Bucket, Buckets, Estimate, Resampling, SignFlips, Unit};
 
 use crate::output::group;
 use crate::table::Table;
@@ -91,7 +91,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     for (repository, d) in rows(comparison) {
         let mut cells = vec![d.measure.clone(), repository.to_owned(), d.n.to_string()];
-        for Mean { mean, interval } in [d.a, d.b, d.difference] {
+        for Estimate { mean, interval } in [d.a, d.b, d.difference] {
             let ends = [interval.map(|i| i.low), interval.map(|i| i.high)];
             cells.push(percent(mean));
             cells.extend(ends.map(|end| end.map(percent).unwrap_or_default()));
@@ -250,7 +250,7 @@ fn hundredths(value: f64) -> f64 {
     if value.abs() < 0.005 { 0.0 } else { value }
 }
 
-fn with_interval(mean: &Mean) -> String {
+fn with_interval(mean: &Estimate) -> String {
     match mean.interval {
         Some(interval) => format!(
             "{} [{}, {}]",

@@ -239,7 +239,11 @@ fn of_predictions(
                 let how = (&scoring.postprocess, scoring.missing);
                 write_results(&folder, &evaluation, how, own)?;
             }
-            Ok::<Named, anyhow::Error>((name, evaluation.scores?))
+            let scores = evaluation.scores.map_err(|error| {
+                let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
+                hinted(error.into(), hint)
+            })?;
+            Ok::<Named, anyhow::Error>((name, scores))
         };
     if let Some(path) = &args.predictions {
         let stem = path.file_stem().unwrap_or("predictions".as_ref());

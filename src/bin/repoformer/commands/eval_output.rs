@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Postprocess;
-use repoformer::evaluate::score::{Intervals, MetricScore, Missing, Scores, Summary};
+use repoformer::evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
 use repoformer::evaluate::statistics::{Interval, Resampling};
 use repoformer::formats::exchange::crosscodeeval;
 use repoformer::pipeline::Evaluation;
@@ -156,7 +156,7 @@ fn of_metrics<'a>(
 
 fn summary_row(
     (name, repository): (&str, &str),
-    summary: &Summary,
+    summary: &MetricMeans,
     per_task: bool,
     metrics: &[Metric],
 ) -> Vec<String> {

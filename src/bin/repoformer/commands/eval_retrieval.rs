@@ -1,7 +1,7 @@
 //! `eval --retrieval`: rankers and queries side by side, without a model.
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::evaluate::quality::{Measure, Quality};
+use repoformer::evaluate::quality::{Measure, RetrievalQuality};
 use repoformer::pipeline::{self, Experiment, retrieval_quality};
 use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
@@ -32,7 +32,7 @@ struct Row {
     ranker: String,
     query: QueryForm,
     align: String,
-    quality: Quality,
+    quality: RetrievalQuality,
     milliseconds: Option<f64>,
 }
 

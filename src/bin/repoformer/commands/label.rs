@@ -6,8 +6,8 @@ use anyhow::{Result, anyhow};
 use repoformer::error::Error;
 use repoformer::repository::corpus::repository_names;
 use repoformer::selective::label::{
-    Collecting, Drawing, Filter, InstanceKind, Judged, Judging, OfLength, Recorded, Repositories,
-    Shard, collect, fingerprint, judge,
+    CollectSettings, Drawing, Filter, InstanceKind, JudgeSettings, JudgeSummary, LengthCounts,
+    RecordFormat, Repositories, Shard, collect, fingerprint, judge,
 };
 use repoformer::text::language::Language;
 
@@ -63,7 +63,7 @@ struct Wanted {
     shard: Shard,
     filter: Filter,
     drawing: Drawing,
-    recorded: Recorded,
+    format: RecordFormat,
 }
 
 impl Wanted {
@@ -119,20 +119,21 @@ impl Wanted {
                 retrieves: !args.as_benchmark,
                 ..paper
             },
-            recorded: match args.as_benchmark {
-                true => Recorded::Tasks,
-                false => Recorded::Labels,
+            format: if args.as_benchmark {
+                RecordFormat::Tasks
+            } else {
+                RecordFormat::Labels
             },
         })
     }
 
-    fn collecting<'a>(&'a self, journal: Option<&'a Path>) -> Collecting<'a> {
-        Collecting {
+    fn collecting<'a>(&'a self, journal: Option<&'a Path>) -> CollectSettings<'a> {
+        CollectSettings {
             from: &self.from,
             shard: self.shard,
             filter: &self.filter,
             drawing: &self.drawing,
-            recorded: self.recorded,
+            format: self.format,
             journal,
         }
     }
@@ -243,7 +244,7 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
     check_rereadable(&inputs, "label judge")?;
     check_output(Some(&args.output), &inputs)?;
     check_threshold(args.threshold)?;
-    let judging = Judging {
+    let judging = JudgeSettings {
         instances: &args.instances,
         base: &args.base,
         augmented: &args.rag,
@@ -253,7 +254,18 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
         threshold: args.threshold,
     };
     let mut output = RecordsOutput::new(&args.output);
-    let judged = judge(&judging, &mut |record| output.line(record))?;
+    let judged = judge(&judging, &mut |record| output.line(record));
+    let judged = judged.map_err(|error| match &error {
+        Error::Artifact { path, .. } if Some(path) == args.probabilities.as_ref() => {
+            let hint = "`complete --probability-of '<cc>' --after '<eof>'` writes them";
+            hinted(error.into(), hint)
+        }
+        Error::Artifact { hint, .. } if args.model.is_none() && hint.contains("name the model") => {
+            let hint = format!("{hint} (--model NAME)");
+            hinted(error.into(), hint)
+        }
+        _ => error.into(),
+    })?;
     if judged.gains.is_empty() {
         printer.problems(&judged.problems);
         return Err(hinted(
@@ -294,7 +306,7 @@ pub(super) fn check_threshold(threshold: f64) -> Result<()> {
 }
 
 /// The share of positive labels, the gains by size (figure 10), and both by the length of the targets.
-fn report(judged: &Judged) -> String {
+fn report(judged: &JudgeSummary) -> String {
     let count = judged.gains.len();
     format!(
         "label judge: {} instances, {:.2} % positive; gain × 100:\n{}\n\n{}",
@@ -306,14 +318,14 @@ fn report(judged: &Judged) -> String {
 }
 
 /// Instances by the lines of their targets, longer ones together.
-fn lengths(judged: &Judged) -> Table {
+fn lengths(judged: &JudgeSummary) -> Table {
     /// From so many lines on, up to the next.
     const FROM: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
     let mut table = Table::new(&["lines", "instances", "%", "positive %", "mean gain × 100"]);
     for (place, &from) in FROM.iter().enumerate() {
         let next = FROM.get(place + 1).copied();
         let of = judged.lengths.range(from..next.unwrap_or(usize::MAX));
-        let all = of.fold(OfLength::default(), |sum, (_, one)| OfLength {
+        let all = of.fold(LengthCounts::default(), |sum, (_, one)| LengthCounts {
             count: sum.count + one.count,
             positive: sum.positive + one.positive,
             gain: sum.gain + one.gain,

@@ -12,7 +12,7 @@ use super::complete::complete_modes;
 use super::label::{check_threshold, draw_instances, instances_digest, judge_instances};
 use super::server::{self, Asked};
 use super::session::{check_completable, label, open, without_repositories};
-use super::verbalize::{Making, verbalize_labels};
+use super::verbalize::{Making, verbalize_labels, with_flags};
 use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs, SettingFlags};
 use crate::config::Settings;
 use crate::output::{Printer, check_folder, hinted, write_manifest_beside};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
     };
     let completion = server::model(&asked, &settings, None)?;
     draw(args, &settings, &flags, &instances, printer)?;
-    check_splits(&instances, sequences.0.held_out)?;
+    check_splits(&instances, sequences.0.held_out).map_err(with_flags)?;
 
     let experiment = without_repositories(&settings, printer)?;
     check_completable(&experiment)?;

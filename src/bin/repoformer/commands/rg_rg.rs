@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use repoformer::evaluate::predictions::{self, Joined};
+use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
     self, Completion, Experiment, StageReport, cached_predictions, check_asked_alike,
@@ -101,7 +101,7 @@ fn model(args: &RgRgArgs, settings: &Settings) -> Result<Completion> {
 /// Retrieves, completes, and retrieves again with that, from one iteration to another.
 fn iterate(
     experiment: &mut Experiment,
-    mut before: Joined,
+    mut before: JoinedPredictions,
     (first, last): (u32, u32),
     completion: &Completion,
     rows: &mut Vec<Row>,
@@ -140,7 +140,7 @@ fn row(
 }
 
 /// The share of tasks whose predictions did not change, of those that have some.
-fn unchanged(before: &Joined, now: &Joined) -> f64 {
+fn unchanged(before: &JoinedPredictions, now: &JoinedPredictions) -> f64 {
     let pairs = before.predictions.iter().zip(&now.predictions);
     let (mut all, mut same) = (0_u32, 0_u32);
     for (before, now) in pairs.filter(|(_, now)| !now.is_empty()) {
@@ -151,7 +151,7 @@ fn unchanged(before: &Joined, now: &Joined) -> f64 {
 }
 
 /// Windows of the predictions, their vectors, the search, the prompts.
-pub(super) fn stages(experiment: &Experiment, joined: &Joined) -> Result<StageReport> {
+pub(super) fn stages(experiment: &Experiment, joined: &JoinedPredictions) -> Result<StageReport> {
     let mode = [Mode::Prediction];
     let mut report = pipeline::window_queries(experiment, &mode, Some(joined))?;
     report.merge(pipeline::vectorize_queries(experiment, &mode)?);

@@ -11,12 +11,12 @@ use repoformer::pipeline::{
 };
 use repoformer::prompt::style::DecisionFrame;
 use repoformer::retrieve::Mode;
-use repoformer::selective::policy::model::Method;
-use repoformer::selective::policy::sweep::Times;
+use repoformer::selective::policy::model::CalibrationMethod;
+use repoformer::selective::policy::sweep::RequestTimes;
 use repoformer::selective::policy::{Example, Policy};
 use serde_json::{Value, json};
 
-use super::policy::scored::{Trained, score};
+use super::policy::scored::{Trained, lacking, score};
 use super::report::Source;
 use super::server::resumable;
 use super::session::label;
@@ -170,13 +170,13 @@ impl Policies {
             policy,
             (examples, &[]),
             &self.trained,
-            (Method::default(), seed),
+            (CalibrationMethod::default(), seed),
         )?;
         let scores = scored.probabilities.unwrap_or(scored.ordered);
-        let lacking = scores.iter().filter(|score| score.is_none()).count();
-        match lacking {
+        let unscored = scores.iter().filter(|score| score.is_none()).count();
+        match unscored {
             0 => Ok(scores.into_iter().flatten().collect()),
-            n => Err(anyhow!("{n} tasks lack {}", policy.lacking())),
+            n => Err(anyhow!("{n} tasks lack {}", lacking(policy))),
         }
     }
 }
@@ -307,7 +307,7 @@ fn select(
         .iter()
         .zip(&retrieves)
         .filter(|(_, retrieves)| **retrieves);
-    let latency = |times: &Vec<Times>| {
+    let latency = |times: &Vec<RequestTimes>| {
         let costs = times.iter().zip(&retrieves);
         let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves));
         costs.sum::<f64>() / count

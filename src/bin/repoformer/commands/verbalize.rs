@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use repoformer::error::Error;
 use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::selective::label::verbalize::{
-    Proportions, Settings, SplitSummary, Verbalized, verbalize,
+    Proportions, SplitSummary, VerbalizeSettings, VerbalizeSummary, verbalize,
 };
 use repoformer::text::tokenize::model::Encoder;
 
@@ -35,7 +36,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
 /// Verbalizes a file of labels into a folder, and tells of it.
 pub(super) fn verbalize_labels(
     labels: &Path,
-    (settings, encoder): &(Settings, Encoder),
+    (settings, encoder): &(VerbalizeSettings, Encoder),
     folder: &Path,
     printer: &mut Printer,
 ) -> Result<()> {
@@ -48,7 +49,7 @@ pub(super) fn verbalize_labels(
         bar.inc(records as u64);
     });
     bar.finish_and_clear();
-    let verbalized = verbalized?;
+    let verbalized = verbalized.map_err(with_flags)?;
     printer.problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
         printer.failed(&format!(
@@ -59,6 +60,19 @@ pub(super) fn verbalize_labels(
     tell(&verbalized, settings, encoder, printer);
     printer.note(format!("written to {}", folder.display()));
     Ok(())
+}
+
+/// Adds the flags that resolve an error.
+pub(super) fn with_flags(error: Error) -> anyhow::Error {
+    match &error {
+        Error::Parameter {
+            name: "validation", ..
+        } => hinted(
+            error.into(),
+            "label more, or hold none out with --validation 0 --test 0",
+        ),
+        _ => error.into(),
+    }
 }
 
 /// What is written into a folder.
@@ -89,7 +103,7 @@ impl Making<'_> {
     }
 
     /// How sequences are made, and the tokenizer that makes them.
-    pub(super) fn settings(&self) -> Result<(Settings, Encoder)> {
+    pub(super) fn settings(&self) -> Result<(VerbalizeSettings, Encoder)> {
         let flags = self.flags;
         for (name, share) in [("validation", flags.validation), ("test", flags.test)] {
             if !(0.0..1.0).contains(&share) {
@@ -147,7 +161,7 @@ impl Making<'_> {
             ));
         }
         let encoder = Encoder::open(self.tokenizer, &specials)?;
-        let settings = Settings {
+        let settings = VerbalizeSettings {
             max_tokens: self.max_tokens,
             max_cross_file_tokens: flags.max_cc_tokens,
             end: flags.end_token.clone(),
@@ -182,7 +196,12 @@ fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
     }
 }
 
-fn tell(verbalized: &Verbalized, settings: &Settings, encoder: &Encoder, printer: &Printer) {
+fn tell(
+    verbalized: &VerbalizeSummary,
+    settings: &VerbalizeSettings,
+    encoder: &Encoder,
+    printer: &Printer,
+) {
     for (split, summary) in &verbalized.splits {
         printer.note(format!(
             "label verbalize: {}: {}",
@@ -210,7 +229,7 @@ fn tell(verbalized: &Verbalized, settings: &Settings, encoder: &Encoder, printer
 }
 
 /// `1,234 sequences of 5 repositories, 36.90 % positive; 1,012.3 tokens on average, 2,048 at most; cut: …`
-fn line(summary: &SplitSummary, settings: &Settings) -> String {
+fn line(summary: &SplitSummary, settings: &VerbalizeSettings) -> String {
     let number = |count: usize| group(count as u64);
     let count = summary.sequences.max(1) as f64;
     let [left, right, cross_file] = summary.cut.map(number);

@@ -1,7 +1,7 @@
 //! `window`
 
 use anyhow::{Result, anyhow};
-use repoformer::evaluate::predictions::{self, Joined};
+use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::pipeline::{self, Experiment, cached_predictions};
 use repoformer::retrieve::Mode;
 
@@ -45,7 +45,7 @@ pub(super) fn read_predictions(
     experiment: &Experiment,
     settings: &Settings,
     named: Option<&std::path::Path>,
-) -> Result<Joined> {
+) -> Result<JoinedPredictions> {
     let Some(tasks) = &experiment.tasks else {
         anyhow::bail!("predictions need the --tasks that they belong to")
     };

@@ -1,12 +1,14 @@
-//! Labelled instances as training sequences: the token after `<eof>` says whether to retrieve, what follows `<fim_middle>` is the
-//! completion (Repoformer, section 3.3; `preprocess_repoformer.py` of its released program).
+//! Training sequences from labelled instances: the token after `<eof>` says whether to retrieve, the completion follows
+//! `<fim_middle>` (Repoformer, section 3.3; `preprocess_repoformer.py` of its released program).
 //!
-//! - [`Sequence`]: one instance within its budgets, and which of its tokens are supervised.
+//! - [`Sequence`]: tokens of one instance within the budgets, and which of them are supervised.
 //! - [`Split`]: repositories for training, validation and test.
 //! - [`verbalize`]: a file of labels → JSON lines and Parquet.
 
 mod parquet;
+mod row;
 mod sequence;
+mod settings;
 mod split;
 mod summary;
 #[cfg(test)]
@@ -18,47 +20,29 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use self::row::Row;
 use self::split::{Occurrences, Plan, digest, repository_of};
 use self::summary::nothing;
-use self::write::{Row, SplitFiles};
+use self::write::SplitFiles;
 use super::Label;
 use crate::error::{Error, Result};
-use crate::prompt::style::DecisionFrame;
 use crate::store::artifact::write_file;
 use crate::store::jsonl::{self, Reader};
 use crate::text::tokenize::model::Encoder;
 
-pub use self::sequence::Sequence;
+pub use self::sequence::{LeftOut, Sequence};
+pub use self::settings::VerbalizeSettings;
 pub use self::split::{Proportions, Split};
-pub use self::summary::{LeftOut, SplitSummary, Verbalized};
+pub use self::summary::{SplitSummary, VerbalizeSummary};
 
-/// How sequences are made.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// What stands around the contexts.
-    pub frame: DecisionFrame,
-    /// Tokens of a sequence, at most; 2,048 in the paper.
-    pub max_tokens: usize,
-    /// Tokens of a cross-file context, at most, of which the first are kept; 512 in the paper.
-    pub max_cross_file_tokens: usize,
-    /// A token after the target, which the model learns to stop with. The released program has none.
-    pub end: Option<String>,
-    /// How much the decision weighs against the completion; 1 in the paper.
-    pub lambda: f32,
-    /// Which shares of the repositories are held out.
-    pub held_out: Proportions,
-    /// Another seed, other repositories.
-    pub seed: u64,
-}
-
-/// Bytes of records that are taken on at once.
+/// Size in bytes of the records processed at once.
 const BATCH: usize = 8 << 20;
 
-/// Verbalizes a file of labels into a folder: `train.jsonl`, `train.parquet` and the same of each split that is asked for, the
-/// `tokenizer.json` with the tokens that were added, and the `prompt-style.toml` of a model so trained. The labels are read twice and
-/// in parts, so memory grows by 20 bytes an instance and the names of the repositories. Files
-/// of a split that is not asked for any more are removed: its repositories are trained on now. Same input, same bytes, whatever the
-/// number of threads. `progress` is called after each part with the number of its records.
+/// Verbalizes a file of labels into a folder: `train.jsonl` and `train.parquet`, such files for each requested split, the
+/// `tokenizer.json` with the added tokens, and the `prompt-style.toml` of the trained model. The labels are read twice and in parts;
+/// memory grows by 20 bytes per instance and the names of the repositories. Files of splits that are not requested are removed,
+/// as their repositories are now trained on. The output does not depend on the number of threads. `progress` is called after
+/// each part with the number of its records.
 ///
 /// # Errors
 /// A file cannot be read or written, the labels are of several models, no instance can be a sequence, or there are too few
@@ -66,12 +50,12 @@ const BATCH: usize = 8 << 20;
 pub fn verbalize(
     labels: &Path,
     encoder: &Encoder,
-    settings: &Settings,
+    settings: &VerbalizeSettings,
     folder: &Path,
     progress: &dyn Fn(usize),
-) -> Result<Verbalized> {
+) -> Result<VerbalizeSummary> {
     let plan = plan(labels, settings)?;
-    let mut verbalized = Verbalized::default();
+    let mut verbalized = VerbalizeSummary::default();
     let mut files = BTreeMap::new();
     for split in Split::ALL {
         if settings.held_out.wants(split) {
@@ -107,7 +91,7 @@ pub fn verbalize(
     if verbalized.splits.values().all(|split| split.sequences == 0) {
         return Err(nothing(labels, &verbalized));
     }
-    // Splits of another run hold other repositories: none of them may lie beside new ones, whenever this is broken off.
+    // Splits of another run have other repositories and must not be mixed with new ones, even after an interruption.
     for split in Split::ALL {
         write::remove(folder, split.name())?;
     }
@@ -126,7 +110,7 @@ struct Record {
     bytes: Vec<u8>,
 }
 
-/// A sequence on its way to its file.
+/// A sequence with its split and line.
 struct Made {
     split: Split,
     sequence: Sequence,
@@ -134,7 +118,7 @@ struct Made {
     is_exact: bool,
 }
 
-/// Hands the records on in parts of about [`BATCH`] bytes.
+/// Reads the records in parts of about [`BATCH`] bytes.
 fn for_each_part(path: &Path, mut take: impl FnMut(&[Record]) -> Result<()>) -> Result<()> {
     let mut reader = Reader::open(path)?;
     let (mut part, mut size) = (Vec::new(), 0);
@@ -158,8 +142,8 @@ fn read(path: &Path, record: &Record) -> Result<Label> {
     Label::read(path, record.line, object)
 }
 
-/// The first reading: which repositories there are, and that all was judged alike.
-fn plan(path: &Path, settings: &Settings) -> Result<Plan> {
+/// First reading: finds the repositories, and checks that all instances were judged by one model and threshold.
+fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
     let mut found = Occurrences::default();
     let (mut judgements, mut unread) = (BTreeMap::new(), Vec::<Error>::new());
     for_each_part(path, |part| {
@@ -179,7 +163,7 @@ fn plan(path: &Path, settings: &Settings) -> Result<Plan> {
                     found.note(instance, &repository);
                     judgements.entry(judgement).or_insert(line);
                 }
-                // What cannot be read is told of when it is read again, if it comes to that.
+                // Reported at the second reading, if there is one.
                 Err(problem) => unread.push(problem),
             }
         }
@@ -189,14 +173,13 @@ fn plan(path: &Path, settings: &Settings) -> Result<Plan> {
         judgements.iter().map(|(j, line)| (*line, &**j)).collect();
     by_line.sort_unstable();
     if let [(_, first), (line, other), ..] = by_line[..] {
-        return Err(Error::Artifact {
-            path: path.to_owned(),
-            reason: format!("line {line} was judged {other}, and lines before it {first}"),
-            hint: "what helps one model need not help another: verbalize what was judged alike on its own".into(),
-        });
+        let reason = format!("line {line} was judged {other}, and lines before it {first}");
+        let hint =
+            "what helps one model need not help another: verbalize the labels of each separately";
+        return Err(Error::artifact(path, reason, hint));
     }
     if found.is_empty() {
-        // What is wrong with each, the second reading tells.
+        // The second reading reports the problem of each.
         return Ok(Plan::default());
     }
     Plan::of(found, settings.held_out, settings.seed).map_err(|error| match (error, &unread[..]) {
@@ -214,11 +197,11 @@ fn plan(path: &Path, settings: &Settings) -> Result<Plan> {
     })
 }
 
-/// By whom and how an instance was judged, in words.
+/// Describes model and threshold of a judgement.
 fn judgement(label: &Label) -> String {
     let model = match &label.generation_model {
         Some(model) => format!("by model {model}"),
-        None => "by no model that is named".into(),
+        None => "by an unnamed model".into(),
     };
     match label.threshold {
         Some(threshold) => format!("{model} with threshold {threshold}"),
@@ -226,10 +209,10 @@ fn judgement(label: &Label) -> String {
     }
 }
 
-/// Whether instances are of enough repositories for these splits.
+/// Checks that there are enough repositories for the splits.
 ///
 /// # Errors
-/// They are not, or the file cannot be read.
+/// There are not, or the file cannot be read.
 pub fn check_splits(instances: &Path, held_out: Proportions) -> Result<()> {
     let mut repositories = BTreeSet::new();
     for_each_part(instances, |part| {
@@ -249,7 +232,7 @@ fn make(
     record: &Record,
     plan: &Plan,
     encoder: &Encoder,
-    settings: &Settings,
+    settings: &VerbalizeSettings,
 ) -> Result<Result<Made, LeftOut>> {
     let label = read(path, record)?;
     if let Err(reason) = sequence::label_of(&label) {

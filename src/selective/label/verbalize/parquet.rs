@@ -1,4 +1,4 @@
-//! Sequences as a Parquet table. Lists are Parquet's three-level ones; the file is compressed with Snappy, which every reader has.
+//! Writes sequences as a Parquet table, with Parquet's three-level lists, compressed with Snappy, which every reader supports.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::write::Row;
+use super::row::Row;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
 
-/// Sequences of a row group: what is held in memory, some 40 MB of sequences of 2,048 tokens.
+/// Number of sequences in a row group, which is held in memory: some 40 MB for sequences of 2,048 tokens.
 const GROUP: usize = 512;
 
 const SCHEMA: &str = "
@@ -36,14 +36,14 @@ message sequences {
   required binary text (STRING);
 }";
 
-/// A table while it is written.
+/// A table during writing.
 pub(super) struct Table {
     path: PathBuf,
     writer: SerializedFileWriter<Sink>,
     group: Group,
 }
 
-/// Hands bytes on to a file that takes its place when it is whole.
+/// Writes to a file that is moved into place when it is complete.
 struct Sink(OutputFile);
 
 impl Write for Sink {
@@ -61,7 +61,7 @@ impl Write for Sink {
 }
 
 impl Table {
-    /// Begins one.
+    /// Starts a table.
     pub(super) fn create(path: &Path) -> Result<Self> {
         let schema = parse_message_type(SCHEMA).map_err(|e| failed(path, e))?;
         let properties = WriterProperties::builder()
@@ -76,13 +76,13 @@ impl Table {
         })
     }
 
-    /// Adds a sequence.
+    /// Appends a sequence.
     pub(super) fn push(&mut self, row: &Row<'_>) -> Result<()> {
         self.group.push(row);
-        match self.group.positive.len() {
-            GROUP => self.write_group(),
-            _ => Ok(()),
+        if self.group.positive.len() == GROUP {
+            self.write_group()?;
         }
+        Ok(())
     }
 
     fn write_group(&mut self) -> Result<()> {
@@ -94,7 +94,7 @@ impl Table {
         written.map_err(|e| failed(&self.path, e))
     }
 
-    /// Puts the file in its place.
+    /// Moves the file into place.
     pub(super) fn finish(mut self) -> Result<()> {
         if !self.group.positive.is_empty() {
             self.write_group()?;
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// The columns of a row group.
+/// Columns of a row group.
 #[derive(Debug, Default)]
 struct Group {
     input_ids: List<i32>,
@@ -167,7 +167,7 @@ impl Group {
 
 type Writer<'w> = SerializedRowGroupWriter<'w, Sink>;
 
-/// Lists one after another, none of them empty: a list begins where the repetition level is 0.
+/// Consecutive lists, none of them empty: a list starts where the repetition level is 0.
 #[derive(Debug, Default)]
 struct List<T> {
     values: Vec<T>,

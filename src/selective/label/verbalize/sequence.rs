@@ -1,37 +1,67 @@
-//! One labelled instance as the tokens that a model is trained on.
+//! Training sequence of one labelled instance.
 
-use super::{LeftOut, Settings};
+use super::settings::VerbalizeSettings;
 use crate::error::{Error, Result};
 use crate::selective::label::Label;
 use crate::text::language::Language;
 use crate::text::tokenize::model::{Encoded, Encoder, Part};
 
-/// A training sequence: what the model reads, and which of its tokens it is to learn.
+/// A training sequence: its tokens, and which of them are supervised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sequence {
-    /// The instance's id.
+    /// Id of the instance.
     pub task_id: String,
-    /// Its repository.
+    /// Repository of the instance.
     pub repository: String,
-    /// Whether retrieval helped, and so whether there is a cross-file context.
+    /// Whether retrieval helped, and therefore whether there is a cross-file context.
     pub positive: bool,
-    /// Edit similarity without retrieval, as the label has it.
+    /// Edit similarity without retrieval, as in the label.
     pub es_infile: Option<f64>,
     /// Edit similarity with retrieval.
     pub es_rg1: Option<f64>,
-    /// What [`ids`](Self::ids) spell.
+    /// Text of [`ids`](Self::ids).
     pub text: String,
-    /// Ids of the model's tokenizer, at most [`Settings::max_tokens`].
+    /// Token ids of the model's tokenizer, at most [`VerbalizeSettings::max_tokens`].
     pub ids: Vec<u32>,
-    /// Where the decision stands in them: the token after `<eof>`, which L_eval supervises.
+    /// Index of the decision: the token after `<eof>`, which L_eval supervises.
     pub decision: usize,
-    /// Where the completion begins: it and all that follows is supervised by L_gen.
+    /// Index of the first token of the completion: L_gen supervises all tokens from there on.
     pub completion: usize,
     /// Whether the left, the right and the cross-file context were cut.
     pub cut: [bool; 3],
 }
 
-/// Whether an instance can be a sequence, and of which label.
+/// Reason why an instance is not a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// It has neither a label nor the two similarities.
+    NotJudged,
+    /// It names no repository, so it cannot be assigned to a split.
+    NoRepository,
+    /// Its target is empty.
+    NoTarget,
+    /// Its label says that retrieval helped, but nothing was retrieved.
+    NoCrossFile,
+    /// Target and cross-file context leave no room for the current file.
+    TooLong,
+    /// The same target with the same contexts is held out in another split.
+    HeldOut,
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::NotJudged => "not judged: neither label nor es_infile and es_rg1",
+            Self::NoRepository => "no repository: filename has no folder",
+            Self::NoTarget => "the target is empty",
+            Self::NoCrossFile => "labelled as helped by a cross-file context, and there is none",
+            Self::TooLong => "target and cross-file context leave no room for the current file",
+            Self::HeldOut => "the same target and contexts are held out in another split",
+        })
+    }
+}
+
+/// Returns the label of an instance that can be a sequence.
 pub(super) fn label_of(label: &Label) -> Result<bool, LeftOut> {
     let judged = label.helped().ok_or(LeftOut::NotJudged)?;
     if label.ground_truth.is_empty() {
@@ -43,10 +73,10 @@ pub(super) fn label_of(label: &Label) -> Result<bool, LeftOut> {
 impl Sequence {
     /// Verbalizes an instance of a repository.
     ///
-    /// Of [`Settings::max_tokens`], what target, cross-file context and special tokens leave is shared by the contexts: two thirds
-    /// to the left one, which keeps its end, a third to the right one, which keeps its start; what one does not need the other has.
-    /// The cross-file context is counted whether it is shown or not, so the current file is cut alike whatever the label: it
-    /// tells nothing of the decision after it.
+    /// The contexts share the part of [`VerbalizeSettings::max_tokens`] that target, cross-file context and special tokens leave:
+    /// two thirds for the left one, which keeps its end, a third for the right one, which keeps its start; either may use what the
+    /// other leaves. The cross-file context is counted whether it is shown or not, so the current file is cut in the same way for
+    /// either label and reveals nothing about the decision.
     ///
     /// # Errors
     /// The tokenizer refuses a text. The inner error says why the instance cannot be a sequence.
@@ -54,7 +84,7 @@ impl Sequence {
         label: &Label,
         repository: &str,
         encoder: &Encoder,
-        settings: &Settings,
+        settings: &VerbalizeSettings,
     ) -> Result<Result<Self, LeftOut>> {
         let positive = match label_of(label) {
             Ok(positive) => positive,
@@ -90,7 +120,7 @@ impl Sequence {
                 return Ok(Err(LeftOut::TooLong));
             }
             let (left, right) = share(&label.prompt, &label.right_context, room, encoder);
-            // Parts may join in other tokens than those they have alone; the longer of the two forms decides for both.
+            // Joined parts may have other tokens than single ones; the longer form decides for both labels.
             let encoded = encoder.encode(&whole(left, right, true))?;
             match encoded.ids.len() {
                 tokens if tokens <= limit => break (left, right, encoded),
@@ -98,9 +128,10 @@ impl Sequence {
             }
         };
         let parts = whole(left, right, positive);
-        let encoded = match positive {
-            true => with_cross_file,
-            false => encoder.encode(&parts)?,
+        let encoded = if positive {
+            with_cross_file
+        } else {
+            encoder.encode(&parts)?
         };
         let [decision, completion] = places(&encoded, settings)?;
         let mut text = encoder.decode(encoder.before())?;
@@ -128,14 +159,14 @@ impl Sequence {
         at == self.decision
     }
 
-    /// Whether L_gen does.
+    /// Whether L_gen supervises a token.
     pub fn is_completion(&self, at: usize) -> bool {
         at >= self.completion
     }
 
-    /// What the cross-entropy of each token counts: λ that of the decision, and each of the completion's tokens alike, 1 together.
-    /// Their sum is λ·L_eval + L_gen of this sequence, L_gen a mean over its tokens: summed, it would outweigh L_eval in long
-    /// completions, and the decision would not be learned (the paper's ablation A1).
+    /// Returns the weight of each token's cross-entropy: λ for the decision, and equal weights that add up to 1 for the completion.
+    /// The weighted sum is λ·L_eval + L_gen of this sequence. L_gen is a mean over its tokens: as a sum, it would outweigh L_eval in
+    /// long completions, and the decision would not be learned (the paper's ablation A1).
     pub fn weights(&self, lambda: f32) -> Vec<f32> {
         let one = 1.0 / (self.ids.len() - self.completion).max(1) as f32;
         let weight = |at| match (self.is_decision(at), self.is_completion(at)) {
@@ -147,9 +178,9 @@ impl Sequence {
     }
 }
 
-/// Behind which tokens the decision and the completion stand: the one that ends the current file, and the one that begins the
-/// completion, which is the last special one but for an end.
-fn places(encoded: &Encoded, settings: &Settings) -> Result<[usize; 2]> {
+/// Returns the indices of the decision and the completion: after the special token that ends the current file, and after the one
+/// that starts the completion, which is the last special token except an end token.
+fn places(encoded: &Encoded, settings: &VerbalizeSettings) -> Result<[usize; 2]> {
     let specials = settings.frame.specials_of_current_file();
     let last = encoded
         .specials
@@ -158,14 +189,14 @@ fn places(encoded: &Encoded, settings: &Settings) -> Result<[usize; 2]> {
     let places = [specials.checked_sub(1), last].map(|at| encoded.specials.get(at?));
     match places {
         [Some(eof), Some(middle)] => Ok([eof + 1, middle + 1]),
-        _ => Err(Error::Parameter {
-            name: "tokenizer",
-            reason: "it does not know the special tokens that stand in a sequence".into(),
-        }),
+        _ => {
+            let reason = "it does not know the special tokens of a sequence";
+            Err(Error::parameter("tokenizer", reason))
+        }
     }
 }
 
-/// Left and right context within so many tokens together.
+/// Cuts left and right context to a common number of tokens.
 fn share<'t>(left: &'t str, right: &'t str, room: usize, encoder: &Encoder) -> (&'t str, &'t str) {
     let tokenizer = encoder.tokenizer();
     let right_share = room / 3;

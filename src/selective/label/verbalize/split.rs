@@ -1,26 +1,26 @@
-//! Which repository is for what: training, validation or test. No repository, and no instance, is for two.
+//! Splits repositories into training, validation and test. No repository, and no instance, is in two splits.
 
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::selective::label::Label;
 
-/// What a sequence is for.
+/// Split of the training data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Split {
-    /// The model learns it.
+    /// Data to train on.
     Train,
-    /// Settings are chosen by it.
+    /// Data to choose settings by.
     Validation,
-    /// The result is measured on it.
+    /// Data to measure the result on.
     Test,
 }
 
 impl Split {
-    /// All, in the order of their names here.
+    /// All splits.
     pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
 
-    /// The name of its files, which is what Hugging Face `datasets` calls it.
+    /// Name of the split's files, as in Hugging Face `datasets`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -33,40 +33,39 @@ impl Split {
 /// Shares of the repositories that are held out, between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proportions {
-    /// For validation.
+    /// Share for validation.
     pub validation: f64,
-    /// For tests.
+    /// Share for tests.
     pub test: f64,
 }
 
 impl Proportions {
-    /// How many of so many repositories are for tests, and for validation.
+    /// Returns the number of repositories for tests, and for validation.
     ///
     /// # Errors
-    /// They leave none to train on.
+    /// No repository is left to train on.
     pub(super) fn of(&self, repositories: usize) -> Result<[usize; 2]> {
-        let count = |share: f64| match share > 0.0 {
-            true => ((share * repositories as f64).round() as usize).max(1),
-            false => 0,
+        let count = |share: f64| {
+            let rounded = (share * repositories as f64).round() as usize;
+            if share > 0.0 { rounded.max(1) } else { 0 }
         };
         let (test, validation) = (count(self.test), count(self.validation));
         if test + validation < repositories {
             return Ok([test, validation]);
         }
-        Err(Error::Parameter {
-            name: "validation",
-            reason: format!(
-                "{validation} for validation and {test} for tests leave none of {} to train on; label more, or hold \
-                 none out with --validation 0 --test 0",
-                match repositories {
-                    1 => "1 repository".into(),
-                    n => format!("{n} repositories"),
-                }
+        let repositories = match repositories {
+            1 => "1 repository".into(),
+            n => format!("{n} repositories"),
+        };
+        Err(Error::parameter(
+            "validation",
+            format!(
+                "{validation} for validation and {test} for tests leave none of {repositories} to train on"
             ),
-        })
+        ))
     }
 
-    /// Whether a split is asked for.
+    /// Whether a split is requested.
     pub(super) fn wants(&self, split: Split) -> bool {
         match split {
             Split::Train => true,
@@ -76,8 +75,8 @@ impl Proportions {
     }
 }
 
-/// The repository of an instance, as its record says or as its file's path begins; `None` where neither names one. Of
-/// `owner/name/…` it is the owner: splits by owners are splits by repositories as well.
+/// Returns the repository of an instance, from its record or from the first part of its file's path; `None` if neither names one.
+/// For `owner/name/…` this is the owner: a split by owners is a split by repositories as well.
 pub(super) fn repository_of(label: &Label) -> Option<&str> {
     let said = label
         .record
@@ -89,48 +88,46 @@ pub(super) fn repository_of(label: &Label) -> Option<&str> {
     said.filter(is_name).or(first.filter(is_name))
 }
 
-/// What the first reading of the labels finds: names of repositories, and 20 bytes an instance.
+/// Result of the first reading of the labels: names of repositories, and 20 bytes per instance.
 #[derive(Debug, Default)]
 pub(super) struct Occurrences {
     repositories: FxHashMap<String, u32>,
-    /// What an instance is, and the number of its repository.
+    /// Digest of each instance, and the number of its repository.
     instances: Vec<([u8; 16], u32)>,
 }
 
 impl Occurrences {
-    /// Whether nothing was noted.
+    /// Whether there are no instances.
     pub(super) fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
 
-    /// Notes an instance of a repository.
+    /// Adds an instance of a repository.
     pub(super) fn note(&mut self, instance: [u8; 16], repository: &str) {
         let next = self.repositories.len() as u32;
-        let number = match self.repositories.get(repository) {
-            Some(number) => *number,
-            None => *self
-                .repositories
-                .entry(repository.to_owned())
-                .or_insert(next),
-        };
+        let known = self.repositories.get(repository).copied();
+        let number = known.unwrap_or_else(|| {
+            self.repositories.insert(repository.to_owned(), next);
+            next
+        });
         self.instances.push((instance, number));
     }
 }
 
-/// What each repository is for.
+/// Split of each repository.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     repositories: FxHashMap<String, Split>,
-    /// Of each instance that occurs in several splits, the one where it stays: where it is held out furthest.
+    /// Split in which an instance of several splits stays: the last of train, validation and test.
     shared: FxHashMap<[u8; 16], Split>,
 }
 
 impl Plan {
     /// Assigns repositories: ordered by a digest of seed and name, the first are for tests, the next for validation, the rest for
-    /// training. Another repository more moves at most those at the two borders.
+    /// training. An additional repository moves at most those at the two borders.
     ///
     /// # Errors
-    /// There are too few of them for the splits that are asked for.
+    /// There are too few repositories for the requested splits.
     pub(super) fn of(found: Occurrences, shares: Proportions, seed: u64) -> Result<Self> {
         let mut names: Vec<(String, u32)> = found.repositories.into_iter().collect();
         names.sort_by_cached_key(|(name, _)| {
@@ -140,12 +137,12 @@ impl Plan {
         let [test, validation] = shares.of(names.len())?;
         let mut splits = vec![Split::Train; names.len()];
         for (at, (_, number)) in names[..test + validation].iter().enumerate() {
-            let is_test = at < test;
-            splits[*number as usize] = if is_test {
+            let split = if at < test {
                 Split::Test
             } else {
                 Split::Validation
             };
+            splits[*number as usize] = split;
         }
         let mut instances = found.instances;
         instances.sort_unstable();
@@ -166,7 +163,7 @@ impl Plan {
         })
     }
 
-    /// How many repositories are for what.
+    /// Number of repositories in a split.
     pub(super) fn repositories(&self, split: Split) -> usize {
         self.repositories
             .values()
@@ -174,7 +171,7 @@ impl Plan {
             .count()
     }
 
-    /// What an instance of a repository is for; `None` where the same one is held out further.
+    /// Returns the split of an instance; `None` if the same instance stays in another split.
     pub(super) fn place(&self, instance: [u8; 16], repository: &str) -> Option<Split> {
         let split = *self.repositories.get(repository)?;
         let stays = self.shared.get(&instance).copied().unwrap_or(split);
@@ -182,7 +179,7 @@ impl Plan {
     }
 }
 
-/// What makes two instances the same: target, left and right context.
+/// Returns a digest of target, left and right context, by which instances are compared.
 pub(super) fn digest(label: &Label) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     for text in [&label.prompt, &label.ground_truth, &label.right_context] {

@@ -1,68 +1,39 @@
-//! What became of the labels.
+//! Counts of verbalizing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Sequence, Split};
+use super::sequence::{LeftOut, Sequence};
+use super::split::Split;
 use crate::error::Error;
 
-/// Why an instance is no sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LeftOut {
-    /// It has neither a label nor the two similarities.
-    NotJudged,
-    /// It names no repository, so that no split is known to be without it.
-    NoRepository,
-    /// There is nothing to complete.
-    NoTarget,
-    /// Its label says that what was retrieved helped, and nothing was.
-    NoCrossFile,
-    /// Target and cross-file context leave no room for the current file.
-    TooLong,
-    /// The same target with the same contexts is held out in another split.
-    HeldOut,
-}
-
-impl std::fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::NotJudged => "not judged: neither label nor es_infile and es_rg1",
-            Self::NoRepository => "no repository: filename has no folder",
-            Self::NoTarget => "the target is empty",
-            Self::NoCrossFile => "labelled as helped by a cross-file context, and there is none",
-            Self::TooLong => "target and cross-file context leave no room for the current file",
-            Self::HeldOut => "the same target and contexts are held out in another split",
-        })
-    }
-}
-
-/// What one split consists of.
+/// Counts of one split.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SplitSummary {
-    /// Repositories assigned to it.
+    /// Number of repositories.
     pub repositories: usize,
-    /// Sequences.
+    /// Number of sequences.
     pub sequences: usize,
-    /// Those in which retrieval helps.
+    /// Number of sequences in which retrieval helps.
     pub positive: usize,
-    /// Tokens of all of them.
+    /// Number of tokens.
     pub tokens: usize,
-    /// Tokens of the longest.
+    /// Number of tokens of the longest sequence.
     pub longest: usize,
-    /// How many have a cut left, right and cross-file context.
+    /// Number of sequences with a cut left, right and cross-file context.
     pub cut: [usize; 3],
 }
 
-/// What was written.
+/// Result of verbalizing.
 #[derive(Debug, Default)]
-pub struct Verbalized {
-    /// The splits that were asked for.
+pub struct VerbalizeSummary {
+    /// Requested splits.
     pub splits: BTreeMap<Split, SplitSummary>,
-    /// How many instances are left out, by reason.
+    /// Number of instances left out, by reason.
     pub left_out: BTreeMap<LeftOut, usize>,
-    /// Sequences whose tokens do not decode to their text: the tokenizer normalizes it.
+    /// Number of sequences whose tokens do not decode to their text, because the tokenizer normalizes it.
     pub inexact: usize,
-    /// What could not be read.
+    /// Records that cannot be used.
     pub problems: Vec<Error>,
 }
 
@@ -78,8 +49,8 @@ impl SplitSummary {
     }
 }
 
-/// That none of the labels became a sequence, and why.
-pub(super) fn nothing(path: &Path, verbalized: &Verbalized) -> Error {
+/// Error if no label became a sequence.
+pub(super) fn nothing(path: &Path, verbalized: &VerbalizeSummary) -> Error {
     let reasons = verbalized.left_out.iter();
     let mut reasons: Vec<String> = reasons
         .map(|(why, count)| format!("{count} × {why}"))
@@ -89,9 +60,6 @@ pub(super) fn nothing(path: &Path, verbalized: &Verbalized) -> Error {
     if reasons.is_empty() {
         reasons.push("the file is empty".into());
     }
-    Error::Artifact {
-        path: path.to_owned(),
-        reason: format!("no instance can be a sequence: {}", reasons.join("; ")),
-        hint: "label verbalize reads what label judge writes".into(),
-    }
+    let reason = format!("no instance can be a sequence: {}", reasons.join("; "));
+    Error::artifact(path, reason, "give judged labels")
 }

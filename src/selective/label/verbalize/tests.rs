@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::prompt::style::DecisionFrame;
 use crate::prompt::style::{Budget, Parts, Style};
 use crate::task::cross_file::CrossFile;
 use crate::text::language::Language;
@@ -13,9 +14,9 @@ fn tokenizer(name: &str) -> PathBuf {
     folder.join(format!("{name}.json"))
 }
 
-fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> Settings {
+fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> VerbalizeSettings {
     let style: Style = style.parse().unwrap();
-    Settings {
+    VerbalizeSettings {
         frame: DecisionFrame::of(&style, None, None).unwrap(),
         max_tokens,
         max_cross_file_tokens,
@@ -29,7 +30,7 @@ fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> Set
     }
 }
 
-fn encoder(name: &str, settings: &Settings) -> Encoder {
+fn encoder(name: &str, settings: &VerbalizeSettings) -> Encoder {
     let mut specials = settings.frame.specials();
     specials.extend(settings.end.as_deref());
     Encoder::open(&tokenizer(name), &specials).unwrap()
@@ -46,7 +47,7 @@ fn label(left: &str, target: &str, right: &str, cross_file: &str, positive: bool
     Label::read(Path::new("l.jsonl"), 1, record).unwrap()
 }
 
-fn sequence(label: &Label, encoder: &Encoder, settings: &Settings) -> Sequence {
+fn sequence(label: &Label, encoder: &Encoder, settings: &VerbalizeSettings) -> Sequence {
     Sequence::of(label, "r", encoder, settings)
         .unwrap()
         .unwrap()
@@ -159,7 +160,7 @@ fn what_cannot_be_a_sequence_says_why() {
     }
 }
 
-/// What a model so trained is prompted with is what it was trained on, up to the target.
+/// A trained model's prompt is its training sequence up to the target.
 #[test]
 fn the_style_beside_the_sequences_gives_their_prompts() {
     for (name, file) in [

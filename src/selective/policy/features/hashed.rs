@@ -1,18 +1,18 @@
-//! The words near a hole, hashed: what no counted feature has a name for.
+//! Hashed words near a hole, for information that no counted feature has.
 
 use super::Context;
 use super::tokens::{NEWLINE, Tokens, is_word};
 
-/// Buckets that words fall in.
+/// Number of buckets of words.
 pub const BUCKETS: usize = 256;
 
-/// Which buckets hold a word near the hole. A word counts by where it stands: in the last line, in the five before, in the
-/// three lines behind; as one of these lines' first; in the file's path.
+/// Set of buckets with a word near the hole. A word is hashed with its position: in the last line, in the five before it, in the
+/// three lines after the hole, as the first of one of these lines, or in the file's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hashed([u64; BUCKETS / 64]);
 
 impl Hashed {
-    /// Hashes.
+    /// Computes the buckets.
     pub fn of(context: &Context<'_>) -> Self {
         let mut hashed = Self::default();
         let (left, right) = (&context.left, &context.right);
@@ -62,17 +62,17 @@ impl Hashed {
         self.0[bucket / 64] |= 1 << (bucket % 64);
     }
 
-    /// The buckets that hold a word, in order.
+    /// Returns the buckets with a word, in order.
     pub fn buckets(&self) -> Vec<usize> {
         (0..BUCKETS).filter(|&bucket| self.has(bucket)).collect()
     }
 
-    /// Whether a bucket holds a word.
+    /// Whether a bucket has a word.
     pub fn has(&self, bucket: usize) -> bool {
         self.0[bucket / 64] >> (bucket % 64) & 1 == 1
     }
 
-    /// The sum of the weights of the buckets that hold a word; one weight a bucket.
+    /// Sums the weights of the buckets with a word; `weights` has one per bucket.
     pub fn sum(&self, weights: &[f64]) -> f64 {
         let of_word = |(number, &word): (usize, &u64)| {
             let mut bits = word;

@@ -1,21 +1,21 @@
-//! The names that a file imports from its own repository, read by line without a parser.
+//! Names that a file imports from its own repository, read by line without a parser.
 
 use super::tokens::word;
 use crate::text::language::Language;
 
-/// What the head of a file imports.
+/// Imports in the head of a file.
 #[derive(Debug, Default)]
 pub(super) struct Imports {
-    /// Statements that import.
+    /// Number of import statements.
     pub(super) statements: usize,
-    /// Those of them that name the file's own repository.
+    /// Number of import statements that name the file's own repository.
     pub(super) local_statements: usize,
-    /// The names that these bring in, as tokens.
+    /// Names imported by these, as tokens.
     pub(super) local_names: Vec<u32>,
 }
 
-/// Reads the import statements of a file's head. A module belongs to the repository where it is relative, or where its first
-/// name (of Java and C# the first two) is a folder on the file's own path.
+/// Reads the import statements of a file's head. A module belongs to the repository if it is relative, or if its first name (in
+/// Java and C# the first two) is a folder on the file's own path.
 pub(super) fn read(head: &str, path: &str, language: Language) -> Imports {
     let mut imports = Imports::default();
     let mut lines = head.lines();
@@ -31,7 +31,7 @@ pub(super) fn read(head: &str, path: &str, language: Language) -> Imports {
         imports.local_statements += 1;
         push_names(names, &mut imports.local_names);
         let mut open = names;
-        // `from a import (` goes on until the bracket is closed.
+        // `from a import (` continues until the bracket is closed.
         while language == Language::Python && open.contains('(') && !open.contains(')') {
             let Some(line) = lines.next() else { break };
             push_names(line, &mut imports.local_names);
@@ -43,7 +43,7 @@ pub(super) fn read(head: &str, path: &str, language: Language) -> Imports {
     imports
 }
 
-/// Module and names of a line that imports.
+/// Returns module and names of an import statement.
 fn statement(line: &str, language: Language) -> Option<(&str, &str)> {
     match language {
         Language::Python => {
@@ -67,7 +67,7 @@ fn statement(line: &str, language: Language) -> Option<(&str, &str)> {
         }
         Language::CSharp => {
             let module = line.strip_prefix("using ")?;
-            // `using (` holds a resource.
+            // `using (` manages a resource.
             if !line.trim_end().ends_with(';') || module.starts_with('(') || module.contains(" = ")
             {
                 return None;
@@ -105,7 +105,7 @@ fn is_local(module: &str, path: &str, language: Language) -> bool {
     }
 }
 
-/// The words of a piece of an import statement, `as` and what is renamed among them.
+/// Adds the words of a part of an import statement, except `as`.
 fn push_names(text: &str, names: &mut Vec<u32>) {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     names.extend(

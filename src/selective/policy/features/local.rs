@@ -1,24 +1,25 @@
 //! Features of the hole's own file.
 
+use super::numbers::{flag, log, share};
 use super::tokens::{find_end, find_start, is_word};
-use super::{Context, NEAR_LINES, features, flag, log, share};
+use super::{Context, NEAR_LINES, features};
 
 features! {
-    /// What is known before any retrieval.
+    /// Features before retrieval.
     Local {
         /// Lines before the hole, of the nearest 5 KiB (ln(1 + count), as every count)
         lines_before,
-        /// Lines behind the hole, of the nearest 2 KiB
+        /// Lines after the hole, of the nearest 2 KiB
         lines_behind,
-        /// Bytes of the file before the hole, all of them
+        /// Bytes of the whole file before the hole
         bytes_before,
         /// Indentation of the last line before the hole, in columns
         indent,
-        /// Indentation of the next line behind it less that of the last line before it
+        /// Indentation of the next line after the hole minus that of the last line before it
         indent_step,
-        /// Columns of the hole's own line that are written already
+        /// Columns of the hole's own line before the hole
         begun,
-        /// Tokens of what is written of the hole's own line
+        /// Tokens of the hole's own line before the hole
         begun_tokens,
         /// Brackets that are open before the hole
         open_brackets,
@@ -36,7 +37,7 @@ features! {
         after_leave,
         /// The last line is a condition or a loop
         after_branch,
-        /// The last line is a comment or ends a text of documentation
+        /// The last line is a comment or ends a docstring
         after_comment,
         /// The last line assigns
         after_assignment,
@@ -44,7 +45,7 @@ features! {
         after_call,
         /// The last line ends with a comma
         after_comma,
-        /// A blank line stands before the hole
+        /// A blank line is before the hole
         after_blank,
         /// A blank line follows the hole
         before_blank,
@@ -58,53 +59,53 @@ features! {
         last_tokens,
         /// Names of the last line
         last_names,
-        /// Tokens of the longest end of the left context that the file holds before
+        /// Tokens of the longest end of the left context that occurs earlier in the file
         repeat_tokens,
-        /// Lines of the longest end of the left context that the file holds before
+        /// Lines of the longest end of the left context that occurs earlier in the file
         repeat_lines,
-        /// Places of the file that hold the longest repeated end of the left context
+        /// Occurrences of the longest repeated end of the left context
         repeat_places,
-        /// Where the longest repeated end of the left context stands, as a share of what is before the hole
+        /// Position of the longest repeated end of the left context, as a share of the text before the hole
         repeat_place,
-        /// Share of the places of the longest ends of up to three tokens that go on with the same token
+        /// Share of the occurrences of the last three tokens that are followed by the same token
         repeat_agreement,
         /// Share of the triples of tokens of the last five lines that the file has elsewhere
         familiar,
-        /// Share of those of the five lines behind the hole that the file has elsewhere
+        /// Share of the triples of the five lines after the hole that the file has elsewhere
         familiar_behind,
-        /// Tokens of the longest end of the left context that stands behind the hole
+        /// Tokens of the longest end of the left context that occurs after the hole
         repeat_behind,
-        /// Tokens of the longest beginning of what follows that stands before the hole
+        /// Tokens of the longest beginning of the right context that occurs before the hole
         follow_tokens,
-        /// Lines of the longest beginning of what follows that stands before the hole
+        /// Lines of the longest beginning of the right context that occurs before the hole
         follow_lines,
-        /// Tokens between a repetition of what stands before and one of what follows it; 0 where there is none
+        /// Tokens between a repetition of the text before the hole and one of the text after it; 0 without any
         bridge_tokens,
-        /// The file has a repetition of what stands before the hole followed by one of what comes after it
+        /// The file has a repetition of the text before the hole followed by one of the text after it
         bridge,
-        /// Largest share of the near names that ten other lines of the file have
+        /// Largest share of the near names in ten other lines of the file
         near_overlap,
         /// Names near the hole
         near_names,
-        /// Share of the near names that stand nowhere else in the file
+        /// Share of the near names that occur nowhere else in the file
         near_unseen,
-        /// Near names that stand nowhere else in the file
+        /// Near names that occur nowhere else in the file
         near_unseen_count,
-        /// Share of the near names that stand elsewhere at least three times
+        /// Share of the near names that occur elsewhere at least three times
         near_common,
-        /// Names behind the hole that no line before it has
+        /// Names after the hole that are in no line before it
         new_behind,
-        /// Names of the file's modules that are near
+        /// Near names that are imported from the repository
         near_imported,
         /// Share of the near names that are imported from the repository
         near_imported_share,
         /// Import statements that name the repository itself
         local_imports,
-        /// Share of the import statements that do
+        /// Share of the import statements that name the repository itself
         local_import_share,
-        /// Different names as a share of all before the hole
+        /// Distinct names as a share of all names before the hole
         diversity,
-        /// Lines before the hole that begin as the last one does
+        /// Lines before the hole that start like the last one
         same_beginning,
         /// The file is a test
         is_test,
@@ -116,7 +117,7 @@ features! {
 }
 
 impl Local {
-    /// Counts.
+    /// Computes the features.
     pub fn of(context: &Context<'_>) -> Self {
         let (left, right) = (&context.left, &context.right);
         let text = super::tail(context.request.left, super::LEFT_BYTES);
@@ -129,11 +130,9 @@ impl Local {
         let repeat = context.repeat;
         let repeat_behind = find_end(&left.all, &right.all);
         let follow = context.follow;
-        let bridge = match repeat.length {
-            0 => None,
-            _ => Some(find_start(&right.all, &left.all, repeat.at))
-                .filter(|found| found.length > 2 && found.at - repeat.at < 200),
-        };
+        let bridge = (repeat.length > 0)
+            .then(|| find_start(&right.all, &left.all, repeat.at))
+            .filter(|found| found.length > 2 && found.at - repeat.at < 200);
         let starts = first_word(code);
         let (mut unseen, mut common) = (0, 0);
         for &count in &context.elsewhere {
@@ -141,13 +140,7 @@ impl Local {
             common += usize::from(count > 2);
         }
         let imports = &context.imports;
-        let mut imported = 0u64;
-        for &name in &imports.local_names {
-            if let Some(number) = context.near.get(name) {
-                imported |= 1 << number;
-            }
-        }
-        let imported = imported.count_ones() as usize;
+        let imported = context.near.bits(&imports.local_names).count_ones() as usize;
         let is_one_of = |words: &[&str]| words.contains(&starts);
         let path = context.request.path;
         let file = path.rsplit('/').next().unwrap_or(path);
@@ -223,7 +216,7 @@ const BRANCHES: &[&str] = &[
 ];
 
 const CLASSES: &[&str] = &["class", "interface", "enum", "struct", "record"];
-/// Words before what a line defines or does.
+/// Modifiers at the beginning of a line.
 const MODIFIERS: &[&str] = &[
     "public",
     "private",
@@ -242,7 +235,7 @@ const MODIFIERS: &[&str] = &[
     "readonly",
 ];
 
-/// A line's first word that says what it does: not a bracket that closes the block before, nor a modifier.
+/// Returns a line's first word that is not a modifier, after brackets that close the previous block.
 fn first_word(code: &str) -> &str {
     let mut words = code
         .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -250,10 +243,8 @@ fn first_word(code: &str) -> &str {
     let is_word = code
         .trim_start_matches(['}', ')', ' '])
         .starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    match is_word {
-        true => words.find(|word| !MODIFIERS.contains(word)).unwrap_or(""),
-        false => "",
-    }
+    let word = words.find(|word| is_word && !MODIFIERS.contains(word));
+    word.unwrap_or("")
 }
 
 /// Whether a line begins a function or a class.
@@ -267,16 +258,16 @@ fn is_definition(code: &str) -> bool {
 
 /// A line at the hole's edge.
 struct Edge<'a> {
-    /// Without the blanks around it.
+    /// The line without surrounding blanks.
     code: &'a str,
-    /// Columns before it; a tab is one of four.
+    /// Indentation in columns; a tab counts four.
     indent: usize,
-    /// Where the hole is within a line: what of it stands before.
+    /// Part of the hole's own line before the hole.
     begun: &'a str,
     is_blank_after: bool,
 }
 
-/// The last line before the hole that is whole and not blank.
+/// Returns the last complete non-blank line before the hole.
 fn last_line(text: &str) -> Edge<'_> {
     let (whole, begun) = match memchr::memrchr(b'\n', text.as_bytes()) {
         Some(end) => text.split_at(end + 1),
@@ -293,7 +284,7 @@ fn last_line(text: &str) -> Edge<'_> {
     }
 }
 
-/// The first line behind the hole's own that is not blank.
+/// Returns the first non-blank line after the hole's own.
 fn first_code(text: &str) -> Edge<'_> {
     let from = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |end| end + 1);
     let line = text[from..].lines().find(|line| !line.trim().is_empty());
@@ -315,7 +306,7 @@ fn indent(line: &str) -> usize {
     blanks.map(|byte| if byte == b'\t' { 4 } else { 1 }).sum()
 }
 
-/// Whether a line has an equals sign that compares nothing, outside brackets.
+/// Whether a line has an assignment outside brackets.
 fn assigns(code: &str) -> bool {
     let bytes = code.as_bytes();
     let mut depth = 0i32;
@@ -337,7 +328,7 @@ fn assigns(code: &str) -> bool {
     false
 }
 
-/// Brackets that the last 40 lines leave open.
+/// Number of brackets that the last 40 lines leave open.
 fn open_brackets(text: &str) -> usize {
     let from = memchr::memrchr_iter(b'\n', text.as_bytes()).nth(40);
     let (mut open, mut closed) = (0usize, 0usize);
@@ -352,7 +343,7 @@ fn open_brackets(text: &str) -> usize {
     open
 }
 
-/// The largest share of near names that ten other lines before or behind the hole have.
+/// Largest share of near names in ten other lines before or after the hole.
 pub(super) fn near_overlap(context: &Context<'_>) -> f32 {
     const BLOCK: usize = 10;
     let [left, right] = &context.near_by_line;
@@ -368,7 +359,7 @@ pub(super) fn near_overlap(context: &Context<'_>) -> f32 {
     share(most.max().unwrap_or(0) as usize, context.near.len())
 }
 
-/// Lines before the last that begin with its first two tokens.
+/// Number of lines before the last that start with its first two tokens.
 fn same_beginnings(context: &Context<'_>) -> usize {
     let left = &context.left;
     let Some((&last, before)) = left.lines.split_last() else {
@@ -382,7 +373,7 @@ fn same_beginnings(context: &Context<'_>) -> usize {
         .count()
 }
 
-/// Share of the places of the left context's last `length` tokens that go on with the most frequent next one.
+/// Share of the earlier occurrences of the left context's last `length` tokens that are followed by the most frequent next token.
 fn agreement(left: &[u32], length: usize) -> f32 {
     if length == 0 {
         return 0.0;

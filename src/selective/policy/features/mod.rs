@@ -1,15 +1,16 @@
-//! What a decision is made from: numbers about a hole, and about what was retrieved for it.
+//! Features of a decision: numbers about a hole, and about the fragments retrieved for it.
 //!
-//! - [`Local`]: from the left and right contexts and the file's path, before any retrieval.
-//! - [`Hashed`]: the words near the hole, each in one of a few hundred buckets.
-//! - [`Retrieved`]: from the fragments too.
+//! - [`Local`]: features of the left and right contexts and the file's path, before retrieval.
+//! - [`Hashed`]: words near the hole, each in one of a few hundred buckets.
+//! - [`Retrieved`]: features of the fragments.
 //!
-//! All of it is counting over a bounded part of the contexts (the nearest 5 KiB before the hole, 2 KiB behind it, and the
-//! file's first 2 KiB for its imports, 8 KiB of each fragment), so that a decision costs microseconds whatever the file's size.
+//! The features are counts over a bounded part of the contexts (the nearest 5 KiB before the hole, 2 KiB after it, the file's first
+//! 2 KiB for its imports, 8 KiB of each fragment), so a decision costs microseconds for a file of any size.
 
 mod hashed;
 mod imports;
 mod local;
+mod numbers;
 mod retrieved;
 mod tokens;
 
@@ -19,9 +20,10 @@ pub use retrieved::Retrieved;
 
 use crate::task::cross_file::Fragment;
 use crate::text::language::Language;
+use numbers::share;
 use tokens::{Match, Sieve, Tokens, Triples, WordSet, find_end, find_start, is_word};
 
-/// Declares features: a struct of numbers, their names and what they mean.
+/// Declares features: a struct of numbers with their names and meanings.
 macro_rules! features {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $meaning:literal])+ $field:ident,)* }) => {
         $(#[$doc])*
@@ -31,11 +33,11 @@ macro_rules! features {
         }
 
         impl $name {
-            /// Name and meaning of each, in the order of [`Self::values`].
+            /// Names and meanings, in the order of [`Self::values`].
             pub const FEATURES: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($field), concat!($($meaning),+)),)*];
 
-            /// The numbers, in order.
+            /// Returns the numbers, in order.
             pub fn values(&self) -> [f32; Self::FEATURES.len()] {
                 [$(self.$field,)*]
             }
@@ -44,31 +46,31 @@ macro_rules! features {
 }
 use features;
 
-/// What is known when a decision is made.
+/// Input of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The file before the hole.
+    /// Text before the hole.
     pub left: &'a str,
-    /// The file behind it; empty where it is not known.
+    /// Text after the hole; empty if unknown.
     pub right: &'a str,
-    /// `repository/folder/…/file.py`; empty where it is not known.
+    /// `repository/folder/…/file.py`; empty if unknown.
     pub path: &'a str,
-    /// What the file is written in.
+    /// Language of the file.
     pub language: Language,
-    /// What was retrieved, best first; empty before retrieval.
+    /// Retrieved fragments, best first; empty before retrieval.
     pub fragments: &'a [Fragment],
 }
 
-/// Lines before the hole whose names count as near.
+/// Number of lines before the hole whose names count as near.
 const NEAR_LINES: usize = 8;
-/// Lines behind it that do.
+/// Number of lines after the hole whose names count as near.
 const NEAR_LINES_BEHIND: usize = 3;
-/// Near names that are told apart at most.
+/// Greatest number of distinct near names.
 const NEAR_NAMES: usize = 64;
 
-/// Lines whose triples of tokens are looked for.
+/// Number of lines whose triples of tokens are searched for.
 const FAMILIAR_LINES: usize = 5;
-/// Bits of the sketch that different names are counted with.
+/// Bits of the sketch that counts distinct names.
 const SKETCH: usize = 8192;
 
 const LEFT_BYTES: usize = 5 << 10;
@@ -76,33 +78,33 @@ const RIGHT_BYTES: usize = 2 << 10;
 const HEAD_BYTES: usize = 2 << 10;
 const FRAGMENT_BYTES: usize = 8 << 10;
 
-/// A request read once, for all features.
+/// A request, parsed once for all features.
 #[derive(Debug)]
 pub struct Context<'a> {
     request: Request<'a>,
     left: Tokens,
     right: Tokens,
-    /// The names near the hole, each with how often the rest of the file has it.
+    /// Names near the hole, and the number of occurrences of each in the rest of the file.
     near: WordSet,
     elsewhere: Vec<u32>,
-    /// The near names that each line before and behind the hole has, a bit each.
+    /// Near names in each line before and after the hole, one bit each.
     near_by_line: [Vec<u64>; 2],
-    /// Names before the hole, and how many different ones these are.
+    /// Number of names before the hole, and of distinct ones.
     words_before: usize,
     different_before: usize,
-    /// Those of the lines behind the hole that no line before it has.
+    /// Number of names in the lines after the hole that are in no line before it.
     new_behind: usize,
-    /// Share of the triples of tokens of the last lines that the file has elsewhere, and of those of the next lines.
+    /// Share of the triples of tokens of the last lines, and of the next lines, that the file has elsewhere.
     familiar: [f32; 2],
-    /// The longest end of the left context that stands before in it.
+    /// Longest end of the left context that occurs earlier in it.
     repeat: Match,
-    /// The longest beginning of what follows that stands before.
+    /// Longest beginning of the right context that occurs in the left one.
     follow: Match,
     imports: imports::Imports,
 }
 
 impl<'a> Context<'a> {
-    /// Reads what is near the hole.
+    /// Parses the text near the hole.
     pub fn of(request: Request<'a>) -> Self {
         let left = Tokens::of(tail(request.left, LEFT_BYTES));
         let right = Tokens::of(head(request.right, RIGHT_BYTES));
@@ -178,21 +180,16 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How many of the near names some tokens hold, as a share of all.
+    /// Share of the near names that are among some tokens.
     fn near_share(&self, tokens: &[u32]) -> f32 {
-        let mut held = 0u64;
-        for &token in tokens {
-            if is_word(token)
-                && let Some(number) = self.near.get(token)
-            {
-                held |= 1 << number;
-            }
-        }
-        share(held.count_ones() as usize, self.near.len())
+        share(
+            self.near.bits(tokens).count_ones() as usize,
+            self.near.len(),
+        )
     }
 }
 
-/// The last bytes of a text, from the beginning of a line where there is one.
+/// Returns the last bytes of a text, from the beginning of a line if there is one.
 fn tail(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -205,7 +202,7 @@ fn tail(text: &str, bytes: usize) -> &str {
     }
 }
 
-/// The first bytes of a text, up to the end of a line where there is one.
+/// Returns the first bytes of a text, up to the end of a line if there is one.
 fn head(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -217,7 +214,7 @@ fn head(text: &str, bytes: usize) -> &str {
     }
 }
 
-/// Whether a path below its repository is that of a test: a name on it is `test`, `tests`, or begins or ends so.
+/// Whether a path, below its repository, is that of a test: a part is `test`, `tests`, or starts or ends so.
 fn is_test(path: &str) -> bool {
     let below = path.split_once('/').map_or("", |(_, below)| below);
     below.split('/').any(is_test_name)
@@ -236,21 +233,4 @@ fn is_test_name(name: &str) -> bool {
         || stem.ends_with("Tests")
         || name.contains(".test.")
         || name.contains(".spec.")
-}
-
-/// `part / all`, 0 of nothing.
-fn share(part: usize, all: usize) -> f32 {
-    match all {
-        0 => 0.0,
-        all => part as f32 / all as f32,
-    }
-}
-
-/// `ln(1 + count)`.
-fn log(count: usize) -> f32 {
-    (count as f32).ln_1p()
-}
-
-fn flag(is: bool) -> f32 {
-    f32::from(u8::from(is))
 }

@@ -1,76 +1,77 @@
-//! Features of what was retrieved.
+//! Features of the retrieved fragments.
 
+use super::numbers::{flag, log, share};
 use super::tokens::{Match, NEWLINE, Tokens, WordSet, find_end, find_start, is_word};
-use super::{Context, FAMILIAR_LINES, features, flag, log, share};
+use super::{Context, FAMILIAR_LINES, features};
 
 features! {
-    /// What is known once fragments were retrieved.
+    /// Features of the retrieved fragments.
     Retrieved {
         /// Fragments retrieved
         fragments,
-        /// Score of the best
+        /// Score of the best fragment
         top_score,
-        /// Score of the best less that of the second
+        /// Score of the best fragment minus that of the second
         top_gap,
-        /// Score of the best less that of the third
+        /// Score of the best fragment minus that of the third
         third_gap,
         /// Mean score
         mean_score,
-        /// Score of the last
+        /// Score of the last fragment
         last_score,
-        /// Largest share of the near names that one fragment has
+        /// Largest share of the near names in one fragment
         overlap,
-        /// Share of the near names that the best fragment has
+        /// Share of the near names in the best fragment
         top_overlap,
-        /// Largest share of the near names in a fragment less that in other lines of the file
+        /// Largest share of the near names in a fragment minus that in other lines of the file
         overlap_gain,
-        /// Share of the near names seen nowhere else in the file that the fragments have
+        /// Share of the near names that occur nowhere else in the file but in the fragments
         unseen_found,
-        /// Near names seen nowhere else in the file that the fragments have
+        /// Near names that occur nowhere else in the file but in the fragments
         unseen_found_count,
         /// Tokens of the longest end of the left context that a fragment has
         match_tokens,
         /// Lines of the longest end of the left context that a fragment has
         match_lines,
-        /// Longest end of the left context in a fragment less that in the file
+        /// Longest end of the left context in a fragment minus that in the file
         match_gain,
-        /// Place of the fragment with the longest end of the left context, 1 for the best; 0 where none has any
+        /// Rank of the fragment with the longest end of the left context, from 1; 0 without any
         match_rank,
         /// Fragments with an end of the left context at least half as long as the longest
         match_fragments,
-        /// Tokens of the longest beginning of what follows the hole that a fragment has
+        /// Tokens of the longest beginning of the right context that a fragment has
         follow_tokens,
-        /// Lines of the longest beginning of what follows that a fragment has
+        /// Lines of the longest beginning of the right context that a fragment has
         follow_lines,
-        /// Longest beginning of what follows in a fragment less that in the file
+        /// Longest beginning of the right context in a fragment minus that in the file
         follow_gain,
         /// Share of the triples of tokens of the last five lines that the fragments have
         familiar,
-        /// Share of these triples in the fragments less that elsewhere in the file
+        /// Share of these triples in the fragments minus that elsewhere in the file
         familiar_gain,
-        /// Share of the triples of the five lines behind the hole that the fragments have
+        /// Share of the triples of the five lines after the hole that the fragments have
         familiar_behind,
-        /// A fragment has both what stands before and what follows
+        /// A fragment has text from before the hole followed by text from after it
         bridge,
-        /// Tokens between what stands before and what follows, in that fragment
+        /// Tokens between the two, in that fragment
         bridge_tokens,
-        /// Tokens of what stands before and what follows that agree there
+        /// Tokens of the two, in that fragment
         bridge_match,
-        /// Share of the names of the line behind the longest match that the file has
+        /// Share of the names of the line after the longest match that the file has
         next_known,
-        /// Tokens of the line behind the longest match
+        /// Tokens of the line after the longest match
         next_tokens,
-        /// The file has the line behind the longest match
+        /// The file has the line after the longest match
         next_in_file,
-        /// Share of the matching fragments that go on with the same line
+        /// Share of the matching fragments that continue with the same line
         agreement,
-        /// The file's own longest repetition goes on with the same line
+        /// The file's own longest repetition continues with the same line
         agrees_with_file,
-        /// Names of the best fragment that the file does not have
+        /// Names of the best fragment that are not in the file
         new_names,
         /// The best fragment's file is in the same folder
         same_folder,
-        /// Folders that the best fragment's path has in common with the hole's file
+        /// Common folders of the best fragment's path and the hole's file
         common_folders,
         /// The two files have the same name
         same_name,
@@ -84,7 +85,7 @@ features! {
 }
 
 impl Retrieved {
-    /// Counts; all 0 where nothing was retrieved.
+    /// Computes the features; all 0 if nothing was retrieved.
     pub fn of(context: &Context<'_>) -> Self {
         let fragments = context.request.fragments;
         let Some(best) = fragments.first() else {
@@ -94,7 +95,7 @@ impl Retrieved {
             Tokens::of(super::head(&fragment.text, super::FRAGMENT_BYTES))
         };
         let texts: Vec<Tokens> = fragments.iter().map(read).collect();
-        // A ranker's score may be anything; what counts is its size among others.
+        // Scores of rankers have no fixed range; extreme ones are clamped.
         let score = |at: usize| {
             let score = fragments.get(at).and_then(|fragment| fragment.score);
             score
@@ -142,9 +143,10 @@ impl Retrieved {
         let agreeing = matching
             .iter()
             .filter(|&&at| next_line(&texts[at].all, ends[at].at) == next);
-        let own_next = match own_end.length {
-            0 => &[][..],
-            _ => next_line(left, own_end.at),
+        let own_next = if own_end.length == 0 {
+            &[][..]
+        } else {
+            next_line(left, own_end.at)
         };
         let (unseen, found) = unseen(context, &texts);
         let mut new_names = WordSet::with_room(texts[0].all.len());
@@ -213,14 +215,14 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// The tokens from here to the end of the line.
+/// Returns the tokens from an index to the end of the line.
 fn next_line(tokens: &[u32], from: usize) -> &[u32] {
     let rest = tokens.get(from..).unwrap_or(&[]);
     let end = rest.iter().position(|&token| token == NEWLINE);
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// Whether either context has these tokens as a line, or as a line's end.
+/// Whether either context has a line that ends with these tokens.
 fn holds_line(left: &[u32], right: &[u32], line: &[u32]) -> bool {
     let ends = |tokens: &[u32]| {
         (tokens.split(|&token| token == NEWLINE)).any(|other| other.ends_with(line))
@@ -228,8 +230,8 @@ fn holds_line(left: &[u32], right: &[u32], line: &[u32]) -> bool {
     ends(left) || ends(right)
 }
 
-/// Of the fragments where what follows the hole stands behind what stands before it, the one that agrees most: tokens
-/// between the two, and tokens of both that agree.
+/// Finds the fragment with the longest match of the text before the hole followed by the text after it. Returns the tokens between
+/// the two matches, and the tokens of both.
 fn bridge(texts: &[Tokens], ends: &[Match], right: &[u32]) -> Option<(usize, usize)> {
     const FARTHEST: usize = 200;
     let mut best: Option<(usize, usize)> = None;
@@ -248,7 +250,7 @@ fn bridge(texts: &[Tokens], ends: &[Match], right: &[u32]) -> Option<(usize, usi
     best
 }
 
-/// How many near names stand nowhere else in the file, and how many of these the fragments have.
+/// Counts the near names that are nowhere else in the file, and those of them that are in the fragments.
 fn unseen(context: &Context<'_>, texts: &[Tokens]) -> (usize, usize) {
     let mut wanted = 0u64;
     for (number, &count) in context.elsewhere.iter().enumerate() {
@@ -256,14 +258,7 @@ fn unseen(context: &Context<'_>, texts: &[Tokens]) -> (usize, usize) {
             wanted |= 1 << number;
         }
     }
-    let mut found = 0u64;
-    for &token in texts.iter().flat_map(|text| &text.all) {
-        if is_word(token)
-            && let Some(number) = context.near.get(token)
-        {
-            found |= 1 << number;
-        }
-    }
+    let found = context.near.bits(texts.iter().flat_map(|text| &text.all));
     (
         wanted.count_ones() as usize,
         (wanted & found).count_ones() as usize,

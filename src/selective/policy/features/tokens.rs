@@ -1,7 +1,8 @@
-//! Code as numbers: each token its hash, lines by newline tokens. A lexer of a nanosecond a byte, for decisions that must
-//! cost nothing.
+//! Tokens as hashes, with newline tokens between lines: a lexer that takes a nanosecond per byte, for fast decisions.
 
-/// The token between two lines; blank lines have none of their own.
+use super::numbers::share;
+
+/// Token between two lines; blank lines have none.
 pub(super) const NEWLINE: u32 = 0;
 
 /// Whether a token is a name, a keyword or a number.
@@ -9,17 +10,17 @@ pub(super) fn is_word(token: u32) -> bool {
     token & 1 == 1
 }
 
-/// The tokens of a text in order.
+/// Tokens of a text, in order.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     /// Hashes: odd ones are words, [`NEWLINE`] ends a line that is not blank.
     pub(super) all: Vec<u32>,
-    /// For each line that is not blank, where its tokens begin.
+    /// Index of the first token of each non-blank line.
     pub(super) lines: Vec<u32>,
 }
 
 impl Tokens {
-    /// Reads a text.
+    /// Parses a text.
     pub(super) fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut tokens = Self {
@@ -57,18 +58,18 @@ impl Tokens {
         tokens
     }
 
-    /// The tokens of the last `count` lines, or of all.
+    /// Returns the tokens of the last `count` lines, or of all.
     pub(super) fn last_lines(&self, count: usize) -> &[u32] {
         &self.all[self.start_of_last(count)..]
     }
 
-    /// Where these begin.
+    /// Index of the first token of the last `count` lines.
     pub(super) fn start_of_last(&self, count: usize) -> usize {
         let line = self.lines.len().saturating_sub(count);
         self.lines.get(line).map_or(0, |&start| start as usize)
     }
 
-    /// The tokens of the first `count` lines, or of all.
+    /// Returns the tokens of the first `count` lines, or of all.
     pub(super) fn first_lines(&self, count: usize) -> &[u32] {
         let end = self
             .lines
@@ -78,15 +79,15 @@ impl Tokens {
     }
 }
 
-/// The token of a name.
+/// Returns the token of a name.
 pub(super) fn word(text: &str) -> u32 {
     read_word(text.as_bytes(), 0).0
 }
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The token of the word that begins here, and where it ends: bytes are taken in by eights, so that most names need one or
-/// two multiplications.
+/// Returns the token of the word at `start`, and its end. Bytes are hashed by eights, so most names need one or two
+/// multiplications.
 fn read_word(bytes: &[u8], start: usize) -> (u32, usize) {
     let (mut hash, mut eight, mut at) = (SEED, 0u64, start);
     while at < bytes.len() && CLASSES[bytes[at] as usize] == WORD {
@@ -109,7 +110,7 @@ const BLANK: u8 = 0;
 const WORD: u8 = 1;
 const SIGN: u8 = 2;
 
-/// What each byte is part of; everything beyond ASCII counts as part of a word.
+/// Class of each byte; bytes beyond ASCII are parts of words.
 static CLASSES: [u8; 256] = {
     let mut classes = [SIGN; 256];
     let mut byte = 0;
@@ -125,67 +126,55 @@ static CLASSES: [u8; 256] = {
     classes
 };
 
-/// Where a text's end (or beginning) is found again in another.
+/// Match of a text's end (or beginning) in another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Match {
-    /// Tokens in common.
+    /// Number of common tokens.
     pub(super) length: usize,
-    /// Lines in common: newlines among these.
+    /// Number of newlines among them.
     pub(super) lines: usize,
-    /// The token of the other behind (or at the beginning of) the first of the longest.
+    /// Index of the token after (or at the beginning of) the first longest match in the other text.
     pub(super) at: usize,
-    /// How many places are as long.
+    /// Number of matches of this length.
     pub(super) places: usize,
 }
 
-/// No match counts more tokens than this.
+/// Greatest number of tokens of a match.
 const LONGEST: usize = 96;
 
-/// The longest end of `left` that `other` holds with something behind it.
+/// Finds the longest end of `left` that `other` has with a token after it.
 pub(super) fn find_end(left: &[u32], other: &[u32]) -> Match {
-    let mut best = Match::default();
-    let Some(&last) = left.last() else {
-        return best;
+    let length = |at: usize| {
+        let pairs = left.iter().rev().zip(other[..=at].iter().rev());
+        let length = pairs.take(LONGEST).take_while(|(a, b)| a == b).count();
+        (length, at + 1)
     };
-    for at in 0..other.len().saturating_sub(1) {
-        if other[at] != last {
-            continue;
-        }
-        let mut length = 1;
-        let most = (at + 1).min(left.len()).min(LONGEST);
-        while length < most && other[at - length] == left[left.len() - 1 - length] {
-            length += 1;
-        }
-        if length > best.length {
-            best = Match {
-                length,
-                at: at + 1,
-                places: 1,
-                lines: 0,
-            };
-        } else if length == best.length {
-            best.places += 1;
-        }
-    }
+    let last = left.last();
+    let places = (0..other.len().saturating_sub(1)).filter(|&at| Some(&other[at]) == last);
+    let mut best = longest(places.map(length));
     best.lines = newlines(&left[left.len() - best.length..]);
     best
 }
 
-/// The longest beginning of `right` that `other` holds at the beginning of a line, from its token `from` on.
+/// Finds the longest beginning of `right` that `other` has at the beginning of a line, from token `from` on.
 pub(super) fn find_start(right: &[u32], other: &[u32], from: usize) -> Match {
-    let mut best = Match::default();
-    let Some(&first) = right.first() else {
-        return best;
+    let is_line_start = |at: usize| at == 0 || other[at - 1] == NEWLINE;
+    let length = |at: usize| {
+        let pairs = right.iter().zip(&other[at..]);
+        let length = pairs.take(LONGEST).take_while(|(a, b)| a == b).count();
+        (length, at)
     };
-    for at in from..other.len() {
-        if other[at] != first || (at > 0 && other[at - 1] != NEWLINE) {
-            continue;
-        }
-        let most = (other.len() - at).min(right.len()).min(LONGEST);
-        let mut length = 1;
-        while length < most && other[at + length] == right[length] {
-            length += 1;
-        }
+    let first = right.first();
+    let places = (from..other.len()).filter(|&at| Some(&other[at]) == first && is_line_start(at));
+    let mut best = longest(places.map(length));
+    best.lines = newlines(&right[..best.length]);
+    best
+}
+
+/// Returns the first of the longest matches, from the length and the place of each.
+fn longest(matches: impl Iterator<Item = (usize, usize)>) -> Match {
+    let mut best = Match::default();
+    for (length, at) in matches {
         if length > best.length {
             best = Match {
                 length,
@@ -197,7 +186,6 @@ pub(super) fn find_start(right: &[u32], other: &[u32], from: usize) -> Match {
             best.places += 1;
         }
     }
-    best.lines = newlines(&right[..best.length]);
     best
 }
 
@@ -205,7 +193,7 @@ fn newlines(tokens: &[u32]) -> usize {
     tokens.iter().filter(|&&token| token == NEWLINE).count()
 }
 
-/// A set of tokens, numbered in the order of their first.
+/// A set of tokens, numbered in the order of insertion.
 #[derive(Debug)]
 pub(super) struct WordSet {
     slots: Vec<(u32, u32)>,
@@ -214,7 +202,7 @@ pub(super) struct WordSet {
 }
 
 impl WordSet {
-    /// Room for so many.
+    /// Returns an empty set with room for `count` tokens.
     pub(super) fn with_room(count: usize) -> Self {
         let size = (2 * count + 8).next_power_of_two();
         Self {
@@ -224,42 +212,35 @@ impl WordSet {
         }
     }
 
-    /// Puts a token in; its number, and whether it is new. No more than there is room for.
+    /// Inserts a token, if there is room. Returns its number, and whether it is new.
     pub(super) fn insert(&mut self, token: u32) -> (u32, bool) {
-        let mut at = self.slot(token);
-        loop {
-            let (held, number) = self.slots[at];
-            if held == token {
-                return (number, false);
-            }
-            if held == 0 {
-                let number = self.len as u32;
-                if 2 * self.len < self.mask + 1 {
-                    self.slots[at] = (token, number);
-                    self.len += 1;
-                }
-                return (number, true);
-            }
-            at = (at + 1) & self.mask;
+        let at = self.slot(token);
+        let (held, number) = self.slots[at];
+        if held == token {
+            return (number, false);
         }
+        let number = self.len as u32;
+        if 2 * self.len < self.mask + 1 {
+            self.slots[at] = (token, number);
+            self.len += 1;
+        }
+        (number, true)
     }
 
-    /// The number of a token.
+    /// Returns the number of a token.
     pub(super) fn get(&self, token: u32) -> Option<u32> {
-        let mut at = self.slot(token);
-        loop {
-            let (held, number) = self.slots[at];
-            if held == token {
-                return Some(number);
-            }
-            if held == 0 {
-                return None;
-            }
-            at = (at + 1) & self.mask;
-        }
+        let (held, number) = self.slots[self.slot(token)];
+        (held == token).then_some(number)
     }
 
-    /// Every token in it, in no order that means anything.
+    /// Returns the words of the set that are among some tokens, as bits by their numbers; for at most 64 words.
+    pub(super) fn bits<'t>(&self, tokens: impl IntoIterator<Item = &'t u32>) -> u64 {
+        let words = tokens.into_iter().filter(|token| is_word(**token));
+        let numbers = words.filter_map(|token| self.get(*token));
+        numbers.fold(0, |bits, number| bits | 1 << number)
+    }
+
+    /// Calls a function with every token, in arbitrary order.
     pub(super) fn each(&self, mut of: impl FnMut(u32)) {
         self.slots
             .iter()
@@ -275,12 +256,18 @@ impl WordSet {
         self.len
     }
 
+    /// Index of the slot that has a token, or of the empty one for it.
     fn slot(&self, token: u32) -> usize {
-        (u64::from(token).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & self.mask
+        let hash = u64::from(token).wrapping_mul(SEED) >> 32;
+        let mut at = hash as usize & self.mask;
+        while self.slots[at].0 != token && self.slots[at].0 != 0 {
+            at = (at + 1) & self.mask;
+        }
+        at
     }
 }
 
-/// Tells of most tokens that they are not among a few, without looking for them.
+/// A filter that excludes most tokens that are not in a small set.
 #[derive(Debug, Default)]
 pub(super) struct Sieve([u64; 16]);
 
@@ -296,19 +283,19 @@ impl Sieve {
     }
 }
 
-/// The triples of a few tokens, and which of them were found elsewhere.
+/// Triples of some tokens, and which of them were found elsewhere.
 #[derive(Debug)]
 pub(super) struct Triples {
     set: WordSet,
     sieve: Sieve,
-    /// How often each stands in the few tokens; 0 once it is found.
+    /// Number of occurrences of each triple; 0 once it is found.
     unfound: Vec<u32>,
     count: usize,
     found: usize,
 }
 
 impl Triples {
-    /// Those of these tokens.
+    /// Collects the triples of tokens.
     pub(super) fn of(tokens: &[u32]) -> Self {
         let mut triples = Self {
             set: WordSet::with_room(tokens.len()),
@@ -330,7 +317,7 @@ impl Triples {
         triples
     }
 
-    /// Looks for them in other tokens.
+    /// Searches for the triples in other tokens.
     pub(super) fn find_in(&mut self, tokens: &[u32]) {
         for triple in tokens.windows(3) {
             let hash = Self::hash(triple);
@@ -342,13 +329,13 @@ impl Triples {
         }
     }
 
-    /// Share of them that were found.
+    /// Share of the triples that were found.
     pub(super) fn share(&self) -> f32 {
-        super::share(self.found, self.count)
+        share(self.found, self.count)
     }
 
     fn hash(triple: &[u32]) -> u32 {
-        // Multiplied apart from one another, so that none waits for the one before.
+        // Independent multiplications, which the processor can overlap.
         let [a, b, c] = [triple[0], triple[1], triple[2]];
         let mixed = a.wrapping_mul(0x9e37_79b1)
             ^ b.wrapping_mul(0x85eb_ca6b).rotate_left(9)

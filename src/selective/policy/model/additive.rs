@@ -1,28 +1,28 @@
-//! An additive model: the log-odds of a decision as a sum of one curve a feature, and of one weight a bucket of words.
+//! Additive model: the log-odds of a decision are a sum of one curve per feature and one weight per bucket of words.
 
 use serde::{Deserialize, Serialize};
 
 use crate::selective::policy::features::{BUCKETS, Hashed};
 
-/// What one feature adds: a line that bends at knots.
+/// Contribution of one feature: a piecewise linear function with knots.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Curve {
-    /// The feature's name; those of what was retrieved begin with `retrieved.`.
+pub struct FeatureCurve {
+    /// Name of the feature; those of retrieved fragments start with `retrieved.`.
     pub feature: String,
     /// Slope before the first knot.
     pub slope: f64,
-    /// Where the line bends, and by how much the slope changes there.
+    /// Knots, each with the change of the slope there.
     pub knots: Vec<(f64, f64)>,
-    /// Mean of what it adds over the training data.
+    /// Mean contribution over the training data.
     pub mean: f64,
-    /// Standard deviation of what it adds over the training data: how much the feature counts.
+    /// Standard deviation of the contribution over the training data: the importance of the feature.
     pub spread: f64,
-    /// Its correlation with the feature there, −1 to 1: whether more of the feature speaks for retrieval.
+    /// Correlation of contribution and feature there, −1 to 1: above 0 if a larger value favours retrieval.
     pub direction: f64,
 }
 
-impl Curve {
-    /// What a value adds to the log-odds.
+impl FeatureCurve {
+    /// Returns the contribution of a value to the log-odds.
     pub fn at(&self, value: f64) -> f64 {
         let bends = self.knots.iter();
         self.slope * value
@@ -32,19 +32,19 @@ impl Curve {
     }
 }
 
-/// The sum.
+/// The model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Additive {
-    /// What is added whatever the features.
+    /// Constant term.
     pub intercept: f64,
-    /// One a feature, in the features' order.
-    pub curves: Vec<Curve>,
-    /// One a bucket of words, or none.
+    /// Curve of each feature, in the features' order.
+    pub curves: Vec<FeatureCurve>,
+    /// Weight of each bucket of words; empty without words.
     pub words: Vec<f64>,
 }
 
 impl Additive {
-    /// The log-odds for features in the order of the curves.
+    /// Returns the log-odds for features in the order of the curves.
     pub fn log_odds(&self, values: impl Iterator<Item = f32>, words: &Hashed) -> f64 {
         let curves = self.curves.iter().zip(values);
         let counted: f64 = curves

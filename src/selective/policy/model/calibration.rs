@@ -1,15 +1,13 @@
-//! From log-odds to probabilities that hold: of the requests at 0.3, three in ten gain from retrieval.
-
-use std::str::FromStr;
+//! Calibration of log-odds to probabilities: of the requests at 0.3, three in ten gain from retrieval.
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::rounded;
-use crate::error::Error;
+use super::rounding::rounded;
+use crate::error::parse_by_name;
 
-/// How scores become probabilities.
+/// Method of calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
+pub enum CalibrationMethod {
     /// A logistic curve (Platt 1999): two numbers, for any amount of data.
     #[default]
     Platt,
@@ -17,49 +15,49 @@ pub enum Method {
     Isotonic,
 }
 
-impl FromStr for Method {
-    type Err = Error;
+impl CalibrationMethod {
+    /// All methods.
+    pub const ALL: [Self; 2] = [Self::Platt, Self::Isotonic];
 
-    fn from_str(name: &str) -> Result<Self, Error> {
-        match name {
-            "platt" => Ok(Self::Platt),
-            "isotonic" => Ok(Self::Isotonic),
-            other => Err(Error::Parameter {
-                name: "calibration",
-                reason: format!("'{other}' is not one of platt, isotonic"),
-            }),
+    /// Name of the method, as users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Platt => "platt",
+            Self::Isotonic => "isotonic",
         }
     }
 }
 
-/// A rising map from log-odds to probabilities.
+parse_by_name!(CalibrationMethod, "calibration");
+
+/// Increasing map from log-odds to probabilities.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "method", rename_all = "lowercase")]
 pub enum Calibration {
     /// `1 / (1 + exp(-(slope · log-odds + offset)))`.
     Platt {
-        /// Of the log-odds.
+        /// Slope.
         slope: f64,
-        /// Added.
+        /// Offset.
         offset: f64,
     },
-    /// Straight lines between these points of log-odds and probability, both rising; level outside.
+    /// Linear interpolation between points of log-odds and probability, both increasing; constant outside.
     Isotonic {
-        /// The points.
+        /// Points.
         points: Vec<(f64, f64)>,
     },
 }
 
 impl Calibration {
-    /// Fits to scores of instances that the model did not learn from, and their labels.
-    pub fn fit(method: Method, scores: &[f64], labels: &[bool]) -> Self {
+    /// Fits to scores of instances that the model was not trained on, and their labels.
+    pub fn fit(method: CalibrationMethod, scores: &[f64], labels: &[bool]) -> Self {
         match method {
-            Method::Platt => platt(scores, labels),
-            Method::Isotonic => isotonic(scores, labels),
+            CalibrationMethod::Platt => platt(scores, labels),
+            CalibrationMethod::Isotonic => isotonic(scores, labels),
         }
     }
 
-    /// The probability that retrieval helps.
+    /// Returns the probability that retrieval helps.
     pub fn probability(&self, log_odds: f64) -> f64 {
         match self {
             Self::Platt { slope, offset } => sigmoid(slope * log_odds + offset),
@@ -83,7 +81,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Newton's method on Platt's targets, which are drawn a little towards even odds so that no score is certain.
+/// Newton's method on Platt's targets, which are moved towards even odds so that no score is certain.
 fn platt(scores: &[f64], labels: &[bool]) -> Calibration {
     let positive = labels.iter().filter(|label| **label).count() as f64;
     let negative = labels.len() as f64 - positive;
@@ -132,20 +130,20 @@ fn platt(scores: &[f64], labels: &[bool]) -> Calibration {
         now = next;
     }
     Calibration::Platt {
-        // A map that falls would turn the order round: the scores say nothing then.
+        // A decreasing map would reverse the order; the scores then carry no information.
         slope: rounded(slope.max(1e-6)),
         offset: rounded(offset),
     }
 }
 
-/// Pool adjacent violators; each pool is a point at its mean score.
+/// Pools adjacent violators; each pool is a point at its mean score.
 fn isotonic(scores: &[f64], labels: &[bool]) -> Calibration {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
     // Sum of scores, positives, count.
     let mut pools: Vec<(f64, f64, f64)> = Vec::new();
     for place in order {
-        let mut pool = (scores[place], f64::from(u8::from(labels[place])), 1.0);
+        let mut pool = (scores[place], f64::from(labels[place]), 1.0);
         while let Some(&(score, positive, count)) = pools.last() {
             let is_rising = positive / count < pool.1 / pool.2 && score / count < pool.0 / pool.2;
             if is_rising {
@@ -186,7 +184,7 @@ mod tests {
             .collect();
         let (scores, labels) = levels(&shares);
         let Calibration::Platt { slope, offset } =
-            Calibration::fit(Method::Platt, &scores, &labels)
+            Calibration::fit(CalibrationMethod::Platt, &scores, &labels)
         else {
             panic!()
         };
@@ -199,7 +197,7 @@ mod tests {
     #[test]
     fn isotonic_pools_what_falls_and_keeps_what_rises() {
         let (scores, labels) = levels(&[(0.0, 10), (1.0, 40), (2.0, 20), (3.0, 90)]);
-        let map = Calibration::fit(Method::Isotonic, &scores, &labels);
+        let map = Calibration::fit(CalibrationMethod::Isotonic, &scores, &labels);
         let at = |x| (map.probability(x) * 100.0).round();
         assert_eq!(
             (at(-5.0), at(0.0), at(1.5), at(3.0), at(9.0)),
@@ -211,12 +209,12 @@ mod tests {
     #[test]
     fn what_says_nothing_stays_at_the_base_rate() {
         let (scores, labels) = levels(&[(0.0, 30), (1.0, 30)]);
-        for method in [Method::Platt, Method::Isotonic] {
+        for method in [CalibrationMethod::Platt, CalibrationMethod::Isotonic] {
             let map = Calibration::fit(method, &scores, &labels);
             assert!((map.probability(0.5) - 0.3).abs() < 0.01, "{map:?}");
         }
         let falling = levels(&[(0.0, 90), (1.0, 10)]);
-        let map = Calibration::fit(Method::Platt, &falling.0, &falling.1);
+        let map = Calibration::fit(CalibrationMethod::Platt, &falling.0, &falling.1);
         assert!(
             map.probability(1.0) >= map.probability(0.0),
             "never turns the order round"

@@ -1,29 +1,30 @@
-//! Fitting the additive model: regularised logistic regression on each feature and its bends.
+//! Fits the additive model: regularised logistic regression on each feature and its bends.
 
 use linfa::Dataset;
 use linfa::traits::Fit;
 use linfa_logistic::LogisticRegression;
 use ndarray::{Array1, Array2};
 
-use super::additive::{Additive, Curve};
-use super::{Kind, values};
+use super::additive::{Additive, FeatureCurve};
+use super::learned::{LearnedPolicy, values};
+use super::rounding::rounded;
 use crate::error::{Error, Result};
 use crate::selective::policy::Example;
 use crate::selective::policy::features::BUCKETS;
 
-/// Weight of the squared weights against the summed loss. Features are scaled to a standard deviation of 1.
+/// Weight of the squared weights relative to the summed loss. Features are scaled to a standard deviation of 1.
 const REGULARISATION: f64 = 50.0;
-/// Fewer instances than this say too little about single words.
+/// Least number of instances for which word weights are fitted.
 const LEAST_FOR_WORDS: usize = 5000;
-/// Shares of the training data below each bend.
+/// Quantiles of the training data at which curves bend.
 const QUANTILES: [f64; 3] = [0.25, 0.5, 0.75];
-/// How much less a group's own level is held back than a feature.
+/// Scale of a group's own level, which is regularised less than a feature.
 const LEVEL: f64 = 5.0;
 
-/// One column of the regression.
+/// Column of the regression.
 struct Column {
     feature: usize,
-    /// `None`: the feature itself; else what of it is beyond the bend.
+    /// `None` for the feature itself; else its excess over the bend.
     bend: Option<f64>,
     mean: f64,
     deviation: f64,
@@ -38,20 +39,21 @@ impl Column {
     }
 }
 
-/// Fits to labels. Each group of examples (the instances of one repository in one file) has a level of its own, which is not
-/// kept: what tells repositories apart says nothing of those to come.
+/// Fits to labels. Each group of examples (the instances of one repository in one file) has a level of its own, which is
+/// discarded: differences between repositories do not generalize.
 ///
 /// # Errors
-/// All labels are alike, or the regression fails.
-pub(super) fn fit(examples: &[&Example], kind: Kind) -> Result<Additive> {
+/// All labels are equal, or the regression fails.
+pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive> {
     let rows: Vec<Vec<f64>> = examples
         .iter()
         .map(|example| values(kind, example).map(f64::from).collect())
         .collect();
     let columns = columns(&rows);
-    let words = match examples.len() >= LEAST_FOR_WORDS {
-        true => BUCKETS,
-        false => 0,
+    let words = if examples.len() >= LEAST_FOR_WORDS {
+        BUCKETS
+    } else {
+        0
     };
     let (groups, count) = groups(examples);
     let width = columns.len() + words + count;
@@ -62,38 +64,30 @@ pub(super) fn fit(examples: &[&Example], kind: Kind) -> Result<Additive> {
             target[place] = (column.raw(row[column.feature]) - column.mean) / column.deviation;
         }
         for bucket in 0..words {
-            // A word's bucket is on or off: half a standard deviation, about.
-            target[columns.len() + bucket] =
-                f64::from(u8::from(examples[number].hashed.has(bucket)));
+            // A bucket is 0 or 1: about half a standard deviation.
+            target[columns.len() + bucket] = f64::from(examples[number].hashed.has(bucket));
         }
         target[columns.len() + words + groups[number]] = LEVEL;
     }
     let labels: Array1<bool> = examples.iter().map(|example| example.label).collect();
-    let failed = |reason: String| Error::Parameter {
-        name: "labels",
-        reason,
-    };
     if labels.iter().all(|&label| label) || !labels.iter().any(|&label| label) {
-        return Err(failed(
-            "are all alike: retrieval helped always or never, and there is nothing to learn".into(),
-        ));
+        let reason =
+            "are all equal: retrieval helped always or never, so there is nothing to learn";
+        return Err(Error::parameter("labels", reason));
     }
     let fitted = LogisticRegression::default()
         .alpha(REGULARISATION)
         .max_iterations(300)
         .gradient_tolerance(2e-4 * examples.len() as f64)
         .fit(&Dataset::new(matrix, labels))
-        .map_err(|e| failed(format!("cannot be learned from: {e}")))?;
-    // Whichever label came first counts as positive there.
-    let sign = match fitted.labels().pos.class {
-        true => 1.0,
-        false => -1.0,
-    };
+        .map_err(|e| Error::parameter("labels", format!("cannot be learned from: {e}")))?;
+    // The regression takes the first label as positive.
+    let sign = if fitted.labels().pos.class { 1.0 } else { -1.0 };
     let weights: Vec<f64> = fitted.params().iter().map(|weight| sign * weight).collect();
     Ok(assemble(kind, &rows, &columns, &weights, words))
 }
 
-/// The regression's columns: each feature that varies, and what of it is beyond its quartiles.
+/// Returns the columns of the regression: each feature that varies, and its excess over its quartiles.
 fn columns(rows: &[Vec<f64>]) -> Vec<Column> {
     let mut columns = Vec::new();
     for feature in 0..rows.first().map_or(0, Vec::len) {
@@ -130,7 +124,7 @@ fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// The number of each example's group, and how many there are.
+/// Returns the index of each example's group, and the number of groups.
 fn groups(examples: &[&Example]) -> (Vec<usize>, usize) {
     let mut names: Vec<(usize, &str)> = examples.iter().map(|e| e.group()).collect();
     names.sort_unstable();
@@ -139,17 +133,17 @@ fn groups(examples: &[&Example]) -> (Vec<usize>, usize) {
     (examples.iter().map(number).collect(), names.len())
 }
 
-/// The curves that the weights of the columns make.
+/// Builds the model from the weights of the columns.
 fn assemble(
-    kind: Kind,
+    kind: LearnedPolicy,
     rows: &[Vec<f64>],
     columns: &[Column],
     weights: &[f64],
     words: usize,
 ) -> Additive {
-    let mut curves: Vec<Curve> = kind
+    let mut curves: Vec<FeatureCurve> = kind
         .features()
-        .map(|(feature, _)| Curve {
+        .map(|(feature, _)| FeatureCurve {
             feature,
             slope: 0.0,
             knots: Vec::new(),
@@ -188,9 +182,4 @@ fn assemble(
         curves,
         words: words.iter().map(|weight| rounded(*weight)).collect(),
     }
-}
-
-/// To eight decimals: what is beyond differs between processors.
-pub(super) fn rounded(value: f64) -> f64 {
-    (value * 1e8).round() / 1e8
 }

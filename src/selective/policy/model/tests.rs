@@ -6,7 +6,7 @@ use super::*;
 use crate::selective::label::Signals;
 use crate::selective::policy::features::Request;
 use crate::selective::policy::measure::area;
-use crate::selective::policy::{Examples, Outcome};
+use crate::selective::policy::{CompletionScores, Example, Examples};
 use crate::task::cross_file::Fragment;
 use crate::text::language::Language;
 
@@ -46,7 +46,7 @@ fn example(repository: usize, number: usize) -> Example {
         language: Language::Python,
         fragments: &fragments,
     };
-    let outcome = Outcome {
+    let outcome = CompletionScores {
         es: if is_known { [0.9, 0.8] } else { [0.3, 0.9] },
         em: [None; 2],
         label: None,
@@ -71,8 +71,8 @@ fn examples(repositories: usize) -> Examples {
 #[test]
 fn both_kinds_learn_what_tells_the_instances_apart() {
     let examples = examples(3);
-    for kind in [Kind::Learned, Kind::LearnedScored] {
-        for method in [Method::Platt, Method::Isotonic] {
+    for kind in [LearnedPolicy::Learned, LearnedPolicy::LearnedScored] {
+        for method in [CalibrationMethod::Platt, CalibrationMethod::Isotonic] {
             let policy = train(&examples, kind, method).unwrap();
             let training = &policy.training;
             assert!(
@@ -89,8 +89,8 @@ fn both_kinds_learn_what_tells_the_instances_apart() {
 #[test]
 fn a_decision_is_that_of_the_example() {
     let examples = examples(2);
-    for kind in [Kind::Learned, Kind::LearnedScored] {
-        let policy = train(&examples, kind, Method::Platt).unwrap();
+    for kind in [LearnedPolicy::Learned, LearnedPolicy::LearnedScored] {
+        let policy = train(&examples, kind, CalibrationMethod::Platt).unwrap();
         let (left, fragments) = (left(3, false), fragments(3, false));
         let request = Request {
             left: &left,
@@ -100,7 +100,7 @@ fn a_decision_is_that_of_the_example() {
             fragments: &fragments,
         };
         assert_eq!(policy.decide(request), policy.probability(&example(0, 3)));
-        if kind == Kind::Learned {
+        if kind == LearnedPolicy::Learned {
             let before = Request {
                 fragments: &[],
                 ..request
@@ -117,7 +117,7 @@ fn a_decision_is_that_of_the_example() {
 #[test]
 fn held_out_scores_do_not_know_their_repository() {
     let all = examples(3).all;
-    let scores = hold_out(&all, &[], Kind::Learned, Method::Platt)
+    let scores = hold_out(&all, &[], LearnedPolicy::Learned, CalibrationMethod::Platt)
         .unwrap()
         .ordered;
     // Turning all labels of one repository round leaves its own scores' order: they come from the others.
@@ -125,9 +125,14 @@ fn held_out_scores_do_not_know_their_repository() {
     for example in turned.iter_mut().filter(|e| e.repository == "repo0") {
         example.label = !example.label;
     }
-    let of_turned = hold_out(&turned, &[], Kind::Learned, Method::Platt)
-        .unwrap()
-        .ordered;
+    let of_turned = hold_out(
+        &turned,
+        &[],
+        LearnedPolicy::Learned,
+        CalibrationMethod::Platt,
+    )
+    .unwrap()
+    .ordered;
     let of_repo0 = |scores: &[f64]| {
         let own = all
             .iter()
@@ -147,9 +152,13 @@ fn the_same_labels_train_the_same_bytes_whatever_the_threads() {
             .build()
             .unwrap();
         let train = || {
-            train(&examples(4), Kind::LearnedScored, Method::Platt)
-                .unwrap()
-                .to_text()
+            train(
+                &examples(4),
+                LearnedPolicy::LearnedScored,
+                CalibrationMethod::Platt,
+            )
+            .unwrap()
+            .to_text()
         };
         pool.install(train)
     };
@@ -160,7 +169,7 @@ fn the_same_labels_train_the_same_bytes_whatever_the_threads() {
 fn labels_that_are_all_alike_teach_nothing() {
     let mut examples = examples(2);
     examples.all.iter_mut().for_each(|e| e.label = true);
-    let error = train(&examples, Kind::Learned, Method::Platt).unwrap_err();
+    let error = train(&examples, LearnedPolicy::Learned, CalibrationMethod::Platt).unwrap_err();
     assert!(error.to_string().contains("all alike"), "{error}");
 }
 
@@ -168,7 +177,12 @@ fn labels_that_are_all_alike_teach_nothing() {
 fn files_are_read_again_and_others_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("policy.json");
-    let policy = train(&examples(2), Kind::Learned, Method::Platt).unwrap();
+    let policy = train(
+        &examples(2),
+        LearnedPolicy::Learned,
+        CalibrationMethod::Platt,
+    )
+    .unwrap();
     policy.write(&path).unwrap();
     assert_eq!(PolicyModel::read(&path).unwrap(), policy);
     let refused = |from: &str, to: &str, wanted: &str| {

@@ -1,22 +1,22 @@
-//! Training, and scores for instances of repositories that were not trained on.
+//! Training, and scores of instances by models that were not trained on their repository.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::calibration::{Calibration, Method};
+use super::Additive;
+use super::calibration::{Calibration, CalibrationMethod};
 use super::file::{PolicyModel, Training};
 use super::fit::fit;
-use super::{Additive, Kind, values};
+use super::learned::{LearnedPolicy, values};
 use crate::error::{Error, Result};
 use crate::selective::policy::measure::{area, expected_error};
 use crate::selective::policy::{Example, Examples};
 
-/// Parts that training data is cut into, at most.
+/// Greatest number of folds.
 const FOLDS: usize = 10;
 
-/// The part of each example. All of a repository's are in one part; where there is one repository alone, its examples are
-/// dealt out in runs.
+/// Returns the fold of each example. All examples of a repository are in one fold; a single repository is split into runs.
 fn folds(examples: &[&Example]) -> Vec<usize> {
     let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
     for example in examples {
@@ -26,7 +26,7 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
         let run = examples.len().div_ceil(FOLDS / 2).max(1);
         return (0..examples.len()).map(|place| place / run).collect();
     }
-    // The largest first, each into the part that has least.
+    // The largest repositories first, each into the smallest fold.
     let mut order: Vec<(&str, usize)> = sizes.into_iter().collect();
     order.sort_by_key(|(name, size)| (std::cmp::Reverse(*size), *name));
     let mut parts = vec![0; FOLDS.min(order.len())];
@@ -44,28 +44,28 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
         .collect()
 }
 
-/// Scores of instances by models that each learned without their repository.
+/// Scores of instances by models that were trained without their repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOut {
-    /// Probabilities that retrieval helps, by one calibration of all scores: their order is that of the models' log-odds, and
-    /// says how much is gained at each budget.
+    /// Probabilities by one calibration of all scores: their order is that of the models' log-odds, and determines the gain at each
+    /// budget.
     pub ordered: Vec<f64>,
-    /// The same by calibrations that each left the instance's repository out: what a threshold is held against, and what says
-    /// how far probabilities hold.
+    /// Probabilities by calibrations without the instance's repository: these are compared with thresholds, and measure the
+    /// calibration.
     pub probabilities: Vec<f64>,
-    /// That one calibration.
+    /// Calibration of all scores.
     pub calibration: Calibration,
 }
 
-/// Scores each example by a model that learned from the other repositories, and from `more` examples of other repositories.
+/// Scores each example by a model trained on the other repositories, and on `more` examples of other repositories.
 ///
 /// # Errors
-/// The labels of some training part are all alike.
+/// The labels of a training set are all equal.
 pub fn hold_out(
     examples: &[Example],
     more: &[Example],
-    kind: Kind,
-    method: Method,
+    kind: LearnedPolicy,
+    method: CalibrationMethod,
 ) -> Result<HeldOut> {
     let all: Vec<&Example> = examples.iter().chain(more).collect();
     let folds = folds(&all);
@@ -77,13 +77,13 @@ pub fn hold_out(
             let others: Vec<&Example> = others.map(|(example, _)| *example).collect();
             let own = all.iter().zip(&folds).find(|(_, of)| **of == part);
             fit(&others, kind).map_err(|error| match own {
-                Some((example, _)) => Error::Parameter {
-                    name: "labels",
-                    reason: format!(
-                        "without those of repository {}: {error}; more repositories, or others, are needed to tell how good a policy is where it has not learned",
+                Some((example, _)) => Error::parameter(
+                    "labels",
+                    format!(
+                        "without those of repository {}: {error}; held-out quality needs more, or other, repositories",
                         example.repository
                     ),
-                },
+                ),
                 None => error,
             })
         })
@@ -116,12 +116,16 @@ pub fn hold_out(
     })
 }
 
-/// Trains a policy on all examples. How good it is on repositories it has not seen, and its calibration, come from models
-/// that were each trained without a part of the repositories.
+/// Trains a policy on all examples. Its calibration and its held-out quality come from models that were each trained without a
+/// part of the repositories.
 ///
 /// # Errors
-/// All labels are alike.
-pub fn train(examples: &Examples, kind: Kind, method: Method) -> Result<PolicyModel> {
+/// All labels are equal.
+pub fn train(
+    examples: &Examples,
+    kind: LearnedPolicy,
+    method: CalibrationMethod,
+) -> Result<PolicyModel> {
     let all: Vec<&Example> = examples.all.iter().collect();
     let model = fit(&all, kind)?;
     let labels: Vec<bool> = all.iter().map(|example| example.label).collect();

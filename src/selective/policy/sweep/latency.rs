@@ -1,8 +1,8 @@
-//! What a request costs under a policy: the paper's latency model.
+//! Latency of a request under a policy: the paper's latency model.
 //!
 //! The decision (T_d), the completion without retrieval (T_g), and retrieval followed by the completion with it (T_r + T_g)
-//! begin together. A request that abstains costs the longer of T_d and T_g, one that retrieves the longer of T_d and T_r + T_g.
-//! The paper has one T_g; a prompt that shows what was retrieved is longer, so where both were measured each counts as itself.
+//! start together. A request without retrieval takes the longer of T_d and T_g, one with retrieval the longer of T_d and T_r + T_g.
+//! The paper has one T_g; prompts with retrieved fragments are longer, so both are used if both were measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::selective::policy::rule::{Policy, Waits};
+use crate::selective::policy::rule::{DecisionCost, Policy};
 use crate::store::jsonl;
 
-/// Milliseconds of one request.
+/// Times of one request in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Times {
+pub struct RequestTimes {
     /// T_r: retrieval.
     pub retrieval: f64,
-    /// T_g without what was retrieved.
+    /// T_g without retrieved fragments.
     pub base: f64,
-    /// T_g with it.
+    /// T_g with retrieved fragments.
     pub generation: f64,
-    /// T_d where the generator itself decides: its one token.
+    /// T_d if the generator itself decides: one token.
     pub decision: f64,
 }
 
-impl Times {
-    /// Of a generation that takes as long with what was retrieved as without.
+impl RequestTimes {
+    /// Times of a generation that takes as long with retrieved fragments as without.
     pub fn new(retrieval: f64, generation: f64) -> Self {
         Self {
             retrieval,
@@ -37,51 +37,51 @@ impl Times {
         }
     }
 
-    /// What a request costs.
+    /// Returns the latency of a request.
     ///
     /// ```
-    /// use repoformer::selective::policy::{Policy, sweep::Times};
-    /// let times = Times::new(300.0, 500.0);
+    /// use repoformer::selective::policy::{Policy, sweep::RequestTimes};
+    /// let times = RequestTimes::new(300.0, 500.0);
     /// assert_eq!(times.cost(Policy::Learned, false), 500.0);
     /// assert_eq!(times.cost(Policy::Learned, true), 800.0);
-    /// let slow = Times { retrieval: 900.0, ..times };
+    /// let slow = RequestTimes { retrieval: 900.0, ..times };
     /// assert_eq!(slow.cost(Policy::TrialRetrieval, false), 900.0, "it waits for the score");
     /// ```
     pub fn cost(&self, policy: Policy, retrieves: bool) -> f64 {
-        let decision = match policy.waits_for() {
-            Waits::Nothing => 0.0,
-            Waits::Decision => self.decision,
-            Waits::Retrieval => self.retrieval,
-            Waits::Generation => self.base,
+        let decision = match policy.decision_cost() {
+            DecisionCost::Nothing => 0.0,
+            DecisionCost::Decision => self.decision,
+            DecisionCost::Retrieval => self.retrieval,
+            DecisionCost::Generation => self.base,
         };
-        let answer = match retrieves {
-            true => self.retrieval + self.generation,
-            false => self.base,
+        let answer = if retrieves {
+            self.retrieval + self.generation
+        } else {
+            self.base
         };
         decision.max(answer)
     }
 }
 
-/// Times by task.
+/// Times of requests by task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Clock {
-    /// The same for every request.
-    Given(Times),
-    /// As they were measured.
+pub enum LatencyModel {
+    /// The same times for every request.
+    Given(RequestTimes),
+    /// Measured times.
     Measured {
-        /// By task id.
-        times: BTreeMap<String, Times>,
-        /// The tasks whose completions without retrieval were measured, where these are known apart.
+        /// Times by task id.
+        times: BTreeMap<String, RequestTimes>,
+        /// Tasks whose completions without retrieval were measured, if these were measured separately.
         base: Option<BTreeSet<String>>,
-        /// What is not measured of a task: the mean over the others.
-        mean: Times,
+        /// Mean times, for tasks that were not measured.
+        mean: RequestTimes,
     },
 }
 
-impl Clock {
-    /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, as `run` and `complete` keep them; of
-    /// completions with what was retrieved, and of those without (`base`) where they are known. What is given stands for what
-    /// nobody measured.
+impl LatencyModel {
+    /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, of completions with retrieved fragments
+    /// and, if measured, of those without (`base`). `generation` replaces generation times that were not measured.
     ///
     /// # Errors
     /// A file cannot be read, or has no time of one of the two.
@@ -91,7 +91,7 @@ impl Clock {
             .map(|path| Measured::read(path, generation))
             .transpose()?;
         let with = found.mean(|time| time.generation, "generation")?;
-        let mean = Times {
+        let mean = RequestTimes {
             retrieval: found.mean(|time| time.retrieval, "retrieval")?,
             base: match &base {
                 Some(base) => base.mean(|time| time.generation, "base generation")?,
@@ -102,7 +102,7 @@ impl Clock {
         };
         let of_task = |(id, time): (&String, &Took)| {
             let with = time.generation.unwrap_or(mean.generation);
-            let times = Times {
+            let times = RequestTimes {
                 retrieval: time.retrieval.unwrap_or(mean.retrieval),
                 base: match &base {
                     Some(base) => base.generation_of(id).unwrap_or(mean.base),
@@ -120,7 +120,7 @@ impl Clock {
         })
     }
 
-    /// Whether a task's times are known, not the mean of the others'.
+    /// Whether a task's times were measured or given.
     pub fn knows(&self, id: &str) -> bool {
         match self {
             Self::Given(_) => true,
@@ -128,12 +128,12 @@ impl Clock {
         }
     }
 
-    /// Whether completions without retrieval were measured apart.
+    /// Whether completions without retrieval were measured separately.
     pub fn has_base(&self) -> bool {
         matches!(self, Self::Measured { base: Some(_), .. })
     }
 
-    /// Whether that of a task was.
+    /// Whether a task's completion without retrieval was measured.
     pub fn knows_base(&self, id: &str) -> bool {
         match self {
             Self::Measured {
@@ -143,7 +143,7 @@ impl Clock {
         }
     }
 
-    /// With the time that the generator takes to decide by itself.
+    /// Sets the time that the generator takes to decide.
     pub fn deciding(mut self, decision: f64) -> Self {
         match &mut self {
             Self::Given(times) => times.decision = decision,
@@ -157,8 +157,8 @@ impl Clock {
         self
     }
 
-    /// Those of a task.
-    pub fn of(&self, id: &str) -> Times {
+    /// Returns the times of a task.
+    pub fn of(&self, id: &str) -> RequestTimes {
         match self {
             Self::Given(times) => *times,
             Self::Measured { times, mean, .. } => times.get(id).copied().unwrap_or(*mean),
@@ -166,7 +166,7 @@ impl Clock {
     }
 }
 
-/// What was measured of one task.
+/// Measured times of one task.
 struct Took {
     retrieval: Option<f64>,
     generation: Option<f64>,
@@ -186,16 +186,13 @@ impl Measured {
                 None | Some(Value::Null) => Ok(None),
                 Some(value) => match value.as_f64() {
                     Some(time) if time >= 0.0 => Ok(Some(time)),
-                    Some(time) => {
-                        let reason = format!("field '{name}' cannot be {time}");
-                        Err(Error::record(path, at.line, reason))
-                    }
+                    Some(time) => Err(format!("field '{name}' cannot be {time}")),
                     None => {
                         let kind = jsonl::kind(value);
-                        let reason = format!("field '{name}' must be a number, not {kind}");
-                        Err(Error::record(path, at.line, reason))
+                        Err(format!("field '{name}' must be a number, not {kind}"))
                     }
-                },
+                }
+                .map_err(|reason| Error::record(path, at.line, reason)),
             };
             let id = jsonl::Fields::new(path, at.line, "", &object).string("task_id")?;
             let took = Took {
@@ -218,23 +215,21 @@ impl Measured {
         self.times.get(id)?.generation
     }
 
-    /// The mean of a time over the tasks that have it.
+    /// Mean of a time over the tasks that have it.
     fn mean(&self, time: impl Fn(&Took) -> Option<f64>, name: &str) -> Result<f64> {
         let times: Vec<f64> = self.times.values().filter_map(time).collect();
         match times.len() {
-            0 => Err(Error::Artifact {
-                path: self.path.clone(),
-                reason: match name {
-                    "retrieval" => "has no retrieval_ms".into(),
-                    _ => "has no generation_ms".into(),
-                },
-                hint: match name {
-                    "base generation" => "take the latencies of mode none".into(),
-                    name => {
-                        format!("take the latencies of a mode that retrieves, or give --{name}-ms")
-                    }
-                },
-            }),
+            0 => {
+                let (field, hint) = match name {
+                    "base generation" => ("generation", "take the latencies of mode none"),
+                    name => (name, "take the latencies of a mode that retrieves"),
+                };
+                Err(Error::artifact(
+                    &self.path,
+                    format!("has no {field}_ms"),
+                    hint,
+                ))
+            }
             count => Ok(times.iter().sum::<f64>() / count as f64),
         }
     }

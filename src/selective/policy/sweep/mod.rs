@@ -1,180 +1,161 @@
-//! What a policy makes of judged instances at every threshold.
+//! Results of a policy on judged instances at every threshold.
 
 mod latency;
 #[cfg(test)]
 mod tests;
 
-pub use latency::{Clock, Times};
+pub use latency::{LatencyModel, RequestTimes};
 
 use super::measure::{Bin, area, calibration_curve, expected_error};
 use super::{Example, Policy};
 
-/// What a policy does at one threshold.
+/// Result of a policy at one threshold.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point {
-    /// Retrieves where the score is above this.
+pub struct SweepPoint {
+    /// Threshold: the policy retrieves if the score is above it.
     pub threshold: f64,
-    /// Share of the instances it retrieves for.
+    /// Share of the instances with retrieval.
     pub rag_rate: f64,
-    /// Share of exact completions, where that is known of all.
+    /// Share of exact completions, if known for all instances.
     pub em: Option<f64>,
     /// Mean edit similarity, 0 to 1.
     pub es: f64,
-    /// Share of the abstentions where retrieval would not have helped (the paper's figure 5); `None` without any.
+    /// Share of the abstentions for which retrieval would not have helped (the paper's figure 5); `None` without abstentions.
     pub abstention_precision: Option<f64>,
-    /// Mean milliseconds of a request, and what share of always retrieving's is saved; one for each clock.
+    /// Latency by each latency model.
     pub latencies: Vec<Latency>,
 }
 
-/// What requests cost by one clock.
+/// Latency of requests by one latency model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
     /// Mean milliseconds of a request.
     pub mean_ms: f64,
-    /// `1 − mean / that of always retrieving`, as the paper's tables give it.
+    /// `1 − mean / mean of always retrieving`, as in the paper's tables.
     pub speedup: f64,
 }
 
-/// A policy over judged instances.
+/// Results of a policy over judged instances.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Curve {
-    /// Which.
+pub struct SweepCurve {
+    /// The policy.
     pub policy: Policy,
-    /// How many instances.
+    /// Number of instances.
     pub count: usize,
-    /// From never retrieving to always, by threshold falling.
-    pub points: Vec<Point>,
-    /// Each repository at the threshold that is best for all others; `None` of one repository, and where thresholds are given.
-    pub elsewhere: Option<Point>,
-    /// The point that retrieves least of those as good as always retrieving.
-    pub reaches_always: Option<Point>,
-    /// How well the scores tell helped instances from others; 0.5 is chance.
+    /// Points from never retrieving to always, by decreasing threshold.
+    pub points: Vec<SweepPoint>,
+    /// Each repository at the threshold that is best for all others; `None` for a single repository or given thresholds.
+    pub elsewhere: Option<SweepPoint>,
+    /// Point with the least retrieval among those as good as always retrieving.
+    pub reaches_always: Option<SweepPoint>,
+    /// Area under the receiver operating characteristic of the scores; 0.5 is chance.
     pub auc: f64,
-    /// Where the scores are probabilities: how far they hold.
-    pub calibration: Option<Calibration>,
+    /// Reliability of scores that are probabilities.
+    pub calibration: Option<Reliability>,
 }
 
-/// How far probabilities hold.
+/// Reliability of probabilities.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calibration {
-    /// Figure 11.
+pub struct Reliability {
+    /// Calibration curve (figure 11).
     pub bins: Vec<Bin>,
     /// Expected calibration error.
     pub error: f64,
 }
 
-/// Steps of a curve's retrieval rate.
+/// Number of steps of the retrieval rate.
 const STEPS: usize = 40;
 
-impl Curve {
+impl SweepCurve {
     /// Sweeps a policy's scores over judged instances: a point at every fortieth of the retrieval rate, as far as equal scores
-    /// allow, both ends, and the one with the best edit similarity; or points at these thresholds alone. `probabilities` are
-    /// those whose calibration is measured.
+    /// allow, both ends, and the point with the best edit similarity; or points at the given thresholds alone. The calibration
+    /// of `probabilities` is measured.
     pub fn of(
         policy: Policy,
         examples: &[Example],
         scores: &[f64],
         probabilities: Option<&[f64]>,
-        (thresholds, clocks): (&[f64], &[Clock]),
+        thresholds: &[f64],
+        clocks: &[LatencyModel],
     ) -> Self {
         let labels: Vec<bool> = examples.iter().map(|example| example.label).collect();
         let mut order: Vec<usize> = (0..examples.len()).collect();
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
         let sums = Sums::of(policy, examples, &order, clocks);
         let count = examples.len();
-        // How many are retrieved for at a threshold.
+        // Number of instances with retrieval at a threshold.
         let above = |threshold: f64| order.partition_point(|&place| scores[place] > threshold);
         let threshold = |cut: usize| match order.get(cut) {
             Some(&place) => scores[place],
             None => f64::NEG_INFINITY,
         };
-        let mut cuts: Vec<(f64, usize)> = Vec::new();
-        if policy == Policy::Never {
-            cuts.push((f64::INFINITY, 0));
-        } else if policy == Policy::Always {
-            cuts.push((f64::NEG_INFINITY, count));
-        } else if !thresholds.is_empty() {
-            cuts.extend(
-                thresholds
-                    .iter()
-                    .map(|&threshold| (threshold, above(threshold))),
-            );
-            cuts.sort_by_key(|(_, cut)| *cut);
-        } else {
-            let is_possible = |cut: &usize| *cut == count || above(threshold(*cut)) == *cut;
-            let best = (0..=count)
-                .filter(is_possible)
-                .max_by(|&a, &b| sums.es[a].total_cmp(&sums.es[b]).then(b.cmp(&a)));
-            let mut wanted: Vec<usize> = (0..=STEPS)
-                .map(|step| above(threshold((step * count).div_ceil(STEPS).min(count))))
-                .map(|cut| if cut > count { count } else { cut })
-                .chain(best)
-                .chain([0, count])
-                .collect();
-            wanted.sort_unstable();
-            wanted.dedup();
-            cuts.extend(
-                wanted
-                    .into_iter()
-                    .filter(is_possible)
-                    .map(|cut| (threshold(cut), cut)),
-            );
-        }
-        let always = sums.es[count];
-        let reaches = (0..=count).find(|cut| {
-            sums.es[*cut] >= always - 1e-9 && (*cut == count || above(threshold(*cut)) == *cut)
-        });
+        let is_possible = |cut: &usize| *cut == count || above(threshold(*cut)) == *cut;
         let is_swept = thresholds.is_empty() && !matches!(policy, Policy::Never | Policy::Always);
-        let reaches_always = reaches
-            .filter(|_| is_swept)
-            .map(|cut| sums.point(threshold(cut), cut, clocks.len()));
-        let elsewhere = match is_swept {
-            true => elsewhere(policy, examples, scores, clocks),
-            false => None,
+        let mut cuts: Vec<(f64, usize)> = match policy {
+            Policy::Never => vec![(f64::INFINITY, 0)],
+            Policy::Always => vec![(f64::NEG_INFINITY, count)],
+            _ if !is_swept => thresholds.iter().map(|&at| (at, above(at))).collect(),
+            _ => {
+                let best = (0..=count)
+                    .filter(is_possible)
+                    .max_by(|&a, &b| sums.es[a].total_cmp(&sums.es[b]).then(b.cmp(&a)));
+                let mut wanted: Vec<usize> = (0..=STEPS)
+                    .map(|step| above(threshold((step * count).div_ceil(STEPS))))
+                    .chain(best)
+                    .chain([0, count])
+                    .collect();
+                wanted.sort_unstable();
+                wanted.dedup();
+                let possible = wanted.into_iter().filter(is_possible);
+                possible.map(|cut| (threshold(cut), cut)).collect()
+            }
         };
-        let points = cuts
-            .into_iter()
-            .map(|(threshold, cut)| sums.point(threshold, cut, clocks.len()))
-            .collect();
-        let calibration = probabilities.map(|probabilities| Calibration {
+        cuts.sort_by_key(|(_, cut)| *cut);
+        let point = |(threshold, cut): (f64, usize)| sums.point(threshold, cut, clocks.len());
+        let reaches_always = (0..=count)
+            .filter(|_| is_swept)
+            .find(|cut| sums.es[*cut] >= sums.es[count] - 1e-9 && is_possible(cut))
+            .map(|cut| point((threshold(cut), cut)));
+        let elsewhere = is_swept.then(|| elsewhere(policy, examples, scores, clocks));
+        let calibration = probabilities.map(|probabilities| Reliability {
             bins: calibration_curve(probabilities, &labels),
             error: expected_error(probabilities, &labels),
         });
         Self {
             policy,
             count,
-            points,
-            elsewhere,
+            points: cuts.into_iter().map(point).collect(),
+            elsewhere: elsewhere.flatten(),
             reaches_always,
             auc: area(scores, &labels),
             calibration,
         }
     }
 
-    /// The point with the best edit similarity; of equal ones that which retrieves least.
-    pub fn best(&self) -> Option<&Point> {
-        let better = |a: &&Point, b: &&Point| {
+    /// Returns the point with the best edit similarity; of equal ones, the one with the least retrieval.
+    pub fn best(&self) -> Option<&SweepPoint> {
+        let better = |a: &&SweepPoint, b: &&SweepPoint| {
             let by_rate = b.rag_rate.total_cmp(&a.rag_rate);
             a.es.total_cmp(&b.es).then(by_rate)
         };
         self.points.iter().max_by(better)
     }
 
-    /// The point that retrieves for this share, or for up to a twentieth less.
-    pub fn at_rate(&self, rate: f64) -> Option<&Point> {
-        let near = |point: &&Point| (rate - 0.05..=rate + 1e-9).contains(&point.rag_rate);
+    /// Returns the point with this retrieval rate, or up to a twentieth less.
+    pub fn at_rate(&self, rate: f64) -> Option<&SweepPoint> {
+        let near = |point: &&SweepPoint| (rate - 0.05..=rate + 1e-9).contains(&point.rag_rate);
         let within = self.points.iter().filter(near);
         within.max_by(|a, b| a.rag_rate.total_cmp(&b.rag_rate))
     }
 }
 
-/// Each repository at the threshold with the best edit similarity over all others.
+/// Evaluates each repository at the threshold with the best edit similarity over all others.
 fn elsewhere(
     policy: Policy,
     examples: &[Example],
     scores: &[f64],
-    clocks: &[Clock],
-) -> Option<Point> {
+    clocks: &[LatencyModel],
+) -> Option<SweepPoint> {
     let mut repositories: Vec<&str> = examples.iter().map(|e| e.repository.as_str()).collect();
     repositories.sort_unstable();
     repositories.dedup();
@@ -194,7 +175,7 @@ fn elsewhere(
             }
         }
     }
-    // Sums over an order in which those retrieved for come first.
+    // Sums over an order in which instances with retrieval come first.
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|&place| !retrieves[place]);
     let cut = retrieves.iter().filter(|retrieves| **retrieves).count();
@@ -202,7 +183,8 @@ fn elsewhere(
     Some(sums.point(f64::NAN, cut, clocks.len()))
 }
 
-/// The threshold with the best sum of gains over instances by falling score; of equal ones that which retrieves least.
+/// Returns the threshold with the best sum of gains over instances by decreasing score; of equal ones, the one with the least
+/// retrieval.
 fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 {
     let (mut sum, mut best) = (0.0, 0.0);
     let mut threshold = order.first().map_or(0.0, |&place| scores[place]);
@@ -218,20 +200,20 @@ fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 
     threshold
 }
 
-/// For each number of instances retrieved for, those with the highest scores, what is summed up over all.
+/// Sums over all instances, by the number of instances with retrieval, which are those with the highest scores.
 struct Sums {
     es: Vec<f64>,
     em: Option<Vec<f64>>,
-    /// Instances that retrieval would not help, among those not retrieved for.
+    /// Number of instances that retrieval would not help, among those without retrieval.
     rightly_abstained: Vec<usize>,
-    /// By clock: milliseconds.
+    /// Milliseconds by latency model.
     costs: Vec<Vec<f64>>,
-    /// By clock: those of always retrieving.
+    /// Milliseconds of always retrieving by latency model.
     always: Vec<f64>,
 }
 
 impl Sums {
-    fn of(policy: Policy, examples: &[Example], order: &[usize], clocks: &[Clock]) -> Self {
+    fn of(policy: Policy, examples: &[Example], order: &[usize], clocks: &[LatencyModel]) -> Self {
         let running = |start: f64, step: &dyn Fn(&Example) -> f64| {
             let mut sum = start;
             let mut sums = vec![sum];
@@ -244,7 +226,7 @@ impl Sums {
         let total = |of: &dyn Fn(&Example) -> f64| examples.iter().map(of).sum::<f64>();
         let em = |example: &Example| Some((example.em_base?, example.em_rag?));
         let knows_em = examples.iter().all(|example| em(example).is_some());
-        let helpless = |example: &Example| f64::from(u8::from(!example.label));
+        let helpless = |example: &Example| f64::from(!example.label);
         let mut costs = Vec::new();
         let mut always = Vec::new();
         for clock in clocks {
@@ -270,7 +252,7 @@ impl Sums {
         }
     }
 
-    fn point(&self, threshold: f64, cut: usize, clocks: usize) -> Point {
+    fn point(&self, threshold: f64, cut: usize, clocks: usize) -> SweepPoint {
         let count = self.es.len() - 1;
         let mean = |sum: f64| sum / count as f64;
         let abstained = count - cut;
@@ -278,11 +260,11 @@ impl Sums {
             mean_ms: mean(self.costs[clock][cut]),
             speedup: match self.always[clock] {
                 0.0 => 0.0,
-                // Sums in another order differ in their last digits.
+                // Rounded, as the order of additions changes the last digits.
                 always => (1e12 * (1.0 - self.costs[clock][cut] / always)).round() / 1e12 + 0.0,
             },
         };
-        Point {
+        SweepPoint {
             threshold,
             rag_rate: cut as f64 / count as f64,
             em: self.em.as_ref().map(|em| mean(em[cut])),

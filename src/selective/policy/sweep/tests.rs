@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::selective::label::Signals;
-use crate::selective::policy::Outcome;
+use crate::selective::policy::CompletionScores;
 use crate::selective::policy::features::Request;
 use crate::text::language::Language;
 
@@ -16,8 +16,8 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
             language: Language::Python,
             fragments: &[],
         };
-        let em = es.map(|es| Some(f64::from(u8::from(es == 1.0))));
-        let outcome = Outcome {
+        let em = es.map(|es| Some(f64::from(es == 1.0)));
+        let outcome = CompletionScores {
             es: *es,
             em,
             label: None,
@@ -29,15 +29,9 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
 
 const FOUR: [[f64; 2]; 4] = [[0.2, 1.0], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]];
 
-fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> Curve {
-    let clock = Clock::Given(Times::new(300.0, 700.0));
-    Curve::of(
-        policy,
-        &examples(&FOUR),
-        scores,
-        None,
-        (thresholds, &[clock]),
-    )
+fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> SweepCurve {
+    let clock = LatencyModel::Given(RequestTimes::new(300.0, 700.0));
+    SweepCurve::of(policy, &examples(&FOUR), scores, None, thresholds, &[clock])
 }
 
 #[test]
@@ -93,7 +87,7 @@ fn thresholds_of_the_others_are_applied() {
         example.repository = ["a", "a", "b", "b"][place].into();
     }
     let scores = [0.9, 0.3, 0.1, 0.6];
-    let curve = Curve::of(Policy::Learned, &examples, &scores, None, (&[], &[]));
+    let curve = SweepCurve::of(Policy::Learned, &examples, &scores, None, &[], &[]);
     // For b the best is above 0.1, so both of a are retrieved for; for a it is above 0.3, so one of b is.
     let point = curve.elsewhere.unwrap();
     assert_eq!((point.rag_rate, point.em), (0.75, Some(0.25)));
@@ -109,9 +103,9 @@ fn equal_scores_are_never_parted() {
 
 #[test]
 fn policies_wait_for_what_they_go_by() {
-    let times = Times {
+    let times = RequestTimes {
         decision: 600.0,
-        ..Times::new(900.0, 500.0)
+        ..RequestTimes::new(900.0, 500.0)
     };
     let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
     assert_eq!(costs(Policy::Learned), [500.0, 1400.0]);
@@ -119,7 +113,7 @@ fn policies_wait_for_what_they_go_by() {
     assert_eq!(costs(Policy::TrialGeneration), [500.0, 1400.0]);
     assert_eq!(costs(Policy::SelfDecision), [600.0, 1400.0]);
     // A prompt without what was retrieved is shorter.
-    let times = Times {
+    let times = RequestTimes {
         base: 200.0,
         ..times
     };
@@ -135,7 +129,7 @@ fn measured_times_are_read_and_filled_up() {
     let lines = "{\"task_id\": \"t/0\", \"retrieval_ms\": 10, \"generation_ms\": 100}\n\
                  {\"task_id\": \"t/1\", \"retrieval_ms\": 30, \"generation_ms\": null}\n";
     std::fs::write(&path, lines).unwrap();
-    let clock = Clock::read(&path, None, None).unwrap().deciding(5.0);
+    let clock = LatencyModel::read(&path, None, None).unwrap().deciding(5.0);
     let times = |id: &str| (clock.of(id).retrieval, clock.of(id).generation);
     assert_eq!(
         (times("t/0"), times("t/1"), times("t/9")),
@@ -144,15 +138,17 @@ fn measured_times_are_read_and_filled_up() {
     assert_eq!(clock.of("t/1").decision, 5.0);
     let base = folder.path().join("base.jsonl");
     std::fs::write(&base, "{\"task_id\": \"t/1\", \"generation_ms\": 40}\n").unwrap();
-    let clock = Clock::read(&path, Some(&base), None).unwrap();
+    let clock = LatencyModel::read(&path, Some(&base), None).unwrap();
     let of = |id: &str| (clock.of(id).base, clock.of(id).generation);
     assert_eq!((of("t/0"), of("t/1")), ((40.0, 100.0), (40.0, 100.0)));
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"generation_ms\": 100}\n").unwrap();
-    let error = Clock::read(&path, None, None).unwrap_err().to_string();
+    let error = LatencyModel::read(&path, None, None)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("retrieval_ms"), "{error}");
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"retrieval_ms\": \"x\"}\n").unwrap();
     assert!(
-        Clock::read(&path, None, None)
+        LatencyModel::read(&path, None, None)
             .unwrap_err()
             .to_string()
             .contains("l.jsonl:1")

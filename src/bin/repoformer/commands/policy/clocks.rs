@@ -3,19 +3,28 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use repoformer::selective::policy::sweep::{Clock, Times};
+use repoformer::error::Error;
+use repoformer::selective::policy::sweep::{LatencyModel, RequestTimes};
 
 use crate::args::PolicySweepArgs;
 use crate::output::hinted;
 
 /// The clocks and their retrievers' names, in the order of the flags.
-pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Clock>)> {
+pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
     let (mut names, mut clocks) = (Vec::new(), Vec::new());
     for text in &args.latency {
         let (name, file) = named(text, "measured");
         names.push(name);
         let base = args.base_latency.as_deref();
-        let clock = Clock::read(Path::new(file), base, args.generation_ms)?;
+        let clock = LatencyModel::read(Path::new(file), base, args.generation_ms);
+        let clock = clock.map_err(|error| match &error {
+            Error::Artifact { reason, hint, .. } if !hint.contains("none") => {
+                let field = reason.strip_prefix("has no ").unwrap_or("generation_ms");
+                let hint = format!("{hint}, or give --{}", field.replace('_', "-"));
+                hinted(error.into(), hint)
+            }
+            _ => error.into(),
+        })?;
         clocks.push(clock.deciding(args.decision_ms));
     }
     if args.latency.is_empty() && args.base_latency.is_some() {
@@ -38,7 +47,10 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Clock>)
             ));
         };
         names.push(name);
-        clocks.push(Clock::Given(Times::new(retrieval, generation)).deciding(args.decision_ms));
+        clocks.push(
+            LatencyModel::Given(RequestTimes::new(retrieval, generation))
+                .deciding(args.decision_ms),
+        );
     }
     if clocks.is_empty() && args.generation_ms.is_some() {
         return Err(hinted(

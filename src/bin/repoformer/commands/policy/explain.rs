@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer::selective::policy::model::{Calibration, Curve, PolicyModel, Training};
+use repoformer::selective::policy::model::{Calibration, FeatureCurve, PolicyModel, Training};
 use serde_json::{Value, json};
 
+use super::scored::read_model;
 use crate::args::{ExplainFormat, PolicyExplainArgs};
 use crate::output::{group, write_data};
 use crate::table::Table;
@@ -27,7 +28,7 @@ pub(super) fn trained_on(training: &Training) -> String {
 }
 
 pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
-    let policy = PolicyModel::read(&args.file)?;
+    let policy = read_model(&args.file)?;
     let text = match args.format {
         ExplainFormat::Text => explanation(&policy, args.top),
         ExplainFormat::Json => explanation_json(&policy, args.top),
@@ -98,7 +99,7 @@ fn explanation_json(policy: &PolicyModel, top: usize) -> String {
 }
 
 /// The meanings and curves of the features that count most, so many of them.
-fn by_spread(policy: &PolicyModel, top: usize) -> Vec<(&'static str, &Curve)> {
+fn by_spread(policy: &PolicyModel, top: usize) -> Vec<(&'static str, &FeatureCurve)> {
     let meanings = policy.policy.features().map(|(_, meaning)| meaning.trim());
     let mut features: Vec<_> = meanings.zip(&policy.model.curves).collect();
     features.sort_by(|a, b| b.1.spread.total_cmp(&a.1.spread));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use repoformer::selective::policy::Examples;
 use repoformer::selective::policy::features::{Local, Retrieved};
-use repoformer::selective::policy::model::{Kind, train};
+use repoformer::selective::policy::model::{LearnedPolicy, train};
 use serde_json::{Map, Value, json};
 
 use crate::args::{LabelFlags, PolicyArgs, PolicyCommand, PolicyFeaturesArgs, PolicyTrainArgs};
@@ -114,12 +114,12 @@ fn features(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()> {
         }))?;
     }
     output.finish()?;
-    let count = |kind: Kind| kind.features().count();
+    let count = |kind: LearnedPolicy| kind.features().count();
     printer.note(format!(
         "policy features: {} instances, {} features of contexts and {} of what was retrieved",
         group(examples.all.len() as u64),
-        count(Kind::Learned),
-        count(Kind::LearnedScored) - count(Kind::Learned),
+        count(LearnedPolicy::Learned),
+        count(LearnedPolicy::LearnedScored) - count(LearnedPolicy::Learned),
     ));
     Ok(())
 }

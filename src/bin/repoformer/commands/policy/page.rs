@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use repoformer::report::{Chart, ChartPage, Line};
-use repoformer::selective::policy::sweep::{Curve, Point};
+use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::store::artifact::write_file;
 
 use super::sweep::tables::{NOTE, Swept};
@@ -25,8 +25,8 @@ pub(super) fn write(folder: &Path, swept: &Swept<'_>) -> Result<()> {
     Ok(())
 }
 
-fn charts(curves: &[Curve], retrievers: &[String]) -> Vec<Chart> {
-    let lines = |value: &dyn Fn(&Point) -> Option<(f64, f64)>| -> Vec<Line> {
+fn charts(curves: &[SweepCurve], retrievers: &[String]) -> Vec<Chart> {
+    let lines = |value: &dyn Fn(&SweepPoint) -> Option<(f64, f64)>| -> Vec<Line> {
         let swept = curves.iter().filter(|curve| curve.points.len() > 1);
         swept
             .map(|curve| Line {
@@ -36,7 +36,7 @@ fn charts(curves: &[Curve], retrievers: &[String]) -> Vec<Chart> {
             .filter(|line| !line.points.is_empty())
             .collect()
     };
-    let rate = |point: &Point| 100.0 * point.rag_rate;
+    let rate = |point: &SweepPoint| 100.0 * point.rag_rate;
     let mut charts = vec![
         Chart {
             name: "budget-es".into(),

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use repoformer::selective::policy::model::{Kind, Method, PolicyModel, hold_out};
+use repoformer::error::Error;
+use repoformer::selective::policy::model::{
+    CalibrationMethod, LearnedPolicy, PolicyModel, hold_out,
+};
 use repoformer::selective::policy::{Example, Policy};
 
 use crate::output::{Printer, hinted};
@@ -17,7 +20,7 @@ impl Trained {
     pub(in crate::commands) fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self> {
         let mut models = BTreeMap::new();
         for path in paths {
-            let model = PolicyModel::read(path.as_ref())?;
+            let model = read_model(path.as_ref())?;
             let name = model.policy.name();
             if models.insert(name, model).is_some() {
                 return Err(hinted(
@@ -65,6 +68,29 @@ impl Trained {
     }
 }
 
+/// Reads a trained policy.
+pub(super) fn read_model(path: &Path) -> Result<PolicyModel> {
+    PolicyModel::read(path).map_err(|error| match &error {
+        Error::Artifact { hint, .. } => {
+            let hint = format!("{hint}: `repoformer policy train --labels FILE -o FILE`");
+            hinted(error.into(), hint)
+        }
+        _ => error.into(),
+    })
+}
+
+/// Names the data that a policy lacks, and the flags that produce them.
+pub(in crate::commands) fn lacking(policy: Policy) -> String {
+    let flags = match policy {
+        Policy::Entropy => "`complete --samples 20 --temperature 1` draws them",
+        Policy::SelfDecision => {
+            "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
+        }
+        _ => return policy.lacking().into(),
+    };
+    format!("{} ({flags})", policy.lacking())
+}
+
 /// What a policy makes of each instance.
 pub(in crate::commands) struct Scored {
     pub(in crate::commands) policy: Policy,
@@ -89,7 +115,7 @@ pub(in crate::commands) fn score(
     policy: Policy,
     (examples, more): (&[Example], &[Example]),
     trained: &Trained,
-    (method, seed): (Method, u64),
+    (method, seed): (CalibrationMethod, u64),
 ) -> Result<Scored> {
     let (ordered, probabilities): (Vec<Option<f64>>, _) = match policy.learned() {
         Some(kind) => {
@@ -112,10 +138,10 @@ pub(in crate::commands) fn score(
 }
 
 fn learned(
-    kind: Kind,
+    kind: LearnedPolicy,
     (examples, more): (&[Example], &[Example]),
     trained: &Trained,
-    method: Method,
+    method: CalibrationMethod,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     if let Some(model) = trained.0.get(kind.name()) {
         let scores: Vec<f64> = examples.iter().map(|e| model.probability(e)).collect();

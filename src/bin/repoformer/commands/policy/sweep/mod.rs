@@ -5,15 +5,15 @@ pub(super) mod tables;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use repoformer::selective::policy::model::Method;
-use repoformer::selective::policy::sweep::{Clock, Curve};
+use repoformer::selective::policy::model::CalibrationMethod;
+use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve};
 use repoformer::selective::policy::{Examples, Policy};
 
 use self::tables::Swept;
 use super::clocks::{self, clocks};
 use super::page;
 use super::read_labels;
-use super::scored::{Scored, Trained, score};
+use super::scored::{Scored, Trained, lacking, score};
 use crate::args::{LabelFlags, PolicySweepArgs};
 use crate::output::{Printer, check_output, group, hinted, write_data};
 
@@ -24,7 +24,7 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
         .iter()
         .map(|name| name.parse())
         .collect::<Result<_, _>>()?;
-    let method: Method = args.calibration.parse()?;
+    let method: CalibrationMethod = args.calibration.parse()?;
     if args.threshold.iter().any(|threshold| threshold.is_nan()) {
         return Err(hinted(
             anyhow!("--threshold: 'nan' is no threshold"),
@@ -62,13 +62,13 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
                 "policy sweep: left out: policy {policy}: {} of {} instances lack {} (--policy {policy} sweeps the others)",
                 group(found.lacking() as u64),
                 group(examples.all.len() as u64),
-                policy.lacking()
+                lacking(policy)
             )),
             Err(reason) if asked => return Err(reason),
             Err(reason) => printer.note(format!("policy sweep: left out: {reason:#}")),
         }
     }
-    let curves = curves(&mut examples, &scored, (&args.threshold, &clocks), printer);
+    let curves = curves(&mut examples, &scored, &args.threshold, &clocks, printer);
     check_clocks(&examples, &retrievers, &clocks, printer)?;
     let swept = Swept {
         finding: tables::finding(&examples),
@@ -108,7 +108,7 @@ fn known(scored: Scored) -> Result<Scored> {
             anyhow!(
                 "policy {}: no instance has what it goes by: {}",
                 scored.policy,
-                scored.policy.lacking()
+                lacking(scored.policy)
             ),
             "complete and judge them again",
         )),
@@ -119,17 +119,18 @@ fn known(scored: Scored) -> Result<Scored> {
 fn curves(
     examples: &mut Examples,
     scored: &[Scored],
-    (thresholds, clocks): (&[f64], &[Clock]),
+    thresholds: &[f64],
+    clocks: &[LatencyModel],
     printer: &mut Printer,
-) -> Vec<Curve> {
+) -> Vec<SweepCurve> {
     for scored in scored {
-        let lacking = scored.lacking();
-        if lacking > 0 {
+        let count = scored.lacking();
+        if count > 0 {
             printer.failed(&format!(
                 "{} instances are left out of every curve: policy {} lacks {}",
-                group(lacking as u64),
+                group(count as u64),
                 scored.policy,
-                scored.policy.lacking()
+                lacking(scored.policy)
             ));
         }
     }
@@ -154,12 +155,13 @@ fn curves(
             (Some(probabilities), [_, ..]) => probabilities,
             _ => &ordered,
         };
-        Curve::of(
+        SweepCurve::of(
             scored.policy,
             &examples.all,
             scores,
             probabilities.as_deref(),
-            (thresholds, clocks),
+            thresholds,
+            clocks,
         )
     };
     scored.iter().map(curve).collect()
@@ -169,7 +171,7 @@ fn curves(
 fn check_clocks(
     examples: &Examples,
     retrievers: &[String],
-    clocks: &[Clock],
+    clocks: &[LatencyModel],
     printer: &Printer,
 ) -> Result<()> {
     for (name, clock) in retrievers.iter().zip(clocks) {

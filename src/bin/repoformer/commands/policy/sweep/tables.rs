@@ -1,6 +1,6 @@
 //! A sweep as it is asked for: every point for programs, a summary for readers.
 
-use repoformer::selective::policy::sweep::{Curve, Point};
+use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Examples, Policy};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::table::Table;
 pub(in crate::commands::policy) struct Swept<'a> {
     /// What can be had at all.
     pub(in crate::commands::policy) finding: String,
-    pub(in crate::commands::policy) curves: &'a [Curve],
+    pub(in crate::commands::policy) curves: &'a [SweepCurve],
     /// The names of the clocks, in the order of each point's latencies.
     pub(in crate::commands::policy) retrievers: &'a [String],
 }
@@ -47,7 +47,10 @@ impl Swept<'_> {
 }
 
 /// Every point as a record.
-fn records<'a>(curves: &'a [Curve], retrievers: &'a [String]) -> impl Iterator<Item = Value> + 'a {
+fn records<'a>(
+    curves: &'a [SweepCurve],
+    retrievers: &'a [String],
+) -> impl Iterator<Item = Value> + 'a {
     curves.iter().flat_map(move |curve| {
         curve.points.iter().map(move |point| {
             let first = point.latencies.first();
@@ -94,7 +97,7 @@ fn or_dash(value: Option<String>) -> String {
 }
 
 /// Every point as a row.
-fn table(curves: &[Curve], retrievers: &[String]) -> Table {
+fn table(curves: &[SweepCurve], retrievers: &[String]) -> Table {
     let mut head = vec!["policy", "threshold", "rag_rate", "em", "es"];
     let of_time: Vec<[String; 2]> = retrievers
         .iter()
@@ -139,7 +142,7 @@ pub(super) fn finding(examples: &Examples) -> String {
 
 /// What each policy comes to: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
 /// threshold in hindsight, and where it is as good as always retrieving.
-fn summary(curves: &[Curve], retrievers: &[String]) -> Table {
+fn summary(curves: &[SweepCurve], retrievers: &[String]) -> Table {
     let mut head: Vec<String> = ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"]
         .map(String::from)
         .to_vec();
@@ -169,15 +172,15 @@ pub(in crate::commands::policy) const NOTE: &str = "Chosen elsewhere: each repos
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
 
 /// What a cell says of a point.
-type Cell<'a> = &'a dyn Fn(&Point) -> Option<String>;
+type Cell<'a> = &'a dyn Fn(&SweepPoint) -> Option<String>;
 
-fn row(curve: &Curve, clocks: usize) -> Vec<String> {
+fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
     let is_chosen = !matches!(curve.policy, Policy::Never | Policy::Always);
     let at = |rate: f64| {
         let point = curve.at_rate(rate).filter(|_| is_chosen);
         or_dash(point.map(|point| hundredths(point.es)))
     };
-    let share = |point: &Point| Some(format!("{:.1}", 100.0 * point.rag_rate));
+    let share = |point: &SweepPoint| Some(format!("{:.1}", 100.0 * point.rag_rate));
     let mut row = vec![
         curve.policy.to_string(),
         or_dash(is_chosen.then(|| format!("{:.3}", curve.auc))),
@@ -190,17 +193,17 @@ fn row(curve: &Curve, clocks: usize) -> Vec<String> {
         at(0.2),
         at(0.5),
     ];
-    let mut point = |point: Option<&Point>, values: &[Cell<'_>]| {
+    let mut point = |point: Option<&SweepPoint>, values: &[Cell<'_>]| {
         row.extend(values.iter().map(|value| or_dash(point.and_then(value))));
         row.extend((0..clocks).map(|clock| {
             let latency = point.and_then(|point| point.latencies.get(clock));
             or_dash(latency.map(|latency| format!("{:.1}", 100.0 * latency.speedup)))
         }));
     };
-    let es = |point: &Point| Some(hundredths(point.es));
-    let em = |point: &Point| point.em.map(hundredths);
-    let abstains = |point: &Point| point.abstention_precision.map(hundredths);
-    let value = |point: &Point| threshold(point.threshold).map(|t| format!("{t:.3}"));
+    let es = |point: &SweepPoint| Some(hundredths(point.es));
+    let em = |point: &SweepPoint| point.em.map(hundredths);
+    let abstains = |point: &SweepPoint| point.abstention_precision.map(hundredths);
+    let value = |point: &SweepPoint| threshold(point.threshold).map(|t| format!("{t:.3}"));
     point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains]);
     point(curve.best(), &[&es, &em, &share, &value]);
     point(curve.reaches_always.as_ref(), &[&share]);

@@ -1,5 +1,4 @@
-//! What was drawn from each repository so far, beside the output that it becomes, so that a drawing that was broken off
-//! goes on where it stopped.
+//! Journal of the draws so far, next to the output file: an interrupted run resumes after the last finished repository.
 
 use std::path::{Path, PathBuf};
 
@@ -7,39 +6,39 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::collect::Recorded;
 use super::draw::Drawing;
 use super::filter::{Facts, Filter, Rejection};
+use super::written::RecordFormat;
 use crate::error::{Error, Result};
 use crate::repository::corpus::Repository;
 use crate::store::append_log::{Appended, Holds, Place};
 
 const HOLDS: Holds = Holds {
     begin: "{\"key\":",
-    what: "what `label sample` has drawn from a repository",
+    what: "the instances drawn from a repository",
     flag: "-o (it lies beside the output)",
     writer: "drawing",
 };
 
-/// Another number, other instances of the same repositories.
+/// Revision, raised whenever the same repositories give other instances.
 const REVISION: u32 = 1;
 
-/// What came of a repository.
+/// Result of drawing from a repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(super) struct RepositoryDraw {
     key: String,
-    /// Why it does not serve.
+    /// Reason for its rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rejected: Option<Rejection>,
-    /// Lines of the targets of all its instances.
+    /// Number of lines of the targets of all its instances.
     #[serde(default)]
     pub(super) lines: usize,
-    /// The records of its instances.
+    /// Records of its instances.
     #[serde(default)]
     pub(super) records: Vec<Box<RawValue>>,
 }
 
-impl Outcome {
+impl RepositoryDraw {
     pub(super) fn rejected(reason: Rejection) -> Self {
         Self {
             rejected: Some(reason),
@@ -55,7 +54,7 @@ impl Outcome {
         }
     }
 
-    /// The same with its key, where it is to be kept.
+    /// Sets the key, if the draw is to be kept.
     pub(super) fn keyed(self, key: Option<Key>) -> Self {
         Self {
             key: key.map_or_else(String::new, |key| key.0),
@@ -64,24 +63,26 @@ impl Outcome {
     }
 }
 
-/// All that what is drawn from a repository depends on, as a digest.
+/// Digest of all that a repository's draw depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key(String);
 
 impl Key {
-    /// Of a repository's files and how they are drawn from; `said` is what its record says of them.
+    /// Computes the key from a repository's files, the settings, and the facts in its record.
     pub(super) fn of(
         repository: &Repository,
         said: Option<&Facts>,
-        (drawing, filter, recorded): (&Drawing, &Filter, Recorded),
+        drawing: &Drawing,
+        filter: &Filter,
+        format: RecordFormat,
     ) -> Self {
         let mut hasher = blake3::Hasher::new();
         let mut part = |bytes: &[u8]| {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(bytes);
         };
-        // Their debugging text names every field that they have, whichever are added.
-        let settings = format!("{drawing:?}{filter:?}{recorded:?}{said:?}");
+        // The debug text has every field, including those added later.
+        let settings = format!("{drawing:?}{filter:?}{format:?}{said:?}");
         let revision = REVISION.to_string();
         for text in [&revision, &settings, &repository.name] {
             part(text.as_bytes());
@@ -101,7 +102,7 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// The outcomes of a drawing that was broken off, open for more.
+/// Draws of an interrupted run, open for more.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
@@ -113,11 +114,11 @@ impl Journal {
     /// Opens or begins a journal.
     ///
     /// # Errors
-    /// The file cannot be read or written, holds something else, or another drawing writes to it.
+    /// The file cannot be read or written, is not a journal, or another run writes to it.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let mut known = FxHashMap::default();
         let lines = Appended::open(path, HOLDS, |line, place| {
-            match serde_json::from_slice::<Outcome>(line) {
+            match serde_json::from_slice::<RepositoryDraw>(line) {
                 Ok(outcome) => known.insert(outcome.key, place),
                 Err(_) => return false,
             };
@@ -131,25 +132,22 @@ impl Journal {
         self.known.contains_key(&key.0)
     }
 
-    /// What came of a repository that is [known](Self::knows).
+    /// Returns the draw of a repository that is [known](Self::knows).
     ///
     /// # Errors
-    /// The file cannot be read any more, or somebody changed it.
-    pub(super) fn get(&self, key: &Key) -> Result<Outcome> {
-        let changed = || Error::Artifact {
-            path: self.path.clone(),
-            reason: "was changed while it was read".into(),
-            hint: "remove it, and draw anew".into(),
-        };
+    /// The file cannot be read, or was changed.
+    pub(super) fn get(&self, key: &Key) -> Result<RepositoryDraw> {
+        let hint = "remove it and draw again";
+        let changed = || Error::artifact(&self.path, "was changed while it was read", hint);
         let place = self.known.get(&key.0).ok_or_else(changed)?;
         serde_json::from_slice(&self.lines.line(*place)?).map_err(|_| changed())
     }
 
-    /// Appends what came of a repository, for another drawing to know.
+    /// Appends the draw of a repository, for a later run to find.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn append(&mut self, outcome: &Outcome) -> Result<()> {
+    pub(super) fn append(&mut self, outcome: &RepositoryDraw) -> Result<()> {
         let line = serde_json::to_vec(outcome).unwrap_or_default();
         self.lines.append(line).map(|_| ())
     }

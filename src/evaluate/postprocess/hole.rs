@@ -1,0 +1,26 @@
+//! The hole that a prediction fills.
+
+use crate::task::Task;
+use crate::text::language::Language;
+
+/// The hole that a prediction fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole<'a> {
+    /// Text of the file before the hole, as shown to the model, without cross-file context; empty if unknown.
+    pub left_context: &'a str,
+    /// Text that stood in the hole.
+    pub target: &'a str,
+    /// The file's language.
+    pub language: Language,
+}
+
+impl<'a> Hole<'a> {
+    /// Returns the hole of a task.
+    pub fn of(task: &'a Task) -> Self {
+        Self {
+            left_context: &task.prompt,
+            target: &task.ground_truth,
+            language: task.language(),
+        }
+    }
+}

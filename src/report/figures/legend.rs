@@ -1,0 +1,39 @@
+//! Names of systems or lines beside their marks, in as many rows as needed.
+
+use super::svg::Anchor::Start;
+use super::svg::{PLAIN, Paint, Svg, Type, fit, width};
+
+const ROW: f64 = 18.0;
+const MARK: f64 = 16.0;
+
+/// A legend.
+pub(super) struct Legend {
+    /// Name and place of each entry.
+    entries: Vec<(String, f64, f64)>,
+    pub(super) height: f64,
+}
+
+impl Legend {
+    /// Places names, each cut to `room` pixels.
+    pub(super) fn of<'a>(names: impl Iterator<Item = &'a str>, room: f64) -> Self {
+        let (mut x, mut y, mut entries) = (0.0, 12.0, Vec::new());
+        for name in names {
+            let name = fit(name, room, Type::Plain);
+            let wide = MARK + width(&name, Type::Plain);
+            if x > 0.0 && x + wide > Svg::WIDTH {
+                (x, y) = (0.0, y + ROW);
+            }
+            entries.push((name, x, y));
+            x += wide + 18.0;
+        }
+        let height = y + 4.0;
+        Self { entries, height }
+    }
+
+    /// Draws an entry.
+    pub(super) fn draw(&self, number: usize, form: usize, paint: Paint, svg: &mut Svg) {
+        let (name, x, y) = &self.entries[number];
+        svg.mark(x + 5.0, y - 4.0, form, paint);
+        svg.text((x + MARK, *y), Start, PLAIN, name);
+    }
+}

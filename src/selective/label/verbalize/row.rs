@@ -1,0 +1,60 @@
+//! Columns of a sequence, as Hugging Face `datasets` and trainers use them.
+
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::sequence::Sequence;
+use crate::error::{Error, Result};
+
+/// Columns of a sequence, explained in `docs/training.md`. None is called `label`, which Hugging Face's collators would take for
+/// `labels`.
+#[derive(Debug, Serialize)]
+pub(super) struct Row<'s> {
+    pub(super) input_ids: &'s [u32],
+    pub(super) attention_mask: Vec<u8>,
+    /// Ids of supervised tokens, −100 elsewhere.
+    pub(super) labels: Vec<i64>,
+    pub(super) eval_mask: Vec<u8>,
+    pub(super) gen_mask: Vec<u8>,
+    pub(super) loss_weights: Vec<f32>,
+    pub(super) positive: bool,
+    pub(super) es_infile: Option<f64>,
+    pub(super) es_rg1: Option<f64>,
+    pub(super) task_id: &'s str,
+    pub(super) repository: &'s str,
+    pub(super) text: &'s str,
+}
+
+impl<'s> Row<'s> {
+    pub(super) fn of(sequence: &'s Sequence, lambda: f32) -> Self {
+        let count = sequence.ids.len();
+        let mask = |is: &dyn Fn(usize) -> bool| (0..count).map(|at| u8::from(is(at))).collect();
+        let supervised = |at| sequence.is_decision(at) || sequence.is_completion(at);
+        let labels = sequence.ids.iter().enumerate();
+        Self {
+            input_ids: &sequence.ids,
+            attention_mask: vec![1; count],
+            labels: labels
+                .map(|(at, id)| if supervised(at) { i64::from(*id) } else { -100 })
+                .collect(),
+            eval_mask: mask(&|at| sequence.is_decision(at)),
+            gen_mask: mask(&|at| sequence.is_completion(at)),
+            loss_weights: sequence.weights(lambda),
+            positive: sequence.positive,
+            es_infile: sequence.es_infile,
+            es_rg1: sequence.es_rg1,
+            task_id: &sequence.task_id,
+            repository: &sequence.repository,
+            text: &sequence.text,
+        }
+    }
+
+    /// Returns the line of JSON.
+    pub(super) fn to_line(&self, path: &Path) -> Result<String> {
+        let line = serde_json::to_string(self);
+        line.map(|line| line + "\n")
+            .map_err(|e| Error::writing(path, "write this file", io::Error::other(e)))
+    }
+}
