@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Endpoint, Settings};
+use super::{ConnectionSettings, Endpoint};
 
 /// A request as it came.
 #[derive(Debug, Clone)]
@@ -91,14 +91,14 @@ impl Drop for Server {
     }
 }
 
-/// Settings whose waits are milliseconds. Its variable for the key is one that is not set.
-pub(crate) fn quick() -> Settings {
-    Settings {
+/// ConnectionSettings whose waits are milliseconds. Its variable for the key is one that is not set.
+pub(crate) fn quick() -> ConnectionSettings {
+    ConnectionSettings {
         timeout: Duration::from_secs(20),
         retries: 3,
         first_delay: Duration::from_millis(2),
         longest_delay: Duration::from_millis(8),
-        ..Settings::default()
+        ..ConnectionSettings::default()
     }
 }
 

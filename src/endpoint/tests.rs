@@ -173,7 +173,7 @@ fn a_slow_server_is_left_and_asked_again() {
         }
         ok(&json!({}))
     });
-    let settings = Settings {
+    let settings = ConnectionSettings {
         timeout: Duration::from_millis(100),
         ..quick()
     };
@@ -185,7 +185,7 @@ fn a_slow_server_is_left_and_asked_again() {
     });
     let endpoint = Endpoint::new(
         &server.url(),
-        Settings {
+        ConnectionSettings {
             retries: 1,
             ..settings
         },
@@ -273,7 +273,7 @@ fn where_nobody_listens_the_error_says_so() {
 #[test]
 fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     let secret = "sk-123/ab+c=";
-    let settings = |name: Option<&str>| Settings {
+    let settings = |name: Option<&str>| ConnectionSettings {
         key_variable: name.map(Into::into),
         ..quick()
     };
@@ -324,7 +324,7 @@ fn a_server_without_tls_is_no_https_server() {
     let url = server.url().replace("http:", "https:");
     let endpoint = Endpoint::new(
         &url,
-        Settings {
+        ConnectionSettings {
             retries: 0,
             connect_timeout: Duration::from_secs(2),
             ..quick()
@@ -342,16 +342,16 @@ fn a_server_without_tls_is_no_https_server() {
 
 #[test]
 fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
-    let Settings {
+    let ConnectionSettings {
         retries,
         first_delay,
         longest_delay,
         ..
-    } = Settings::patient();
+    } = ConnectionSettings::patient();
     let wait = |retry| retry::back_off(first_delay, longest_delay, retry, b"any");
     let waits: Duration = (0..retries).map(wait).sum();
     assert!(waits > Duration::from_secs(70), "{waits:?}");
-    let patient = Settings {
+    let patient = ConnectionSettings {
         retries: 10,
         ..quick()
     };

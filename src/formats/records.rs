@@ -1,4 +1,4 @@
-//! Artifacts as the JSON records that users of this field exchange, in RepoCoder's field names.
+//! JSON records of windows, queries and retrieval results, with RepoCoder's field names.
 
 use serde::Serialize;
 
@@ -6,103 +6,103 @@ use crate::repository::window::{Place, RepoWindows, WindowShape};
 use crate::retrieve::query::{Mode, QueryWindow};
 use crate::retrieve::{Hit, Hole, Retrieval};
 
-/// One place of a window.
+/// A place of a window.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlaceRecord<'a> {
     /// `[repository, folder, …, file]`
     pub fpath_tuple: Vec<&'a str>,
-    /// The line that the window was cut around.
+    /// Line around which the window was cut.
     pub line_no: u32,
     /// First line, 0-based.
     pub start_line_no: u32,
     /// Line after the last.
     pub end_line_no: u32,
-    /// Lines of a whole window.
+    /// Number of lines of a whole window.
     pub window_size: usize,
-    /// The repository's folder name.
+    /// Folder name of the repository.
     pub repo: &'a str,
-    /// Slices a window.
+    /// Number of slices per window.
     pub slice_size: usize,
 }
 
 /// A repository window.
 #[derive(Debug, Clone, Serialize)]
 pub struct WindowRecord<'a> {
-    /// Its text, where it is asked for.
+    /// Text, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<&'a str>,
-    /// Its places.
+    /// Places of the window.
     pub metadata: Vec<PlaceRecord<'a>>,
 }
 
 /// A query window.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueryRecord<'a> {
-    /// Its text, where it is asked for.
+    /// Text, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<&'a str>,
-    /// Where it comes from.
+    /// Origin of the query.
     pub metadata: QueryMetadata<'a>,
 }
 
-/// Where a query window comes from.
+/// Origin of a query window.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueryMetadata<'a> {
     /// The task's id.
     pub task_id: &'a str,
-    /// The task's row in its file.
+    /// Row of the task in its file.
     pub row: u32,
-    /// Which prediction is in it, in mode rg-rg.
+    /// Number of the prediction it contains, in mode rg-rg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,
     /// `[repository, folder, …, file]` of the hole.
     pub fpath_tuple: Vec<&'a str>,
-    /// The hole's line.
+    /// Line of the hole.
     pub line_no: u32,
     /// First line of the window.
     pub start_line_no: u32,
-    /// Line after its last.
+    /// Line after the last.
     pub end_line_no: u32,
-    /// First line that the prompt shows.
+    /// First line shown in the prompt.
     pub context_start_lineno: u32,
-    /// Lines of a whole window.
+    /// Number of lines of a whole window.
     pub window_size: usize,
-    /// Slices a window.
+    /// Number of slices per window.
     pub slice_size: usize,
-    /// The repository's folder name.
+    /// Folder name of the repository.
     pub repo: &'a str,
 }
 
 /// A window found for a query.
 #[derive(Debug, Clone, Serialize)]
 pub struct HitRecord<'a> {
-    /// Its text, where it is asked for.
+    /// Text, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<&'a str>,
-    /// Its places.
+    /// Places of the window.
     pub metadata: Vec<PlaceRecord<'a>>,
     /// Jaccard similarity.
     pub sim_score: f64,
-    /// Tokens in both.
+    /// Number of tokens in both.
     pub overlap: u32,
-    /// Tokens in either.
+    /// Number of tokens in either.
     pub union: u32,
 }
 
-/// What was found for one query, best first.
+/// Results of one query, best first.
 #[derive(Debug, Clone, Serialize)]
 pub struct RetrievalRecord<'a> {
     /// The task's id.
     pub task_id: &'a str,
-    /// The task's row in its file.
+    /// Row of the task in its file.
     pub row: u32,
     /// The query.
     pub query_window: QueryRecord<'a>,
-    /// The windows.
+    /// Windows found.
     pub top_k_context: Vec<HitRecord<'a>>,
 }
 
-/// The record of one place.
+/// Record of a place.
 pub fn place<'a>(windows: &'a RepoWindows, place: Place) -> PlaceRecord<'a> {
     PlaceRecord {
         fpath_tuple: windows.files[place.file as usize].path.split('/').collect(),
@@ -115,7 +115,7 @@ pub fn place<'a>(windows: &'a RepoWindows, place: Place) -> PlaceRecord<'a> {
     }
 }
 
-/// The record of one window; its text only where `context` is set.
+/// Record of a window; with its text only if `context` is set.
 pub fn window(windows: &RepoWindows, index: usize, context: bool) -> WindowRecord<'_> {
     WindowRecord {
         context: context.then(|| windows.text(index)),
@@ -123,7 +123,7 @@ pub fn window(windows: &RepoWindows, index: usize, context: bool) -> WindowRecor
     }
 }
 
-/// The record of one query window; its text only where `context` is set.
+/// Record of a query window; with its text only if `context` is set.
 pub fn query<'a>(
     query: &'a QueryWindow,
     mode: Mode,
@@ -149,7 +149,7 @@ pub fn query<'a>(
     }
 }
 
-/// The record of one hit, with the places that the prompt names.
+/// Record of a hit, with the places that the prompt names.
 pub fn hit<'a>(
     windows: &'a RepoWindows,
     hit: &Hit,
@@ -166,7 +166,7 @@ pub fn hit<'a>(
     }
 }
 
-/// The record of one query's results.
+/// Record of one query's results.
 pub fn retrieval<'a>(
     retrieval: &'a Retrieval,
     index: usize,

@@ -315,7 +315,7 @@ fn what_is_wrong_is_named_by_its_field() {
     ));
     assert!(reason(json!({"prompt": "x"})).starts_with("field 'metadata' is missing"));
     assert!(reason(json!({"x": 1})).starts_with("this is nothing that is known; looked for were a task of RepoEval (it has 'metadata.fpath_tuple'); "));
-    for kind in crate::task::kind::Kind::ALL {
+    for kind in crate::task::kind::RecordKind::ALL {
         assert!(!kind.record().is_empty());
     }
 }

@@ -72,7 +72,7 @@ impl Lines {
         fits.then(|| Self::known(Some((Arc::clone(text), part)), count))
     }
 
-    /// Lines of which only the number is known. Asking for their text is an error of the program and ends it.
+    /// Lines of which only the number is known. CompletionRequest for their text is an error of the program and ends it.
     pub(crate) fn unread(count: usize) -> Self {
         Self::known(None, count)
     }

@@ -1,32 +1,31 @@
-//! The numbers of the model.
+//! Parameters of the model.
 
-/// The numbers of the model.
+/// Parameters of the model.
 ///
-/// None of them holds anything about a text: they say how to weigh what a prompt says. The defaults
-/// were tuned on single lines of three Python repositories (diffusers, fortuna, vizier), so that
-/// the lines held likely are similar to the true one, and confirmed on two others (evaluate,
-/// nerfstudio).
+/// None of them contains anything about a text: they weigh the evidence in a prompt. The defaults
+/// were tuned on single lines of three Python repositories (diffusers, fortuna, vizier), for similarity between probable
+/// lines and the true one, and confirmed on two others (evaluate, nerfstudio).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Bytes of the prompt that are read, counted from its end: bounds the work.
+    /// Bytes of the prompt that are read, counted from its end; bounds the work.
     pub max_prompt_bytes: usize,
     /// Tokens of a line that are read or written.
     pub max_line_tokens: usize,
     /// Lines before the hole that are compared with the lines before each candidate.
     pub history_lines: usize,
-    /// How the lines before the hole are compared with the lines before each candidate.
+    /// Alignment of the lines before the hole with the lines before each candidate.
     pub alignment: AlignmentParameters,
-    /// What makes a line of the prompt likely as the next line.
+    /// Weights of the evidence for a line of the prompt as the next line.
     pub line_weights: LineWeights,
-    /// Lines before the hole a candidate counts as a repetition in.
+    /// Number of lines before the hole within which a candidate counts as a repetition.
     pub repeat_window: usize,
-    /// Share of a name's votes that goes to the name it was replaced by in the lines before.
+    /// Share of a name's votes for its replacement in the lines before.
     pub substitution: f64,
-    /// Factor for each name in which a draft departs from a line it otherwise follows.
+    /// Factor for each name in which a draft differs from a line that it otherwise follows.
     pub departure: f64,
-    /// How short contexts are blended in.
+    /// Blending of short contexts.
     pub contexts: ContextParameters,
-    /// How the line to write is found.
+    /// Search for the line to write.
     pub search: SearchParameters,
 }
 
@@ -50,17 +49,17 @@ impl Default for Parameters {
 /// The alignment of the lines before the hole with lines of the prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlignmentParameters {
-    /// What a pair of lines without any agreement costs.
+    /// Cost of a pair of lines without any agreement.
     pub mismatch: f64,
-    /// Information (in nats, summed over tokens) from which a line counts in full.
+    /// Information (in nats, summed over tokens) from which a line has full weight.
     pub full_information: f64,
     /// Power of a pair's similarity: above 1, half-similar lines count less than half.
     pub power: f64,
     /// Factor per line of distance to the hole.
     pub decay: f64,
-    /// What a line costs that stands only before the hole.
+    /// Cost of a line that appears only before the hole.
     pub inserted: f64,
-    /// What a line costs that stands only before the candidate.
+    /// Cost of a line that appears only before the candidate.
     pub skipped: f64,
 }
 
@@ -77,7 +76,7 @@ impl Default for AlignmentParameters {
     }
 }
 
-/// Log-linear weights of what speaks for a line of the prompt as the next line.
+/// Log-linear weights of the evidence for a line of the prompt as the next line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineWeights {
     /// Score of the alignment that ends before the line.
@@ -86,9 +85,9 @@ pub struct LineWeights {
     pub similar_last: f64,
     /// Similarity of the line two before it to the last line but one.
     pub similar_second: f64,
-    /// The line before it is the last line.
+    /// The line before it equals the last line.
     pub equal_last: f64,
-    /// The two lines before it are the last two lines.
+    /// The two lines before it equal the last two lines.
     pub equal_second: f64,
     /// The lines before end in the same token.
     pub last_token: f64,
@@ -96,37 +95,37 @@ pub struct LineWeights {
     pub first_token: f64,
     /// The lines before begin with the same two tokens.
     pub first_two_tokens: f64,
-    /// Logarithm of 1 + tokens the lines before have in common at their ends.
+    /// Logarithm of 1 + number of tokens that the lines before have in common at their ends.
     pub suffix: f64,
-    /// The same with all names taken for one.
+    /// The same number with all names considered equal.
     pub suffix_shape: f64,
-    /// Agrees with the hole in whether a blank line stands before.
+    /// Agrees with the hole in whether a blank line precedes.
     pub blank: f64,
-    /// Differs from the hole in standing within a string of several lines.
+    /// Differs from the hole in being within a string of several lines.
     pub text_state: f64,
-    /// Differs from the hole in standing within brackets.
+    /// Differs from the hole in being within brackets.
     pub bracket_state: f64,
     /// Difference in open brackets, up to 3.
     pub depth: f64,
-    /// Stands among the last lines already.
+    /// Appears among the last lines already.
     pub repeat_near: f64,
-    /// Is the last line.
+    /// Equals the last line.
     pub repeat_last: f64,
-    /// The line before is indented, level or outdented as the last line is.
+    /// The line before is indented, level or outdented like the last line.
     pub indent_step: f64,
     /// The line before has the indentation of the last line.
     pub same_indent: f64,
-    /// Would stand left of the margin.
+    /// Would begin left of the margin.
     pub outdent_past: f64,
-    /// Is of the file at hand.
+    /// Belongs to the current file.
     pub own: f64,
-    /// Logarithm of its distance to the hole, in the file at hand.
+    /// Logarithm of its distance to the hole, in the current file.
     pub distance: f64,
-    /// Blocks between its block and the last.
+    /// Number of blocks between its block and the last.
     pub rank: f64,
-    /// Share of its names that the file at hand does not have.
+    /// Share of its names that the current file does not contain.
     pub foreign_names: f64,
-    /// Begins its source, so that nothing is known of what comes before.
+    /// Begins its source, so the text before it is unknown.
     pub start_of_source: f64,
 }
 
@@ -164,21 +163,21 @@ impl Default for LineWeights {
 /// Blending of contexts within a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContextParameters {
-    /// Weight of the short contexts against lines that are followed from their start.
+    /// Weight of the short contexts against lines followed from their start.
     pub escape: f64,
-    /// Growth of a place's weight, as exponent, per token of matching context.
+    /// Growth of a position's weight, as exponent, per token of matching context.
     pub growth: f64,
     /// Longest context, in tokens.
     pub longest: usize,
-    /// Logarithm of the factor for the file at hand.
+    /// Logarithm of the factor for the current file.
     pub own: f64,
-    /// Power with which the weight falls with distance in the file at hand.
+    /// Power with which the weight falls with distance in the current file.
     pub distance: f64,
     /// Logarithm of the factor per block of distance to the last.
     pub rank: f64,
-    /// Logarithm of the factor for each point of alignment of the line a place is in.
+    /// Logarithm of the factor for each point of alignment of a position's line.
     pub alignment: f64,
-    /// Places of one token that are looked at, the nearest first: bounds the work.
+    /// Number of positions of one token that are considered, the nearest first; bounds the work.
     pub max_places: usize,
 }
 
@@ -200,17 +199,17 @@ impl Default for ContextParameters {
 /// The search for the line to write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchParameters {
-    /// Drafts that are carried on at a time.
+    /// Number of drafts extended at a time.
     pub beam: usize,
-    /// Tokens tried after each draft.
+    /// Number of tokens tried after each draft.
     pub branch: usize,
-    /// Lines of the prompt that are candidates.
+    /// Number of lines of the prompt that are candidates.
     pub lines: usize,
     /// Share of these lines against the drafts of the beam.
     pub lines_share: f64,
     /// Flattens (above 1) or sharpens the candidates' probabilities; positive.
     pub temperature: f64,
-    /// What being right counts beyond being similar.
+    /// Gain of an exact match in addition to its similarity.
     pub exact_bonus: f64,
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::PerTask;
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Object};
-use crate::task::kind::Kind;
+use crate::task::kind::RecordKind;
 
 /// The command that makes what is read here.
 const MAKE: &str = "`repoformer eval --per-task --format json -o FILE`";
@@ -215,7 +215,7 @@ enum Refused {
     /// The means of `eval` without `--per-task`.
     Means,
     /// A record of something else.
-    Other(Kind),
+    Other(RecordKind),
 }
 
 impl Refused {
@@ -223,7 +223,7 @@ impl Refused {
         if object.get("all").is_some_and(|all| all.get("n").is_some()) {
             return Some(Self::Means);
         }
-        let kind = Kind::of(object).filter(|kind| *kind != Kind::Score)?;
+        let kind = RecordKind::of(object).filter(|kind| *kind != RecordKind::Score)?;
         Some(Self::Other(kind))
     }
 
@@ -237,11 +237,13 @@ impl Refused {
     fn hint(self, path: &Path) -> String {
         match self {
             Self::Means => format!("write each task's with --per-task: {MAKE}"),
-            Self::Other(Kind::RepoCoderPrediction | Kind::CrossCodeEvalPrediction) => format!(
-                "score them first: `repoformer eval --tasks FILE --predictions {} --per-task --format json -o FILE`",
-                path.display()
-            ),
-            Self::Other(Kind::Pair) => format!(
+            Self::Other(RecordKind::RepoCoderPrediction | RecordKind::CrossCodeEvalPrediction) => {
+                format!(
+                    "score them first: `repoformer eval --tasks FILE --predictions {} --per-task --format json -o FILE`",
+                    path.display()
+                )
+            }
+            Self::Other(RecordKind::Pair) => format!(
                 "score them first: `repoformer eval --pairs {} --per-task --format json -o FILE`",
                 path.display()
             ),

@@ -1,10 +1,12 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::complete::batch::Sampling;
-use crate::task::TaskSet;
+use crate::error::{Error, Result};
+use crate::task::kind::RecordKind;
+use crate::task::{Format, TaskSet};
 use crate::text::language::Language;
 
 /// A file with these records, one a line.
@@ -16,7 +18,7 @@ fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-type Convert<'a> = &'a dyn Fn(&Path, &mut Emit<'_>) -> Result<Outcome>;
+type Convert<'a> = &'a dyn Fn(&Path, &mut Emit<'_>) -> Result<Conversion>;
 
 /// What a conversion gives, and the reasons of its problems.
 fn converted(records: &[Value], convert: Convert<'_>) -> (Vec<Value>, Vec<String>) {
@@ -52,8 +54,8 @@ fn set() -> TaskSet {
     }
 }
 
-const REPO_CODER: Kind = Kind::RepoCoderPrediction;
-const CROSS_CODE_EVAL: Kind = Kind::CrossCodeEvalPrediction;
+const REPO_CODER: RecordKind = RecordKind::RepoCoderPrediction;
+const CROSS_CODE_EVAL: RecordKind = RecordKind::CrossCodeEvalPrediction;
 
 #[test]
 fn predictions_go_there_and_back_with_all_their_fields() {
@@ -228,13 +230,15 @@ fn repositories_go_into_folders_and_back() {
         json!(["b"])
     );
     // Raw → packages → raw, and raw → folders → raw.
-    let (there, _) = converted(&raw, &|path, emit| records(path, Kind::Package, emit));
+    let (there, _) = converted(&raw, &|path, emit| records(path, RecordKind::Package, emit));
     assert_eq!(there.len(), 3);
     let (back, _) = converted(&there, &|path, emit| {
-        records(path, Kind::RawRepository, emit)
+        records(path, RecordKind::RawRepository, emit)
     });
     assert_eq!(back, raw);
-    let (same, _) = converted(&raw, &|path, emit| records(path, Kind::RawRepository, emit));
+    let (same, _) = converted(&raw, &|path, emit| {
+        records(path, RecordKind::RawRepository, emit)
+    });
     assert_eq!(same, raw);
     let (dir, path) = file(&raw);
     let again = dir.path().join("again");
@@ -295,10 +299,18 @@ fn tasks_take_what_is_missing_from_the_repositories() {
         given.is_empty() && problems[0].contains("give --repos-dir"),
         "{problems:?}"
     );
-    for target in Target::ALL {
-        assert_eq!(target.to_string().parse(), Ok(target));
+    for target in TargetFormat::ALL {
+        assert_eq!(
+            target.to_string().parse::<TargetFormat>().ok(),
+            Some(target)
+        );
     }
-    assert!("x".parse::<Target>().unwrap_err().contains("raw, repos"));
+    assert!(
+        "x".parse::<TargetFormat>()
+            .unwrap_err()
+            .to_string()
+            .contains("raw, repos")
+    );
 }
 
 #[test]

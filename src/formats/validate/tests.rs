@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn check(lines: &[String], repos_dir: Option<&Path>) -> Report {
+fn check(lines: &[String], repos_dir: Option<&Path>) -> Validation {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.jsonl");
     std::fs::write(&path, lines.join("\n")).unwrap();
@@ -12,7 +12,7 @@ fn check(lines: &[String], repos_dir: Option<&Path>) -> Report {
 }
 
 /// Every finding as `line severity reason`, in order.
-fn found(report: &Report) -> Vec<String> {
+fn found(report: &Validation) -> Vec<String> {
     let findings = report.findings.iter();
     findings
         .map(|f| format!("{} {} {}", f.line, f.severity, f.reason))
@@ -48,7 +48,7 @@ fn every_problem_of_a_task_file_has_its_line() {
         json!({"colour": "red"}).to_string(),
     ];
     let report = check(&lines, None);
-    let unknown = format!("13 error this is {}", Kind::unknown());
+    let unknown = format!("13 error {}", RecordKind::unknown());
     assert_eq!(
         found(&report),
         [

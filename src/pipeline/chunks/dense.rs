@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use super::super::{Experiment, Report, Unread, check_digest, check_input, stale};
 use super::ChunkSettings;
 use super::vectors::dense_texts;
-use crate::endpoint::{Endpoint, Settings};
+use crate::endpoint::{ConnectionSettings, Endpoint};
 use crate::error::{Error, Result};
-use crate::retrieve::dense::{Embedder, Matrix, Store, Text, Vectors, digest, import, read_texts};
+use crate::retrieve::dense::{
+    Embedder, Matrix, Text, VectorStore, Vectors, digest, import, read_texts,
+};
 use crate::retrieve::query::Mode;
 use crate::retrieve::rank::Ranker;
 use crate::store::artifact::{Header, Identity, Payload};
@@ -116,7 +118,7 @@ impl DenseSource {
 pub(super) struct Source {
     from: DenseSource,
     /// Opened when the first vector is needed.
-    store: Option<(Embedder, Store)>,
+    store: Option<(Embedder, VectorStore)>,
     file: Option<Vectors>,
     /// Whose queries are to have vectors, besides the chunks.
     modes: Vec<Mode>,
@@ -173,15 +175,15 @@ impl Source {
                 let (embedder, store) = match &mut self.store {
                     Some(opened) => opened,
                     None => {
-                        let settings = Settings {
+                        let settings = ConnectionSettings {
                             timeout,
-                            ..Settings::default()
+                            ..ConnectionSettings::default()
                         };
                         let notice = self.notice.clone();
                         let endpoint = Endpoint::new(&url, settings)?;
                         let endpoint = endpoint.on_retry(move |text| notice.tell(text));
                         let path = experiment.layout.dense_store(&model);
-                        let store = Store::open(&path, &model)?;
+                        let store = VectorStore::open(&path, &model)?;
                         let notes = store.notes().iter().map(ToString::to_string);
                         report.warnings.extend(notes);
                         let embedder = Embedder::new(endpoint, &model);

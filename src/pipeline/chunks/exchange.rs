@@ -26,7 +26,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
     let mut rankings = Vec::new();
     for (part, names) in parts.iter().zip(&names.0) {
         for found in part.ranking.found.iter().filter(|found| found.sample == 0) {
-            let hit = |hit: &crate::retrieve::chunks::Rank| trec::Hit {
+            let hit = |hit: &crate::retrieve::chunks::Rank| trec::RankedDocument {
                 document: &names[hit.chunk as usize],
                 score: hit.score,
             };
@@ -39,7 +39,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
         hits,
     });
     let tag = experiment.of_chunks()?.ranker.to_string();
-    written(|sink| trec::write_run(rankings, &tag, trec::Scores::Own, sink))
+    written(|sink| trec::write_run(rankings, &tag, trec::ScoreColumn::Own, sink))
 }
 
 /// The chunks of all repositories, a mode's queries, and as judgements the chunks that the ground truth finds first:

@@ -19,7 +19,7 @@ use serde_json::json;
 use super::Experiment;
 use super::complete::{Completion, Predictions};
 use crate::complete::server::{
-    Answer, Asking, Completer, Entry, Failures, Journal, Sending, run, unanswered,
+    Answer, Completer, CompletionRequest, Entry, Failures, Journal, Sending, run, unanswered,
 };
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ use crate::store::artifact::{self, Identity, header_path};
 #[derive(Debug, Clone)]
 pub struct Server {
     /// What every request holds; a prompt's own style adds the texts that end a completion.
-    pub asking: Asking,
+    pub asking: CompletionRequest,
     /// Where answers are kept as they come.
     pub journal: PathBuf,
     /// Whether somebody chose that place, so that answers in others are another model's.
@@ -52,7 +52,7 @@ pub struct Asked {
 impl Server {
     /// What the predictions depend on, added to their identity.
     pub(super) fn in_identity(&self, identity: Identity) -> Identity {
-        let Asking {
+        let CompletionRequest {
             api,
             temperature,
             top_p,

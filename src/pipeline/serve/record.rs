@@ -9,7 +9,7 @@ use super::super::complete::{Completion, drop_retrieved, record_line};
 use super::super::kept::Input;
 use super::super::prompt::{read_prompts, require_prompts};
 use super::{Latency, Server};
-use crate::complete::server::{Asking, Confidence, Entry, entropy};
+use crate::complete::server::{CompletionRequest, Confidence, Entry, entropy};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
 use crate::retrieve::query::Mode;
@@ -63,7 +63,7 @@ pub(super) struct Record {
     pub(super) line: usize,
     pub(super) input: Input,
     pub(super) task_id: String,
-    pub(super) asking: Asking,
+    pub(super) asking: CompletionRequest,
     /// What is not retrieved; with a text as prompt.
     pub(super) object: Object,
 }
@@ -173,7 +173,7 @@ impl Server {
         fields.string("prompt")?;
         let metadata = object.get("metadata").and_then(Value::as_object);
         let text = |name: &str| metadata.and_then(|m| m.get(name)?.as_str());
-        let mut asking = Asking {
+        let mut asking = CompletionRequest {
             model: completion.model.clone(),
             max_tokens: completion.max_tokens,
             ..self.asking.clone()

@@ -1,5 +1,5 @@
 use super::*;
-use crate::endpoint::Settings;
+use crate::endpoint::ConnectionSettings;
 use crate::endpoint::test_server::{Request, Server, answer, ok, quick, refusal};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -45,8 +45,8 @@ impl Setting {
         }
     }
 
-    fn store(&self) -> Store {
-        Store::open(&self.dir.path().join("v"), "m").unwrap()
+    fn store(&self) -> VectorStore {
+        VectorStore::open(&self.dir.path().join("v"), "m").unwrap()
     }
 
     /// Two texts a request, one request at a time.
@@ -56,7 +56,7 @@ impl Setting {
             .concurrency(1)
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Report> {
+    fn embed(&self, texts: &[&str]) -> Result<EmbeddingCounts> {
         self.embedder()
             .embed(texts.iter().copied(), &mut self.store(), &mut |_, _| {})
     }
@@ -113,7 +113,7 @@ fn a_request_is_openais() {
     let report = setting.embed(&["a", "b", "a", "c"]).unwrap();
     assert_eq!(
         report,
-        Report {
+        EmbeddingCounts {
             texts: 3,
             known: 0,
             computed: 3
@@ -160,7 +160,7 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
         let report = setting.embed(&texts).unwrap();
         assert_eq!(
             report,
-            Report {
+            EmbeddingCounts {
                 texts: 7,
                 known: 4,
                 computed: 3
@@ -227,7 +227,7 @@ fn a_server_that_is_too_slow_is_given_up() {
         std::thread::sleep(Duration::from_millis(300));
         ok(&answered(request, 3))
     });
-    let settings = Settings {
+    let settings = ConnectionSettings {
         timeout: Duration::from_millis(50),
         retries: 1,
         ..quick()
@@ -341,7 +341,7 @@ fn a_model_that_changed_its_size_is_noticed() {
             && error.contains("have 3; 2 of 3"),
         "{error}"
     );
-    let mut other = Store::open(&setting.dir.path().join("other"), "n").unwrap();
+    let mut other = VectorStore::open(&setting.dir.path().join("other"), "n").unwrap();
     let error = setting
         .embedder()
         .embed(["a"], &mut other, &mut |_, _| {})
@@ -366,8 +366,8 @@ fn a_real_server_gives_like_vectors_to_like_texts() {
     let url = std::env::var("REPOFORMER_EMBEDDINGS").unwrap();
     let model = std::env::var("REPOFORMER_EMBEDDINGS_MODEL").unwrap_or("smollm2".into());
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&dir.path().join("v"), &model).unwrap();
-    let endpoint = Endpoint::new(&url, Settings::default()).unwrap();
+    let mut store = VectorStore::open(&dir.path().join("v"), &model).unwrap();
+    let endpoint = Endpoint::new(&url, ConnectionSettings::default()).unwrap();
     let embedder = Embedder::new(endpoint, &model).batch_size(3);
     let texts: Vec<String> = (0..8)
         .map(|n| format!("def add_{n}(a, b):\n    return a + b + {n}\n"))
