@@ -65,7 +65,7 @@ pub enum Error {
         line: usize,
         /// The task's id as the file gives it.
         task_id: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// An artifact that is damaged or is not the one needed.
@@ -73,7 +73,7 @@ pub enum Error {
     Artifact {
         /// The artifact.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
         /// How to resolve it.
         hint: String,
@@ -83,7 +83,7 @@ pub enum Error {
     Endpoint {
         /// The request's URL; keys in it are masked.
         url: String,
-        /// What was received instead.
+        /// The problem, or the message received instead.
         reason: String,
         /// How to resolve it.
         hint: String,
@@ -97,7 +97,7 @@ pub enum Error {
         path: PathBuf,
         /// `:3` for line 3, ` row 7` for row 7, or empty.
         place: String,
-        /// What is wrong with them.
+        /// The problem.
         reason: String,
         /// How to resolve it.
         hint: String,
@@ -107,7 +107,7 @@ pub enum Error {
     Tokenizer {
         /// Its file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A prompt style that cannot be used.
@@ -117,7 +117,7 @@ pub enum Error {
         path: PathBuf,
         /// 1-based line in it.
         line: usize,
-        /// What is wrong there.
+        /// The problem.
         reason: String,
         /// How to resolve it.
         hint: Option<String>,
@@ -141,13 +141,13 @@ pub enum Error {
     Parameter {
         /// Name of the parameter.
         name: &'static str,
-        /// What is wrong with its value.
+        /// The problem with its value.
         reason: String,
     },
     /// A name that is not in a closed set.
     #[error("unknown {what} '{given}'; known: {known}")]
     Unknown {
-        /// What the name should name: "runner".
+        /// Kind of thing named, such as "runner".
         what: &'static str,
         /// The name given.
         given: String,

@@ -292,8 +292,7 @@ mod tests {
         let failure = |text: &str| parse(text.as_bytes()).unwrap_err();
         let page = failure("\n<!DOCTYPE html><p>hello");
         assert!(
-            page.reason
-                .starts_with("HTML came where JSON is expected: <!DOCTYPE"),
+            page.reason.starts_with("HTML instead of JSON: <!DOCTYPE"),
             "{page:?}"
         );
         let text = format!("{{\"a\": [\n{}NaN, 0.5]}}", "0.25, ".repeat(100));
@@ -306,10 +305,7 @@ mod tests {
         );
         assert_eq!((page.again, numbers.again), (Again::Never, Again::Never));
         let half = failure("{\"data\": [");
-        assert_eq!(
-            half.reason,
-            "the answer breaks off after 10 bytes: {\"data\": ["
-        );
+        assert_eq!(half.reason, "the answer ends after 10 bytes: {\"data\": [");
         assert_eq!(failure(" ").reason, "the answer is empty");
         assert_eq!(
             (half.again, failure("").again),

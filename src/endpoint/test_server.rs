@@ -1,4 +1,4 @@
-//! A server for tests that answers as badly as it is told to.
+//! A server for tests, with configurable faults.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -70,7 +70,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// What came so far.
+    /// Requests received so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }

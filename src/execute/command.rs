@@ -199,7 +199,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("setup-cmd: {Tests}") && error.contains("{task_id}"),
+            error.contains("setup-cmd: unknown placeholder {Tests}") && error.contains("{task_id}"),
             "{error}"
         );
     }

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn python() {
         let of = |marked: &str| planted(Grammar::Python, marked);
-        let nothing = "its hole holds nothing that is executed";
+        let nothing = "its hole contains nothing that is executed";
         assert_eq!(of("x = 1\n⟦y = 2⟧\n"), "x = 1\n%\ny = 2\n");
         assert_eq!(
             of("def f():\n    a = 1\n⟦    return a⟧\n"),

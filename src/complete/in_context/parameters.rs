@@ -97,7 +97,7 @@ pub struct LineWeights {
     pub first_two_tokens: f64,
     /// Logarithm of 1 + number of tokens that the lines before have in common at their ends.
     pub suffix: f64,
-    /// The same number with all names considered equal.
+    /// Logarithm of 1 + number of such tokens, with all names considered equal.
     pub suffix_shape: f64,
     /// Agrees with the hole in whether a blank line precedes.
     pub blank: f64,

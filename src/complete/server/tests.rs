@@ -184,7 +184,12 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
         &["a", "b", "c", "d", "e", "f"],
         &path,
     );
-    assert!(error.unwrap_err().to_string().contains("HTML came"));
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("HTML instead of JSON")
+    );
 }
 
 #[test]

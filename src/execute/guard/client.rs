@@ -31,7 +31,7 @@ pub struct Enclosure {
     pub layered: bool,
     /// Whether the network is isolated.
     pub network_off: bool,
-    /// What is not isolated, and why, in words.
+    /// Parts that are not isolated, and why, in words.
     pub open: Vec<String>,
 }
 

@@ -69,13 +69,13 @@ fn a_ranking_must_be_one() {
         assert_eq!(error(&[("a", score)]), wanted);
     }
     let twice = error(&[("a", 1.0), ("a", 1.0)]);
-    assert_eq!(twice, "documents: 'a' stands twice in the ranking of 'q'");
+    assert_eq!(twice, "documents: 'a' is repeated in the ranking of 'q'");
     assert_eq!(error(&[("", 1.0)]), "documents: an id is empty");
     let rankings = [ranking("q", &[]), ranking("q", &[])];
     let twice = run(&rankings, "t", ScoreColumn::Own)
         .unwrap_err()
         .to_string();
-    assert_eq!(twice, "queries: the id 'q' stands twice");
+    assert_eq!(twice, "queries: the id 'q' is repeated");
     let no_tag = run(&rankings, "", ScoreColumn::Own)
         .unwrap_err()
         .to_string();
@@ -110,7 +110,7 @@ fn ids_must_be_unique_and_not_empty() {
     };
     let error = |outcome: Result<String>| outcome.unwrap_err().to_string();
     let corpus = written(|sink| beir::write_corpus(["a b", "a b"].map(document), sink));
-    assert_eq!(error(corpus), "documents: the id 'a%20b' stands twice");
+    assert_eq!(error(corpus), "documents: the id 'a%20b' is repeated");
     // One is what the other is written as; they stay two.
     let corpus = written(|sink| beir::write_corpus(["a b", "a%20b"].map(document), sink));
     assert!(corpus.unwrap().contains(r#""a%2520b""#));

@@ -125,7 +125,7 @@ mod tests {
         std::fs::write(&path, lines.replace("\"text\":\"x\"", "\"text\":\"y\"")).unwrap();
         let error = read_texts(&path).unwrap_err().to_string();
         assert!(
-            error.ends_with("texts.jsonl:3: field 'digest' is not that of field 'text'"),
+            error.ends_with("texts.jsonl:3: field 'digest' does not match field 'text'"),
             "{error}"
         );
     }

@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
     }
 
-    /// Of a file that is being written, one that was given up, and a new one that is not locked yet, the second goes.
+    /// Among a file that is being written, one that was abandoned, and a new one that is not locked yet, the second goes.
     #[test]
     fn what_is_abandoned_is_removed() {
         let dir = tempfile::tempdir().unwrap();
@@ -236,6 +236,6 @@ mod tests {
             error.to_string().contains("cannot create this folder"),
             "{error}"
         );
-        assert!(error.hint().unwrap().contains("--cache-dir"));
+        assert!(error.hint().unwrap().contains("cache folder"));
     }
 }

@@ -461,7 +461,7 @@ mod tests {
                 .contains("written by repoformer 9.0.0 in format 7; this is repoformer"),
             "{error}"
         );
-        assert!(error.hint().unwrap().contains("--cache-dir"));
+        assert!(error.hint().unwrap().contains("cache folder"));
         assert!(matches!(
             state::<RepoWindows>(&path, &identity),
             State::Damaged(_)

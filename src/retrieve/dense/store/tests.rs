@@ -63,7 +63,7 @@ fn vectors_are_found_again_after_closing() {
     assert!(
         error
             .to_string()
-            .ends_with("holds no vector for 2 of the texts; the first is \"x\""),
+            .ends_with("contains no vector for 2 of the texts; the first is \"x\""),
         "{error}"
     );
 }
@@ -131,11 +131,16 @@ fn a_file_that_is_something_else_is_left_alone() {
         [&good[..at], to.as_bytes(), &good[at + from.len()..]].concat()
     };
     for (bytes, model, reason, hint) in [
-        (b"a = 1\n".to_vec(), "m", "holds no vectors", "another file"),
+        (
+            b"a = 1\n".to_vec(),
+            "m",
+            "not a file of repoformer's vectors",
+            "another file",
+        ),
         (
             good.clone(),
             "n",
-            "holds vectors of model 'm', not of 'n'",
+            "contains vectors of model 'm', not of 'n'",
             "each model",
         ),
         (
@@ -153,7 +158,7 @@ fn a_file_that_is_something_else_is_left_alone() {
         (
             replaced("\"dim\":3", "\"dim\":4"),
             "m",
-            "not one of its",
+            "none of its",
             "remove it",
         ),
         (
