@@ -91,7 +91,7 @@ impl Drop for Server {
     }
 }
 
-/// ConnectionSettings whose waits are milliseconds. Its variable for the key is one that is not set.
+/// Settings whose waits are milliseconds. Its variable for the key is one that is not set.
 pub(crate) fn quick() -> ConnectionSettings {
     ConnectionSettings {
         timeout: Duration::from_secs(20),

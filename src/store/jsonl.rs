@@ -112,15 +112,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl std::fmt::Debug for Reader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader")
-            .field("path", &self.path)
-            .field("next", &self.next)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Reads the whole text of a file, decompressed if necessary.
 ///
 /// # Errors

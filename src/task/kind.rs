@@ -244,7 +244,7 @@ impl RecordKind {
         match self {
             Self::Task(_) => "use it as the tasks file",
             Self::Window | Self::QueryWindow | Self::Retrieval => {
-                "the window and search stages make their own from the repositories folder and the tasks file"
+                "the window and search stages make their own from a folder of repositories and the tasks file"
             }
             Self::Prompt => "use it as the prompts file",
             Self::RepoCoderPrediction | Self::CrossCodeEvalPrediction => {
@@ -253,7 +253,7 @@ impl RecordKind {
             Self::Pair => "use it as the pairs file",
             Self::Score => "it is the result of an evaluation",
             Self::Package | Self::RawRepository => {
-                "convert it to folders for the repositories folder"
+                "convert it to folders for use as a folder of repositories"
             }
             Self::Label => "use it as the tasks file, or score it as labels",
             Self::BatchRequest => "send it to a batch endpoint",

@@ -251,7 +251,7 @@ fn options_for_a_server_are_not_ignored_without_one() {
         (["--top-p", "2"], "--top-p"),
         (["--samples", "0"], "--samples"),
         (["--concurrency", "0"], "--concurrency"),
-        (["--journal", "/dev/full"], "no file"),
+        (["--journal", "/dev/full"], "not a file"),
     ] {
         place
             .stage(&complete(nowhere, &flags))

@@ -464,7 +464,7 @@ fn a_copy_is_set_up_once_and_anew_when_its_repository_changes() {
     place
         .stage(&args)
         .partly()
-        .says(&["did not end within 0.2 seconds"]);
+        .says(&["did not end within the setup time limit (--setup-timeout) of 0.2 seconds"]);
     place
         .stage(&exec("no-such-runner {tests}", &[]))
         .partly()
@@ -640,7 +640,7 @@ echo '3 passed in 0.1s'
     assert_eq!(statuses(&ran.stdout, 0), wanted, "{}", ran.stderr);
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();
     let reasons = &record["tasks"][0]["reasons"];
-    assert_eq!(reasons[1], "1 tests passed, 3 with the truth");
+    assert_eq!(reasons[1], "1 tests passed, 3 with the reference text");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(crate) fn hinted(source: anyhow::Error, hint: impl Into<String>) -> anyhow::
 const FLAGS: [(&str, &str); 32] = [
     ("cache folder", "--cache-dir"),
     ("output path", "-o"),
-    ("repositories folder", "--repos-dir"),
+    ("folder of repositories", "--repos-dir"),
     ("the tasks file", "--tasks"),
     ("the predictions file", "--predictions"),
     ("the prompts file", "`repoformer complete --prompts`"),
@@ -92,8 +92,10 @@ pub(crate) fn with_flags(text: &str) -> String {
         let is_named = text
             .split([' ', '(', ')', '`', ',', ';'])
             .any(|word| word == flag);
-        if let Some(at) = text.find(setting).filter(|_| !is_named) {
-            text.insert_str(at + setting.len(), &format!(" ({flag})"));
+        let end = text.find(setting).map(|at| at + setting.len());
+        let is_whole = |end: &usize| !text[*end..].starts_with(char::is_alphanumeric);
+        if let Some(end) = end.filter(is_whole).filter(|_| !is_named) {
+            text.insert_str(end, &format!(" ({flag})"));
         }
     }
     text

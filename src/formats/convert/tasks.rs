@@ -107,7 +107,7 @@ pub fn tasks(
     for (name, count) in lacking {
         let of = tasks(count);
         conversion.warnings.push(format!(
-            "'{name}' of {of} is unknown and not written; the repositories folder would supply it"
+            "'{name}' of {of} is unknown and not written; a folder of repositories would supply it"
         ));
     }
     Ok(conversion)

@@ -335,8 +335,8 @@ fn what_a_format_has_no_place_for_is_told_of() {
         warnings(Format::Repoformer),
         [
             "'crossfile_context.list' of 1 task is dropped: repoformer has no such field",
-            "'full_left_context' of 1 task is unknown and not written; the repositories folder would supply it",
-            "'full_right_context' of 1 task is unknown and not written; the repositories folder would supply it",
+            "'full_left_context' of 1 task is unknown and not written; a folder of repositories would supply it",
+            "'full_right_context' of 1 task is unknown and not written; a folder of repositories would supply it",
         ]
     );
     assert_eq!(warnings(Format::CrossCodeEval), [""; 0]);

@@ -74,14 +74,6 @@ impl OutputFile {
     }
 }
 
-impl std::fmt::Debug for OutputFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OutputFile")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
