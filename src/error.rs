@@ -1,11 +1,11 @@
 //! Typed errors that say what is wrong, where (path, line, task), and the way out.
 //!
-//! The same type serves for what ends a stage (returned as `Err`) and for what a stage
-//! steps over (collected in a `Vec<Error>`, printed, and counted in the exit code).
+//! A stage that cannot continue returns one as `Err`; a stage that skips a record collects them in a `Vec<Error>`, which is
+//! printed and counted in the exit code. Hints speak of data and settings in words; the binary adds the flags.
 
 use std::path::{Path, PathBuf};
 
-/// What was to be done to a file.
+/// Kind of access to a file that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reading, or listing a folder.
@@ -23,11 +23,11 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Whether something was to be read or written.
+        /// Reading or writing.
         access: Access,
-        /// What was tried, as a verb phrase: "read this file".
+        /// Attempted action, as a verb phrase: "read this file".
         action: &'static str,
-        /// What the system answered. Part of the message, so no `source` that would be told a second time.
+        /// The system's error. Part of the message, and therefore not a `source`, which would be printed a second time.
         reason: std::io::Error,
     },
     /// A source file that is left out of its repository.
@@ -38,12 +38,12 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A repository folder that cannot serve.
+    /// A repository folder that cannot be used.
     #[error("{}: {reason}", path.display())]
     Repository {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// Why.
         reason: String,
     },
     /// A record of a JSONL file that cannot be used.
@@ -53,7 +53,7 @@ pub enum Error {
         path: PathBuf,
         /// 1-based line in it.
         line: usize,
-        /// The field and what is wrong with it.
+        /// The field, and what is wrong with it.
         reason: String,
     },
     /// A task that cannot be carried out.
@@ -65,41 +65,41 @@ pub enum Error {
         line: usize,
         /// The task's id as the file gives it.
         task_id: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// An artifact that is not what its reader needs.
+    /// An artifact that is damaged or is not the one needed.
     #[error("{}: {reason}", path.display())]
     Artifact {
         /// The artifact.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
-        /// What to do about it.
+        /// How to resolve it.
         hint: String,
     },
-    /// A server that did not answer with what it was asked for.
+    /// A server that did not answer as needed.
     #[error("{url}: {reason}")]
     Endpoint {
-        /// What was asked; keys in it are masked.
+        /// The request's URL; keys in it are masked.
         url: String,
-        /// What came instead.
+        /// The problem, or the message received instead.
         reason: String,
-        /// What to do about it.
+        /// How to resolve it.
         hint: String,
-        /// The status of the answer; `None` where there was none.
+        /// HTTP status of the response; `None` if there was no response.
         status: Option<u16>,
     },
-    /// Vectors that a user computed and that cannot serve.
+    /// Vectors computed by the user that cannot be used.
     #[error("{}{place}: {reason}", path.display())]
     Vectors {
         /// Their file.
         path: PathBuf,
-        /// `:3` for its third line, ` row 7` for its seventh row, or nothing.
+        /// `:3` for line 3, ` row 7` for row 7, or empty.
         place: String,
-        /// What is wrong with them.
+        /// The problem.
         reason: String,
-        /// What to do about it.
+        /// How to resolve it.
         hint: String,
     },
     /// A tokenizer that cannot be used.
@@ -107,7 +107,7 @@ pub enum Error {
     Tokenizer {
         /// Its file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A prompt style that cannot be used.
@@ -117,37 +117,37 @@ pub enum Error {
         path: PathBuf,
         /// 1-based line in it.
         line: usize,
-        /// What is wrong there.
+        /// The problem.
         reason: String,
-        /// What to do about it.
+        /// How to resolve it.
         hint: Option<String>,
     },
     /// A prompt whose parts do not fit its budget.
     #[error("{reason}")]
     Room {
-        /// What takes how much.
+        /// The number of tokens of each part.
         reason: String,
     },
     /// Tests that cannot be run.
     #[error("{reason}")]
     Execution {
-        /// What stands in the way.
+        /// Why not.
         reason: String,
-        /// What to do about it.
+        /// How to resolve it.
         hint: String,
     },
     /// A parameter outside its range.
     #[error("{name}: {reason}")]
     Parameter {
-        /// Name of the parameter, as on the command line.
+        /// Name of the parameter.
         name: &'static str,
-        /// What is wrong with its value.
+        /// The problem with its value.
         reason: String,
     },
     /// A name that is not in a closed set.
     #[error("unknown {what} '{given}'; known: {known}")]
     Unknown {
-        /// What the name should name: "runner".
+        /// Kind of thing named, such as "runner".
         what: &'static str,
         /// The name given.
         given: String,
@@ -157,9 +157,9 @@ pub enum Error {
     /// Two sets of scores that cannot be compared.
     #[error("{reason}")]
     Comparison {
-        /// What they lack.
+        /// Why not.
         reason: String,
-        /// What to do about it.
+        /// How to resolve it.
         hint: String,
     },
 }
@@ -168,23 +168,21 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// That something could not be read; `action` is a verb phrase: "open this file".
+    /// A failed read; `action` is a verb phrase: "open this file".
     pub(crate) fn reading(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
-        let (path, access) = (path.to_owned(), Access::Read);
         Self::Io {
-            path,
-            access,
+            path: path.to_owned(),
+            access: Access::Read,
             action,
             reason,
         }
     }
 
-    /// That something could not be written.
+    /// A failed write; `action` is a verb phrase.
     pub(crate) fn writing(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
-        let (path, access) = (path.to_owned(), Access::Write);
         Self::Io {
-            path,
-            access,
+            path: path.to_owned(),
+            access: Access::Write,
             action,
             reason,
         }
@@ -198,6 +196,30 @@ impl Error {
     ) -> Self {
         Self::Artifact {
             path: path.to_owned(),
+            reason: reason.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// An artifact whose content is not as it was written.
+    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
+        let hint = "run the command that writes it again; it is rebuilt";
+        Self::artifact(path, format!("damaged: {}", reason.into()), hint)
+    }
+
+    /// Vectors that cannot be used, at a place of their file.
+    pub(crate) fn vectors(path: &Path, place: &str, reason: impl Into<String>, hint: &str) -> Self {
+        Self::Vectors {
+            path: path.to_owned(),
+            place: place.into(),
+            reason: reason.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// Tests that cannot be run.
+    pub(crate) fn execution(reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Execution {
             reason: reason.into(),
             hint: hint.into(),
         }
@@ -224,6 +246,7 @@ impl Error {
         }
     }
 
+    /// A record that cannot be used, at a 1-based line of its file.
     pub(crate) fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
         Self::Record {
             path: path.to_owned(),
@@ -232,7 +255,7 @@ impl Error {
         }
     }
 
-    /// The way out, where one is known; printed as `hint:` below the error.
+    /// How to resolve the error, if that is known; printed as `hint:` below it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { access, reason, .. } => {
@@ -252,7 +275,7 @@ impl Error {
                 Some("give the prompt more tokens, or its right and cross-file context fewer".into())
             }
             Self::SourceFile { .. } => {
-                Some("mend or remove it and run this again; all other files are used".into())
+                Some("repair or remove it and run this again; all other files are used".into())
             }
             Self::Record { .. } => {
                 Some("correct the line or remove it; the other lines are read".into())
@@ -262,23 +285,23 @@ impl Error {
     }
 }
 
-/// The way out of what the system answered to reading or writing.
+/// Hint for a system error while reading or writing.
 fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
     use std::io::ErrorKind as Kind;
     Some(match kind {
         Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
-            "make room, or choose another folder with --cache-dir or -o; nothing half-written was kept"
+            "free some space, or choose another cache folder or output path; no partial file was kept"
         }
         Kind::NotADirectory | Kind::AlreadyExists if writing => {
-            "a file stands where a folder is needed; choose another --cache-dir or -o"
+            "a file is in the place of a folder; choose another cache folder or output path"
         }
         Kind::PermissionDenied | Kind::ReadOnlyFilesystem | Kind::NotFound if writing => {
-            "choose a folder that can be written with --cache-dir or -o"
+            "choose a writable cache folder or output path"
         }
         Kind::PermissionDenied => "make it readable, or name another",
         Kind::NotFound => "check the path; relative ones start at the current folder",
         Kind::IsADirectory if !writing => "name a file in it",
-        Kind::NotADirectory if !writing => "check the path: a file stands where a folder is needed",
+        Kind::NotADirectory if !writing => "check the path: a file is in the place of a folder",
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
-//! Requests to batch endpoints and their answers, in the form that OpenAI's and compatible servers exchange.
+//! Batch endpoints: requests and responses in the form that OpenAI's and compatible servers exchange.
 //!
-//! Answers come in any order; a request and its answer share their `custom_id`.
+//! Responses arrive in any order; a request and its response share their `custom_id`.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::store::jsonl::{self, Fields, Object};
 
-/// What all requests of a file share.
+/// Settings of all requests in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampling {
-    /// The model's name, as the endpoint knows it.
+    /// The endpoint's name for the model.
     pub model: String,
-    /// Tokens of a completion, at most.
+    /// Largest number of tokens in a completion.
     pub max_tokens: usize,
-    /// 0 for the likeliest tokens.
+    /// 0 for the most probable tokens.
     pub temperature: f64,
-    /// Texts that end a completion.
+    /// Stop texts.
     pub stop: Vec<String>,
 }
 
@@ -43,11 +43,11 @@ pub fn request(custom_id: &str, prompt: &str, sampling: &Sampling) -> Value {
     json!({"custom_id": custom_id, "method": "POST", "url": "/v1/completions", "body": body})
 }
 
-/// What stands between the row and what else a `custom_id` says.
+/// Separates the row from the rest of a `custom_id`.
 pub(crate) const SEPARATOR: &str = "-of-";
 
-/// The `custom_id` of a task's prompt: `row-12`, and `row-12-sample-1` for its second where one task has several (those
-/// of mode rg-rg). A task's row names it, since ids of benchmarks repeat.
+/// Returns the `custom_id` of a task's prompt: `row-12`, and `row-12-sample-1` for the second prompt of one task (in mode
+/// rg-rg). A task is identified by its row, because ids of benchmarks repeat.
 pub fn custom_id(row: usize, sample: usize) -> String {
     match sample {
         0 => format!("row-{row}"),
@@ -55,7 +55,7 @@ pub fn custom_id(row: usize, sample: usize) -> String {
     }
 }
 
-/// Row and sample of a `custom_id` as [`custom_id`] makes them, with or without ` of …` behind it.
+/// Parses row and sample of a `custom_id` made by [`custom_id`], with or without a suffix `-of-…`.
 pub fn parse_custom_id(id: &str) -> Option<(usize, usize)> {
     let rest = id.split(SEPARATOR).next()?.strip_prefix("row-")?;
     let (row, sample) = match rest.split_once("-sample-") {
@@ -65,26 +65,26 @@ pub fn parse_custom_id(id: &str) -> Option<(usize, usize)> {
     Some((row.parse().ok()?, sample))
 }
 
-/// An answer: `custom_id`, and the texts of its choices in the order of their `index`.
+/// A response: `custom_id`, and the texts of its choices in the order of their `index`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// That of its request.
+    /// The request's id.
     pub custom_id: String,
     /// `text` of completions, `message.content` of chats; at least one.
     pub texts: Vec<String>,
 }
 
 impl Response {
-    /// Reads a record that stands at a line of a file.
+    /// Reads the record at a line of a file.
     ///
     /// # Errors
-    /// A field is missing or of another type, or the endpoint answered with an error: what it said.
+    /// A field is missing or of another type, or the endpoint answered with an error, which is quoted.
     pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
         let fields = Fields::new(path, line, "", record);
         let (custom_id, answer) = answer(path, line, record)?;
-        let body = answer.map_err(|said| {
+        let body = answer.map_err(|message| {
             fields.error(format!(
-                "the endpoint answered {custom_id:?} with an error: {said}"
+                "the endpoint answered {custom_id:?} with an error: {message}"
             ))
         })?;
         let custom_id = custom_id.to_owned();
@@ -107,7 +107,7 @@ impl Response {
     }
 }
 
-/// A record of answers: its `custom_id`, and the answer's body or what the endpoint said instead.
+/// Returns the `custom_id` of a response, and its body or the endpoint's error message.
 ///
 /// # Errors
 /// A field is missing or of another type.
@@ -124,8 +124,8 @@ pub(crate) fn answer<'r>(
     let response = fields.object("response")?;
     let status = response.get("status_code").and_then(Value::as_u64);
     if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
-        let said = response.get("body").map(message).unwrap_or_default();
-        return Ok((custom_id, Err(format!("status {status}, {said}"))));
+        let message = response.get("body").map(message).unwrap_or_default();
+        return Ok((custom_id, Err(format!("status {status}, {message}"))));
     }
     let response = fields.below("response.", response);
     Ok((custom_id, Ok(response.object("body")?)))
@@ -139,9 +139,9 @@ fn choice_text(choice: &Value, number: usize) -> Option<(u64, String)> {
     Some((index.unwrap_or(number as u64), text.as_str()?.to_owned()))
 }
 
-/// What an error object says, wherever it says it.
-fn message(said: &Value) -> String {
-    let nested = said.get("error").unwrap_or(said);
+/// Returns the message in an error object, in any of its usual places.
+fn message(error: &Value) -> String {
+    let nested = error.get("error").unwrap_or(error);
     let text = nested.get("message").unwrap_or(nested);
     match text {
         Value::String(text) => text.clone(),

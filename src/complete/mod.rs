@@ -1,4 +1,4 @@
-//! Completion: prompt → prediction.
+//! Completion: predictions from prompts, by the embedded model, a server, or a batch endpoint.
 
 pub mod batch;
 pub mod in_context;

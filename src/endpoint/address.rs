@@ -1,32 +1,34 @@
-//! Where a server's API lies: the forms that its URL is given in, one form that is asked, and one that may be shown.
+//! URL of a server's API: parsing the forms users give, building a request's URL, and masking secrets for messages.
 
 use ureq::http::Uri;
 
-use super::DEFAULT_KEY_VARIABLE;
 use crate::error::{Error, Result};
 
-/// What stands in messages where something secret was.
+/// Environment variable of the server's key, unless another one is named.
+pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
+
+/// Replacement for secrets in messages.
 pub(super) const MASK: &str = "***";
-/// Ends of URLs that users copy from a request instead of from a server's address.
+/// Last parts of URLs that users copy from a request instead of from the server's address.
 const REQUESTS: [&str; 4] = ["embeddings", "completions", "chat", "models"];
 
-/// The address of an API, cut where a request's own path is put in.
+/// The address of an API, in parts between which a request's path is inserted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Scheme, host, port and what stands before the API's version; no slash at its end.
+    /// Scheme, host, port and the path before the API's version; without a slash at the end.
     root: String,
-    /// `/v1` or what the URL has in its place.
+    /// `/v1` or the URL's own version.
     version: String,
-    /// `?name=value` or nothing.
+    /// `?name=value`, or empty.
     query: String,
     local: bool,
 }
 
 impl Address {
-    /// Reads a URL: with or without `/v1`, a slash or a request's name (`/embeddings`) at its end.
+    /// Parses a URL: with or without `/v1`, a slash or a request's name (`/embeddings`) at its end.
     ///
     /// # Errors
-    /// It has no scheme, another one than HTTP's, no host, a wrong port, or a user name in it.
+    /// It has no scheme, a scheme other than HTTP's, no host, a wrong port, or a user name.
     pub(super) fn parse(given: &str) -> Result<Self> {
         let given = given.trim();
         let wrong = |reason: String, hint: String| Error::Endpoint {
@@ -60,7 +62,7 @@ impl Address {
         let host = uri.host().unwrap_or_default();
         let port = authority.strip_prefix(host).unwrap_or_default();
         if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
-            let reason = format!("'{port}' is no port");
+            let reason = format!("'{port}' is not a port");
             let hint = "write :8080, a number from 1 to 65535, or leave it out".into();
             return Err(wrong(reason, hint));
         }
@@ -73,12 +75,12 @@ impl Address {
         })
     }
 
-    /// Whether it is this machine, which no proxy stands before.
+    /// Whether it is this machine, for which no proxy is used.
     pub(super) fn is_local(&self) -> bool {
         self.local
     }
 
-    /// The URL of a request. A path that begins with `/v1/` lies below the API's version, any other beside it.
+    /// Returns the URL of a request. A path that begins with `/v1/` is below the API's version, any other beside it.
     pub(super) fn of(&self, path: &str) -> String {
         let (version, path) = match path.strip_prefix("/v1") {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.version.as_str(), rest),
@@ -88,7 +90,7 @@ impl Address {
     }
 }
 
-/// A path as what stands before the API's version, and the version with what follows it.
+/// Splits a path before the API's version.
 fn split_path(path: &str) -> (String, String) {
     let mut segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     while segments.last().is_some_and(|last| REQUESTS.contains(last)) {
@@ -115,7 +117,7 @@ fn is_local(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// A URL as messages may show it: without user name, password, and the values of its query.
+/// A URL for messages: without user name, password, and the values of its query.
 pub(super) fn masked(url: &str) -> String {
     let (start, query) = match url.split_once('?') {
         Some((start, query)) => (start, Some(query)),
@@ -185,10 +187,10 @@ mod tests {
             ("ftp://h", "'ftp'", "http://localhost"),
             ("http://", "no host", "http://localhost"),
             ("http:///v1", "no host", "http://localhost"),
-            ("http://h:/v1", "':' is no port", ":8080"),
-            ("http://h:99999", "is no port", "65535"),
-            ("http://h:0", "is no port", "65535"),
-            ("http://h:x", "is no port", "65535"),
+            ("http://h:/v1", "':' is not a port", ":8080"),
+            ("http://h:99999", "is not a port", "65535"),
+            ("http://h:0", "is not a port", "65535"),
+            ("http://h:x", "is not a port", "65535"),
             ("http://h o", "not a URL", "http://localhost"),
             (
                 "http://sk-123@h/v1",

@@ -1,4 +1,4 @@
-//! What a server answered: the JSON that was asked for, or in words what came instead.
+//! Reading a server's response: its JSON, or a failure in words.
 
 use std::io::Read;
 use std::time::{Duration, SystemTime};
@@ -6,28 +6,29 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use ureq::http::{HeaderMap, StatusCode};
 
+use super::address::{MASK, masked};
 use super::retry::{Again, Failure, asked_wait, passes};
 
-/// Characters of an answer that a message shows.
+/// Number of characters of a response shown in messages.
 const SHOWN: usize = 200;
-/// Bytes of an answer: a few hundred vectors of a few thousand numbers are some tens of millions.
+/// Limit of a response in bytes: a few hundred vectors of a few thousand numbers take some tens of millions.
 const LONGEST: u64 = 1 << 29;
 
-/// How often a request is sent again that a server fails at (500).
+/// Number of retries after an internal error of the server (500).
 const FAULTS: u32 = 5;
-/// How often one is sent again that took too long.
+/// Number of retries after a timeout.
 const TIMEOUTS: u32 = 2;
 
-/// The settings that messages name.
+/// Settings that messages mention.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) timeout: Duration,
-    /// The variable that the key was taken from, or would be.
+    /// Environment variable of the key.
     pub(super) key_variable: &'a str,
     pub(super) key: Option<&'a str>,
 }
 
-/// The JSON of an answer.
+/// Reads the JSON of a response.
 pub(super) fn read(
     response: ureq::http::Response<ureq::Body>,
     context: Context<'_>,
@@ -37,11 +38,11 @@ pub(super) fn read(
     let read = body.into_reader().take(LONGEST + 1).read_to_end(&mut bytes);
     if bytes.len() as u64 > LONGEST {
         let reason = format!("the answer is longer than {LONGEST} bytes");
-        return Err(never(reason, "ask for less at a time"));
+        return Err(Failure::new(Again::Never, reason, "send less at a time"));
     }
     // Servers repeat a wrong key, and an excerpt may end within it.
     let masked = || match context.key {
-        Some(key) => replaced(&bytes, key.as_bytes(), super::MASK.as_bytes()),
+        Some(key) => replaced(&bytes, key.as_bytes(), MASK.as_bytes()),
         None => bytes.clone(),
     };
     if !parts.status.is_success() {
@@ -66,7 +67,7 @@ pub(super) fn read(
     })
 }
 
-/// Some bytes with others in the place of a part, wherever it stands.
+/// Replaces every occurrence of a part.
 fn replaced(bytes: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     for found in memchr::memmem::find_iter(bytes, part) {
@@ -78,99 +79,83 @@ fn replaced(bytes: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A request that brought no answer at all.
+/// Failure of a request without any response.
 pub(super) fn unanswered(error: &ureq::Error, context: Context<'_>) -> Failure {
     use ureq::Error as E;
-    let later = |reason: String| {
-        Failure {
-        reason,
-        hint: "is the server running there, and on this port? A proxy that stands between is set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY".into(),
-        again: Again::Later,
-        is_silence: true,
-        status: None,
-    }
-    };
-    match error {
+    let reason = match error {
         E::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-            later("no connection came about in time".into())
+            "no connection in time".into()
         }
-        E::Timeout(_) => timed_out(context.timeout),
-        E::HostNotFound => later("no host of this name was found".into()),
-        E::ConnectionFailed => later("no connection came about".into()),
-        E::Io(error) => later(format!("the connection failed: {error}")),
-        E::Protocol(error) => later(format!("what answered does not speak HTTP: {error}")),
-        error => never(
-            format!("the request could not be sent: {error}"),
-            "check the URL: its scheme, host and port",
-        ),
-    }
-}
-
-fn never(reason: String, hint: &str) -> Failure {
+        E::Timeout(_) => return timed_out(context.timeout),
+        E::HostNotFound => "the host was not found".into(),
+        E::ConnectionFailed => "no connection".into(),
+        E::Io(error) => format!("the connection failed: {error}"),
+        E::Protocol(error) => format!("the answer is not HTTP: {error}"),
+        error => {
+            let reason = format!("the request could not be sent: {error}");
+            return Failure::new(
+                Again::Never,
+                reason,
+                "check the URL: its scheme, host and port",
+            );
+        }
+    };
+    let hint = "is the server running there, and on this port? HTTP_PROXY, HTTPS_PROXY and NO_PROXY choose a proxy";
     Failure {
-        reason,
-        hint: hint.into(),
-        again: Again::Never,
-        is_silence: false,
-        status: None,
+        is_silence: true,
+        ..Failure::new(Again::Later, reason, hint)
     }
 }
 
 fn timed_out(timeout: Duration) -> Failure {
-    Failure {
-        reason: format!("no whole answer came within {timeout:?}"),
-        hint: "ask for less at a time, or wait longer".into(),
-        again: Again::AtMost(TIMEOUTS),
-        is_silence: false,
-        status: None,
-    }
+    let reason = format!("no complete answer within {timeout:?}");
+    Failure::new(
+        Again::AtMost(TIMEOUTS),
+        reason,
+        "send less at a time, or wait longer",
+    )
 }
 
-/// An answer that has no end, as a server leaves it that is stopped or runs out of memory.
+/// Failure of an incomplete response, as left by a server that is stopped or runs out of memory.
 fn broken_off(bytes: &[u8], why: &str) -> Failure {
     let reason = match bytes.trim_ascii() {
         [] => format!("the answer is empty{why}"),
         _ => format!(
-            "the answer breaks off after {} bytes{why}: {}",
+            "the answer ends after {} bytes{why}: {}",
             bytes.len(),
             excerpt(bytes)
         ),
     };
-    Failure {
-        reason,
-        hint: "see the server's log: it may have been stopped, or have run out of memory".into(),
-        again: Again::Later,
-        is_silence: false,
-        status: None,
-    }
+    let hint = "see the server's log: it may have been stopped, or have run out of memory";
+    Failure::new(Again::Later, reason, hint)
 }
 
-/// The JSON of an answer that came whole.
+/// Parses the JSON of a complete response.
 fn parse(bytes: &[u8]) -> Result<Value, Failure> {
     let value = match serde_json::from_slice::<Value>(bytes) {
         Ok(value) => value,
         Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),
-        Err(error) => return Err(no_json(bytes, &error)),
+        Err(error) => return Err(not_json(bytes, &error)),
     };
-    // Some servers refuse with the status of success.
+    // Some servers report errors with a success status.
     match value.get("error").filter(|error| !error.is_null()) {
-        Some(_) => Err(never(
-            format!("the server says: {}", said(bytes)),
+        Some(_) => Err(Failure::new(
+            Again::Never,
+            format!("the server says: {}", message_of(bytes)),
             "check the URL and the name of the model",
         )),
         None => Ok(value),
     }
 }
 
-fn no_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
+fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
     if bytes.trim_ascii_start().starts_with(b"<") {
-        let reason = format!("HTML came where JSON is expected: {}", excerpt(bytes));
-        return never(
-            reason,
-            "name the server's API, such as http://localhost:8080/v1, not a page of it",
-        );
+        let reason = format!("HTML instead of JSON: {}", excerpt(bytes));
+        let hint =
+            "use the URL of the server's API, such as http://localhost:8080/v1, not of a web page";
+        return Failure::new(Again::Never, reason, hint);
     }
-    // A column counts bytes; what stands there tells more than how the answer begins, where that is far away.
+    // The text near a distant error says more than the beginning of the answer. A column counts bytes.
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
     let lines = bytes
@@ -181,70 +166,57 @@ fn no_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
         Some(near) if at > SHOWN => format!("; byte {at}: …{}", excerpt(near)),
         _ => String::new(),
     };
-    let reason = format!("no JSON came ({what}): {}{near}", excerpt(bytes));
-    never(
-        reason,
-        "is this an OpenAI-compatible server? NaN is no JSON either",
-    )
+    let reason = format!("the answer is not JSON ({what}): {}{near}", excerpt(bytes));
+    let hint = "is this an OpenAI-compatible server? NaN is not JSON either";
+    Failure::new(Again::Never, reason, hint)
 }
 
-/// An answer whose status is not that of success.
+/// Failure of a response whose status is not success.
 fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Context<'_>) -> Failure {
     let mut reason = format!("the server answers {status}");
     if let Some(place) = headers.get("location").filter(|_| status.is_redirection()) {
-        let place = super::address::masked(&String::from_utf8_lossy(place.as_bytes()));
-        return never(format!("{reason} to {place}"), "name that URL");
+        let place = masked(&String::from_utf8_lossy(place.as_bytes()));
+        return Failure::new(Again::Never, format!("{reason} to {place}"), "use that URL");
     }
-    let said = said(bytes);
-    if !said.is_empty() {
-        reason.push_str(": ");
-        reason.push_str(&said);
+    let message = message_of(bytes);
+    if !message.is_empty() {
+        reason += &format!(": {message}");
     }
-    // llama.cpp's server answers 500 to a text that is longer than its batch, which no waiting shortens.
-    let too_long = said.contains("too large to process");
+    // llama.cpp's server answers 500 to a text longer than its batch, which retrying does not shorten.
+    let too_long = message.contains("too large to process");
     let variable = context.key_variable;
     let hint = match status.as_u16() {
-        _ if too_long => {
-            "ask for shorter texts, or start the server with a larger batch; llama.cpp's needs --ubatch-size for vectors"
+_ if too_long => {
+            "send shorter texts, or start the server with a larger batch; llama.cpp calls it 'ubatch-size' for vectors"
                 .into()
         }
         401 | 403 if context.key.is_some() => {
             format!("check the key in the environment variable {variable}")
         }
         401 | 403 => format!("set the environment variable {variable} to the server's key"),
-        404 | 405 => {
-            "check the URL and the name of the model; GET /v1/models lists those there".into()
+404 | 405 => "check the URL and the name of the model; GET /v1/models lists the server's".into(),
+        413 => "send less at a time, or shorter texts".into(),
+        400 | 422 if message.contains("context") || message.contains("long") => {
+            "send less at a time, or shorter texts; for prompts, lower the prompt budget or the number of new tokens".into()
         }
-        413 => "ask for less at a time, or for shorter texts".into(),
-        400 | 422 if said.contains("context") || said.contains("long") => {
-            "ask for less at a time, or for shorter texts; of prompts, see --max-prompt-tokens and --max-tokens".into()
-        }
-        400 | 422 => "the server does not take such a request: its message says why".into(),
-        429 => "the server wants fewer requests: ask for less at the same time".into(),
-        501 => {
-            "start the server with this function; llama.cpp's needs --embeddings for vectors".into()
-        }
+        400 | 422 => "the server rejects such a request: its message says why".into(),
+        429 => "the server accepts fewer requests: send fewer at the same time".into(),
+        501 => "start the server with this function; llama.cpp calls it 'embeddings' for vectors".into(),
         _ => "see the server's log".into(),
     };
-    let own_choice = match status.as_u16() {
-        500 => Again::AtMost(FAULTS),
-        _ => Again::Later,
-    };
-    let again = match passes(status.as_u16()) && !too_long {
-        true => asked_wait(headers, SystemTime::now()).map_or(own_choice, Again::After),
-        false => Again::Never,
+    let again = match status.as_u16() {
+        status if too_long || !passes(status) => Again::Never,
+        500 => asked_wait(headers, SystemTime::now()).map_or(Again::AtMost(FAULTS), Again::After),
+        _ => asked_wait(headers, SystemTime::now()).map_or(Again::Later, Again::After),
     };
     Failure {
-        reason,
-        hint,
-        again,
-        is_silence: false,
         status: Some(status.as_u16()),
+        ..Failure::new(again, reason, hint)
     }
 }
 
-/// The message of an answer that tells of an error, wherever servers put it, or else how the answer begins.
-fn said(bytes: &[u8]) -> String {
+/// The error message in a response, wherever servers put it, or else the beginning of the response.
+fn message_of(bytes: &[u8]) -> String {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let places = [
         "/error/message",
@@ -259,9 +231,9 @@ fn said(bytes: &[u8]) -> String {
     excerpt(message.map_or(bytes, str::as_bytes))
 }
 
-/// How some bytes begin, on one line.
+/// The beginning of some bytes, on one line.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    // A character is four bytes at most; what lies further on need not be decoded.
+    // A character has at most four bytes; the rest need not be decoded.
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(8 * SHOWN)]);
     let text = text.split(|c: char| c.is_whitespace() || c.is_control());
     let text = text
@@ -302,7 +274,7 @@ mod tests {
             ("no  page\n", "no page"),
             ("", ""),
         ] {
-            assert_eq!(said(body.as_bytes()), message);
+            assert_eq!(message_of(body.as_bytes()), message);
         }
     }
 
@@ -320,8 +292,7 @@ mod tests {
         let failure = |text: &str| parse(text.as_bytes()).unwrap_err();
         let page = failure("\n<!DOCTYPE html><p>hello");
         assert!(
-            page.reason
-                .starts_with("HTML came where JSON is expected: <!DOCTYPE"),
+            page.reason.starts_with("HTML instead of JSON: <!DOCTYPE"),
             "{page:?}"
         );
         let text = format!("{{\"a\": [\n{}NaN, 0.5]}}", "0.25, ".repeat(100));
@@ -334,10 +305,7 @@ mod tests {
         );
         assert_eq!((page.again, numbers.again), (Again::Never, Again::Never));
         let half = failure("{\"data\": [");
-        assert_eq!(
-            half.reason,
-            "the answer breaks off after 10 bytes: {\"data\": ["
-        );
+        assert_eq!(half.reason, "the answer ends after 10 bytes: {\"data\": [");
         assert_eq!(failure(" ").reason, "the answer is empty");
         assert_eq!(
             (half.again, failure("").again),

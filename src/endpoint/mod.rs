@@ -1,7 +1,7 @@
-//! Servers that speak OpenAI's protocol (llama.cpp, vLLM, Ollama, hosted ones): one request, one JSON answer.
+//! Client for servers that speak OpenAI's protocol (llama.cpp, vLLM, Ollama, hosted ones): one request, one JSON answer.
 //!
-//! A request is sent again where that may help: no connection, a time-out, an answer that breaks off, and the statuses
-//! 408, 429, 500, 502, 503 and 504. Everything else fails at once, with the server's own message.
+//! A request is sent again after a failure that may pass: no connection, a timeout, an incomplete answer, and the statuses
+//! 408, 429, 500, 502, 503 and 504. Everything else fails immediately, with the server's own message.
 
 use std::env::VarError;
 use std::fmt;
@@ -20,6 +20,7 @@ pub(crate) mod test_server;
 #[cfg(test)]
 mod tests;
 
+pub use address::DEFAULT_KEY_VARIABLE;
 pub(crate) use answer::excerpt;
 
 use address::{Address, MASK, masked};
@@ -28,37 +29,33 @@ use retry::{Again, Failure};
 
 use crate::error::{Error, Result};
 
-/// The environment variable that a key is taken from where no other is named.
-pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
-
-/// What every such server answers, if only by refusing it.
+/// A path that every such server answers, if only with an error.
 const GREETING: &str = "/v1/models";
 
-/// How long an answer to that is waited for.
+/// Time to wait for that answer.
 const LONGEST_GREETING: Duration = Duration::from_secs(20);
 
-/// How a server is asked.
+/// Settings of the connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Name of the environment variable that holds the server's key, which must be set; `None`: [`DEFAULT_KEY_VARIABLE`]
-    /// where that is set.
+pub struct ConnectionSettings {
+    /// Environment variable that contains the server's key and must be set; `None`: [`DEFAULT_KEY_VARIABLE`], if that is set.
     pub key_variable: Option<String>,
-    /// Time for one request, from the connection to the end of the answer.
+    /// Time limit of one request, from connecting to the end of the answer.
     pub timeout: Duration,
-    /// Time for the connection alone.
+    /// Time limit of connecting.
     pub connect_timeout: Duration,
-    /// How often a request is sent again.
+    /// Number of retries of a request.
     pub retries: u32,
-    /// The wait before a request is sent for the second time; doubled with each further one.
+    /// Delay before the first retry; doubled with each further one.
     pub first_delay: Duration,
-    /// The longest such wait.
+    /// Longest such delay.
     pub longest_delay: Duration,
-    /// The longest that a request waits in all because a server asks for it (`Retry-After`); what is longer ends the asking.
+    /// Longest total delay that a server may ask for (`Retry-After`); a longer one ends the retries.
     pub longest_retry_after: Duration,
 }
 
-impl Default for Settings {
-    /// Ten minutes a request, for a server under load answers late; five retries in about a quarter of a minute.
+impl Default for ConnectionSettings {
+    /// Ten minutes a request, because a server under load answers late; five retries in about a quarter of a minute.
     fn default() -> Self {
         Self {
             key_variable: None,
@@ -72,9 +69,9 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// For hundreds of long requests in a row: a server that refuses for a minute (429) or restarts is waited for, two
-    /// minutes and a half at most, or an hour where it asks for that.
+impl ConnectionSettings {
+    /// Settings for hundreds of long requests: a server that rejects requests for a minute (429) or restarts is retried for at
+    /// most two and a half minutes, or for an hour if it asks for that.
     pub fn patient() -> Self {
         Self {
             retries: 10,
@@ -84,30 +81,30 @@ impl Settings {
     }
 }
 
-/// Told of each wait before a request is sent again, in words.
+/// Receives a message before each retry.
 type Notice = dyn Fn(&str) + Send + Sync;
 
 /// A server's API. Cheap to clone; connections are shared and kept.
 ///
 /// ```
-/// use repoformer::endpoint::{Endpoint, Settings};
-/// let endpoint = Endpoint::new("http://localhost:8080", Settings::default())?;
+/// use repoformer::endpoint::{ConnectionSettings, Endpoint};
+/// let endpoint = Endpoint::new("http://localhost:8080", ConnectionSettings::default())?;
 /// assert_eq!(endpoint.url("/v1/embeddings"), "http://localhost:8080/v1/embeddings");
 /// assert_eq!(endpoint.url("/tokenize"), "http://localhost:8080/tokenize");
-/// let error = Endpoint::new("localhost:8080", Settings::default()).unwrap_err();
+/// let error = Endpoint::new("localhost:8080", ConnectionSettings::default()).unwrap_err();
 /// assert_eq!(error.to_string(), "localhost:8080: the URL has no scheme");
 /// # Ok::<(), repoformer::error::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Endpoint {
     address: Address,
-    settings: Settings,
+    settings: ConnectionSettings,
     key: Option<Key>,
     agent: ureq::Agent,
     notice: Option<Arc<Notice>>,
 }
 
-/// A server's key, which no message shows.
+/// A server's key, which is not shown in messages.
 #[derive(Clone)]
 struct Key {
     secret: String,
@@ -125,18 +122,18 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Of the server at this URL, with or without `/v1` at its end. The proxy of `ALL_PROXY`, `HTTPS_PROXY` or
-    /// `HTTP_PROXY` is used, but for the hosts of `NO_PROXY` and for this machine itself.
+    /// Client for the server at a URL, with or without `/v1` at its end. The proxy of `ALL_PROXY`, `HTTPS_PROXY` or
+    /// `HTTP_PROXY` is used, except for the hosts of `NO_PROXY` and for this machine itself.
     ///
     /// # Errors
-    /// The URL is none, or the variable that was named for the key is not set or holds none.
-    pub fn new(url: &str, settings: Settings) -> Result<Self> {
+    /// The URL is invalid, or the variable named for the key is not set or contains no key.
+    pub fn new(url: &str, settings: ConnectionSettings) -> Result<Self> {
         Self::with_environment(url, settings, |name| std::env::var(name))
     }
 
     fn with_environment(
         url: &str,
-        settings: Settings,
+        settings: ConnectionSettings,
         variable: impl Fn(&str) -> Result<String, VarError>,
     ) -> Result<Self> {
         let address = Address::parse(url)?;
@@ -144,11 +141,11 @@ impl Endpoint {
         let mut config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
             .timeout_connect(Some(settings.connect_timeout))
-            // The body of an error says what is wrong; a redirect would turn a POST into a GET.
+            // The body of an error response says what is wrong; a redirect would turn a POST into a GET.
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            // Whom this machine trusts: servers within a company have certificates of its own.
+            // Certificates trusted by this machine: servers within a company have certificates of its own.
             .tls_config(
                 TlsConfig::builder()
                     .root_certs(RootCerts::PlatformVerifier)
@@ -167,54 +164,54 @@ impl Endpoint {
         })
     }
 
-    /// With a function that is told of each wait before a request is sent again.
+    /// Sets a function that receives a message before each retry.
     #[must_use]
     pub fn on_retry(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.notice = Some(Arc::new(notice));
         self
     }
 
-    /// The URL of a request, as messages show it: keys in it are masked.
+    /// URL of a request for messages: keys in it are masked.
     pub fn url(&self, path: &str) -> String {
         masked(&self.address.of(path))
     }
 
-    /// How the server is asked.
-    pub fn settings(&self) -> &Settings {
+    /// Settings of the connection.
+    pub fn settings(&self) -> &ConnectionSettings {
         &self.settings
     }
 
-    /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` lies below the API's version
+    /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is below the API's version
     /// (`/v1/embeddings`), any other beside it (llama.cpp's `/tokenize`).
     ///
     /// # Errors
-    /// [`Error::Endpoint`] with what came instead, once all retries are used up or at once where none can help.
+    /// [`Error::Endpoint`], after all retries or at once if none can help.
     pub fn post_json(&self, path: &str, body: &Value) -> Result<Value> {
         Ok(self.post_json_timed(path, body)?.0)
     }
 
-    /// The same with the time from the last request to its answer: what was waited before, because the server refused, is no
-    /// part of it.
+    /// Sends JSON and returns the JSON of the answer and the time from the last request to it, without the delays before
+    /// retries.
     ///
     /// # Errors
-    /// As [`post_json`](Self::post_json).
+    /// As for [`post_json`](Self::post_json).
     pub fn post_json_timed(&self, path: &str, body: &Value) -> Result<(Value, Duration)> {
         self.exchange(path, Some(body.to_string().as_bytes()))
     }
 
-    /// The JSON that lies at a path (`/v1/models`).
+    /// Returns the JSON at a path (`/v1/models`).
     ///
     /// # Errors
-    /// As [`post_json`](Self::post_json).
+    /// As for [`post_json`](Self::post_json).
     pub fn get_json(&self, path: &str) -> Result<Value> {
         Ok(self.exchange(path, None)?.0)
     }
 
-    /// That somebody answers there, whatever it is: a first word before many requests, so that a wrong address is not asked
-    /// again and again.
+    /// Checks that a server answers, whatever its answer is: called before many requests, so that a wrong address is not retried
+    /// for each of them.
     ///
     /// # Errors
-    /// No connection comes about.
+    /// No connection is possible.
     pub fn greet(&self) -> Result<()> {
         let url = self.address.of(GREETING);
         let request = self.agent.get(&url).config();
@@ -227,26 +224,32 @@ impl Endpoint {
             return Ok(());
         };
         let failure = answer::unanswered(&error, self.context());
-        // Whoever is too busy to answer is there.
+        // A server too busy to answer exists.
         let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
-        match failure.is_silence && !is_busy {
-            true => Err(self.failed(GREETING, failure.reason, failure.hint, None)),
-            false => Ok(()),
+        if failure.is_silence && !is_busy {
+            return Err(self.failed(GREETING, failure));
         }
+        Ok(())
     }
 
-    /// An error that names a request to this server.
+    /// Error for an answer of this server that is not as needed.
     pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<String>) -> Error {
-        // What came was an answer, if not the one that is needed.
-        self.failed(path, reason.into(), hint.into(), Some(200))
+        let status = Some(200);
+        self.failed(
+            path,
+            Failure {
+                status,
+                ..Failure::new(Again::Never, reason, hint)
+            },
+        )
     }
 
-    fn failed(&self, path: &str, reason: String, hint: String, status: Option<u16>) -> Error {
+    fn failed(&self, path: &str, failure: Failure) -> Error {
         Error::Endpoint {
             url: self.url(path),
-            reason: self.without_key(reason),
-            hint,
-            status,
+            reason: self.without_key(failure.reason),
+            hint: failure.hint,
+            status: failure.status,
         }
     }
 
@@ -254,33 +257,32 @@ impl Endpoint {
         let (mut retries, mut waited) = (0, Duration::ZERO);
         loop {
             let begin = Instant::now();
-            let failure = match self.once(path, body) {
+            let mut failure = match self.once(path, body) {
                 Ok(value) => return Ok((value, begin.elapsed())),
                 Err(failure) => failure,
             };
-            let Some(wait) = self.wait(&failure, (retries, waited), path, body) else {
-                let times = if retries == 0 {
-                    String::new()
-                } else {
-                    format!("; asked {} times", retries + 1)
-                };
-                return Err(self.failed(
-                    path,
-                    failure.reason + &times,
-                    failure.hint,
-                    failure.status,
-                ));
+            let Some(wait) = self.wait(
+                &failure,
+                retries,
+                waited,
+                &[path.as_bytes(), body.unwrap_or_default()].concat(),
+            ) else {
+                if retries > 0 {
+                    failure.reason += &format!("; sent {} times", retries + 1);
+                }
+                return Err(self.failed(path, failure));
             };
             if let Some(notice) = &self.notice {
+                let most = match failure.again {
+                    Again::AtMost(times) => times.min(self.settings.retries),
+                    _ => self.settings.retries,
+                };
                 let count = match failure.again {
-                    Again::After(_) => "as it asks".to_owned(),
-                    Again::AtMost(times) => {
-                        format!("{} of {}", retries + 1, times.min(self.settings.retries))
-                    }
-                    _ => format!("{} of {}", retries + 1, self.settings.retries),
+                    Again::After(_) => "as the server asks".to_owned(),
+                    _ => format!("{} of {most}", retries + 1),
                 };
                 let text = format!(
-                    "{}: {}; asking again in {:.1} s ({count})",
+                    "{}: {}; retrying in {:.1} s ({count})",
                     self.url(path),
                     failure.reason,
                     wait.as_secs_f64(),
@@ -294,18 +296,15 @@ impl Endpoint {
     }
 
     fn context(&self) -> Context<'_> {
+        let named = self.settings.key_variable.as_deref();
         Context {
             timeout: self.settings.timeout,
-            key_variable: self
-                .settings
-                .key_variable
-                .as_deref()
-                .unwrap_or(DEFAULT_KEY_VARIABLE),
+            key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
             key: self.key.as_ref().map(|key| &*key.secret),
         }
     }
 
-    /// One request and its answer.
+    /// Sends a request once.
     fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Value, Failure> {
         let context = self.context();
         let url = self.address.of(path);
@@ -335,20 +334,20 @@ impl Endpoint {
         }
     }
 
-    /// How long to wait before the request is sent again, after so many times and so long; `None` where it is not.
+    /// Delay before the request is sent again, after a number of retries and a time waited; `None` to give up. `seed` varies
+    /// the delay between requests.
     fn wait(
         &self,
         failure: &Failure,
-        (retries, waited): (u32, Duration),
-        path: &str,
-        body: Option<&[u8]>,
+        retries: u32,
+        waited: Duration,
+        seed: &[u8],
     ) -> Option<Duration> {
         let settings = &self.settings;
-        let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
-        let back_off = |longest| retry::back_off(settings.first_delay, longest, retries, &seed);
+        let back_off = |longest| retry::back_off(settings.first_delay, longest, retries, seed);
         match failure.again {
             Again::Never => None,
-            // Those who were told the same time do not come back together, and ever more rarely.
+            // Clients that were given the same time do not return together, and return ever more rarely.
             Again::After(asked) => {
                 let asked = asked.checked_add(back_off(settings.first_delay))?;
                 let wait = asked.max(back_off(settings.longest_delay));
@@ -362,7 +361,7 @@ impl Endpoint {
         }
     }
 
-    /// Servers repeat a wrong key in their message.
+    /// Masks the key, which servers repeat in their messages.
     fn without_key(&self, text: String) -> String {
         match &self.key {
             Some(key) => text.replace(&key.secret, MASK),
@@ -372,7 +371,7 @@ impl Endpoint {
 }
 
 impl Key {
-    /// The key in the variable of this name, or in the usual one where none is named.
+    /// Reads the key from the named variable, or from the default one.
     fn from_environment(
         url: &str,
         named: Option<&str>,
@@ -385,33 +384,25 @@ impl Key {
             hint: format!("set {name} to the server's key, and nothing else"),
             status: None,
         };
+        let not = |what: &str| wrong(format!("the environment variable {name} {what}"));
         let value = match variable(name) {
             Ok(value) => value,
             Err(VarError::NotPresent) if named.is_none() => return Ok(None),
-            Err(VarError::NotPresent) => {
-                return Err(wrong(format!("the environment variable {name} is not set")));
-            }
-            Err(_) => {
-                return Err(wrong(format!(
-                    "the environment variable {name} is not UTF-8"
-                )));
-            }
+            Err(VarError::NotPresent) => return Err(not("is not set")),
+            Err(_) => return Err(not("is not UTF-8")),
         };
         let secret = value.trim();
         if secret.is_empty() {
-            return match named {
-                None => Ok(None),
-                Some(_) => Err(wrong(format!("the environment variable {name} is empty"))),
+            return if named.is_none() {
+                Ok(None)
+            } else {
+                Err(not("is empty"))
             };
         }
         let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
             .ok()
             .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))
-            .ok_or_else(|| {
-                wrong(format!(
-                    "the environment variable {name} holds what no key can be"
-                ))
-            })?;
+            .ok_or_else(|| not("contains characters that no key has"))?;
         header.set_sensitive(true);
         Ok(Some(Self {
             secret: secret.into(),

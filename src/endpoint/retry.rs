@@ -1,43 +1,55 @@
-//! When a request is sent again: which failures pass, how long to wait, and what a server asks for (`Retry-After`).
+//! Retries: which failures pass, how long to wait, and how long a server asks to wait (`Retry-After`).
 
 use std::time::{Duration, SystemTime};
 
 use ureq::http::HeaderMap;
 
-/// Why a request was not answered with what was asked for.
+/// Failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// What came, in words.
+    /// Cause, in words.
     pub(super) reason: String,
-    /// What to do about it.
+    /// How to resolve it.
     pub(super) hint: String,
     pub(super) again: Again,
-    /// Whether nobody answered at all.
+    /// Whether there was no response at all.
     pub(super) is_silence: bool,
-    /// The answer's status.
+    /// Status of the response.
     pub(super) status: Option<u16>,
 }
 
-/// Whether the same request may be answered at another time.
+impl Failure {
+    pub(super) fn new(again: Again, reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            hint: hint.into(),
+            again,
+            is_silence: false,
+            status: None,
+        }
+    }
+}
+
+/// Whether the request may succeed if it is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Again {
-    /// It will be answered alike.
+    /// It would fail again.
     Never,
-    /// After a while of our choice.
+    /// After a delay of our choice.
     Later,
-    /// The same so many times at most: it may be this request's own fault, which no waiting mends.
+    /// After a delay, at most this number of times: the request itself may be the cause.
     AtMost(u32),
-    /// Once this time has passed, says the server.
+    /// After the time the server asks to wait.
     After(Duration),
 }
 
-/// Whether a status is one that passes: time-outs, overload, a server that starts or restarts.
+/// Whether a status is temporary: timeouts, overload, a server that starts or restarts.
 pub(super) fn passes(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
 }
 
-/// The wait before attempt `attempt + 2`: `first` doubled each time, at most `longest`, of which between a half and the
-/// whole is waited, so that clients who failed together do not come back together. Which part, `seed` alone determines.
+/// Delay before retry `attempt + 1`: `first`, doubled each time, at most `longest`, of which between a half and the whole is
+/// waited, chosen by `seed`, so that clients that failed together do not return together.
 pub(super) fn back_off(first: Duration, longest: Duration, attempt: u32, seed: &[u8]) -> Duration {
     let factor = 2_u32.saturating_pow(attempt);
     let whole = first.saturating_mul(factor).min(longest);
@@ -47,8 +59,8 @@ pub(super) fn back_off(first: Duration, longest: Duration, attempt: u32, seed: &
     whole / 2 + whole / 2 * u32::from(byte) / 255
 }
 
-/// How long a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date, which is compared with the
-/// server's own `Date` where it gives one, for its clock may be another.
+/// Delay that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or as a date, compared with the server's own
+/// `Date` if it sends one, because its clock may differ.
 pub(super) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |text: &str, unit: f64| {
@@ -69,7 +81,7 @@ pub(super) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duratio
     })
 }
 
-/// Seconds since 1970 of a date in one of HTTP's three forms (RFC 9110, 5.6.7).
+/// Parses a date in one of HTTP's three forms (RFC 9110, 5.6.7); returns seconds since 1970.
 fn http_date(text: &str) -> Option<i64> {
     let mut parts = text.split([' ', ',', '-']).filter(|part| !part.is_empty());
     let _weekday = parts.next()?;
@@ -89,7 +101,7 @@ fn http_date(text: &str) -> Option<i64> {
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let day: i64 = day.parse::<u8>().ok()?.into();
     let full: i64 = year.parse::<u16>().ok()?.into();
-    // Two digits are of the obsolete form; no server means a year before 1970.
+    // Two digits are the obsolete form; no server means a year before 1970.
     let year = match year.len() {
         2 if full < 70 => full + 2000,
         2 => full + 1900,
@@ -99,7 +111,7 @@ fn http_date(text: &str) -> Option<i64> {
     valid.then(|| days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
-/// Days of the Gregorian calendar: years that begin in March have their leap day last.
+/// Days since 1970 in the Gregorian calendar: years that begin in March have their leap day last.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 {
         (year, month - 3)

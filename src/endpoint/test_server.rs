@@ -1,4 +1,4 @@
-//! A server for tests that answers as badly as it is told to.
+//! A server for tests, with configurable faults.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Endpoint, Settings};
+use super::{ConnectionSettings, Endpoint};
 
 /// A request as it came.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// What came so far.
+    /// Requests received so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
@@ -92,13 +92,13 @@ impl Drop for Server {
 }
 
 /// Settings whose waits are milliseconds. Its variable for the key is one that is not set.
-pub(crate) fn quick() -> Settings {
-    Settings {
+pub(crate) fn quick() -> ConnectionSettings {
+    ConnectionSettings {
         timeout: Duration::from_secs(20),
         retries: 3,
         first_delay: Duration::from_millis(2),
         longest_delay: Duration::from_millis(8),
-        ..Settings::default()
+        ..ConnectionSettings::default()
     }
 }
 

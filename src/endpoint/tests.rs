@@ -93,13 +93,13 @@ fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
     assert!(
         error
             .to_string()
-            .ends_with("429 Too Many Requests: come tomorrow; asked 2 times"),
+            .ends_with("429 Too Many Requests: come tomorrow; sent 2 times"),
         "{error}"
     );
     assert!(error.hint().unwrap().contains("fewer"), "{error}");
     let url = server.url();
     let notice = format!(
-        "{url}/v1/x: the server answers 429 Too Many Requests: slow down; asking again in 0.1 s (as it asks)"
+        "{url}/v1/x: the server answers 429 Too Many Requests: slow down; retrying in 0.1 s (as the server asks)"
     );
     assert_eq!(*told.lock().unwrap(), [notice]);
 }
@@ -110,7 +110,7 @@ fn what_lasts_ends_with_the_servers_words() {
     let error = failure(&server);
     let url = server.url();
     let text = format!(
-        "{url}/v1/embeddings: the server answers 500 Internal Server Error: out of memory; asked 4 times"
+        "{url}/v1/embeddings: the server answers 500 Internal Server Error: out of memory; sent 4 times"
     );
     assert_eq!(error.to_string(), text);
     assert_eq!(server.requests().len(), 4);
@@ -129,9 +129,9 @@ fn a_refusal_is_not_asked_again() {
         (
             "500 Internal Server Error",
             "input (15000 tokens) is too large to process. increase the physical batch size",
-            "--ubatch-size",
+            "'ubatch-size'",
         ),
-        ("501 Not Implemented", "no embeddings", "--embeddings"),
+        ("501 Not Implemented", "no embeddings", "'embeddings'"),
     ] {
         let server = Server::start(move |_, _| refusal(status, "", message));
         let error = failure(&server);
@@ -173,7 +173,7 @@ fn a_slow_server_is_left_and_asked_again() {
         }
         ok(&json!({}))
     });
-    let settings = Settings {
+    let settings = ConnectionSettings {
         timeout: Duration::from_millis(100),
         ..quick()
     };
@@ -185,7 +185,7 @@ fn a_slow_server_is_left_and_asked_again() {
     });
     let endpoint = Endpoint::new(
         &server.url(),
-        Settings {
+        ConnectionSettings {
             retries: 1,
             ..settings
         },
@@ -195,7 +195,7 @@ fn a_slow_server_is_left_and_asked_again() {
     assert!(
         error
             .to_string()
-            .ends_with("no whole answer came within 100ms; asked 2 times"),
+            .ends_with("no complete answer within 100ms; sent 2 times"),
         "{error}"
     );
     assert!(error.hint().unwrap().contains("wait longer"));
@@ -216,18 +216,15 @@ fn an_answer_without_its_end_is_asked_for_again_and_shown_in_the_end() {
     for (bytes, reason) in [
         (
             half.to_vec(),
-            "the answer breaks off after 15 bytes (io: Peer disconnected): {\"data\": [0.5,",
+            "the answer ends after 15 bytes (io: Peer disconnected): {\"data\": [0.5,",
         ),
         (
             answer("200 OK", "", "{\"data\": "),
-            "the answer breaks off after 9 bytes: {\"data\":",
+            "the answer ends after 9 bytes: {\"data\":",
         ),
         (answer("200 OK", "", ""), "the answer is empty"),
         (Vec::new(), "the connection failed: Peer disconnected"),
-        (
-            b"SSH-2.0-x\r\n\r\n".to_vec(),
-            "what answered does not speak HTTP",
-        ),
+        (b"SSH-2.0-x\r\n\r\n".to_vec(), "the answer is not HTTP"),
     ] {
         let server = Server::start(move |_, _| bytes.clone());
         let error = failure(&server);
@@ -242,7 +239,7 @@ fn a_page_is_not_taken_for_an_answer() {
     let server = Server::start(move |_, _| answer("200 OK", "Content-Type: text/html\r\n", &page));
     let text = failure(&server).to_string();
     assert!(
-        text.contains("HTML came where JSON is expected: <!DOCTYPE html> <title>Hello</title>xxx"),
+        text.contains("HTML instead of JSON: <!DOCTYPE html> <title>Hello</title>xxx"),
         "{text}"
     );
     assert!(text.ends_with("xxx…") && text.len() < 350, "{text}");
@@ -263,7 +260,7 @@ fn where_nobody_listens_the_error_says_so() {
             .contains("the connection failed: Connection refused"),
         "{error}"
     );
-    assert!(error.to_string().ends_with("asked 4 times"), "{error}");
+    assert!(error.to_string().ends_with("sent 4 times"), "{error}");
     assert!(
         error.hint().unwrap().contains("is the server running"),
         "{error}"
@@ -273,7 +270,7 @@ fn where_nobody_listens_the_error_says_so() {
 #[test]
 fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     let secret = "sk-123/ab+c=";
-    let settings = |name: Option<&str>| Settings {
+    let settings = |name: Option<&str>| ConnectionSettings {
         key_variable: name.map(Into::into),
         ..quick()
     };
@@ -310,8 +307,11 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     for (value, reason) in [
         (Err(VarError::NotPresent), "MY_KEY is not set"),
         (Ok(" "), "MY_KEY is empty"),
-        (Ok("sk-1\nsk-2"), "MY_KEY holds what no key can be"),
-        (Ok("ключ"), "MY_KEY holds what no key can be"),
+        (
+            Ok("sk-1\nsk-2"),
+            "MY_KEY contains characters that no key has",
+        ),
+        (Ok("ключ"), "MY_KEY contains characters that no key has"),
     ] {
         let error = of(Some("MY_KEY"), value).unwrap_err();
         assert!(error.to_string().ends_with(reason), "{error}");
@@ -324,7 +324,7 @@ fn a_server_without_tls_is_no_https_server() {
     let url = server.url().replace("http:", "https:");
     let endpoint = Endpoint::new(
         &url,
-        Settings {
+        ConnectionSettings {
             retries: 0,
             connect_timeout: Duration::from_secs(2),
             ..quick()
@@ -342,16 +342,16 @@ fn a_server_without_tls_is_no_https_server() {
 
 #[test]
 fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
-    let Settings {
+    let ConnectionSettings {
         retries,
         first_delay,
         longest_delay,
         ..
-    } = Settings::patient();
+    } = ConnectionSettings::patient();
     let wait = |retry| retry::back_off(first_delay, longest_delay, retry, b"any");
     let waits: Duration = (0..retries).map(wait).sum();
     assert!(waits > Duration::from_secs(70), "{waits:?}");
-    let patient = Settings {
+    let patient = ConnectionSettings {
         retries: 10,
         ..quick()
     };

@@ -1,14 +1,14 @@
-//! Commands of the user's with places to fill in.
+//! Shell commands given by the user, with placeholders.
 
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// What a template may name.
+/// Names of the placeholders.
 const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
 
-/// A shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are filled in, quoted for the shell. Other
-/// braces stay as they are where they hold no name: `${HOME}` and `{a,b}` are the shell's, `{{` and `}}` are one brace.
+/// A shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are replaced, quoted for the shell. Other
+/// braces stay as they are if they contain no name: `${HOME}` and `{a,b}` belong to the shell; `{{` and `}}` are one brace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -20,7 +20,7 @@ enum Part {
     Place(&'static str),
 }
 
-/// What is filled in.
+/// Values of the placeholders.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Values<'a> {
     /// The task's tests, by the names that the test runner knows.
@@ -34,7 +34,7 @@ pub struct Values<'a> {
 }
 
 impl Template {
-    /// Reads a template; `name` is the flag that gave it.
+    /// Parses a template; `name` is the parameter's name in errors.
     ///
     /// ```
     /// use repoformer::execute::{Template, Values};
@@ -47,7 +47,7 @@ impl Template {
     /// ```
     ///
     /// # Errors
-    /// A name in braces is not known.
+    /// A name in braces is unknown.
     pub fn parse(name: &'static str, text: &str) -> Result<Self> {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -68,12 +68,10 @@ impl Template {
                 Some((inside, after)) => {
                     let Some(place) = PLACES.iter().find(|place| **place == inside) else {
                         let known = PLACES.map(|place| format!("{{{place}}}")).join(", ");
-                        return Err(Error::Parameter {
-                            name,
-                            reason: format!(
-                                "{{{inside}}} cannot be filled in; known are {known} (a brace that is meant as such is written twice)"
-                            ),
-                        });
+                        let reason = format!(
+                            "unknown placeholder {{{inside}}}; known: {known} (a literal brace is written twice)"
+                        );
+                        return Err(Error::parameter(name, reason));
                     };
                     parts.push(Part::Text(std::mem::take(&mut plain)));
                     parts.push(Part::Place(place));
@@ -90,7 +88,7 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// The command with these values.
+    /// Returns the command with these values.
     pub fn fill(&self, values: Values<'_>) -> String {
         let fill = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -105,7 +103,7 @@ impl Template {
         self.parts.iter().map(fill).collect()
     }
 
-    /// Whether it has a place for this.
+    /// Whether it contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
         self.parts
             .iter()
@@ -113,7 +111,7 @@ impl Template {
     }
 }
 
-/// As it was given.
+/// Prints the template as it was given.
 impl std::fmt::Display for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
@@ -123,7 +121,7 @@ impl std::fmt::Display for Template {
     }
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -132,8 +130,8 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The command for a repository for which none is given: pytest where it is set up for it, else Python's own runner;
-/// `None` where there is no Python.
+/// Default test command of a repository: pytest if it is configured, else Python's own runner; `None` if there is no
+/// Python code.
 pub fn default_test_command(repository: &Path) -> Option<&'static str> {
     let says = |file: &str, words: &[&str]| {
         let text = std::fs::read_to_string(repository.join(file)).unwrap_or_default();
@@ -201,7 +199,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("setup-cmd: {Tests}") && error.contains("{task_id}"),
+            error.contains("setup-cmd: unknown placeholder {Tests}") && error.contains("{task_id}"),
             "{error}"
         );
     }

@@ -1,4 +1,4 @@
-//! Results as they come: a file that lines are appended to, from which an interrupted evaluation goes on.
+//! Log of results: lines are appended as results arrive, so that an interrupted evaluation resumes.
 
 use std::path::Path;
 
@@ -7,60 +7,60 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::Status;
 use crate::error::Result;
-use crate::store::append_log::{Appended, Holds, Place};
+use crate::store::append_log::{AppendLog, LogKind, Place};
 
-/// What was put in the place of a hole.
+/// Text put into a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// What stood there.
+pub enum Filling {
+    /// The reference text.
     Truth,
-    /// A failure before it.
+    /// The reference text with a failure before it.
     Planted,
     /// A prediction.
     Prediction,
 }
 
-/// A line of the results: one text in one task's hole, and what its tests said.
+/// A line of the results: one text in one task's hole, and the result of its tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct RunRecord {
     /// The task's id.
     pub task_id: String,
-    /// The task's 0-based place in its file.
+    /// 0-based position of the task in its file.
     pub row: usize,
     /// Its repository.
     pub repository: String,
-    /// What was put in its hole.
-    pub kind: Kind,
-    /// Which of several: of the samples, or of the runs of the truth; from 0.
+    /// Text in the hole.
+    pub kind: Filling,
+    /// 0-based number of the sample, or of the run of the reference text.
     pub sample: usize,
-    /// What came of it.
+    /// Result.
     pub status: Status,
-    /// Why, where the status does not say it all.
+    /// Explanation, if the status does not suffice.
     pub reason: String,
-    /// How many tests passed, where the runner tells.
+    /// Number of tests that passed, if the runner says so.
     #[serde(default)]
     pub passed: Option<u64>,
-    /// Whether it stands for good; else the run is made again the next time.
+    /// Whether the result is final; otherwise the run is repeated the next time.
     #[serde(default = "is_lasting")]
     pub is_lasting: bool,
-    /// Seconds on the clock.
+    /// Wall-clock seconds.
     pub seconds: f64,
-    /// Seconds on the processors.
+    /// Processor seconds.
     pub cpu_seconds: f64,
-    /// Megabytes of memory at the most.
+    /// Peak memory in megabytes.
     pub peak_memory_mb: f64,
-    /// What the command exited with.
+    /// Exit code of the command.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Processes that outlived it and were ended.
+    /// Number of processes that outlived the command and were killed.
     pub left_behind: usize,
-    /// The end of what it printed.
+    /// End of the output.
     pub output_tail: String,
-    /// How many bytes it printed.
+    /// Length of the output in bytes.
     pub output_bytes: u64,
-    /// A digest of all that the run depended on: equal keys, equal runs.
+    /// Digest of everything the run depends on: equal keys, equal runs.
     pub key: String,
 }
 
@@ -68,9 +68,9 @@ fn is_lasting() -> bool {
     true
 }
 
-impl Record {
-    /// The same for this text in this task's hole.
-    pub(super) fn of(self, task: &crate::task::Task, kind: Kind, sample: usize) -> Self {
+impl RunRecord {
+    /// Returns the record for a text in a task's hole.
+    pub(super) fn of(self, task: &crate::task::Task, kind: Filling, sample: usize) -> Self {
         Self {
             task_id: task.id.clone(),
             row: task.row,
@@ -82,79 +82,77 @@ impl Record {
     }
 }
 
-const HOLDS: Holds = Holds {
+const LOG: LogKind = LogKind {
     begin: "{\"task_id\":",
-    what: "a result of `eval --exec`",
-    flag: "--exec-results",
+    line: "a result of an execution",
+    file: "results file",
     writer: "evaluation",
 };
 
-/// The results, open for more; nobody else may write to them meanwhile.
+/// The results file, open for appending; the lock keeps other processes from writing to it.
 #[derive(Debug)]
 pub struct Log {
-    lines: Appended,
+    lines: AppendLog,
     known: Known,
 }
 
-/// What stands in the results.
+/// Index of the results file.
 #[derive(Debug, Default)]
 struct Known {
     runs: FxHashMap<String, Place>,
-    written: FxHashSet<(usize, Kind, usize, String)>,
+    written: FxHashSet<(usize, Filling, usize, String)>,
 }
 
 impl Known {
-    fn remember(&mut self, record: &Record, place: Place, forgotten: &[Status]) {
+    fn remember(&mut self, record: &RunRecord, place: Place, forgotten: &[Status]) {
         let written = (record.row, record.kind, record.sample, record.key.clone());
-        // What is missing may have been put there since.
+        // Whatever was missing may have been installed since.
         let is_kept = record.is_lasting
             && record.status != Status::EnvironmentBroken
             && !forgotten.contains(&record.status);
-        match is_kept {
-            true => {
-                self.written.insert(written);
-                self.runs.insert(record.key.clone(), place);
-            }
-            false => {
-                self.written.remove(&written);
-                self.runs.remove(&record.key);
-            }
+        if is_kept {
+            self.written.insert(written);
+            self.runs.insert(record.key.clone(), place);
+        } else {
+            self.written.remove(&written);
+            self.runs.remove(&record.key);
         }
     }
 }
 
 impl Log {
-    /// Opens the results of earlier evaluations, or begins them. A line that was cut off is dropped; one that is no result
-    /// is passed over and kept. Results whose status is among `forgotten` are made again.
+    /// Opens or creates a results file. An incomplete last line is dropped; a line that is not a result is skipped and kept.
+    /// Results whose status is among `forgotten` are repeated.
     ///
     /// # Errors
-    /// The file cannot be read or written, holds something else, or another evaluation is writing to it.
+    /// The file cannot be read or written, contains something else, or another evaluation is writing to it.
     pub fn open(path: &Path, forgotten: &[Status]) -> Result<Self> {
         let mut known = Known::default();
-        let lines = Appended::open(path, HOLDS, |line, place| {
-            let record = serde_json::from_slice::<Record>(line);
-            let record = record.map(|record| known.remember(&record, place, forgotten));
-            record.is_ok()
+        let lines = AppendLog::open(path, LOG, |line, place| {
+            let record = serde_json::from_slice::<RunRecord>(line);
+            record
+                .map(|record| known.remember(&record, place, forgotten))
+                .is_ok()
         })?;
         Ok(Self { lines, known })
     }
 
-    /// What is known of a run.
+    /// Returns the known result of a run.
     ///
     /// # Errors
-    /// The file cannot be read any more.
-    pub fn of_key(&self, key: &str) -> Result<Option<Record>> {
+    /// The file can no longer be read.
+    pub fn of_key(&self, key: &str) -> Result<Option<RunRecord>> {
         match self.known.runs.get(key) {
             None => Ok(None),
             Some(&place) => Ok(serde_json::from_slice(&self.lines.line(place)?).ok()),
         }
     }
 
-    /// Appends a result, unless it stands there.
+    /// Appends a result, unless it is already recorded.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn append(&mut self, record: &Record) -> Result<()> {
+    pub fn append(&mut self, record: &RunRecord) -> Result<()> {
         let written = (record.row, record.kind, record.sample, record.key.clone());
         if self.known.written.contains(&written) {
             return Ok(());
@@ -173,12 +171,12 @@ mod tests {
 
     use super::*;
 
-    fn record(row: usize, status: Status, key: &str) -> Record {
-        Record {
+    fn record(row: usize, status: Status, key: &str) -> RunRecord {
+        RunRecord {
             task_id: format!("r/{row}"),
             row,
             repository: "r".into(),
-            kind: Kind::Prediction,
+            kind: Filling::Prediction,
             sample: 0,
             status,
             reason: String::new(),

@@ -1,9 +1,9 @@
-//! Which tests notice a failure in which hole.
+//! Mining: which tests detect a failure in which hole.
 //!
-//! For Python a first run of the whole suite has a mark in the place of each planted failure, all holes of a repository at
-//! once, which notes the test that comes by. Other languages, and whoever gives a command that lists tests, begin with all
-//! tests. Each of these candidates is then run alone with the planted failure, those that come by the fewest holes first,
-//! until as many as are wanted have noticed it; they must pass with the truth.
+//! For Python, the whole suite runs once with a mark in place of each planted failure, all holes of a repository together;
+//! the marks record which test reaches them. For other languages, or if a command lists the tests, all tests are candidates.
+//! Each candidate is then run alone with the planted failure, those that reach the fewest holes first, until enough tests
+//! have detected it; they must pass with the reference text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,70 +12,70 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use super::command::{Template, Values};
-use super::copies::{Copies, Errand, tail};
+use super::copies::{Copies, TestCommand, tail};
 use super::guard::{Ended, Limits};
-use super::log::{Kind, Log};
-use super::run::{Settings, logged};
+use super::log::{Filling, Log};
+use super::run::{ExecutionSettings, record_of};
 use super::subject::Subject;
 use super::verdict::{Status, judge};
 use crate::error::Result;
 use crate::task::TaskSet;
 use crate::text::language::Language;
 
-/// The module that a marked run imports.
+/// Python module imported by a marked run.
 const PROBE: &str = include_str!("probe.py");
-/// Where it lies in a copy, with what it notes.
+/// Its folder in a copy, also for its output.
 const FOLDER: &str = ".repoformer-mining";
-/// Candidates tried for each test that is wanted.
+/// Number of candidates tried for each wanted test.
 const TRIES: usize = 5;
 
-/// How tests are mined.
+/// Settings of mining.
 #[derive(Debug, Clone)]
 pub struct Mining {
-    /// Tests kept a task, at most.
+    /// Largest number of tests kept per task.
     pub max_tests: usize,
-    /// The command of each repository, in their order, with the tests left open.
+    /// Test command of each repository, in their order, with a placeholder for the tests.
     pub templates: Vec<Template>,
-    /// What runs the whole suite of each.
+    /// Command that runs the whole suite of each repository.
     pub suites: Vec<String>,
-    /// What prints a repository's tests, one a line; needed where the language is not Python.
+    /// Command that prints a repository's tests, one a line; needed for languages other than Python.
     pub list: Option<Template>,
-    /// Seconds that a run of the whole suite may take.
+    /// Time limit of a run of the whole suite, in seconds.
     pub suite_seconds: f64,
 }
 
-/// What was found for one task.
+/// Tests found for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mined {
-    /// The task's 0-based place in its file.
+    /// 0-based position of the task in its file.
     pub row: usize,
-    /// 1-based line of its file, for messages.
+    /// 1-based line of the task file, for messages.
     pub line: usize,
     /// Its id.
     pub task_id: String,
-    /// The tests that notice a failure in its hole and pass with the truth.
+    /// Tests that detect a failure in the hole and pass with the reference text.
     pub tests: Vec<String>,
-    /// Why there is none.
+    /// Why there are none.
     pub reason: Option<String>,
 }
 
 impl Mined {
-    /// `{"task_id": …, "row": …, "tests": […]}`: a line of a map that can be read again.
+    /// Returns `{"task_id": …, "row": …, "tests": […]}`, a line of a test map.
     pub fn to_record(&self) -> Value {
         json!({"task_id": self.task_id, "row": self.row, "tests": self.tests})
     }
 }
 
-/// What was found.
+/// Result of mining.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
     /// In the order of the task file.
     pub tasks: Vec<Mined>,
-    /// The places of the repositories whose tests cannot be looked at, and why.
+    /// Indices of the repositories whose tests cannot be mined, and the reason.
     pub broken: Vec<(usize, String)>,
 }
 
-/// Mines the tests of all subjects; what is no subject has none, for the reason that it gives.
+/// Mines the tests of all subjects; a task that is not a subject has no tests, for the reason it gives.
 ///
 /// # Errors
 /// Results cannot be read or appended, or no guard can be started.
@@ -83,7 +83,8 @@ pub fn mine(
     tasks: &TaskSet,
     subjects: &[Result<Subject, String>],
     mining: &Mining,
-    (settings, copies): (&Settings, &Copies<'_>),
+    settings: &ExecutionSettings,
+    copies: &Copies<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Findings> {
     let log = Mutex::new(Log::open(&settings.results, &settings.forgotten)?);
@@ -105,37 +106,40 @@ pub fn mine(
         found
     })?;
     let mined = in_parallel(copies.workers(), subjects.len(), |worker, task| {
-        let of = match &subjects[task] {
+        let mined = match &subjects[task] {
             Err(reason) => Ok((Vec::new(), Some(reason.clone()))),
             Ok(subject) => match &found[subject.repository] {
                 Err(_) => Ok((
                     Vec::new(),
-                    Some("its repository's tests cannot be looked at".into()),
+                    Some("its repository's tests cannot be mined".into()),
                 )),
-                Ok(candidates) => work.noticing(task, subject, candidates, worker),
+                Ok(candidates) => work.detecting(task, subject, candidates, worker),
             },
         };
         step();
-        of
+        mined
     })?;
-    let result =
-        |(of, (tests, reason)): (&crate::task::Task, (Vec<String>, Option<String>))| Mined {
-            row: of.row,
-            line: of.line,
-            task_id: of.id.clone(),
+    let mined = tasks
+        .tasks
+        .iter()
+        .zip(mined)
+        .map(|(task, (tests, reason))| Mined {
+            row: task.row,
+            line: task.line,
+            task_id: task.id.clone(),
             tests,
             reason,
-        };
+        });
     let broken = found.into_iter().enumerate();
     Ok(Findings {
-        tasks: tasks.tasks.iter().zip(mined).map(result).collect(),
+        tasks: mined.collect(),
         broken: broken
             .filter_map(|(place, found)| Some((place, found.err()?)))
             .collect(),
     })
 }
 
-/// Does each of so many jobs on so many workers; the results in the jobs' order.
+/// Runs `job(worker, number)` for each number below `jobs` on several workers; results are in the order of the numbers.
 fn in_parallel<T: Send>(
     workers: usize,
     jobs: usize,
@@ -162,20 +166,20 @@ fn in_parallel<T: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// The tests to try for each task, by its place; in the order in which they are tried.
+/// Tests to try for each task, by its index, in the order in which they are tried.
 type Candidates = BTreeMap<usize, Vec<String>>;
 
 struct Work<'a> {
     tasks: &'a TaskSet,
     subjects: &'a [Result<Subject, String>],
     mining: &'a Mining,
-    settings: &'a Settings,
+    settings: &'a ExecutionSettings,
     copies: &'a Copies<'a>,
     log: Mutex<Log>,
 }
 
 impl Work<'_> {
-    /// The candidates of a repository's tasks.
+    /// Returns the candidates of a repository's tasks.
     fn candidates(&self, repository: usize, worker: usize) -> Result<Result<Candidates, String>> {
         let mine = |task: &usize| {
             self.subjects[*task]
@@ -193,12 +197,12 @@ impl Work<'_> {
             Some(list) => self.listed(list, repository, &tasks, worker),
             None if marked => self.reached(repository, &tasks, worker),
             None => Ok(Err(
-                "its tests are not known; say what lists them with --list-tests-cmd".into(),
+                "how its tests are listed is unknown; a list command is needed".into(),
             )),
         }
     }
 
-    /// All tests that a command lists, for each task.
+    /// Returns all tests listed by a command, for each task.
     fn listed(
         &self,
         list: &Template,
@@ -211,30 +215,27 @@ impl Work<'_> {
             repository: name,
             ..Values::default()
         });
-        let errand = Errand {
+        let command = TestCommand {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
             collect: Some(format!("{FOLDER}/tests")),
-            ..Errand::default()
+            ..TestCommand::default()
         };
         Ok(self
-            .suite(repository, worker, &errand)?
+            .suite(repository, worker, &command)?
             .and_then(|(text, output)| {
-                let tests: Vec<String> = text
-                    .lines()
-                    .map(|line| line.trim().to_owned())
-                    .filter(|line| !line.is_empty())
-                    .collect();
-                match tests.is_empty() {
-                    true => Err(format!(
-                        "--list-tests-cmd lists no test: {}",
+                let lines = text.lines().map(|line| line.trim().to_owned());
+                let tests: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+                if tests.is_empty() {
+                    return Err(format!(
+                        "the list command lists no test: {}",
                         tail(output.trim(), 300)
-                    )),
-                    false => Ok(tasks.iter().map(|task| (*task, tests.clone())).collect()),
+                    ));
                 }
+                Ok(tasks.iter().map(|task| (*task, tests.clone())).collect())
             }))
     }
 
-    /// The tests that come by each hole, from one marked run of the suite.
+    /// Returns the tests that reach each hole, from one marked run of the suite.
     fn reached(
         &self,
         repository: usize,
@@ -253,29 +254,31 @@ impl Work<'_> {
             path.push(":");
             path.push(own);
         }
-        let errand = Errand {
+        let command = TestCommand {
             command: self.mining.suites[repository].clone(),
             texts,
             environment: vec![("PYTHONPATH".into(), path.to_string_lossy().into_owned())],
             collect: Some(format!("{FOLDER}/reached")),
         };
         Ok(self
-            .suite(repository, worker, &errand)?
-            .and_then(|(text, output)| match text.is_empty() {
-                true => Err(format!(
-                    "no test of the whole suite comes by any hole; it ends with: {}",
-                    tail(output.trim(), 300)
-                )),
-                false => Ok(in_order(&text, tasks)),
+            .suite(repository, worker, &command)?
+            .and_then(|(text, output)| {
+                if text.is_empty() {
+                    let end = tail(output.trim(), 300);
+                    return Err(format!(
+                        "no test of the whole suite reaches any hole; it ends with: {end}"
+                    ));
+                }
+                Ok(in_order(&text, tasks))
             }))
     }
 
-    /// A run of the whole suite: the file that it leaves, and what it prints.
+    /// Runs the whole suite; returns the collected file and the output.
     fn suite(
         &self,
         repository: usize,
         worker: usize,
-        errand: &Errand,
+        command: &TestCommand,
     ) -> Result<Result<(String, String), String>> {
         let copy = match self.copies.of(repository, worker) {
             Ok(copy) => copy,
@@ -286,17 +289,17 @@ impl Work<'_> {
             cpu_seconds: self.mining.suite_seconds * 64.0,
             ..self.settings.limits
         };
-        let outcome = self.copies.run(copy, errand, limits)?;
+        let outcome = self.copies.run(copy, command, limits)?;
         Ok(match (outcome.refused, outcome.ended) {
             (Some(reason), _) => Err(reason),
             (None, Ended::Exited) => Ok((outcome.collected.unwrap_or_default(), outcome.output)),
             (None, ended) => Err(format!(
-                "a run of the whole suite was ended ({ended:?}); see --setup-timeout and the limits"
+                "a run of the whole suite was stopped ({ended:?}); see the setup time limit and the other limits"
             )),
         })
     }
 
-    /// The files of these tasks with a mark before every hole.
+    /// Returns the files of these tasks with a mark before every hole.
     fn marked(&self, tasks: &[usize]) -> Vec<(String, String)> {
         let mut files: BTreeMap<&str, Vec<(super::Planting, usize, &str)>> = BTreeMap::new();
         for &task in tasks {
@@ -311,7 +314,7 @@ impl Work<'_> {
             }
         }
         let mark = |(path, mut marks): (&str, Vec<(super::Planting, usize, &str)>)| {
-            // From the end on, so that the places before stay where they are.
+            // From the end backwards, so that earlier offsets stay valid.
             marks.sort_by_key(|(planting, task, _)| (std::cmp::Reverse(planting.at), *task));
             let mut text = marks.first().map_or("", |(.., text)| text).to_owned();
             for (planting, task, _) in &marks {
@@ -325,8 +328,8 @@ impl Work<'_> {
         files.into_iter().map(mark).collect()
     }
 
-    /// The candidates that fail with a failure planted before the hole and pass with the truth.
-    fn noticing(
+    /// Returns the candidates that fail with a failure planted before the hole and pass with the reference text.
+    fn detecting(
         &self,
         task: usize,
         subject: &Subject,
@@ -334,7 +337,7 @@ impl Work<'_> {
         worker: usize,
     ) -> Result<(Vec<String>, Option<String>)> {
         let Some(candidates) = candidates.get(&task) else {
-            return Ok((Vec::new(), Some("no test comes by its hole".into())));
+            return Ok((Vec::new(), Some("no test reaches its hole".into())));
         };
         let mut kept: Vec<String> = Vec::new();
         let most = match self.mining.list {
@@ -345,28 +348,29 @@ impl Work<'_> {
             if kept.len() == self.mining.max_tests {
                 break;
             }
-            let status = self.one(task, subject, test, (Kind::Planted, turn), worker)?;
+            let status = self.one(task, subject, test, Filling::Planted, turn, worker)?;
             if matches!(status, Status::Fail | Status::Error)
-                && self.one(task, subject, test, (Kind::Truth, turn), worker)? == Status::Pass
+                && self.one(task, subject, test, Filling::Truth, turn, worker)? == Status::Pass
             {
                 kept.push(test.clone());
             }
         }
         let reason = format!(
-            "none of {} tests notices a failure in its hole",
+            "none of {} tests detects a failure in its hole",
             candidates.len()
         );
         let reason = kept.is_empty().then_some(reason);
         Ok((kept, reason))
     }
 
-    /// One test alone, with the truth or the planted failure; known where it was run before.
+    /// Runs one test alone, with the reference text or the planted failure, unless its result is known.
     fn one(
         &self,
         task: usize,
         subject: &Subject,
         test: &String,
-        (kind, turn): (Kind, usize),
+        kind: Filling,
+        turn: usize,
         worker: usize,
     ) -> Result<Status> {
         let of = &self.tasks.tasks[task];
@@ -376,11 +380,11 @@ impl Work<'_> {
             task_id: &of.id,
             path: of.file_in_repository(),
         });
-        let text = (kind == Kind::Planted).then_some(subject.planted.as_str());
-        let copies = (self.copies, &self.settings.limits);
+        let text = (kind == Filling::Planted).then_some(subject.planted.as_str());
+        let limits = self.settings.limits;
         let log = || self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let (Ok(key), Ok(copy)) = (
-            subject.key_of(&command, text, 0, copies),
+            subject.key_of(&command, text, 0, self.copies, &limits),
             self.copies.of(subject.repository, worker),
         ) else {
             return Ok(Status::EnvironmentBroken);
@@ -388,24 +392,22 @@ impl Work<'_> {
         if let Some(known) = log().of_key(&key)? {
             return Ok(known.status);
         }
-        let errand = Errand {
+        let texts = text.map(|text| (subject.site.path.clone(), text.to_owned()));
+        let command = TestCommand {
             command,
-            texts: text
-                .map(|text| (subject.site.path.clone(), text.to_owned()))
-                .into_iter()
-                .collect(),
-            ..Errand::default()
+            texts: texts.into_iter().collect(),
+            ..TestCommand::default()
         };
-        let outcome = self.copies.run(copy, &errand, self.settings.limits)?;
+        let outcome = self.copies.run(copy, &command, limits)?;
         let verdict = judge(subject.runner, &outcome);
         let status = verdict.status;
-        log().append(&logged(verdict, &outcome, key).of(of, kind, turn))?;
+        log().append(&record_of(verdict, &outcome, key).of(of, kind, turn))?;
         Ok(status)
     }
 }
 
-/// Candidates from lines of `number<TAB>test`: tests that come by few holes are about them. A hole that is passed while
-/// its file is loaded has every test for a candidate.
+/// Orders candidates from lines of `number<TAB>test`: tests that reach few holes are specific to them. A hole that is reached
+/// while its file is loaded has every test as a candidate.
 fn in_order(reached: &str, tasks: &[usize]) -> Candidates {
     let mut holes: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for line in reached.lines() {
@@ -422,8 +424,8 @@ fn in_order(reached: &str, tasks: &[usize]) -> Candidates {
     tests.sort_by_key(|(test, holes)| (holes.len(), *test));
     let mut candidates = Candidates::new();
     for &task in tasks {
-        let come_by = tests.iter().filter(|(_, holes)| holes.contains(&task));
-        let mut found: Vec<String> = come_by.map(|(test, _)| (*test).to_owned()).collect();
+        let reaching = tests.iter().filter(|(_, holes)| holes.contains(&task));
+        let mut found: Vec<String> = reaching.map(|(test, _)| (*test).to_owned()).collect();
         if while_loading.contains(&task) {
             let others = tests.iter().filter(|(_, holes)| !holes.contains(&task));
             found.extend(others.map(|(test, _)| (*test).to_owned()));

@@ -1,7 +1,7 @@
-//! pass@k, without bias (Chen et al., *Evaluating Large Language Models Trained on Code*, 2021, equation 1).
+//! Unbiased pass@k (Chen et al., *Evaluating Large Language Models Trained on Code*, 2021, equation 1).
 
-/// The chance that of `k` samples, drawn from `n` of which `passed` pass, at least one passes: 1 − C(n−c, k) / C(n, k).
-/// `None` where there are fewer samples than `k`, or `k` is 0.
+/// Probability that at least one of `k` samples passes, drawn from `n` of which `passed` pass: 1 − C(n−c, k) / C(n, k).
+/// `None` if there are fewer samples than `k`, or `k` is 0.
 ///
 /// ```
 /// use repoformer::execute::pass_at_k;
@@ -21,7 +21,7 @@ pub fn pass_at_k(n: usize, passed: usize, k: usize) -> Option<f64> {
     if n - passed < k {
         return Some(1.0);
     }
-    // C(n−c, k) / C(n, k) as a product, whose factors stay near 1 however many samples there are.
+    // C(n−c, k) / C(n, k) as a product, whose factors stay near 1 for any number of samples.
     let none = (n - passed + 1..=n).map(|i| 1.0 - k as f64 / i as f64);
     Some(1.0 - none.product::<f64>())
 }

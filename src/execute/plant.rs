@@ -1,9 +1,9 @@
-//! A failure planted before what a hole holds: tests that do not notice it cannot tell a wrong completion from the true one.
+//! A failure planted before a hole: tests that do not detect it cannot distinguish a wrong completion from the true one.
 //!
-//! The failure stands directly before the innermost statement that holds the hole's first code, so that it is reached
-//! exactly when that would be. Where that is the head of a function, it becomes the first statement of the function's body:
-//! before the head it would be reached when the file is loaded, whatever is called. A hole of comments, blanks or a docstring
-//! holds nothing that is executed.
+//! The failure goes directly before the innermost statement that contains the hole's first code, so that both are reached
+//! together. If that is the head of a function, the failure becomes the first statement of the function's body: before the
+//! head it would be reached when the file is loaded, whatever is called. A hole of comments, blanks or a docstring contains
+//! nothing that is executed.
 
 use std::ops::Range;
 
@@ -12,25 +12,25 @@ use tree_sitter::Node;
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
 use crate::text::language::{Grammar, Language};
 
-/// A place for a statement.
+/// Position for a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planting {
-    /// Byte of the file.
+    /// Offset in the file, in bytes.
     pub at: usize,
-    /// What goes between the new statement and the one that stands there.
+    /// Text between the new statement and the existing one.
     separator: String,
 }
 
 impl Planting {
-    /// The text with a statement in this place.
+    /// Returns the text with a statement inserted.
     pub fn insert(&self, text: &str, statement: &str) -> String {
         let (before, after) = text.split_at(self.at);
         [before, statement, &self.separator, after].concat()
     }
 }
 
-/// The statement that fails, in each language. Compilers must not see that it always does: they refuse code that is
-/// never reached.
+/// A statement that fails, by language. Compilers must not be able to tell that it always does: they reject unreachable
+/// code.
 pub(super) fn failure(language: Language) -> &'static str {
     match language {
         Language::Python => "raise AssertionError(\"planted failure\")",
@@ -42,11 +42,11 @@ pub(super) fn failure(language: Language) -> &'static str {
     }
 }
 
-/// Finds the place for the hole in these bytes of a file.
+/// Finds the position for a hole, given as a range of bytes of the file.
 pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<Planting, String> {
-    let syntax = Syntax::parse(text, grammar).ok_or("its file is too large to be read")?;
+    let syntax = Syntax::parse(text, grammar).ok_or("its file is too large to be parsed")?;
     let first = first_code(&syntax, &hole)
-        .ok_or("its hole holds nothing that is executed: comments, blanks or a docstring")?;
+        .ok_or("its hole contains nothing that is executed: comments, blanks or a docstring")?;
     let nowhere =
         || "its hole is in no statement: a field, a type or a signature without a body".to_owned();
     let mut node = first;
@@ -55,7 +55,7 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
         if is_statement(node, parent, grammar) {
             break (node, None);
         }
-        // The head of a function: the body is where it is reached.
+        // Code in the head of a function runs with the body.
         if let Some(body) = parent.child_by_field_name("body")
             && is_function(parent)
             && body.start_byte() > first.start_byte()
@@ -76,18 +76,18 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
         at,
         separator: separator(text, grammar.language(), at, behind),
     };
-    // A file that no longer loads would be noticed by every test, whatever it is about.
+    // Every test would detect a file that no longer loads, whatever it tests.
     let planted = planting.insert(text, failure(grammar.language()));
     let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());
-    match broken && !syntax.has_error() {
-        true => Err(
+    if broken && !syntax.has_error() {
+        return Err(
             "no failure can be planted before its hole without breaking the file's syntax".into(),
-        ),
-        false => Ok(planting),
+        );
     }
+    Ok(planting)
 }
 
-/// The first token of the hole that is executed.
+/// Returns the first token of the hole that is executed.
 fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<Node<'tree>> {
     let mut found = None;
     preorder(syntax.tree(), |node, _| {
@@ -98,7 +98,7 @@ fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<N
             return false;
         }
         let is_token = node.child_count() == 0 && node.end_byte() > node.start_byte();
-        // The end of a block is no code of its own.
+        // The end of a block is not code of its own.
         let closes = matches!(node.kind(), "}" | ";" | "{") || node.kind().trim().is_empty();
         if is_token && !closes {
             found = Some(node);
@@ -111,7 +111,7 @@ fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<N
 /// Whether the named children of a node are statements.
 fn holds_statements(node: Node<'_>, grammar: Grammar) -> bool {
     match node.kind() {
-        "program" => matches!(grammar, Grammar::TypeScript | Grammar::Tsx), // Java's holds declarations
+        "program" => matches!(grammar, Grammar::TypeScript | Grammar::Tsx), // Java's contains declarations
         kind => matches!(
             kind,
             "module"
@@ -126,7 +126,7 @@ fn holds_statements(node: Node<'_>, grammar: Grammar) -> bool {
     }
 }
 
-/// Whether a node is a statement of the one around it: what a branch of `switch` is chosen by is none.
+/// Whether a node is a statement of its parent; the expression or pattern of a branch of `switch` is not.
 fn is_statement(node: Node<'_>, parent: Node<'_>, grammar: Grammar) -> bool {
     let chooses = || {
         parent.child_by_field_name("value") == Some(node)
@@ -153,7 +153,7 @@ fn is_function(node: Node<'_>) -> bool {
     )
 }
 
-/// The body of a function whose decorators or head hold the hole's first code.
+/// Returns the body of a function whose decorators or head contain the hole's first code.
 fn body_of_decorated<'tree>(statement: Node<'tree>, first: Node<'tree>) -> Option<Node<'tree>> {
     let function = match statement.kind() {
         "decorated_definition" => statement.child_by_field_name("definition")?,
@@ -172,7 +172,7 @@ fn first_statement(body: Node<'_>, grammar: Grammar) -> Option<Node<'_>> {
         .find(|child| !is_comment(*child))
 }
 
-/// The end of a constructor's call of another constructor, before which nothing may stand.
+/// Returns the end of a constructor's call of another constructor, before which no statement is allowed.
 fn behind_constructor_call(text: &str, language: Language, statement: Node<'_>) -> Option<usize> {
     let is_call = match language {
         Language::Java => statement.kind() == "explicit_constructor_invocation",
@@ -191,9 +191,10 @@ fn separator(text: &str, language: Language, at: usize, behind: bool) -> String 
     }
     let line = text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
     let indent = text[line..at].trim_start_matches('\u{feff}');
-    match indent.trim().is_empty() {
-        true => format!("\n{indent}"),
-        false => "; ".to_owned(),
+    if indent.trim().is_empty() {
+        format!("\n{indent}")
+    } else {
+        "; ".to_owned()
     }
 }
 
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn python() {
         let of = |marked: &str| planted(Grammar::Python, marked);
-        let nothing = "its hole holds nothing that is executed";
+        let nothing = "its hole contains nothing that is executed";
         assert_eq!(of("x = 1\n⟦y = 2⟧\n"), "x = 1\n%\ny = 2\n");
         assert_eq!(
             of("def f():\n    a = 1\n⟦    return a⟧\n"),

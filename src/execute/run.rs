@@ -1,9 +1,9 @@
-//! Tasks, their oracle and their predictions, as runs of tests on all cores.
+//! Scheduling of test runs on all cores: tasks, their oracle and their predictions.
 //!
-//! Each task goes through steps, each of which waits for the one before: the truth must pass (as often as asked for), the
-//! planted failure must fail, then every prediction has its turn. Equal runs — the same text in the same file under the same
-//! command — are one run: a prediction that is the truth has passed already, and where all tasks of a repository share its
-//! whole suite, the truth is run once.
+//! Each task goes through steps, one after another: the reference text must pass (as often as requested), the planted
+//! failure must fail, then every prediction is tested. Equal runs — the same text in the same file under the same command —
+//! are one run: a prediction equal to the reference text has passed already, and if all tasks of a repository share its whole
+//! suite, the reference text is run once.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -11,73 +11,73 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::copies::{Broken, Copies, Errand, tail};
-use super::guard::{Limits, Outcome};
-use super::log::{Kind, Log, Record};
+use super::copies::{Broken, Copies, TestCommand, tail};
+use super::guard::{Limits, RunOutcome};
+use super::log::{Filling, Log, RunRecord};
 use super::subject::Subject;
 use super::verdict::{Status, Verdict, judge};
 use crate::error::{Error, Result};
 use crate::task::TaskSet;
 
-/// Bytes of a run's output that its result keeps.
+/// Number of bytes of a run's output kept in its result.
 const OUTPUT_TAIL: usize = 4000;
 
-/// How tests are run.
+/// Settings of test runs.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// What each run may use.
+pub struct ExecutionSettings {
+    /// Limits of each run.
     pub limits: Limits,
-    /// How often the truth is run; tasks whose runs disagree are left out.
+    /// Number of runs of the reference text; tasks whose runs disagree are excluded.
     pub oracle_runs: usize,
-    /// Where results are appended.
+    /// Path of the results file.
     pub results: PathBuf,
-    /// Results with one of these statuses are made again.
+    /// Statuses whose results are repeated.
     pub forgotten: Vec<Status>,
 }
 
-/// Why a task takes no part.
+/// Reason why a task is excluded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exclusion {
-    /// The status that it comes from, where something was run.
+    /// Status that caused it, if something was run.
     pub status: Option<Status>,
-    /// In words.
+    /// Explanation.
     pub reason: String,
 }
 
-/// What came of one task.
+/// Result of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskResult {
-    /// The task's 0-based place in its file.
+    /// 0-based position of the task in its file.
     pub row: usize,
-    /// 1-based line of its file, for messages.
+    /// 1-based line of the task file, for messages.
     pub line: usize,
     /// Its id.
     pub task_id: String,
     /// Its repository.
     pub repository: String,
-    /// Why it takes no part, if it does not.
+    /// Reason for exclusion, if excluded.
     pub excluded: Option<Exclusion>,
-    /// Of each sample, in their order; none where it takes no part.
+    /// Status of each sample, in order; empty if excluded.
     pub samples: Vec<Status>,
-    /// Why, of each sample, where its status does not say it all.
+    /// Explanation for each sample whose status does not suffice; else empty.
     pub reasons: Vec<String>,
 }
 
-/// What came of all.
+/// Result of all tasks.
 #[derive(Debug)]
 pub struct Execution {
     /// In the order of the task file.
     pub tasks: Vec<TaskResult>,
-    /// The repositories whose tests cannot be run, and why.
+    /// Repositories whose tests cannot be run, and why.
     pub broken: Vec<(String, Broken)>,
-    /// Runs that were made.
+    /// Number of runs made.
     pub runs: usize,
-    /// Results that were known already, or those of an equal run.
+    /// Number of results that were known or came from an equal run.
     pub reused: usize,
 }
 
-/// Runs the tests of all subjects with the truth, a planted failure and each of their samples (`samples[i]` for the i-th
-/// task). `progress` is told how many steps are done, of how many that are known so far.
+/// Runs the tests of all subjects with the reference text, a planted failure and each sample (`samples[i]` for the i-th
+/// task). `progress` is called with the number of steps done and the number known so far.
 ///
 /// # Errors
 /// Results cannot be read or appended, or no guard can be started.
@@ -85,7 +85,8 @@ pub fn run(
     tasks: &TaskSet,
     subjects: &[Result<Subject, String>],
     samples: &[Vec<String>],
-    (settings, copies): (&Settings, &Copies<'_>),
+    settings: &ExecutionSettings,
+    copies: &Copies<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Execution> {
     let mut board = Board {
@@ -142,25 +143,25 @@ enum Step {
     Sample(usize),
 }
 
-/// What is known of a task.
+/// State of a task.
 #[derive(Debug, Clone, Default)]
 struct State {
     excluded: Option<Exclusion>,
-    /// The fewest tests that passed with the truth.
+    /// Smallest number of tests that passed with the reference text.
     passed: Option<u64>,
     samples: Vec<Option<(Status, String)>>,
 }
 
-/// A run, and who waits for it.
+/// A run, and the steps that wait for it.
 #[derive(Debug)]
 struct Run {
     key: String,
-    errand: Errand,
+    command: TestCommand,
     repository: usize,
     waiting: Vec<(usize, Step)>,
 }
 
-/// How far the one copy of a repository is, where workers share it.
+/// State of a repository's only copy, if workers share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Making {
     New,
@@ -172,19 +173,19 @@ struct Board<'a> {
     subjects: &'a [Result<Subject, String>],
     samples: &'a [Vec<String>],
     tasks: &'a TaskSet,
-    settings: &'a Settings,
+    settings: &'a ExecutionSettings,
     copies: &'a Copies<'a>,
     log: Log,
     states: Vec<State>,
     runs: Vec<Run>,
     by_key: FxHashMap<String, usize>,
-    /// The runs that wait, by repository.
+    /// Waiting runs, by repository.
     queues: Vec<VecDeque<usize>>,
     making: Vec<Making>,
     broken: Vec<Option<Broken>>,
     running: usize,
     made: usize,
-    /// Steps that are done, and that are known of.
+    /// Number of steps done, and of steps known.
     steps: (usize, usize),
     failed: Option<Error>,
 }
@@ -193,7 +194,7 @@ fn lock<'b, 'a>(board: &'b Mutex<Board<'a>>) -> MutexGuard<'b, Board<'a>> {
     board.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A worker: takes a run, preferably of the repository that it worked on last, until there is none and none can come.
+/// Runs a worker: takes a run, preferably of the repository it worked on last, until no run is left and none can follow.
 fn work(
     worker: usize,
     board: &Mutex<Board<'_>>,
@@ -218,15 +219,15 @@ fn work(
                 None => guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
             }
         };
-        let (repository, errand) = (
+        let (repository, command) = (
             guard.runs[number].repository,
-            guard.runs[number].errand.clone(),
+            guard.runs[number].command.clone(),
         );
         let limits = guard.settings.limits;
         drop(guard);
         last = repository;
         let outcome = match copies.of(repository, worker) {
-            Ok(copy) => copies.run(copy, &errand, limits).map(Ok),
+            Ok(copy) => copies.run(copy, &command, limits).map(Ok),
             Err(broken) => Ok(Err(broken.clone())),
         };
         let mut guard = lock(board);
@@ -236,7 +237,7 @@ fn work(
     }
 }
 
-/// A worker that leaves in a panic ends the others, which would wait for its run for ever.
+/// Ends the other workers if one panics; they would wait for its run forever.
 struct Leaving<'w, 'b> {
     board: &'w Mutex<Board<'b>>,
     changed: &'w Condvar,
@@ -245,18 +246,18 @@ struct Leaving<'w, 'b> {
 impl Drop for Leaving<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let reason = "a worker was ended by an error of this program".to_owned();
-            let hint = "please report it".to_owned();
-            lock(self.board)
-                .failed
-                .get_or_insert(Error::Execution { reason, hint });
+            let error = Error::execution(
+                "a worker was stopped by a bug in this program",
+                "please report it",
+            );
+            lock(self.board).failed.get_or_insert(error);
             self.changed.notify_all();
         }
     }
 }
 
 impl Board<'_> {
-    /// Takes a run that can begin: while a copy that all share is made, its repository's runs cannot.
+    /// Takes a run that can start: while a shared copy is being made, its repository's runs cannot.
     fn take(&mut self, last: usize) -> Option<usize> {
         let count = self.queues.len();
         let mut order: Vec<usize> = (0..count).map(|i| (last + i) % count.max(1)).collect();
@@ -274,7 +275,7 @@ impl Board<'_> {
         Some(number)
     }
 
-    /// Asks for a step: its result may be known, its run may be under way, or it is queued.
+    /// Requests a step: its result may be known, its run may be in progress, or it is queued.
     fn request(&mut self, task: usize, step: Step) {
         self.steps.1 += 1;
         let Ok(subject) = &self.subjects[task] else {
@@ -288,14 +289,16 @@ impl Board<'_> {
             Step::Planted => Some(subject.planted.clone()),
             Step::Sample(sample) => Some(subject.site.with(&self.samples[task][sample])),
         };
-        // A prediction that is the truth is the truth's first run.
+        // A prediction equal to the reference text is the first run of that.
         let text = text.filter(|text| text != subject.site.text());
         let turn = if let Step::Truth(turn) = step {
             turn
         } else {
             0
         };
-        let key = match subject.key(text.as_deref(), turn, (self.copies, &self.settings.limits)) {
+        let limits = &self.settings.limits;
+        let key = match subject.key_of(&subject.command, text.as_deref(), turn, self.copies, limits)
+        {
             Ok(key) => key,
             Err(reason) => {
                 let output = String::new();
@@ -319,18 +322,18 @@ impl Board<'_> {
         self.queues[subject.repository].push_back(number);
         self.runs.push(Run {
             key,
-            errand: Errand {
+            command: TestCommand {
                 command: subject.command.clone(),
                 texts: texts.into_iter().collect(),
-                ..Errand::default()
+                ..TestCommand::default()
             },
             repository: subject.repository,
             waiting: vec![(task, step)],
         });
     }
 
-    /// A run has come to its end.
-    fn finish(&mut self, number: usize, outcome: Result<Result<Outcome, Broken>>) {
+    /// Handles the end of a run.
+    fn finish(&mut self, number: usize, outcome: Result<Result<RunOutcome, Broken>>) {
         self.running -= 1;
         let repository = self.runs[number].repository;
         self.making[repository] = Making::Ready;
@@ -364,41 +367,41 @@ impl Board<'_> {
             self.runs[number].waiting = waiting;
             return self.break_run(number, &broken);
         }
-        let record = logged(verdict, &outcome, self.runs[number].key.clone());
+        let record = record_of(verdict, &outcome, self.runs[number].key.clone());
         for (task, step) in waiting {
             self.deliver(task, step, record.clone());
         }
     }
 
-    /// A step has its result: it is logged, and the next step asked for.
-    fn deliver(&mut self, task: usize, step: Step, result: Record) {
+    /// Handles the result of a step: logs it and requests the next step.
+    fn deliver(&mut self, task: usize, step: Step, result: RunRecord) {
         self.steps.0 += 1;
         let truth = self.states[task].passed;
         let (mut status, mut reason) = (result.status, result.reason.clone());
         let (is_lasting, passed) = (result.is_lasting, result.passed);
         match (step, status) {
             _ if !is_lasting => {}
-            // The truth's tests could be run: what keeps these from running is their text.
+            // The tests ran with the reference text, so this text is what keeps them from running.
             (Step::Planted | Step::Sample(_), Status::EnvironmentBroken) => {
                 status = Status::Error;
             }
-            // A text that ends the run, or has tests skipped, passes those that are left.
+            // A text that ends the run early, or has tests skipped, passes the remaining ones.
             (Step::Sample(_), Status::Pass) => {
                 if let (Some(passed), Some(truth)) = (passed, truth)
                     && passed < truth
                 {
                     status = Status::Fail;
-                    reason = format!("{passed} tests passed, {truth} with the truth");
+                    reason = format!("{passed} tests passed, {truth} with the reference text");
                 }
             }
             _ => {}
         }
         let (kind, sample) = match step {
-            Step::Truth(turn) => (Kind::Truth, turn),
-            Step::Planted => (Kind::Planted, 0),
-            Step::Sample(sample) => (Kind::Prediction, sample),
+            Step::Truth(turn) => (Filling::Truth, turn),
+            Step::Planted => (Filling::Planted, 0),
+            Step::Sample(sample) => (Filling::Prediction, sample),
         };
-        let record = Record {
+        let record = RunRecord {
             status,
             reason: reason.clone(),
             ..result
@@ -411,18 +414,16 @@ impl Board<'_> {
         match step {
             Step::Truth(turn) if status != Status::Pass => {
                 let again = if turn > 0 { " when run again" } else { "" };
-                self.exclude(
-                    task,
-                    Some(status),
-                    in_words(&format!("its truth does not pass{again}"), status, &reason),
-                );
+                let what = format!("its reference text does not pass{again}");
+                self.exclude(task, Some(status), in_words(&what, status, &reason));
             }
             Step::Truth(turn) => {
                 let fewest = [truth, passed].into_iter().flatten().min();
                 self.states[task].passed = fewest;
-                let next = match turn + 1 < self.settings.oracle_runs {
-                    true => Step::Truth(turn + 1),
-                    false => Step::Planted,
+                let next = if turn + 1 < self.settings.oracle_runs {
+                    Step::Truth(turn + 1)
+                } else {
+                    Step::Planted
                 };
                 self.request(task, next);
             }
@@ -452,7 +453,7 @@ impl Board<'_> {
         self.states[task].excluded = Some(Exclusion { status, reason });
     }
 
-    /// All that waits for a repository whose tests cannot be run.
+    /// Ends everything that waits for a repository whose tests cannot be run.
     fn break_repository(&mut self, repository: usize, broken: &Broken) {
         self.broken[repository].get_or_insert_with(|| broken.clone());
         for number in std::mem::take(&mut self.queues[repository]) {
@@ -469,7 +470,7 @@ impl Board<'_> {
     fn break_off(&mut self, task: usize, step: Step, broken: &Broken) {
         self.steps.0 += 1;
         match step {
-            // Its oracle was sound; the environment broke later.
+            // The oracle was sound; the environment broke later.
             Step::Sample(sample) => {
                 let status = (Status::EnvironmentBroken, broken.reason.clone());
                 self.states[task].samples[sample] = Some(status);
@@ -527,28 +528,19 @@ fn in_words(what: &str, status: Status, reason: &str) -> String {
     }
 }
 
-/// The result of a run, for every step that waited for it.
-pub(super) fn logged(
-    Verdict {
-        status,
-        reason,
-        passed,
-        is_lasting,
-    }: Verdict,
-    outcome: &Outcome,
-    key: String,
-) -> Record {
+/// Result of a run, for every step that waits for it.
+pub(super) fn record_of(verdict: Verdict, outcome: &RunOutcome, key: String) -> RunRecord {
     let round = |number: f64| (number * 1000.0).round() / 1000.0;
-    Record {
+    RunRecord {
         task_id: String::new(),
         row: 0,
         repository: String::new(),
-        kind: Kind::Truth,
+        kind: Filling::Truth,
         sample: 0,
-        status,
-        reason,
-        passed,
-        is_lasting,
+        status: verdict.status,
+        reason: verdict.reason,
+        passed: verdict.passed,
+        is_lasting: verdict.is_lasting,
         seconds: round(outcome.seconds),
         cpu_seconds: round(outcome.cpu_seconds),
         peak_memory_mb: round(outcome.peak_memory_mb),

@@ -1,4 +1,4 @@
-//! A hole in the file as it lies on the disk: where it is, and the file with another text in it.
+//! A hole in the file on disk, and the file with another text in it.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use crate::text::lines::{Lines, universal_newlines};
 pub struct Site {
     /// The file's path in its repository.
     pub path: String,
-    /// The file as it is on the disk, line ends included.
+    /// The file as it is on disk, with its line ends.
     text: String,
     hole: Range<usize>,
     grammar: Grammar,
 }
 
 impl Site {
-    /// Finds the hole of a task in the bytes of its file.
+    /// Finds the hole of a task in its file.
     ///
     /// ```
     /// use repoformer::execute::Site;
@@ -32,7 +32,7 @@ impl Site {
     /// ```
     ///
     /// # Errors
-    /// The file does not agree with the task, in words.
+    /// The file does not match the task; the message says why.
     pub fn find(task: &Task, text: String) -> Result<Self, String> {
         let normal = universal_newlines(text.clone());
         let hole = task.hole(&normal)?;
@@ -45,13 +45,13 @@ impl Site {
         })
     }
 
-    /// The file as it is.
+    /// Content of the file.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The file with this text in the hole, its lines ending as the file's do. The lines that stand there give back the
-    /// file to the byte.
+    /// Returns the file with a text in the hole, with the file's line ends. The reference text gives back the file to the
+    /// byte.
     pub fn with(&self, text: &str) -> String {
         let (before, after) = (&self.text[..self.hole.start], &self.text[self.hole.end..]);
         let there = &self.text[self.hole.clone()];
@@ -59,38 +59,37 @@ impl Site {
             return self.text.clone();
         }
         let text = universal_newlines(text.to_owned());
-        let line_end = self
-            .text
-            .find('\n')
-            .map(|at| self.text[..at].ends_with('\r'));
-        let text = match line_end {
-            Some(true) => text.replace('\n', "\r\n"),
-            _ => text,
+        let first_end = self.text.find('\n');
+        let uses_crlf = first_end.is_some_and(|at| self.text[..at].ends_with('\r'));
+        let text = if uses_crlf {
+            text.replace('\n', "\r\n")
+        } else {
+            text
         };
         [before, &text, after].concat()
     }
 
-    /// Where a statement can be put so that it is reached before what stands in the hole.
+    /// Returns the position for a statement that is reached before the content of the hole.
     ///
     /// # Errors
-    /// The hole holds nothing that is executed.
+    /// The hole contains nothing that is executed.
     pub fn planting(&self) -> Result<Planting, String> {
         plant::find(&self.text, self.grammar, self.hole.clone())
     }
 
-    /// The file as it is but for a failure before the statement that holds the hole.
+    /// Returns the file with a failure before the statement that contains the hole.
     ///
     /// # Errors
-    /// The hole holds nothing that is executed.
+    /// The hole contains nothing that is executed.
     pub fn planted(&self) -> Result<String, String> {
         let planting = self.planting()?;
         Ok(planting.insert(&self.text, plant::failure(self.grammar.language())))
     }
 }
 
-/// The place on the disk of a byte of the text with `\n` for every line end.
+/// Converts an offset in the text with `\n` line ends to one in the file on disk.
 fn on_disk(text: &str, offset: usize) -> usize {
-    // Every `\r\n` before it is one byte longer there; a lone `\r` is not.
+    // Every `\r\n` before it is one byte longer on disk; a lone `\r` is not.
     let (mut normal, mut at) = (0, 0);
     let bytes = text.as_bytes();
     while normal < offset && at < bytes.len() {

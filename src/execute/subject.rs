@@ -1,4 +1,4 @@
-//! A task as something that can be run: its file, its command, its planted failure.
+//! A task prepared for test runs: its file, its command, its planted failure.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,13 @@ use super::site::Site;
 use super::test_map::TestMap;
 use super::verdict::Runner;
 use crate::error::Result;
+use crate::store::artifact::digest_parts;
 use crate::task::{Task, TaskSet};
 
 /// A task whose tests can be run.
 #[derive(Debug)]
 pub struct Subject {
-    /// Place of its repository in the list of those that take part.
+    /// Index of its repository among those tested.
     pub repository: usize,
     /// Name of its repository.
     pub repository_name: String,
@@ -23,40 +24,40 @@ pub struct Subject {
     pub site: Site,
     /// The file with a failure before the hole.
     pub planted: String,
-    /// What runs its tests.
+    /// Command that runs its tests.
     pub command: String,
-    /// How the end of that is read.
+    /// How the result of the command is read.
     pub runner: Runner,
 }
 
-/// How tests are asked for.
+/// How the tests of tasks are run.
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
-    /// The command given; by default what the repository looks to be made for.
+    /// Test command, or `None` to choose one for each repository.
     pub test: Option<Template>,
-    /// The tests of each task; all of the repository's where there is no map.
+    /// Tests of each task, or `None` for all tests of its repository.
     pub map: Option<TestMap>,
-    /// How the command's end is read.
+    /// How the result of a command is read.
     pub runner: Runner,
 }
 
 impl Commands {
-    /// The template of a repository, in a folder: the one given, or the default.
+    /// Returns the test command for the repository in a folder: the one given, or a default.
     ///
     /// # Errors
-    /// None is given, and none is known for such a repository: in words.
+    /// None is given and there is no default; the message says so.
     pub fn template(&self, folder: &Path) -> Result<Template, String> {
         match (&self.test, default_test_command(folder)) {
             (Some(template), _) => Ok(template.clone()),
-            (None, Some(text)) => Template::parse("test-cmd", text).map_err(|e| e.to_string()),
+            (None, Some(text)) => Template::parse("test command", text).map_err(|e| e.to_string()),
             (None, None) => {
-                Err("how its tests are run is not known; say so with --test-cmd".into())
+                Err("how its tests are run is unknown; a test command is needed".into())
             }
         }
     }
 }
 
-/// Makes a subject of each task, or says why it is none.
+/// Prepares each task, or says why it cannot be tested.
 pub fn subjects(
     tasks: &TaskSet,
     repositories: &[String],
@@ -71,7 +72,7 @@ pub fn subjects(
         let repository = repositories
             .iter()
             .position(|name| *name == task.repository)
-            .ok_or("its repository takes no part")?;
+            .ok_or("its repository is not tested")?;
         let template = templates[repository].clone()?;
         let site = site(task, repos_dir)?;
         let planted = site.planted()?;
@@ -99,10 +100,10 @@ pub fn subjects(
     tasks.tasks.iter().map(of).collect()
 }
 
-/// The hole of a task in its file.
+/// Finds the hole of a task in its file.
 ///
 /// # Errors
-/// The file is not there, or is not the task's, in words.
+/// The file does not exist or does not match the task; the message says why.
 pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
     if task.file_in_repository().is_empty() {
         return Err("its record names no file".into());
@@ -121,8 +122,8 @@ pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
     Site::find(task, text)
 }
 
-/// Whether a file looks to be test code, by the names that runners look for. A hole in it says little: a test that asserts
-/// nothing passes.
+/// Whether a file looks like test code, by the names that runners look for. A hole in it says little: a test without
+/// assertions passes.
 ///
 /// ```
 /// use repoformer::execute::is_test_file;
@@ -145,32 +146,19 @@ pub fn is_test_file(path: &str) -> bool {
 }
 
 impl Subject {
-    /// A digest of all that a run depends on; `text` is what the file is to hold, if it is not as it is, and `turn` tells
-    /// runs of the same text apart.
+    /// Returns a digest of everything a run depends on. `text` is the file's content if it is changed; `turn` distinguishes
+    /// runs of the same text.
     ///
     /// # Errors
-    /// The repository cannot be read, in words.
-    pub(super) fn key(
-        &self,
-        text: Option<&str>,
-        turn: usize,
-        with: (&Copies<'_>, &Limits),
-    ) -> Result<String, String> {
-        self.key_of(&self.command, text, turn, with)
-    }
-
-    /// The same under another command.
-    ///
-    /// # Errors
-    /// As [`key`](Self::key).
+    /// The repository cannot be read; the message says why.
     pub(super) fn key_of(
         &self,
         command: &str,
         text: Option<&str>,
         turn: usize,
-        (copies, limits): (&Copies<'_>, &Limits),
+        copies: &Copies<'_>,
+        limits: &Limits,
     ) -> Result<String, String> {
-        let mut hasher = blake3::Hasher::new();
         let digest = copies.digest(self.repository)?;
         let limits = serde_json::to_string(limits).unwrap_or_default();
         let setup = copies.setup_command(self.repository).unwrap_or_default();
@@ -178,7 +166,7 @@ impl Subject {
         let surroundings = copies.surroundings();
         let turn = turn.to_string();
         let path = text.map_or("", |_| self.site.path.as_str());
-        for part in [
+        Ok(digest_parts([
             "execution 2",
             &digest,
             setup,
@@ -189,10 +177,6 @@ impl Subject {
             path,
             text.unwrap_or_default(),
             &turn,
-        ] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        Ok(hasher.finalize().to_hex().to_string())
+        ]))
     }
 }

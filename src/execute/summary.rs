@@ -1,7 +1,7 @@
-//! The pass rates of a repository and of all, over one denominator.
+//! Pass rates of a repository and overall, over one denominator.
 //!
-//! It is the tasks whose oracle is sound. A task of them without prediction counts with pass rate 0 (or is left out, where
-//! that is asked for), and is counted.
+//! The denominator is the number of tasks with a sound oracle. Such a task without a prediction counts with pass rate 0 (or
+//! is excluded on request), and its number is reported.
 
 use std::collections::BTreeMap;
 
@@ -16,37 +16,37 @@ use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
 /// Pass rates over some tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// How many tasks there are in all.
+    /// Number of tasks.
     pub tasks: usize,
-    /// How many were left out because their oracle is not sound.
+    /// Number of tasks excluded because their oracle is not sound.
     pub excluded: usize,
-    /// What the rates are over.
+    /// Number of tasks in the denominator of the rates.
     pub n: usize,
-    /// How many of these have no prediction.
+    /// Number of these without a prediction.
     pub missing: usize,
-    /// The fewest and most samples of a task that has any.
+    /// Smallest and largest number of samples of a task that has any.
     pub samples: (usize, usize),
-    /// For each k: the mean of pass@k; `None` where a task has fewer samples, or there is no task.
+    /// Mean pass@k for each k; `None` if a task has fewer samples, or there is no task.
     pub rates: Vec<(usize, Option<f64>)>,
-    /// How many samples have each status, in the order of [`Status::ALL`].
+    /// Number of samples with each status, in the order of [`Status::ALL`].
     pub counts: [usize; 7],
 }
 
-/// Pass rates by repository, in the order of their names, and over all.
+/// Pass rates by repository, in the order of their names, and overall.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summaries {
     /// By repository.
     pub repositories: Vec<(String, Summary)>,
-    /// Over all.
+    /// Overall.
     pub all: Summary,
-    /// The interval of each rate over all, where there is one.
+    /// Interval of each overall rate, if it has one.
     pub intervals: Vec<Option<Interval>>,
-    /// What was drawn anew, and how many of them there are.
+    /// Resampled unit and the number of units.
     pub drawn: (Unit, usize),
 }
 
 impl Summaries {
-    /// Of an execution, for each k of pass@k; whole repositories are drawn anew where there are two or more.
+    /// Summarises an execution, for each k of pass@k; whole repositories are resampled if there are two or more.
     pub fn of(
         execution: &Execution,
         ks: &[usize],
@@ -64,7 +64,7 @@ impl Summaries {
         let groups = Groups::of(counted.iter().map(|task| Some(&*task.repository)));
         let all = Summary::of(execution.tasks.iter(), ks, missing);
         let interval = |(k, mean): &(usize, Option<f64>)| {
-            mean.as_ref()?; // some task has no such rate
+            mean.as_ref()?; // a task has no such rate
             let rates: Option<Vec<f64>> = counted.iter().map(|task| task.rate(*k)).collect();
             resampling.interval(&groups, &rates?)
         };
@@ -76,7 +76,7 @@ impl Summaries {
         }
     }
 
-    /// `{"unit", "units", "level", "resamples", "seed", "exec": {"pass_1": [low, high], …}}`.
+    /// Returns `{"unit", "units", "level", "resamples", "seed", "exec": {"pass_1": [low, high], …}}`.
     pub fn intervals_to_record(&self, resampling: &Resampling) -> Value {
         let named = self.all.rates.iter().zip(&self.intervals);
         let named = named.map(|((k, _), interval)| {
@@ -91,7 +91,7 @@ impl Summaries {
     }
 }
 
-/// The tasks that rates are over.
+/// Iterates over the tasks in the denominator.
 fn counted<'t>(
     tasks: impl Iterator<Item = &'t TaskResult>,
     missing: Missing,
@@ -136,8 +136,8 @@ impl Summary {
         }
     }
 
-    /// `{"n": …, "tasks": …, "excluded": …, "missing": …, "samples": [least, most], "exec": {"pass_1": …}, "statuses": {…}}`;
-    /// rates between 0 and 1, null where there is none.
+    /// Returns `{"n": …, "tasks": …, "excluded": …, "missing": …, "samples": [least, most], "exec": {"pass_1": …},
+    /// "statuses": {…}}`; rates are between 0 and 1, or null.
     pub fn to_record(&self) -> Value {
         let rates: Map<String, Value> = self
             .rates
@@ -157,26 +157,25 @@ impl Summary {
 }
 
 impl TaskResult {
-    /// pass@k of this task; `None` where it takes no part or has fewer samples.
+    /// pass@k of this task; `None` if it is excluded or has fewer samples.
     pub fn pass_at(&self, k: usize) -> Option<f64> {
         let passed = self
             .samples
             .iter()
-            .filter(|status| **status == Status::Pass)
-            .count();
-        pass_at_k(self.samples.len(), passed, k)
+            .filter(|status| **status == Status::Pass);
+        pass_at_k(self.samples.len(), passed.count(), k)
     }
 
-    /// The same, and 0 of a task without prediction.
+    /// pass@k of this task, or 0 if it has no prediction.
     fn rate(&self, k: usize) -> Option<f64> {
-        match self.samples.is_empty() && self.excluded.is_none() {
-            true => Some(0.0),
-            false => self.pass_at(k),
+        if self.samples.is_empty() && self.excluded.is_none() {
+            return Some(0.0);
         }
+        self.pass_at(k)
     }
 
-    /// `{"task_id": …, "row": …, "repository": …, "exec": {"pass_1": …}, "statuses": […]}`, with `"reasons": […]` where there are any; of an excluded task `"excluded"`
-    /// with the reason instead of `"exec"`. A task without prediction has pass rate 0.
+    /// Returns `{"task_id": …, "row": …, "repository": …, "exec": {"pass_1": …}, "statuses": […]}`, with `"reasons": […]` if
+    /// there are any; for an excluded task, `"excluded"` with the reason instead of `"exec"`.
     pub fn to_record(&self, ks: &[usize]) -> Value {
         let mut record =
             json!({"task_id": self.task_id, "row": self.row, "repository": self.repository});

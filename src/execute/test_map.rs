@@ -1,4 +1,4 @@
-//! Which tests tell whether a task's hole is filled well.
+//! Test map: the tests of each task.
 
 use std::path::{Path, PathBuf};
 
@@ -12,27 +12,19 @@ use crate::task::{Task, TaskSet};
 /// The tests of each task, by the names that the test runner knows.
 #[derive(Debug, Clone)]
 pub struct TestMap {
-    /// Where it was read from.
+    /// Path of the map.
     pub path: PathBuf,
     by_row: FxHashMap<usize, Vec<String>>,
 }
 
-/// What reading a map gave.
-#[derive(Debug)]
-pub struct Reading {
-    /// The map.
-    pub map: TestMap,
-    /// The records that cannot be used, by line.
-    pub problems: Vec<Error>,
-}
-
 impl TestMap {
-    /// Reads a map: a line `{"task_id": …, "tests": […]}` a task, with `"row"` (the task's 0-based place in its file) where
-    /// ids repeat; or one object `{task_id: [tests], …}`. Records of tasks that are not in the set are passed over.
+    /// Reads a map: a line `{"task_id": …, "tests": […]}` a task, with `"row"` (the task's 0-based position in its file) if ids
+    /// repeat; or one object `{task_id: [tests], …}`. Records of tasks that are not in the set are skipped. The errors
+    /// returned with the map name the lines that cannot be used.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no map at all.
-    pub fn read(path: &Path, tasks: &TaskSet) -> Result<Reading> {
+    /// The file cannot be read, or contains no map at all.
+    pub fn read(path: &Path, tasks: &TaskSet) -> Result<(Self, Vec<Error>)> {
         let text = jsonl::read(path)?;
         let mut map = Self {
             path: path.to_owned(),
@@ -59,22 +51,18 @@ impl TestMap {
             Some(only) if map.by_row.is_empty() && problems.is_empty() => Err(only),
             last => {
                 problems.extend(last);
-                Ok(Reading { map, problems })
+                Ok((map, problems))
             }
         }
     }
 
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {
         let fields = Fields::new(&self.path, line, "", record);
-        let tests: Vec<String> = fields
-            .strings("tests")?
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        let id = match record.contains_key("task_id") {
-            true => Some(fields.task_id()?),
-            false => None,
-        };
+        let tests = fields.strings("tests")?;
+        let id = record
+            .contains_key("task_id")
+            .then(|| fields.task_id())
+            .transpose()?;
         let rows: Vec<usize> = match (record.contains_key("row"), &id) {
             (true, _) => {
                 let row = fields.count(&["row"])?;
@@ -92,19 +80,17 @@ impl TestMap {
         if rows.len() > 1 {
             let (count, id) = (rows.len(), id.unwrap_or_default());
             return Err(fields.error(format!(
-                "{count} tasks have the id {id:?}; add \"row\", the task's 0-based place in its file"
+"{count} tasks have the id {id:?}; add \"row\", the task's 0-based position in its file"
             )));
         }
         for row in rows {
-            self.by_row
-                .entry(row)
-                .or_default()
-                .extend(tests.iter().cloned());
+            let known = self.by_row.entry(row).or_default();
+            known.extend(tests.iter().map(|test| (*test).to_owned()));
         }
         Ok(())
     }
 
-    /// The tests of a task; `None` where the map does not name it, or names none.
+    /// Returns the tests of a task; `None` if the map names none.
     pub fn of(&self, task: &Task) -> Option<&[String]> {
         let tests = self.by_row.get(&task.row).map(Vec::as_slice);
         tests.filter(|tests| !tests.is_empty())
@@ -131,16 +117,16 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             TestMap::read(&path, &tasks).unwrap()
         };
-        let reading = read(
+        let (map, problems) = read(
             "{\"task_id\": \"a\", \"tests\": [\"t::x\"]}\n{\"task_id\": \"b\", \"tests\": []}\n{\"row\": 2, \"tests\": [\"t::y\"]}\n{\"tests\": [1]}\n{\"task_id\": \"z\", \"tests\": []}\n",
         );
-        let of = |reading: &Reading, at: usize| reading.map.of(&tasks.tasks[at]).map(<[_]>::to_vec);
-        assert_eq!(of(&reading, 0), Some(vec!["t::x".to_owned()]));
+        let of = |map: &TestMap, at: usize| map.of(&tasks.tasks[at]).map(<[_]>::to_vec);
+        assert_eq!(of(&map, 0), Some(vec!["t::x".to_owned()]));
         assert_eq!(
-            (of(&reading, 1), of(&reading, 2)),
+            (of(&map, 1), of(&map, 2)),
             (None, Some(vec!["t::y".to_owned()]))
         );
-        let problems: Vec<String> = reading.problems.iter().map(ToString::to_string).collect();
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert!(
             problems[0].contains(":2: 2 tasks have the id \"b\""),
             "{problems:?}"
@@ -150,9 +136,9 @@ mod tests {
             "{problems:?}"
         );
         assert_eq!(problems.len(), 2);
-        let reading = read("{\"a\": [\"t::z\"],\n \"other\": []}");
-        assert_eq!(of(&reading, 0), Some(vec!["t::z".to_owned()]));
-        assert!(reading.problems.is_empty());
+        let (map, problems) = read("{\"a\": [\"t::z\"],\n \"other\": []}");
+        assert_eq!(of(&map, 0), Some(vec!["t::z".to_owned()]));
+        assert!(problems.is_empty());
         std::fs::write(&path, "nonsense").unwrap();
         assert!(TestMap::read(&path, &tasks).is_err());
     }

@@ -1,4 +1,4 @@
-//! Files of the field: telling what they hold, checking them, and turning one into another.
+//! Record formats of the field: checking files, and converting one format into another.
 
 pub mod convert;
 pub mod exchange;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::remote::Latency;
-use crate::complete::server::{Asking, Sending};
+use crate::complete::server::{CompletionRequest, Sending};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::store::artifact::Identity;
@@ -61,7 +61,7 @@ impl Completion {
 #[derive(Debug, Clone)]
 pub struct Server {
     /// Parameters of every request; a prompt's own style adds the texts that end a completion.
-    pub asking: Asking,
+    pub asking: CompletionRequest,
     /// Where answers are kept as they come.
     pub journal: PathBuf,
     /// Whether somebody chose that place, so that answers in others are another model's.
@@ -83,7 +83,7 @@ pub struct Asked {
 impl Server {
     /// Adds the settings that predictions depend on to their identity.
     pub(super) fn in_identity(&self, identity: Identity) -> Identity {
-        let Asking {
+        let CompletionRequest {
             api,
             temperature,
             top_p,

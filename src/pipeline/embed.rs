@@ -7,9 +7,9 @@ use super::dense::{DenseSource, Notice};
 use super::experiment::Experiment;
 use super::stage::{StageReport, Unread, check_digest, check_input, stale};
 use super::window::{open_fragments, open_queries};
-use crate::endpoint::{Endpoint, Settings};
+use crate::endpoint::{ConnectionSettings, Endpoint};
 use crate::error::{Error, Result};
-use crate::retrieve::dense::{Embedder, Matrix, Store, Text, Vectors, digest, import, read_texts};
+use crate::retrieve::dense::{Embedder, Matrix, VectorStore, Text, Vectors, digest, import, read_texts};
 use crate::retrieve::{Mode, Query};
 use crate::store::artifact::{Header, Identity, Payload};
 
@@ -40,7 +40,7 @@ fn check_source(source: &DenseSource, path: &Path, header: &Header, command: &st
 pub(super) struct Source {
     from: DenseSource,
     /// Opened when the first vector is needed.
-    store: Option<(Embedder, Store)>,
+    store: Option<(Embedder, VectorStore)>,
     file: Option<Vectors>,
     /// Whose queries are to have vectors, besides the fragments.
     modes: Vec<Mode>,
@@ -97,15 +97,15 @@ impl Source {
                 let (embedder, store) = match &mut self.store {
                     Some(opened) => opened,
                     None => {
-                        let settings = Settings {
+                        let settings = ConnectionSettings {
                             timeout,
-                            ..Settings::default()
+                            ..ConnectionSettings::default()
                         };
                         let notice = self.notice.clone();
                         let endpoint = Endpoint::new(&url, settings)?;
                         let endpoint = endpoint.on_retry(move |text| notice.tell(text));
                         let path = experiment.layout.dense_store(&model);
-                        let store = Store::open(&path, &model)?;
+                        let store = VectorStore::open(&path, &model)?;
                         let notes = store.notes().iter().map(ToString::to_string);
                         report.warnings.extend(notes);
                         let embedder = Embedder::new(endpoint, &model);

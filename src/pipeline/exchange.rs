@@ -31,7 +31,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
             .iter()
             .filter(|found| found.sample == 0)
         {
-            let hit = |hit: &crate::retrieve::Hit| trec::Hit {
+            let hit = |hit: &crate::retrieve::Hit| trec::RankedDocument {
                 document: &names[hit.fragment as usize],
                 score: hit.score.value(),
             };
@@ -44,7 +44,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
         hits,
     });
     let tag = experiment.retrieval.search.ranker.to_string();
-    written(|sink| trec::write_run(rankings, &tag, trec::Scores::Own, sink))
+    written(|sink| trec::write_run(rankings, &tag, trec::ScoreColumn::Own, sink))
 }
 
 /// The fragments of all repositories, a mode's queries, and as judgements the fragments that the ground truth finds first:

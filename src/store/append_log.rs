@@ -1,33 +1,38 @@
-//! Files that lines of JSON are appended to as they come, from which interrupted work goes on.
+//! Append-only files of JSON lines, from which interrupted work resumes.
 //!
-//! One write a line: an interruption cuts off the last one at most, which is dropped when the file is opened again. One
-//! process writes at a time.
+//! Each line is one write: an interruption cuts off at most the last line, which is dropped when the file is opened again.
+//! One process writes at a time.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::store::artifact::{create_folder, folder_of};
 
-/// Where a line begins, and its length with its end, in bytes.
-pub(crate) type Place = (u64, usize);
-
-/// What a file of such lines holds, for messages.
+/// Position of a line in the file, in bytes; the length includes the line end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Holds {
-    /// How every line begins: `{"task_id":`.
+pub(crate) struct Place {
+    begin: u64,
+    length: usize,
+}
+
+/// Content of a log, for recognising its lines and for messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogKind {
+    /// Beginning of every line: `{"task_id":`.
     pub(crate) begin: &'static str,
-    /// What a line is: `a result of …`.
-    pub(crate) what: &'static str,
-    /// The flag that names another file.
-    pub(crate) flag: &'static str,
-    /// What writes to it: `evaluation`.
+    /// One line, in words: `a result of …`.
+    pub(crate) line: &'static str,
+    /// The file, in words: `results file`.
+    pub(crate) file: &'static str,
+    /// The process that writes it: `evaluation`.
     pub(crate) writer: &'static str,
 }
 
-/// Whether another process writes to a file, one that is about to end not counted; where a file system knows no locks there are
-/// none.
+/// Whether another process writes to a file, retried for a second because that process may be about to end. False on file
+/// systems without locks.
 fn is_locked(file: &File) -> bool {
     const TRIES: usize = 20;
     (0..TRIES).all(|number| {
@@ -38,38 +43,33 @@ fn is_locked(file: &File) -> bool {
     })
 }
 
-/// A file of lines, open for more; nobody else may write to it meanwhile.
+/// A log open for appending; the lock keeps other processes from writing to it.
 #[derive(Debug)]
-pub(crate) struct Appended {
+pub(crate) struct AppendLog {
     path: PathBuf,
     file: File,
     end: u64,
 }
 
-impl Appended {
-    /// Opens or begins a file. `take` is given every whole line and where it stands, and says whether it is one of these;
-    /// others are passed over and kept, but for a file that has no line of these.
+impl AppendLog {
+    /// Opens or creates a log. `take` is called with every whole line and its place, and returns whether the line is one of
+    /// this log's; other lines are skipped and kept, unless the file contains no line of this log's.
     ///
     /// # Errors
-    /// The file cannot be read or written, holds something else, or another process is writing to it.
+    /// The file cannot be read or written, contains something else, or another process is writing to it.
     pub(crate) fn open(
         path: &Path,
-        holds: Holds,
+        kind: LogKind,
         take: impl FnMut(&[u8], Place) -> bool,
     ) -> Result<Self> {
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            fs::create_dir_all(folder)
-                .map_err(|e| Error::writing(folder, "create this folder", e))?;
-        }
+        create_folder(folder_of(path))?;
         let writing = |e| Error::writing(path, "append to this file", e);
         if path.exists() && !path.is_file() {
-            return Err(Error::Execution {
-                reason: format!("{}: is no file", path.display()),
-                hint: format!("name a file with {}", holds.flag),
-            });
+            let reason = format!("{}: not a file", path.display());
+            return Err(Error::execution(
+                reason,
+                format!("choose another {}", kind.file),
+            ));
         }
         let file = File::options()
             .create(true)
@@ -78,28 +78,27 @@ impl Appended {
             .open(path)
             .map_err(writing)?;
         if is_locked(&file) {
-            return Err(Error::Execution {
-                reason: format!(
-                    "{}: another {} is writing to it",
-                    path.display(),
-                    holds.writer
-                ),
-                hint: format!("wait for its end, or name another file with {}", holds.flag),
-            });
+            let reason = format!(
+                "{}: another {} is writing to it",
+                path.display(),
+                kind.writer
+            );
+            let hint = format!("wait until it ends, or choose another {}", kind.file);
+            return Err(Error::execution(reason, hint));
         }
-        let mut appended = Self {
+        let mut log = Self {
             path: path.to_owned(),
             file,
             end: 0,
         };
-        appended.read_lines(holds, take)?;
-        appended.file.set_len(appended.end).map_err(writing)?;
-        Ok(appended)
+        log.read_lines(kind, take)?;
+        log.file.set_len(log.end).map_err(writing)?;
+        Ok(log)
     }
 
     fn read_lines(
         &mut self,
-        holds: Holds,
+        kind: LogKind,
         mut take: impl FnMut(&[u8], Place) -> bool,
     ) -> Result<()> {
         let reading = |e| Error::reading(&self.path, "read this file", e);
@@ -113,15 +112,15 @@ impl Appended {
                 break;
             }
             if line.last() != Some(&b'\n') {
-                // Only what an interruption cut off is dropped.
-                let begin = holds.begin.as_bytes();
+                // An unfinished line is dropped only if an interrupted write of this log left it.
+                let begin = kind.begin.as_bytes();
                 if !line.starts_with(begin) && !begin.starts_with(&line) {
                     first_other.get_or_insert(number);
                     taken = 0;
                 }
                 break;
             }
-            if take(&line, (end, length)) {
+            if take(&line, Place { begin: end, length }) {
                 taken += 1;
             } else if !line.iter().all(u8::is_ascii_whitespace) {
                 first_other.get_or_insert(number);
@@ -129,43 +128,44 @@ impl Appended {
             end += length as u64;
         }
         if let (Some(number), 0) = (first_other, taken) {
-            return Err(Error::Execution {
-                reason: format!(
-                    "{}:{number}: not {}; nothing was changed in this file",
-                    self.path.display(),
-                    holds.what
-                ),
-                hint: format!("name another file with {}", holds.flag),
-            });
+            let (path, line) = (self.path.display(), kind.line);
+            let reason = format!("{path}:{number}: not {line}; the file was not changed");
+            return Err(Error::execution(
+                reason,
+                format!("choose another {}", kind.file),
+            ));
         }
         self.end = end;
         Ok(())
     }
 
-    /// A line that stands there.
+    /// Reads the line at a place.
     ///
     /// # Errors
-    /// The file cannot be read any more.
-    pub(crate) fn line(&self, (begin, length): Place) -> Result<Vec<u8>> {
-        let (mut line, mut file) = (vec![0; length], &self.file);
-        file.seek(SeekFrom::Start(begin))
+    /// The file can no longer be read.
+    pub(crate) fn line(&self, place: Place) -> Result<Vec<u8>> {
+        let (mut line, mut file) = (vec![0; place.length], &self.file);
+        file.seek(SeekFrom::Start(place.begin))
             .and_then(|_| file.read_exact(&mut line))
             .map_err(|e| Error::reading(&self.path, "read this file again", e))?;
         Ok(line)
     }
 
-    /// Appends a line, given without its end.
+    /// Appends a line, given without its line end.
     ///
     /// # Errors
     /// It cannot be written.
     pub(crate) fn append(&mut self, mut line: Vec<u8>) -> Result<Place> {
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
-            // Half a line would swallow the next; where it cannot be taken back, it is dropped when the file is opened.
+            // Half a line would swallow the next one; if it cannot be removed now, it is dropped at the next opening.
             let _ = self.file.set_len(self.end);
             return Err(Error::writing(&self.path, "append to this file", error));
         }
-        let place = (self.end, line.len());
+        let place = Place {
+            begin: self.end,
+            length: line.len(),
+        };
         self.end += line.len() as u64;
         Ok(place)
     }

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 /// A JSON object with its fields in the order of the file.
 pub type Object = Map<String, Value>;
 
-/// Opens a file by its content: gzip, zstd or plain; `-` is standard input.
+/// Opens a file and decompresses it: gzip, zstd or plain, recognised by content; `-` is standard input.
 ///
 /// # Errors
-/// The file cannot be opened, or its compression cannot be read.
+/// The file cannot be opened, or its compressed data cannot be read.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let raw: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
@@ -38,20 +38,20 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     Ok(Box::new(buffered))
 }
 
-/// Where a record stands in its file.
+/// Position of a record in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
     /// 1-based line, for messages.
     pub line: usize,
-    /// 0-based count of the records before it, unusable ones included: the key of a task.
+    /// 0-based number of the record, unusable ones included: the key of a task.
     pub row: usize,
 }
 
-/// Calls `record` with each object and its place. Blank lines are passed over; a line that is no JSON
-/// object, or that `record` refuses, goes into the returned list and the reading goes on.
+/// Calls `record` with each object and its place. Blank lines are skipped; a line that is not a JSON object, or that `record`
+/// rejects, goes into the returned list and reading continues.
 ///
 /// # Errors
-/// The file cannot be opened or read on.
+/// The file cannot be opened or read.
 pub fn for_each(
     path: &Path,
     mut record: impl FnMut(At, Object) -> Result<()>,
@@ -59,13 +59,13 @@ pub fn for_each(
     let mut reader = Reader::open(path)?;
     let mut problems = Vec::new();
     while let Some((at, bytes)) = reader.next_record()? {
-        let outcome = parse(path, at.line, bytes).and_then(|object| record(at, object));
-        problems.extend(outcome.err());
+        let result = parse(path, at.line, bytes).and_then(|object| record(at, object));
+        problems.extend(result.err());
     }
     Ok(problems)
 }
 
-/// The records of a file one after another, not yet parsed.
+/// Reader of a file's records one after another, not yet parsed.
 pub struct Reader<'a> {
     path: &'a Path,
     input: Box<dyn BufRead>,
@@ -74,10 +74,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file as [`open()`] does.
+    /// Opens a file like [`open()`].
     ///
     /// # Errors
-    /// The file cannot be opened, or its compression cannot be read.
+    /// The file cannot be opened, or its compressed data cannot be read.
     pub fn open(path: &'a Path) -> Result<Self> {
         Ok(Self {
             path,
@@ -87,10 +87,10 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next line that is not blank, with its line end, to be [parsed](parse); `None` behind the last.
+    /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end.
     ///
     /// # Errors
-    /// The file cannot be read on.
+    /// The file cannot be read.
     pub fn next_record(&mut self) -> Result<Option<(At, &[u8])>> {
         loop {
             self.bytes.clear();
@@ -112,19 +112,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl std::fmt::Debug for Reader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader")
-            .field("path", &self.path)
-            .field("next", &self.next)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The whole text of a file, whatever its compression.
+/// Reads the whole text of a file, decompressed if necessary.
 ///
 /// # Errors
-/// The file cannot be opened or read on.
+/// The file cannot be opened or read.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     open(path)?
@@ -133,7 +124,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The records of a text and their places, blank lines passed over, to be [parsed](parse).
+/// Iterates over the records of a text and their places, to be [parsed](parse); blank lines are skipped.
 pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
     let lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
     let records = lines.filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace));
@@ -142,8 +133,8 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
         .map(|((bytes, line), row)| (At { line, row }, bytes))
 }
 
-/// JSON with U+FFFD for each escaped half of a pair that stands alone, which Python writes for what is no text, and which
-/// no string of Unicode can hold; `None` where there is none.
+/// Replaces each escaped lone surrogate by U+FFFD: Python writes them for bytes that are not text, and no Unicode string can
+/// contain them. `None` if there is none.
 fn without_lone_surrogates(text: &str) -> Option<String> {
     let code = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -164,7 +155,7 @@ fn without_lone_surrogates(text: &str) -> Option<String> {
             }
             _ => (escape + 2).min(text.len()),
         };
-        // The character behind a backslash may be of several bytes.
+        // The character after a backslash may have several bytes.
         while !text.is_char_boundary(at) {
             at += 1;
         }
@@ -172,10 +163,10 @@ fn without_lone_surrogates(text: &str) -> Option<String> {
     (from > 0).then(|| plain + &text[from..])
 }
 
-/// The object of a record that stands at this line of a file.
+/// Parses the JSON object on a line of a file.
 ///
 /// # Errors
-/// It is no JSON object.
+/// It is not a JSON object.
 pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     // Some editors begin a file with a byte-order mark.
     let bytes = if line == 1 {
@@ -184,7 +175,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
         bytes
     };
     let bytes = bytes.trim_ascii_end();
-    // Text that is known to be UTF-8 need not be looked at string by string.
+    // Text that is known to be UTF-8 need not be validated string by string.
     let value = match std::str::from_utf8(bytes) {
         Ok(text) => {
             serde_json::from_str(text).or_else(|error| match without_lone_surrogates(text) {
@@ -201,7 +192,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
             line,
             format!("a JSON object is expected, not {}", kind(&other)),
         )),
-        // serde_json counts lines within the text it is given; only its column means something here.
+        // serde_json counts lines within the text it is given; only its column is meaningful here.
         Err(e) => {
             let text = e.to_string();
             let what = text.split(" at line ").next().unwrap_or(&text);
@@ -214,7 +205,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     }
 }
 
-/// What a JSON value is, for messages: "a string".
+/// Name of a JSON value's type, for messages: "a string".
 pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -231,13 +222,13 @@ pub fn kind(value: &Value) -> &'static str {
 pub struct Fields<'a> {
     path: &'a Path,
     line: usize,
-    /// `metadata.` below the top level.
+    /// Path of the object within the record: `metadata.`, or empty at the top level.
     prefix: &'a str,
     object: &'a Object,
 }
 
 impl<'a> Fields<'a> {
-    /// Of the record at `line` of `path`; `prefix` stands before field names in errors.
+    /// Fields of the record at `line` of `path`; `prefix` precedes field names in errors.
     pub fn new(path: &'a Path, line: usize, prefix: &'a str, object: &'a Object) -> Self {
         Self {
             path,
@@ -247,12 +238,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What stands before field names in errors.
+    /// Prefix of field names in errors.
     pub fn prefix(&self) -> &'a str {
         self.prefix
     }
 
-    /// The fields of an object in this one.
+    /// Fields of an object nested in this one.
     pub fn below(&self, prefix: &'a str, object: &'a Object) -> Self {
         Self {
             prefix,
@@ -261,10 +252,10 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The field `task_id`: a text, or a number as its digits.
+    /// Returns the field `task_id`: a string, or a number as its digits.
     ///
     /// # Errors
-    /// It is missing, or neither.
+    /// It is missing or of another type.
     pub fn task_id(&self) -> Result<String> {
         match self.object.get("task_id") {
             Some(Value::Number(number)) => Ok(number.to_string()),
@@ -272,7 +263,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An error that names this record.
+    /// Returns an error that names this record.
     pub fn error(&self, reason: impl Into<String>) -> Error {
         Error::record(self.path, self.line, reason)
     }
@@ -289,22 +280,29 @@ impl<'a> Fields<'a> {
         ))
     }
 
-    /// A string that must be there.
+    /// Returns a required field; `get` selects the type, and `wanted` names it in the error.
+    fn required<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        get: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<T> {
+        let value = self.object.get(name).ok_or_else(|| self.missing(name))?;
+        get(value).ok_or_else(|| self.wrong(name, wanted, value))
+    }
+
+    /// Returns a required string.
     ///
     /// # Errors
     /// It is missing or of another type.
     pub fn string(&self, name: &str) -> Result<&'a str> {
-        match self.object.get(name) {
-            Some(Value::String(text)) => Ok(text),
-            Some(other) => Err(self.wrong(name, "a string", other)),
-            None => Err(self.missing(name)),
-        }
+        self.required(name, "a string", Value::as_str)
     }
 
-    /// A whole number ≥ 0 under the first of `names` that is there.
+    /// Returns a whole number ≥ 0 under the first of `names` that is present.
     ///
     /// # Errors
-    /// None is there, or it is of another type or negative.
+    /// None is present, or it is of another type or negative.
     pub fn count(&self, names: &[&str]) -> Result<usize> {
         for name in names {
             if let Some(value) = self.object.get(*name) {
@@ -321,38 +319,31 @@ impl<'a> Fields<'a> {
         Err(self.missing(names.first().unwrap_or(&"")))
     }
 
-    /// An object that must be there.
+    /// Returns a required object.
     ///
     /// # Errors
     /// It is missing or of another type.
     pub fn object(&self, name: &str) -> Result<&'a Object> {
-        match self.object.get(name) {
-            Some(Value::Object(object)) => Ok(object),
-            Some(other) => Err(self.wrong(name, "an object", other)),
-            None => Err(self.missing(name)),
-        }
+        self.required(name, "an object", Value::as_object)
     }
 
-    /// A list that must be there.
+    /// Returns a required list.
     ///
     /// # Errors
     /// It is missing or of another type.
     pub fn list(&self, name: &str) -> Result<&'a [Value]> {
-        match self.object.get(name) {
-            Some(Value::Array(list)) => Ok(list),
-            Some(other) => Err(self.wrong(name, "a list", other)),
-            None => Err(self.missing(name)),
-        }
+        self.required(name, "a list", |value| value.as_array().map(Vec::as_slice))
     }
 
-    /// A list of strings that must be there.
+    /// Returns a required list of strings.
     ///
     /// # Errors
-    /// It is missing, no list, or holds something else.
+    /// It is missing, not a list, or contains something else.
     pub fn strings(&self, name: &str) -> Result<Vec<&'a str>> {
-        let element = |value: &'a Value| match value {
-            Value::String(text) => Ok(text.as_str()),
-            other => Err(self.wrong(name, "a list of strings", other)),
+        let element = |value: &'a Value| {
+            value
+                .as_str()
+                .ok_or_else(|| self.wrong(name, "a list of strings", value))
         };
         self.list(name)?.iter().map(element).collect()
     }

@@ -1,4 +1,4 @@
-//! What a result was made with and from: a record that lies in, or beside, every file that leaves the program.
+//! Manifest: the record of settings and inputs that is written in, or beside, every output file.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::store::artifact::digest;
 
-/// Tool, settings, inputs and counts of a result. It holds no time and no machine, so that equal results have
-/// equal manifests.
+/// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
+/// manifests.
 ///
 /// ```
 /// use repoformer::store::manifest::Manifest;
@@ -28,7 +28,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Nothing known yet; `kind` says what the result is.
+    /// An empty manifest; `kind` names the result.
     pub fn new(kind: &str) -> Self {
         Self {
             kind: kind.to_owned(),
@@ -43,12 +43,12 @@ impl Manifest {
         self.settings.insert(name.to_owned(), value.into());
     }
 
-    /// Adds a number of things.
+    /// Adds a count.
     pub fn count(&mut self, name: &str, count: usize) {
         self.counts.insert(name.to_owned(), count.into());
     }
 
-    /// Adds a file by its bytes; `-` and pipes can be read once only, so they have a name alone.
+    /// Adds an input file with size and digest; `-` and pipes can be read only once, so they are recorded by name.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -65,12 +65,12 @@ impl Manifest {
         Ok(())
     }
 
-    /// Adds what is known of an input by its digest.
+    /// Adds an input of which only the digest is known.
     pub fn digest(&mut self, name: &str, digest: &str) {
         self.inputs.push(json!({"name": name, "blake3": digest}));
     }
 
-    /// The record: `{"tool", "version", "kind", "settings", "inputs", "counts"}`.
+    /// Returns the record `{"tool", "version", "kind", "settings", "inputs", "counts"}`.
     pub fn to_record(&self) -> Value {
         json!({
             "tool": env!("CARGO_PKG_NAME"),

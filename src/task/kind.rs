@@ -1,6 +1,6 @@
-//! What a record is, told by its fields: every kind of record that the programs of this field exchange.
+//! Kinds of records: every kind that programs of this field exchange, recognised by its fields.
 //!
-//! Names of files say nothing here: a file is what its records are.
+//! File names are ignored: the kind of a file is that of its records.
 
 use serde_json::Value;
 
@@ -20,34 +20,34 @@ const SCORED_BY: [&str; 7] = [
 
 /// A kind of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum RecordKind {
     /// A task, in one of the formats.
     Task(Format),
     /// A repository window of RepoCoder.
     Window,
     /// A query window of RepoCoder.
     QueryWindow,
-    /// A search's result.
+    /// A retrieval result.
     Retrieval,
-    /// A prompt of RepoCoder, with what was retrieved for it.
+    /// A prompt of RepoCoder, with the retrieved windows.
     Prompt,
-    /// A prediction with its `choices`, RepoCoder's.
+    /// RepoCoder's prediction, with `choices`.
     RepoCoderPrediction,
-    /// A prediction with its `pred`, CrossCodeEval's and Repoformer's.
+    /// CrossCodeEval's and Repoformer's prediction, with `pred`.
     CrossCodeEvalPrediction,
-    /// A target and its prediction.
+    /// A target with its prediction.
     Pair,
-    /// A task's scores.
+    /// Scores of a task.
     Score,
     /// A source file, as Repoformer's program reads repositories.
     Package,
-    /// A whole repository, as Repoformer's training data begins.
+    /// A whole repository, the source of Repoformer's training data.
     RawRepository,
-    /// An instance of Repoformer's training data, labelled or yet to be.
+    /// An instance of Repoformer's training data, labelled or not.
     Label,
     /// A request to a batch endpoint.
     BatchRequest,
-    /// Its answer.
+    /// A response of a batch endpoint.
     BatchResponse,
     /// A document of BEIR's `corpus.jsonl`.
     BeirDocument,
@@ -55,7 +55,7 @@ pub enum Kind {
     BeirQuery,
 }
 
-impl Kind {
+impl RecordKind {
     /// Every kind.
     pub const ALL: [Self; 21] = [
         Self::Task(Format::RepoEval),
@@ -81,14 +81,14 @@ impl Kind {
         Self::BeirQuery,
     ];
 
-    /// What a record is, by the fields that it has, whatever they hold; `None` for what is known nowhere.
+    /// Recognises a record by the presence of its fields, whatever their values; `None` if unknown.
     ///
     /// ```
-    /// use repoformer::task::kind::Kind;
+    /// use repoformer::task::kind::RecordKind;
     /// use repoformer::task::Format;
-    /// let kind = |json: &str| Kind::of(&serde_json::from_str(json).unwrap());
-    /// assert_eq!(kind(r#"{"task_id": "a", "pred": "x"}"#), Some(Kind::CrossCodeEvalPrediction));
-    /// assert_eq!(kind(r#"{"pkg": "a", "fpath": "a/b.py", "input": "", "gt": ""}"#), Some(Kind::Task(Format::ReccEval)));
+    /// let kind = |json: &str| RecordKind::of(&serde_json::from_str(json).unwrap());
+    /// assert_eq!(kind(r#"{"task_id": "a", "pred": "x"}"#), Some(RecordKind::CrossCodeEvalPrediction));
+    /// assert_eq!(kind(r#"{"pkg": "a", "fpath": "a/b.py", "input": "", "gt": ""}"#), Some(RecordKind::Task(Format::ReccEval)));
     /// assert_eq!(kind(r#"{"colour": "red"}"#), None);
     /// ```
     pub fn of(record: &Object) -> Option<Self> {
@@ -102,12 +102,12 @@ impl Kind {
                 Self::BatchRequest
             });
         }
-        // Scores show the prediction that they are of.
+        // Scores contain their prediction, so they are recognised first.
         let is_scored = |name: &&str| record.get(*name).is_some_and(Value::is_object);
         if SCORED_BY.iter().any(is_scored) {
             return Some(Self::Score);
         }
-        // A prediction may repeat its whole task, so that this is asked before what a task has.
+        // A prediction may repeat its whole task, so it is recognised before tasks.
         if has("pred") {
             return Some(if has("target") {
                 Self::Pair
@@ -143,9 +143,8 @@ impl Kind {
         match metadata {
             Some(Value::Object(metadata)) => Self::by_metadata(record, metadata),
             Some(Value::Array(_)) => Some(Self::Window),
-            _ if has("groundtruth") || has("full_left_context") => {
-                Some(Self::without_metadata(record))
-            }
+            _ if has("full_left_context") => Some(Self::Task(Format::Repoformer)),
+            _ if has("groundtruth") => Some(Self::Task(Format::CrossCodeLongEval)),
             _ if has("task_id") && (has("em") || has("es") || has("repocoder")) => {
                 Some(Self::Score)
             }
@@ -153,35 +152,26 @@ impl Kind {
         }
     }
 
-    /// A task whose `metadata` is missing or no object.
-    fn without_metadata(record: &Object) -> Self {
-        Self::Task(if record.contains_key("full_left_context") {
-            Format::Repoformer
-        } else {
-            Format::CrossCodeLongEval
-        })
-    }
-
     fn by_metadata(record: &Object, metadata: &Object) -> Option<Self> {
         let has = |name: &str| record.contains_key(name);
-        let said = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
-        if said(&["top_k_context", "query_window"]) {
+        let within = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
+        if within(&["top_k_context", "query_window"]) {
             return Some(Self::Prompt);
         }
         let is_task = has("prompt") || has("groundtruth") || has("right_context");
-        if !is_task && (has("context") || said(&["start_line_no", "end_line_no"])) {
+        if !is_task && (has("context") || within(&["start_line_no", "end_line_no"])) {
             return Some(Self::QueryWindow);
         }
-        if ["es_infile", "es_rg1", "label"].into_iter().any(has) || said(&["start_i", "end_i"]) {
+        if ["es_infile", "es_rg1", "label"].into_iter().any(has) || within(&["start_i", "end_i"]) {
             return Some(Self::Label);
         }
-        if said(&["fpath_tuple"]) {
+        if within(&["fpath_tuple"]) {
             return Some(Self::Task(Format::RepoEval));
         }
-        if said(&["filepath"]) {
+        if within(&["filepath"]) {
             return Some(Self::Task(Format::Repoformer));
         }
-        if said(&[
+        if within(&[
             "file",
             "groundtruth_start_lineno",
             "right_context_start_lineno",
@@ -194,11 +184,11 @@ impl Kind {
         if has("groundtruth") {
             return Some(Self::Task(Format::CrossCodeLongEval));
         }
-        let is_repo_eval = has("prompt") || said(&["ground_truth", "line_no", "lineno"]);
+        let is_repo_eval = has("prompt") || within(&["ground_truth", "line_no", "lineno"]);
         is_repo_eval.then_some(Self::Task(Format::RepoEval))
     }
 
-    /// Its name, as `convert` and `validate` say it.
+    /// Returns the name used to choose and to report kinds.
     pub fn name(self) -> &'static str {
         match self {
             Self::Task(format) => format.name(),
@@ -220,7 +210,7 @@ impl Kind {
         }
     }
 
-    /// One record of it, in words, with what it is known by.
+    /// Describes one record and the field by which it is recognised.
     pub fn record(self) -> &'static str {
         match self {
             Self::Task(Format::RepoEval) => "a task of RepoEval (it has 'metadata.fpath_tuple')",
@@ -233,7 +223,7 @@ impl Kind {
             Self::Task(Format::ReccEval) => "a task of ReccEval (it has 'fpath')",
             Self::Window => "a window (its 'metadata' is a list of places)",
             Self::QueryWindow => "a query window (it has 'metadata.start_line_no')",
-            Self::Retrieval => "a search's result (it has 'top_k_context')",
+            Self::Retrieval => "a retrieval result (it has 'top_k_context')",
             Self::Prompt => "a prompt (it has 'metadata.top_k_context')",
             Self::RepoCoderPrediction => "a prediction (it has 'choices')",
             Self::CrossCodeEvalPrediction => "a prediction (it has 'pred')",
@@ -249,35 +239,33 @@ impl Kind {
         }
     }
 
-    /// What a file of it is good for, where a task file was wanted.
+    /// Suggests how to use a file of this kind that was given as a task file.
     pub fn usage(self) -> &'static str {
         match self {
-            Self::Task(_) => "give it with --tasks",
+            Self::Task(_) => "use it as the tasks file",
             Self::Window | Self::QueryWindow | Self::Retrieval => {
-                "`repoformer window` and `search` make their own from --repos-dir and --tasks"
+                "the window and search stages make their own from a folder of repositories and the tasks file"
             }
-            Self::Prompt => "give it to `repoformer complete --prompts`",
+            Self::Prompt => "use it as the prompts file",
             Self::RepoCoderPrediction | Self::CrossCodeEvalPrediction => {
-                "give it with --predictions, beside the tasks that it was made for"
+                "use it as the predictions file, with the tasks it was made for"
             }
-            Self::Pair => "give it to `repoformer eval --pairs`",
-            Self::Score => "it is what `repoformer eval` writes",
+            Self::Pair => "use it as the pairs file",
+            Self::Score => "it is the result of an evaluation",
             Self::Package | Self::RawRepository => {
-                "`repoformer convert --to repos -o DIR` makes folders of it for --repos-dir"
+                "convert it to folders for use as a folder of repositories"
             }
-            Self::Label => "give it with --tasks, or to `repoformer label judge`",
+            Self::Label => "use it as the tasks file, or score it as labels",
             Self::BatchRequest => "send it to a batch endpoint",
-            Self::BatchResponse => {
-                "`repoformer convert --to repocoder-predictions --tasks FILE` makes predictions of it"
-            }
+            Self::BatchResponse => "convert it to predictions",
             Self::BeirDocument | Self::BeirQuery => "it is for retrieval tools that read BEIR",
         }
     }
 
-    /// What a record of no known kind is told: what was looked for.
+    /// Describes a record of an unknown kind, with all known kinds.
     pub fn unknown() -> String {
-        let looked_for = Self::ALL.map(Self::record).join("; ");
-        format!("nothing that is known; looked for were {looked_for}")
+        let known = Self::ALL.map(Self::record).join("; ");
+        format!("unknown kind of record; known: {known}")
     }
 }
 
@@ -286,7 +274,7 @@ mod tests {
     use super::*;
 
     fn kind(json: &str) -> &'static str {
-        Kind::of(&serde_json::from_str(json).unwrap()).map_or("?", Kind::name)
+        RecordKind::of(&serde_json::from_str(json).unwrap()).map_or("?", RecordKind::name)
     }
 
     /// Records with the fields of `formats.md`, by hand.
@@ -380,8 +368,8 @@ mod tests {
         ] {
             assert_eq!(kind(record), wanted, "{record}");
         }
-        for kind in Kind::ALL {
-            assert!(Kind::unknown().contains(kind.record()));
+        for kind in RecordKind::ALL {
+            assert!(RecordKind::unknown().contains(kind.record()));
             assert!(!kind.usage().is_empty());
         }
     }

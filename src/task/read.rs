@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::repository::corpus::is_folder_name;
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::task::cross_file::{self, CrossFile, Fragment};
-use crate::task::kind::Kind;
+use crate::task::kind::RecordKind;
 use crate::text::language::Language;
 use crate::text::lines::line_ends;
 
@@ -65,11 +65,11 @@ impl Task {
     /// A field is missing, of another type or leads out of the repository, or the record is no task; the error says
     /// what it is then.
     pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
-        let kind = Kind::of(&object);
+        let kind = RecordKind::of(&object);
         let record = Record { path, at, object };
         match kind {
-            Some(Kind::Task(format)) => record.task(format),
-            Some(Kind::Label) => record.repoformer("filename"),
+            Some(RecordKind::Task(format)) => record.task(format),
+            Some(RecordKind::Label) => record.repoformer("filename"),
             Some(kind) => Err(record.top().error(format!(
                 "this is {}, not a task; {}",
                 kind.record(),
@@ -78,8 +78,8 @@ impl Task {
             None if record.object.contains_key("prompt") => Err(record
                 .metadata()
                 .err()
-                .unwrap_or_else(|| record.top().error(format!("this is {}", Kind::unknown())))),
-            None => Err(record.top().error(format!("this is {}", Kind::unknown()))),
+                .unwrap_or_else(|| record.top().error(RecordKind::unknown()))),
+            None => Err(record.top().error(RecordKind::unknown())),
         }
     }
 }

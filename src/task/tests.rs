@@ -311,11 +311,11 @@ fn what_is_wrong_is_named_by_its_field() {
         "field 'metadata.context_start_lineno' (9) lies behind the hole's line (4)"
     );
     assert!(reason(json!({"task_id": "a", "pred": "x"})).starts_with(
-        "this is a prediction (it has 'pred'), not a task; give it with --predictions"
+        "this is a prediction (it has 'pred'), not a task; use it as the predictions file"
     ));
     assert!(reason(json!({"prompt": "x"})).starts_with("field 'metadata' is missing"));
     assert!(reason(json!({"x": 1})).starts_with("this is nothing that is known; looked for were a task of RepoEval (it has 'metadata.fpath_tuple'); "));
-    for kind in crate::task::kind::Kind::ALL {
+    for kind in crate::task::kind::RecordKind::ALL {
         assert!(!kind.record().is_empty());
     }
 }

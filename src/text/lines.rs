@@ -1,7 +1,7 @@
-//! Lines as Python counts them: text mode's newlines and `str.splitlines`.
+//! Lines as Python counts them: newlines of text mode and `str.splitlines`.
 //!
 //! Every `line_no` of a benchmark counts these lines, so a form feed or a U+2028 in a file moves
-//! all holes behind it.
+//! all later holes.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -24,18 +24,18 @@ pub struct Lines {
     text: Arc<String>,
     part: Range<usize>,
     count: u32,
-    /// Byte offset of each line's first character, found when it is first asked for.
+    /// Byte offset of each line's first character, computed when first needed.
     starts: OnceLock<Vec<u32>>,
 }
 
 impl Lines {
-    /// Cuts a text into lines as `str.splitlines` does: at `\n \r \r\n \v \f \x1c \x1d \x1e \x85 U+2028 U+2029`;
-    /// a separator at the end opens no further line.
+    /// Splits a text into lines like `str.splitlines`: at `\n \r \r\n \v \f \x1c \x1d \x1e \x85 U+2028 U+2029`;
+    /// a separator at the end starts no further line.
     pub fn new(text: &str) -> Self {
         Self::of(text.to_owned())
     }
 
-    /// The same for a text that is not needed otherwise.
+    /// Splits a text that is not needed otherwise.
     pub fn of(text: String) -> Self {
         let mut text = if has_rare_separator(&text) {
             split_rare(&text)
@@ -73,8 +73,8 @@ impl Lines {
         }
     }
 
-    /// Rebuilds lines from their joined text, a part of another; `None` where it is not `count` lines (an empty text is
-    /// no line or one).
+    /// Rebuilds lines from their joined text, a part of another; `None` if it does not have `count` lines (an empty text has none
+    /// or one).
     pub(crate) fn from_joined(
         text: &Arc<String>,
         part: Range<usize>,
@@ -109,7 +109,7 @@ impl Lines {
     /// Byte range in [`text`](Self::text) of lines `start..end`, joined by `\n`.
     ///
     /// # Panics
-    /// When `end` is beyond the last line.
+    /// If `end` is beyond the last line.
     pub fn byte_range(&self, start: usize, end: usize) -> Range<usize> {
         assert!(end <= self.count(), "line {end} of {}", self.count());
         if start >= end {
@@ -125,17 +125,17 @@ impl Lines {
     /// Lines `start..end` (0-based, end excluded) joined by `\n`.
     ///
     /// # Panics
-    /// When `end` is beyond the last line.
+    /// If `end` is beyond the last line.
     pub fn range(&self, start: usize, end: usize) -> &str {
         &self.text()[self.byte_range(start, end)]
     }
 
-    /// One line without its separator.
+    /// Returns a line without its separator.
     pub fn line(&self, number: usize) -> &str {
         self.range(number, number + 1)
     }
 
-    /// All lines in order.
+    /// Iterates over the lines in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.count()).map(|number| self.line(number))
     }
@@ -149,8 +149,8 @@ impl PartialEq for Lines {
 
 impl Eq for Lines {}
 
-/// Calls `visit` with the place of each `\n`. They are some thirty bytes apart, too near for a search to get up to speed:
-/// so eight bytes are looked at at once, and those that are newlines marked in their highest bits.
+/// Calls `visit` with the position of each `\n`. They are about thirty bytes apart, too near for a search to get up to speed:
+/// so eight bytes are examined at once, and newlines are marked in their highest bits.
 fn each_newline(bytes: &[u8], mut visit: impl FnMut(usize)) {
     const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
@@ -173,7 +173,7 @@ fn newlines(text: &str) -> usize {
     memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
-/// `\r\n` and `\r` turned into `\n`, as Python's text mode does on reading.
+/// Replaces `\r\n` and `\r` by `\n`, like Python's text mode on reading.
 pub fn universal_newlines(text: String) -> String {
     if memchr(b'\r', text.as_bytes()).is_none() {
         return text;
@@ -181,7 +181,7 @@ pub fn universal_newlines(text: String) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// Python's `str.strip()`: its white space is Unicode's and the four separators U+001C to U+001F.
+/// Python's `str.strip()`: white space is Unicode's and the four separators U+001C to U+001F.
 ///
 /// ```
 /// assert_eq!(repoformer::text::lines::strip("\t\u{a0}x = 1\u{1f} "), "x = 1");
@@ -195,7 +195,7 @@ pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// What separates lines for `str.splitlines`.
+/// Whether a character separates lines for `str.splitlines`.
 pub(crate) fn is_separator(c: char) -> bool {
     matches!(
         c,
@@ -211,7 +211,7 @@ pub(crate) fn is_separator(c: char) -> bool {
     )
 }
 
-/// How many lines end in a text: the number of the line that what follows it stands in, counted from 0.
+/// Number of lines that end in a text: the 0-based number of the line after it.
 ///
 /// ```
 /// use repoformer::text::lines::line_ends;
@@ -226,7 +226,7 @@ pub fn line_ends(text: &str) -> usize {
     line_starts(text).count() - 1
 }
 
-/// The byte offset at which each line of a text begins, the one behind a separator at its end included.
+/// Iterates over the byte offsets at which lines begin, including the one after a separator at the end.
 pub fn line_starts(text: &str) -> impl Iterator<Item = usize> {
     let ends = text.char_indices().filter_map(|(at, c)| {
         let next = at + c.len_utf8();
@@ -236,7 +236,7 @@ pub fn line_starts(text: &str) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(ends)
 }
 
-/// The last line of a text, which nothing ends: what a hole's own line holds before the hole.
+/// The last line of a text without a line end: for the text before a hole, the part of the hole's line before the hole.
 ///
 /// ```
 /// assert_eq!(repoformer::text::lines::unfinished_line("a = 1\n    b = "), "    b = ");
@@ -246,15 +246,15 @@ pub fn unfinished_line(text: &str) -> &str {
     text.rsplit(is_separator).next().unwrap_or(text)
 }
 
-/// The white space that a text begins with, as Python's `lstrip` sees it.
+/// Leading white space of a text, as Python's `lstrip` defines it.
 pub fn indent(text: &str) -> &str {
     let rest = text.trim_start_matches(is_space);
     &text[..text.len() - rest.len()]
 }
 
 fn has_rare_separator(text: &str) -> bool {
-    // A control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029; asked of whole chunks at
-    // once and without branches, which the compiler turns into vectors.
+    // A control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029; tested for whole chunks
+    // without branches, which the compiler vectorizes.
     let suspicious = |byte: u8| -> u8 {
         u8::from(byte.wrapping_sub(0x0b) < 3)
             | u8::from(byte.wrapping_sub(0x1c) < 3)

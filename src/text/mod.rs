@@ -1,4 +1,4 @@
-//! Text of source files: its lines, its tokens, and the languages it is written in.
+//! Text of source files: lines, tokens, edit distances, and languages.
 
 pub mod distance;
 pub mod language;

@@ -138,7 +138,7 @@ fn a_cache_folder_that_cannot_be_written() {
         .failed()
         .says(&[
             "error: file/window/repos: cannot create this folder",
-            "hint: a file stands where a folder is needed; choose another --cache-dir or -o",
+            "hint: a file is in the place of a folder; choose another cache folder (--cache-dir) or output path (-o)",
         ]);
     place
         .stage(&["run", "--cache-dir", "file/below"])
@@ -171,7 +171,7 @@ fn a_read_only_cache_serves_what_is_current() {
             .failed()
             .says(&[
                 "Permission denied",
-                "hint: choose a folder that can be written with --cache-dir",
+                "hint: choose a writable cache folder (--cache-dir)",
             ]);
     }
     mode("u+w").done();
@@ -204,7 +204,7 @@ fn a_full_disk_keeps_what_was_whole_and_nothing_half_written() {
         ran.failed().says(&[
             "error: cache/",
             "cannot write this file: File too large",
-            "hint: make room",
+            "hint: free some space",
         ]);
         for (name, bytes) in place.files("cache") {
             assert!(bytes == wanted[&name], "{name} is half-written");
@@ -219,7 +219,7 @@ fn a_full_disk_keeps_what_was_whole_and_nothing_half_written() {
         .says(&[
             "error: /dev/full: ",
             "No space left on device",
-            "hint: make room",
+            "hint: free some space",
         ]);
 }
 

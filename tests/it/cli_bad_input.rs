@@ -29,7 +29,7 @@ fn a_source_file_that_is_not_utf8() {
     place.write("repos/alpha/latin.py", b"# ok\nname = 'caf\xe9'\n");
     let ran = place.stage(&["window"]).partly().says(&[
         "error: repos/alpha/latin.py: left out: not UTF-8 (byte 16, line 2); convert it",
-        "hint: mend or remove it",
+        "hint: repair or remove it",
         "17 records in 6 artifacts (written), 1 skipped",
     ]);
     assert_eq!(ran.stderr.matches("latin.py").count(), 1, "told once");
@@ -72,7 +72,7 @@ fn files_that_cannot_be_read() {
         "error: repos/alpha/socket.py: left out: not a regular file",
         "error: repos/alpha/link.py: left out: a link that leads nowhere",
         "error: repos/alpha/self.py: left out: cannot be read: Too many levels of symbolic links",
-        "hint: mend or remove it and run this again; all other files are used",
+        "hint: repair or remove it and run this again; all other files are used",
         "17 records in 6 artifacts (written)",
     ]);
     // Python's glob does not see a link that leads nowhere either, unless it is named as a source file.
@@ -93,7 +93,7 @@ fn a_folder_that_lies_in_itself_is_read_once() {
     std::os::unix::fs::symlink(".", place.path("repos/alpha/again.py")).unwrap();
     place.stage_within(&["window"], 20).partly().says(&[
         "error: repos/alpha/again.py: left out: a link to a folder that it lies in",
-        "hint: mend or remove it",
+        "hint: repair or remove it",
     ]);
 }
 

@@ -213,11 +213,11 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
     place
         .stage(&complete(nowhere, &["--api", "soap"]))
         .failed()
-        .says(&["'soap' is not one of completions, chat"]);
+        .says(&["unknown API 'soap'; known: completions, chat"]);
     place
         .stage(&complete(nowhere, &["--prompt-end", "newline"]))
         .failed()
-        .says(&["'newline' is not one of as-is, before-whitespace"]);
+        .says(&["unknown prompt end 'newline'; known: as-is, before-whitespace"]);
     place
         .stage(&complete(nowhere, &["--request-timeout", "0"]))
         .failed()
@@ -251,7 +251,7 @@ fn options_for_a_server_are_not_ignored_without_one() {
         (["--top-p", "2"], "--top-p"),
         (["--samples", "0"], "--samples"),
         (["--concurrency", "0"], "--concurrency"),
-        (["--journal", "/dev/full"], "no file"),
+        (["--journal", "/dev/full"], "not a file"),
     ] {
         place
             .stage(&complete(nowhere, &flags))
@@ -579,7 +579,7 @@ fn the_probability_of_a_token_behind_each_prompt() {
         .stage(&[&ask[..], &["--token-id", "7"]].concat())
         .partly()
         .says(&[
-            "does not tell the probability of token 7",
+            "does not return the probability of token 7",
             "wrote the token 3 \"x\" instead",
         ]);
 }

@@ -136,7 +136,7 @@ fn scores_go_to_a_file() {
     place.run(&eval(&["-o", "/dev/full"])).failed().says(&[
         "/dev/full",
         "No space left",
-        "hint: make room",
+        "hint: free some space",
     ]);
 }
 

@@ -323,7 +323,7 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
         .says(&[
             "4 of 5 tasks are excluded",
             "its tests pass with a failure planted before the hole: demo/1 (line 2)",
-            "holds nothing that is executed: comments, blanks or a docstring: comment (line 3)",
+            "contains nothing that is executed: comments, blanks or a docstring: comment (line 3)",
             "is this the version that the task was made from?: other (line 4)",
             "gone.py",
         ]);
@@ -346,7 +346,10 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
             "--check-references",
         ])
         .partly()
-        .says(&["its truth does not pass: fail", "no task can be judged"]);
+        .says(&[
+            "its reference text does not pass: fail",
+            "no task can be judged",
+        ]);
     place
         .stage(&[
             "eval",
@@ -356,7 +359,7 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
             "--check-references",
         ])
         .partly()
-        .says(&["its truth does not pass: no-tests"]);
+        .says(&["its reference text does not pass: no-tests"]);
     let flag = place.path("flag").display().to_string();
     let flaky = format!("if [ -e {flag} ]; then rm {flag}; exit 1; else touch {flag}; fi");
     let flags = [
@@ -450,7 +453,7 @@ fn a_copy_is_set_up_once_and_anew_when_its_repository_changes() {
         &["--setup-cmd", "echo a b c; echo the cause; exit 7"],
     );
     place.stage(&args).partly().says(&[
-        "--setup-cmd ended with exit code 7",
+        "the setup command (--setup-cmd) ended with exit code 7",
         "the cause",
         "demo: its tests cannot be run",
     ]);
@@ -461,7 +464,7 @@ fn a_copy_is_set_up_once_and_anew_when_its_repository_changes() {
     place
         .stage(&args)
         .partly()
-        .says(&["did not end within 0.2 seconds"]);
+        .says(&["did not end within the setup time limit (--setup-timeout) of 0.2 seconds"]);
     place
         .stage(&exec("no-such-runner {tests}", &[]))
         .partly()
@@ -533,7 +536,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     let place = place();
     predict(&place, &["FINE"]);
     place.stage(&exec("pytest {test}", &[])).failed().says(&[
-        "{test} cannot be filled in",
+        "unknown placeholder {test}",
         "{tests}, {repository}, {task_id}, {path}",
     ]);
     place
@@ -551,7 +554,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     place
         .stage(&exec("true", &["--runner", "tox"]))
         .failed()
-        .says(&["'tox' is not one of auto, pytest"]);
+        .says(&["unknown runner 'tox'; known: auto, pytest"]);
     place
         .stage(&["eval", "--test-cmd", "true"])
         .failed()
@@ -568,7 +571,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     place
         .stage(&["eval", "--exec", "--check-references"])
         .partly()
-        .says(&["say so with --test-cmd"]);
+        .says(&["a test command (--test-cmd) is needed"]);
     place
         .stage(&["eval", "--exec", "--check-references", "--test-cmd", "true"])
         .partly()
@@ -637,7 +640,7 @@ echo '3 passed in 0.1s'
     assert_eq!(statuses(&ran.stdout, 0), wanted, "{}", ran.stderr);
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();
     let reasons = &record["tasks"][0]["reasons"];
-    assert_eq!(reasons[1], "1 tests passed, 3 with the truth");
+    assert_eq!(reasons[1], "1 tests passed, 3 with the reference text");
 }
 
 #[test]
@@ -657,7 +660,7 @@ fn results_are_made_again_where_that_is_asked_for() {
     run(&["--rerun", "all"]).done().says(&["4 runs"]);
     run(&["--rerun", "passed"])
         .failed()
-        .says(&["'passed' is not one of pass, fail"]);
+        .says(&["unknown status 'passed'; known: pass, fail"]);
     // Other surroundings may have other programs.
     let path = std::env::var("PATH").unwrap();
     let mut command = place.command(&place.args(&exec(&test, &[])));
@@ -682,13 +685,13 @@ fn copies_lie_apart_from_what_is_the_users() {
                 &["--work-dir", folder.to_str().unwrap()],
             ))
             .failed()
-            .says(&["among what they are made from", "--work-dir"]);
+            .says(&["would be among the repositories", "--work-dir"]);
     }
     crate::support::assert_same(&before, &place.files("repos"));
     place
         .stage(&exec("sh run.sh", &["--work-dir", "mine"]))
         .partly()
-        .says(&["holds something else than a copy"]);
+        .says(&["contains something other than a copy"]);
     assert_eq!(place.read("mine/demo/0/data.txt"), "mine");
     // A file of something else is not taken for results, nor cut.
     place.write("notes", "no result");

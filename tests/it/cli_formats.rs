@@ -37,9 +37,7 @@ fn tasks_go_through_every_format_and_back() {
         let back = place
             .run(&["convert", &there, "--to", "repoeval"])
             .done()
-            .says(&[
-                "warning: 'right_context' of 3 tasks is left out: repoeval has no place for it",
-            ]);
+            .says(&["warning: 'right_context' of 3 tasks is dropped: repoeval has no such field"]);
         assert_eq!(
             parse_jsonl(&back.stdout),
             parse_jsonl(&original),
@@ -102,7 +100,7 @@ fn a_conversion_costs_no_record_but_those_that_it_tells_of() {
     place
         .run(&["convert", "tasks.jsonl", "--to", "swebench"])
         .failed()
-        .says(&["--to: 'swebench' is nothing to convert to; there are repoeval, repoformer"]);
+        .says(&["--to: unknown target format 'swebench'; known: repoeval, repoformer"]);
     place
         .run(&[
             "convert",
@@ -279,7 +277,7 @@ fn prompts_go_to_a_batch_endpoint_and_its_answers_are_scored() {
     place
         .run(&["convert", "answers.jsonl", "--to", "repocoder-predictions"])
         .failed()
-        .says(&["give the tasks that the requests were made from with --tasks"]);
+        .says(&["the tasks file (--tasks) of the requests is needed"]);
     for format in ["repocoder-predictions", "crosscodeeval-predictions"] {
         let file = format!("{format}.jsonl");
         place
@@ -346,8 +344,8 @@ fn every_problem_is_listed_with_its_line() {
     repeated["mine"] = json!(1);
     place.add_tasks(&[repeated]);
     let notes = [
-        "note: tasks.jsonl:4: task alpha/0: its id is that of line 1 too; tasks are told apart by their row",
-        "note: tasks.jsonl:4: field 'mine' is none of repoeval; it is kept",
+        "note: tasks.jsonl:4: task alpha/0: its id equals that of line 1; tasks are identified by their row",
+        "note: tasks.jsonl:4: unknown field 'mine' of repoeval; it is kept",
     ];
     place.run(&["validate", "tasks.jsonl"]).done().says(&notes);
     place
@@ -467,9 +465,9 @@ fn the_stages_run_on_converted_tasks() {
     let mixed = place.read("tasks.jsonl") + &place.read("crosscodeeval.jsonl");
     place.write("mixed.jsonl", mixed);
     place.stage(&["window", "--tasks", "mixed.jsonl"]).done().says(&["warning: mixed.jsonl: holds tasks of several formats, 3 of repoeval, 3 of crosscodeeval; each is read as its own"]);
-    place.run(&["validate", "mixed.jsonl"]).partly().says(&["error: mixed.jsonl:4: mixed kinds: the file begins with repoeval, and from here on there are 3 records of crosscodeeval"]);
+    place.run(&["validate", "mixed.jsonl"]).partly().says(&["error: mixed.jsonl:4: mixed kinds: the file begins with repoeval, and from this line on there are 3 records of crosscodeeval"]);
     place.write("p.jsonl", "{\"task_id\": \"alpha/0\", \"pred\": \"x\"}\n");
-    place.stage(&["window", "--tasks", "p.jsonl"]).failed().says(&["p.jsonl:1: this is a prediction (it has 'pred'), not a task; give it with --predictions"]);
+    place.stage(&["window", "--tasks", "p.jsonl"]).failed().says(&["p.jsonl:1: this is a prediction (it has 'pred'), not a task; use it as the predictions file (--predictions)"]);
 }
 
 /// Over a folder with the reference's fixtures (`repocoder/`, `repoformer/`) and, for the tasks of real repositories, their

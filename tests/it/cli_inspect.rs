@@ -324,7 +324,7 @@ fn what_is_no_artifact_is_named_with_the_way_out() {
     let failed = |file: &str| -> Ran { place.run(&["inspect", file]).failed() };
     failed("tasks.jsonl").says(&[
         "error: tasks.jsonl: ",
-        "no artifact",
+        "not an artifact",
         "hint: ",
         "cache folder",
     ]);

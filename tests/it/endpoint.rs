@@ -4,7 +4,7 @@
 //! samples, probabilities, what is kept. A key, if the server wants one, is taken from `REPOFORMER_API_KEY`.
 
 use crate::support::{Place, Ran, TARGETS, jsonl, parse_jsonl};
-use repoformer::endpoint::{Endpoint, Settings};
+use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use serde_json::{Value, json};
 
 /// The server, and the name of its first model.
@@ -19,7 +19,7 @@ impl Model {
     fn served() -> Self {
         let url = std::env::var("REPOFORMER_ENDPOINT")
             .expect("REPOFORMER_ENDPOINT=http://localhost:8080 names the server");
-        let endpoint = Endpoint::new(&url, Settings::default()).unwrap();
+        let endpoint = Endpoint::new(&url, ConnectionSettings::default()).unwrap();
         let models = endpoint.get_json("/v1/models").unwrap();
         let model = &models["data"][0];
         Self {

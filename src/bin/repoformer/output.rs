@@ -40,16 +40,77 @@ pub(crate) fn hinted(source: anyhow::Error, hint: impl Into<String>) -> anyhow::
     })
 }
 
+/// Settings and files in the library's messages, and the flags or commands that choose them.
+const FLAGS: [(&str, &str); 32] = [
+    ("cache folder", "--cache-dir"),
+    ("output path", "-o"),
+    ("folder of repositories", "--repos-dir"),
+    ("the tasks file", "--tasks"),
+    ("the predictions file", "--predictions"),
+    ("the prompts file", "`repoformer complete --prompts`"),
+    ("the pairs file", "`repoformer eval --pairs`"),
+    ("result of an evaluation", "`repoformer eval`"),
+    ("window and search stages", "`repoformer window`, `search`"),
+    ("score it as labels", "`repoformer label judge`"),
+    (
+        "convert it to folders",
+        "`repoformer convert --to repos -o DIR`",
+    ),
+    (
+        "convert it to predictions",
+        "`repoformer convert --to repocoder-predictions --tasks FILE`",
+    ),
+    (
+        "current file of texts",
+        "`vectorize --write-texts`, --vector-texts",
+    ),
+    ("dense vectorizer", "`vectorize --vectorizer dense`"),
+    ("embedding server", "--endpoint URL --embedding-model NAME"),
+    ("prompt budget", "--max-prompt-tokens"),
+    ("number of new tokens", "--max-tokens"),
+    ("token number", "--token-id"),
+    ("chat API", "--api chat"),
+    ("another journal", "--journal"),
+    ("results file", "--exec-results"),
+    ("work folder", "--work-dir"),
+    ("test command", "--test-cmd"),
+    ("list command", "--list-tests-cmd"),
+    ("setup command", "--setup-cmd"),
+    ("setup time limit", "--setup-timeout"),
+    ("limit of seconds", "--timeout"),
+    ("limit of processor time", "--cpu-limit"),
+    ("limit of memory", "--memory-limit"),
+    ("limit of disk space", "--disk-limit"),
+    ("limit of processes", "--process-limit"),
+    ("isolation is off", "--isolation off"),
+];
+
+/// Adds the flags to the first mention of each setting in a message of the library, which names none.
+pub(crate) fn with_flags(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (setting, flag) in FLAGS {
+        let is_named = text
+            .split([' ', '(', ')', '`', ',', ';'])
+            .any(|word| word == flag);
+        let end = text.find(setting).map(|at| at + setting.len());
+        let is_whole = |end: &usize| !text[*end..].starts_with(char::is_alphanumeric);
+        if let Some(end) = end.filter(is_whole).filter(|_| !is_named) {
+            text.insert_str(end, &format!(" ({flag})"));
+        }
+    }
+    text
+}
+
 /// The lines that tell of an error: itself with its causes, then the way out.
 pub(crate) fn describe(error: &anyhow::Error) -> Vec<String> {
-    let mut lines = vec![format!("error: {error:#}")];
+    let mut lines = vec![format!("error: {}", with_flags(&format!("{error:#}")))];
     let hint = error
         .chain()
         .find_map(|cause| match cause.downcast_ref::<Hinted>() {
             Some(hinted) => Some(hinted.hint.clone()),
             None => cause.downcast_ref::<Error>().and_then(Error::hint),
         });
-    lines.extend(hint.map(|hint| format!("hint: {hint}")));
+    lines.extend(hint.map(|hint| format!("hint: {}", with_flags(&hint))));
     lines
 }
 
@@ -121,7 +182,10 @@ impl Printer {
 
     pub(crate) fn warning(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            say(format_args!("\x1b[1;33mwarning\x1b[0m: {}", text.as_ref()));
+            say(format_args!(
+                "\x1b[1;33mwarning\x1b[0m: {}",
+                with_flags(text.as_ref())
+            ));
         }
     }
 
@@ -130,7 +194,7 @@ impl Printer {
         let mut shown = 0;
         let mut hidden = 0;
         for problem in problems {
-            let text = problem.to_string();
+            let text = with_flags(&problem.to_string());
             if !self.seen.insert(text.clone()) {
                 continue;
             }
@@ -139,7 +203,8 @@ impl Printer {
                 shown += 1;
                 say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
                 // The way out of one is mostly that of the next.
-                if let Some(hint) = problem.hint().filter(|hint| self.seen.insert(hint.clone())) {
+                let hint = problem.hint().map(|hint| with_flags(&hint));
+                if let Some(hint) = hint.filter(|hint| self.seen.insert(hint.clone())) {
                     say(format_args!("\x1b[1;36mhint\x1b[0m: {hint}"));
                 }
             } else {
@@ -159,7 +224,8 @@ impl Printer {
     /// Says these lines below a warning, so many of them without `-v`.
     pub(crate) fn list(&self, lines: Vec<String>, shown: usize) {
         let shown = if self.verbose { usize::MAX } else { shown };
-        lines.iter().take(shown).for_each(|line| self.note(line));
+        let notes = lines.iter().take(shown);
+        notes.for_each(|line| self.note(with_flags(line)));
         if let Some(more @ 1..) = lines.len().checked_sub(shown) {
             self.note(format!("  … and {more} more like these (-v shows all)"));
         }
@@ -168,7 +234,7 @@ impl Printer {
     /// Counts a failed check.
     pub(crate) fn failed(&mut self, text: &str) {
         self.problems += 1;
-        say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
+        say(format_args!("\x1b[1;31merror\x1b[0m: {}", with_flags(text)));
     }
 
     /// Counts failed checks that the data tell of.

@@ -1,9 +1,9 @@
-//! How well the lines before the hole agree with the lines before each line of the prompt.
+//! Alignment of the lines before the hole with the lines before each line of the prompt.
 //!
 //! A local alignment of lines (Smith & Waterman 1981) that ends at the hole on one side: lines
-//! inserted or left out on either side cost, agreeing lines gain by how much they agree and how
-//! much they say, and what lies further back counts less. This is longest-suffix matching made
-//! tolerant: a renamed variable or an extra line weakens a match and does not end it.
+//! inserted or left out on either side cost, agreeing lines gain by their agreement and their information, and distant lines
+//! count less. This is longest-suffix matching made tolerant: a renamed variable or an extra line weakens a match and does
+//! not end it.
 
 use super::corpus::Corpus;
 use super::lexer::{Core, Piece};
@@ -11,15 +11,15 @@ use super::parameters::{AlignmentParameters, Parameters};
 
 #[derive(Debug)]
 pub(super) struct Alignment {
-    /// For each core how much its agreement says, in nats.
+    /// For each core, the information of its agreement, in nats.
     information: Vec<f64>,
-    /// For each line the sum over its tokens.
+    /// For each line, the sum over its tokens.
     line_information: Vec<f64>,
-    /// For each line the score of the alignment that ends with it and with the last line.
+    /// For each line, the score of the alignment that ends with it and with the last line.
     pub scores: Vec<f64>,
-    /// For each line its similarity to the last line, between 0 and 1.
+    /// For each line, its similarity to the last line, between 0 and 1.
     pub similarities: Vec<f64>,
-    /// For each line its similarity to the last line but one.
+    /// For each line, its similarity to the last line but one.
     pub older_similarities: Vec<f64>,
 }
 
@@ -52,8 +52,8 @@ impl Alignment {
         alignment
     }
 
-    /// Goes on by one line before the hole; lines from `limit` on are not aligned to it, so that
-    /// a line of the prompt is never aligned to itself.
+    /// Advances by one line before the hole; lines from `limit` on are not aligned with it, so that
+    /// a line of the prompt is never aligned with itself.
     pub(super) fn advance(
         &mut self,
         corpus: &Corpus,
@@ -99,7 +99,7 @@ impl Alignment {
         common
     }
 
-    /// Adds what a core that stands `times` times in a line has in common with each line.
+    /// Adds the information that a core, repeated `times` times in a line, has in common with each line.
     fn count(&self, corpus: &Corpus, core: Core, times: usize, common: &mut [f64]) {
         let (mut last, mut seen) = (usize::MAX, 0);
         for &place in &corpus.places[core as usize] {

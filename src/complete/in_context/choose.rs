@@ -1,9 +1,9 @@
-//! Which line to write.
+//! Choice of the line to write.
 //!
 //! The candidates are the drafts a beam search finds and the likeliest lines of the prompt as they
-//! would stand here. Among them the one is taken that is, by expectation over all of them, most
-//! similar to what may come (minimum Bayes risk, with edit similarity as the gain). A line that is
-//! somewhat like many likely ones so goes before one that is a little likelier and like no other.
+//! would appear here. The one with the highest expected similarity to all of them is taken (minimum Bayes risk, with edit
+//! similarity as the gain), so a line similar to many probable ones is preferred to a slightly more probable one that
+//! resembles no other.
 
 use super::lexer::Piece;
 use super::parameters::SearchParameters;
@@ -17,13 +17,13 @@ struct Candidate {
     mass: f64,
 }
 
-/// Characters of a line that are compared.
+/// Number of characters of a line that are compared.
 const COMPARED: usize = 256;
 
-/// Keeps the power finite.
+/// Smallest temperature, which keeps the power finite.
 const LEAST_TEMPERATURE: f64 = 1e-3;
 
-/// The tokens of the next line, without the newline; none if there is nothing to go by.
+/// Returns the tokens of the next line, without the newline; `None` if there are no candidates.
 pub(super) fn line(
     predictor: &mut Predictor<'_>,
     p: &SearchParameters,
@@ -63,7 +63,7 @@ fn beam(predictor: &mut Predictor<'_>, p: &SearchParameters, max_tokens: usize) 
     done
 }
 
-/// The best ways to go on with any of the drafts: score, number of the draft, token.
+/// Returns the best continuations of all drafts: score, number of the draft, token.
 fn continuations(
     predictor: &mut Predictor<'_>,
     p: &SearchParameters,
@@ -80,7 +80,7 @@ fn continuations(
     all
 }
 
-/// The best templates as they would stand here.
+/// Returns the best templates, with their names replaced.
 fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
     let templates = predictor.templates;
     let mut order: Vec<usize> = (0..templates.len()).collect();
@@ -94,10 +94,8 @@ fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
     let copy = |number: usize| {
         let template = &templates[number];
         let rename = |piece: &Piece| {
-            template
-                .renaming
-                .get(piece.core())
-                .map_or(*piece, |core| piece.with_core(core))
+            let renamed = template.renaming.get(piece.core());
+            renamed.map_or(*piece, |core| piece.with_core(core))
         };
         let pieces = predictor
             .corpus
@@ -115,10 +113,9 @@ fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
 
 /// Scales the masses to sum to `share`.
 fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
+    let power = 1.0 / temperature.max(LEAST_TEMPERATURE);
     for candidate in candidates.iter_mut() {
-        candidate.mass = candidate
-            .mass
-            .powf(1.0 / temperature.max(LEAST_TEMPERATURE));
+        candidate.mass = candidate.mass.powf(power);
     }
     let sum: f64 = candidates.iter().map(|candidate| candidate.mass).sum();
     for candidate in candidates {
@@ -130,7 +127,7 @@ fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
     }
 }
 
-/// Makes one of equal candidates.
+/// Merges equal candidates.
 fn merge(candidates: &mut Vec<Candidate>) {
     candidates.sort_by(|a, b| a.pieces.cmp(&b.pieces));
     candidates.dedup_by(|later, first| {
@@ -156,10 +153,8 @@ fn best(
         line.chars().take(COMPARED).collect()
     };
     let texts: Vec<String> = candidates.iter().map(text).collect();
-    let mut gains: Vec<f64> = candidates
-        .iter()
-        .map(|c| c.mass * (1.0 + p.exact_bonus))
-        .collect();
+    let gain = |candidate: &Candidate| candidate.mass * (1.0 + p.exact_bonus);
+    let mut gains: Vec<f64> = candidates.iter().map(gain).collect();
     for (a, text) in texts.iter().enumerate() {
         for b in 0..a {
             let similarity = levenshtein::similarity(text, &texts[b]);

@@ -1,4 +1,4 @@
-//! The prompt as indexed lines of tokens: all that the model knows.
+//! The prompt as indexed lines of tokens, the model's only knowledge.
 
 use super::layout::{self, SourceLine};
 use super::lexer::{Core, Piece, Vocabulary};
@@ -15,7 +15,7 @@ pub(super) struct Line {
     pub indent: usize,
     /// Block number; the file at hand has [`Corpus::blocks`].
     pub source: usize,
-    /// Whether a blank line or the source's start stands before it.
+    /// Whether a blank line or the source's start precedes it.
     pub after_blank: bool,
 }
 
@@ -24,24 +24,24 @@ pub(super) struct Corpus {
     pub vocabulary: Vocabulary,
     pub marks: Marks,
     pub lines: Vec<Line>,
-    /// For each line what it stands in.
+    /// For each line, the state at its beginning.
     pub states: Vec<State>,
-    /// What the line after the last stands in.
+    /// State at the beginning of the next line.
     pub end_state: State,
     /// Whether the prompt ends in a blank line, or is one.
     pub blank_end: bool,
     /// Tokens of all lines, one line after the other.
     pub pieces: Vec<Piece>,
-    /// For each token the line it stands in.
+    /// For each token, its line.
     pub line_of: Vec<u32>,
-    /// For each core the places it stands at, ascending.
+    /// For each core, its positions, ascending.
     pub places: Vec<Vec<u32>>,
     pub blocks: usize,
     /// Whether the last line is indented by tabs.
     pub tabs: bool,
 }
 
-/// Indentation beyond this says nothing more.
+/// Indentation beyond this is not distinguished.
 pub(super) const MAX_INDENT: usize = 200;
 
 impl Corpus {
@@ -79,7 +79,7 @@ impl Corpus {
         self.blank_end = blank;
     }
 
-    /// Takes a line in; false if there is nothing in it.
+    /// Adds a line; returns false if it is blank.
     fn push(&mut self, line: &SourceLine<'_>, after_blank: bool, max_tokens: usize) -> bool {
         let code = line.text.trim_start();
         let pieces = self.vocabulary.tokenize(code, max_tokens);
@@ -109,7 +109,7 @@ impl Corpus {
         }
     }
 
-    /// Finds what each line stands in.
+    /// Computes the state at the beginning of each line.
     fn trace(&mut self) {
         let mut state = State::default();
         let mut states = Vec::with_capacity(self.lines.len());
@@ -132,17 +132,17 @@ impl Corpus {
         &self.pieces[line.start..line.end]
     }
 
-    /// Number of the first line of the file at hand.
+    /// Number of the first line of the current file.
     pub(super) fn own_lines(&self) -> usize {
         self.lines.partition_point(|line| line.source < self.blocks)
     }
 
-    /// Blocks between the line's block and the last; none for a line of the file at hand.
+    /// Number of blocks between the line's block and the last; `None` for a line of the current file.
     pub(super) fn distance_to_last_block(&self, line: &Line) -> Option<usize> {
         self.blocks.checked_sub(line.source + 1)
     }
 
-    /// The token after a place: the next of its line, or the newline.
+    /// The token after a position: the next of its line, or the newline.
     pub(super) fn follower(&self, place: usize) -> Piece {
         let line = &self.lines[self.line_of[place] as usize];
         if place + 1 < line.end {
@@ -158,13 +158,13 @@ impl Corpus {
         (self.lines[before].source == self.lines[line].source).then_some(before)
     }
 
-    /// Whether two cores agree once names are left out of account.
+    /// Whether two cores are equal, or both are names.
     pub(super) fn same_shape(&self, a: Core, b: Core) -> bool {
         a == b || self.vocabulary.is_name(a) && self.vocabulary.is_name(b)
     }
 }
 
-/// The end of a text, cut at a line start where there is one.
+/// Returns the end of a text, starting at the beginning of a line if possible.
 fn tail(text: &str, max_bytes: usize) -> &str {
     let Some(mut start) = text.len().checked_sub(max_bytes) else {
         return text;

@@ -1,4 +1,4 @@
-//! What speaks for and against a line of the prompt as the next line.
+//! Evidence for and against a line of the prompt as the next line.
 
 use super::align::Alignment;
 use super::corpus::Corpus;
@@ -12,7 +12,7 @@ pub(super) struct Evidence<'a> {
     alignment: &'a Alignment,
     history: &'a History,
     parameters: &'a Parameters,
-    /// For each core whether the file at hand has it.
+    /// For each core, whether the current file contains it.
     known: Vec<bool>,
 }
 
@@ -45,12 +45,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Logarithm of the line's weight, up to a constant.
+    /// Logarithm of a line's weight, up to a constant.
     pub(super) fn log_weight(&self, line: usize) -> f64 {
         self.weigh_place(line) + self.weigh_line(line) + self.weigh_before(line)
     }
 
-    /// Where the line stands, and in what.
+    /// Weight of the line's position and state.
     fn weigh_place(&self, index: usize) -> f64 {
         let w = &self.parameters.line_weights;
         let (line, state) = (&self.corpus.lines[index], self.corpus.states[index]);
@@ -67,16 +67,12 @@ impl<'a> Evidence<'a> {
         weight
     }
 
-    /// What the line is.
+    /// Weight of the line's content.
     fn weigh_line(&self, index: usize) -> f64 {
         let w = &self.parameters.line_weights;
         let pieces = self.corpus.line_pieces(index);
-        let mut recent = self
-            .history
-            .lines
-            .iter()
-            .rev()
-            .take(self.parameters.repeat_window);
+        let window = self.parameters.repeat_window;
+        let mut recent = self.history.lines.iter().rev().take(window);
         let last = self
             .history
             .back(0)
@@ -91,7 +87,7 @@ impl<'a> Evidence<'a> {
             + w.foreign_names * foreign as f64 / names.max(1) as f64
     }
 
-    /// How the lines before it agree with the lines before the hole.
+    /// Weight of the agreement between the lines before it and the lines before the hole.
     fn weigh_before(&self, index: usize) -> f64 {
         let w = &self.parameters.line_weights;
         let Some(before) = self.corpus.previous(index) else {
@@ -112,7 +108,7 @@ impl<'a> Evidence<'a> {
             + self.weigh_second(before)
     }
 
-    /// The first and the last tokens of the line before and of the last line.
+    /// Weight of the first and last tokens of the line before, compared with the last line.
     fn weigh_ends(&self, there: &[Piece], here: &[Piece]) -> f64 {
         let w = &self.parameters.line_weights;
         let starts = |count| cores(there).take(count).eq(cores(here).take(count));
@@ -129,7 +125,7 @@ impl<'a> Evidence<'a> {
             + w.suffix_shape * (1.0 + shape as f64).ln()
     }
 
-    /// The line two before the candidate, and the last line but one.
+    /// Weight of the line two before the candidate, compared with the last line but one.
     fn weigh_second(&self, before: usize) -> f64 {
         let w = &self.parameters.line_weights;
         let (Some(second), Some(last)) = (self.corpus.previous(before), self.history.back(0))

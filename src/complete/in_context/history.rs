@@ -1,4 +1,4 @@
-//! The lines before the hole: the last ones of the prompt and those written since.
+//! The lines before the hole: the last ones of the prompt and those written so far.
 
 use super::corpus::Corpus;
 use super::lexer::Piece;
@@ -14,9 +14,9 @@ pub(super) struct HistoryLine {
 pub(super) struct History {
     /// Oldest first.
     pub lines: Vec<HistoryLine>,
-    /// Whether a blank line stands last.
+    /// Whether the last line is blank.
     pub after_blank: bool,
-    /// What the next line stands in.
+    /// State at the beginning of the next line.
     pub state: State,
 }
 
@@ -42,7 +42,7 @@ impl History {
         self.lines.push(line);
     }
 
-    /// The line `back` lines before the last.
+    /// Returns the line `back` lines before the last.
     pub(super) fn back(&self, back: usize) -> Option<&HistoryLine> {
         self.lines.iter().rev().nth(back)
     }

@@ -1,12 +1,12 @@
-//! What the lines of a prompt are: code of the file at hand, or code of a retrieved block.
+//! Classification of a prompt's lines: code of the current file, or code of a retrieved block.
 //!
-//! Retrieved blocks are written as comments. Their comment prefix is taken off, so that a block is
-//! read as the code it is; the lines that only announce blocks are not code and are left out.
+//! Retrieved blocks are written as comments. Their comment prefix is removed, so that a block is read as code; lines that
+//! only announce blocks are skipped.
 
 /// One line of code found in a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SourceLine<'a> {
-    /// Number of the stretch of the prompt the line is of, ascending.
+    /// Number of the line's block or file, ascending.
     pub source: usize,
     /// The code without the comment prefix and without the line end.
     pub text: &'a str,
@@ -15,8 +15,8 @@ pub(super) struct SourceLine<'a> {
 const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
 const BLOCK: &str = "the below code fragment can be found in:";
 
-/// The code lines of a prompt, and the number of the source that is the file at hand: what stands
-/// after the last block. Numbers may be left out.
+/// Returns the code lines of a prompt, and the number of the current file: the text
+/// after the last block. Numbers may be skipped.
 pub(super) fn read(prompt: &str) -> (Vec<SourceLine<'_>>, usize) {
     let mut reader = Reader {
         lines: Vec::new(),
@@ -67,13 +67,13 @@ impl<'a> Reader<'a> {
         match (self.state, is_rule(text)) {
             (State::Paths, true) => self.state = State::Code,
             (State::Code, true) => self.state = State::Between,
-            // A layout without rules: a path, then the code.
+            // A layout without separators: a path, then the code.
             (State::Paths, false) if !is_path(text) => {
                 self.state = State::Code;
                 self.push(text);
             }
             (State::Code, false) => self.push(text),
-            // The rule before was a line of the code itself.
+            // The preceding separator was a line of the code itself.
             (State::Between, false) if self.source > 0 => {
                 self.state = State::Code;
                 self.push(text);
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text of a comment line as blocks are written: a marker, one space, the line.
+/// Returns the text of a comment line in the form of blocks: a marker, one space, the line.
 fn uncomment(line: &str) -> Option<&str> {
     let text = line.strip_prefix('#').or_else(|| line.strip_prefix("//"))?;
     text.strip_prefix(' ').or(text.is_empty().then_some(text))

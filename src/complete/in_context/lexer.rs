@@ -1,9 +1,8 @@
-//! Code tokens.
+//! Tokenization of code.
 //!
-//! A token is a word, a number, an operator or a run of quotes or rules, together with the blank
-//! space before it. The space is part of the token only for writing (`a = b` and `a=b` are
-//! different texts); contexts are compared without it. Newline and indentation are not produced
-//! here: a line is the unit above the token, and it carries its indentation itself.
+//! A token is a word, a number, an operator or a run of quotes or dashes, together with the preceding
+//! blank space. The space matters only for writing (`a = b` and `a=b` are different texts); contexts are compared without it.
+//! Newlines and indentation are not tokens here: a line is the unit above the token and has its own indentation.
 
 use std::collections::HashMap;
 
@@ -13,7 +12,7 @@ pub(super) type Core = u32;
 /// The core of the newline token.
 pub(super) const NEWLINE: Core = 0;
 
-/// Blank space before a token, as far as it is told apart.
+/// Blank space before a token, as far as it is distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     None,
@@ -22,7 +21,7 @@ pub(super) enum Gap {
     Wide,
 }
 
-/// A token as it is written: its core and the gap before it, packed to be an index.
+/// A token as it is written: its core and the gap before it, packed as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Piece(u32);
 
@@ -49,7 +48,7 @@ impl Piece {
         Self::new(core, self.gap())
     }
 
-    /// Number of pieces there can be of so many cores.
+    /// Number of possible pieces for a number of cores.
     pub(super) const fn count(cores: usize) -> usize {
         cores * 3
     }
@@ -102,7 +101,7 @@ impl Vocabulary {
         self.names[core as usize]
     }
 
-    /// The token as it stands in a text.
+    /// Returns the token as it appears in a text.
     pub(super) fn write(&self, piece: Piece) -> String {
         let gap = match piece.gap() {
             Gap::None => "",
@@ -112,7 +111,7 @@ impl Vocabulary {
         format!("{gap}{}", self.text(piece.core()))
     }
 
-    /// The tokens of a line without its indentation, at most `limit` of them.
+    /// Tokenizes a line without its indentation; returns at most `limit` tokens.
     pub(super) fn tokenize(&mut self, line: &str, limit: usize) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut rest = line;
@@ -135,7 +134,7 @@ impl Vocabulary {
     }
 }
 
-/// Words that are part of a statement's shape and never a name to be replaced.
+/// Words that belong to a statement's shape and are never replaced.
 const KEYWORDS: [&str; 36] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -144,20 +143,17 @@ const KEYWORDS: [&str; 36] = [
 ];
 
 fn is_name(text: &str) -> bool {
-    let named = text
-        .chars()
-        .next()
-        .is_some_and(|c| c.is_alphabetic() || c == '_');
-    named && !KEYWORDS.contains(&text)
+    let starts_like_name = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    starts_like_name && !KEYWORDS.contains(&text)
 }
 
-/// Operators of more than one character, longest first.
+/// Operators of more than one character; longer ones precede their prefixes.
 const OPERATORS: [&str; 27] = [
     "\"\"\"", "'''", "...", "**=", "//=", ">>=", "<<=", "===", "!==", "->", "=>", "==", "!=", "<=",
     ">=", "+=", "-=", "*=", "/=", "|=", "&=", "**", "//", "::", "&&", "||", ":=",
 ];
 
-/// Length in bytes of the token a non-empty text begins with.
+/// Length in bytes of the token at the beginning of a non-empty text.
 fn token_length(text: &str) -> usize {
     let run = |keep: &dyn Fn(char) -> bool| text.find(|c| !keep(c)).unwrap_or(text.len());
     let Some(first) = text.chars().next() else {
@@ -166,7 +162,7 @@ fn token_length(text: &str) -> usize {
     if is_word(first) {
         return run(&is_word);
     }
-    // Rules drawn with one character are one token, however long.
+    // A run of one character, such as a separator line, is one token.
     if matches!(first, '-' | '=' | '#' | '~' | '_') {
         let length = run(&|c| c == first);
         if length > 2 {
@@ -179,7 +175,7 @@ fn token_length(text: &str) -> usize {
     operator.map_or(first.len_utf8(), |operator| operator.len())
 }
 
-/// Control characters may end lines for other readers, so they are never written.
+/// Control characters count as blank: they may end lines for other readers, so they are never written.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || c.is_control()
 }

@@ -1,42 +1,36 @@
-//! The embedded model `in-context`: completes code by what its prompt says, and by nothing else.
+//! The embedded model `in-context`: completes code only from the text of its prompt.
 //!
-//! It is an n-gram language model over code tokens that is fitted on the text of one prompt, for
-//! one completion. It needs no file, no network and no accelerator, so that an experiment's whole
-//! loop (retrieve, prompt, complete, score) can be run anywhere, in a test too, with the same
-//! outcome on every run of a platform. As it knows only the prompt, what a retrieved block adds to the prompt is
-//! what the model can gain from it.
+//! It is an n-gram language model over code tokens, fitted on the text of one prompt for one completion. It needs no file, no
+//! network and no accelerator, so an experiment's whole loop (retrieve, prompt, complete, score) can run anywhere, also in a
+//! test, with the same result in every run on a platform. Because it knows only the prompt, it gains exactly what a retrieved
+//! block adds to the prompt.
 //!
-//! # What it does
+//! # Steps
 //!
-//! 1. `layout`, `lexer`, `corpus`, `state`: the prompt is read as lines of tokens. Retrieved
-//!    blocks are seen through their comment prefix. Newline and indentation are tokens of their
-//!    own; open brackets and strings are kept track of.
-//! 2. `align`, `evidence`, `templates`: each line of the prompt is weighed as the next line, by how
-//!    the lines before it agree with the lines before the hole, by where it stands and by its
-//!    block's rank. Names that differ in the lines before are replaced.
-//! 3. `predict`: a token's probability, from the lines that are followed so far and, by an escape,
-//!    from places after the same last tokens, longer contexts and nearer text counting more.
-//! 4. `choose`: of the likely lines the one with the highest expected edit similarity is written.
-//!    Then the next line is treated in the same way, until the limits are reached.
+//! 1. `layout`, `lexer`, `corpus`, `state`: read the prompt as lines of tokens. Retrieved blocks are read without their
+//!    comment prefix. Newlines and indentation are treated separately; open brackets and strings are tracked.
+//! 2. `align`, `evidence`, `templates`: weigh each line of the prompt as the next line, by the agreement between the lines
+//!    before it and the lines before the hole, by its position and by its block's rank. Names that differ in the lines
+//!    before are replaced.
+//! 3. `predict`: compute a token's probability from the lines followed so far and, by an escape, from positions after the
+//!    same last tokens; longer contexts and nearer text count more.
+//! 4. `choose`: write the probable line with the highest expected edit similarity, then the next, until the limits are
+//!    reached.
 //!
-//! # Where the ideas come from
+//! # Origin of the ideas
 //!
-//! Code is locally repetitive, and a cache of what stands nearby predicts it well: Tu, Su &
-//! Devanbu, *On the Localness of Software* (2014); nested caches that are weighted by nearness:
-//! Hellendoorn & Devanbu, *Are Deep Neural Networks the Best Choice for Modeling Source Code?*
-//! (2017). Blending contexts of several lengths by an escape: Cleary & Witten, *Data Compression
-//! Using Adaptive Coding and Partial String Matching* (1984). Local alignment: Smith & Waterman
-//! (1981). Copying a line and replacing what differs is analogy; choosing by expected gain is
-//! minimum Bayes risk decoding (Kumar & Byrne 2004).
+//! Code is locally repetitive, and a cache of nearby text predicts it well: Tu, Su & Devanbu, *On the Localness of Software*
+//! (2014); nested caches weighted by nearness: Hellendoorn & Devanbu, *Are Deep Neural Networks the Best Choice for Modeling
+//! Source Code?* (2017). Blending contexts of several lengths by an escape: Cleary & Witten, *Data Compression Using Adaptive
+//! Coding and Partial String Matching* (1984). Local alignment: Smith & Waterman (1981). Choosing by expected gain is minimum
+//! Bayes risk decoding (Kumar & Byrne 2004).
 //!
-//! # What it is not
+//! # Limits of the model
 //!
-//! It is not a neural model and stands in for none: its scores say how much of a target can be had
-//! by copying from the prompt with adaptation, and nothing about what a trained model would make
-//! of the same prompt. It writes no word that its prompt does not hold. Its probabilities are those
-//! of this small mixture: useful to order its own completions by doubt, not comparable to a
-//! language model's. Comment lines in the file at hand are code to it like any other line, and text
-//! after the hole is not read as such.
+//! It is not a neural model and does not replace one: its scores say how much of a target can be copied from the prompt with
+//! adaptation, and nothing about a trained model's completion of the same prompt. It writes only words of its prompt. Its
+//! probabilities are those of this small mixture: useful to order its own completions by doubt, not comparable to a language
+//! model's. It treats comment lines of the current file as code, and does not recognise text after the hole.
 
 mod align;
 mod choose;
@@ -63,47 +57,47 @@ use lexer::Piece;
 use predict::Predictor;
 use templates::Template;
 
-/// Raised whenever a change of the model changes what it writes, so that cached predictions are made again.
+/// Revision of the model; raised with every change of its completions, so that cached predictions are made again.
 pub const REVISION: u32 = 1;
 
-/// Where a completion ends at the latest.
+/// Limits of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Lines to write. The model writes no blank lines, so all of them count.
+    /// Largest number of lines. The model writes no blank lines, so all of them count.
     pub max_lines: usize,
-    /// Tokens to write, indentations and newlines counted.
+    /// Largest number of tokens, including indentations and newlines.
     pub max_tokens: usize,
 }
 
-/// A token as it was written.
+/// A generated token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedToken {
-    /// The token with the blank space before it; a newline or an indentation is a token too.
+    /// The token with the preceding blank space; a newline or an indentation is a token too.
     pub text: String,
-    /// How likely the model held it to be after the tokens before it, in (0, 1]. An indentation's
-    /// probability is that after its line's other tokens.
+    /// The model's probability of the token after the tokens before it, in (0, 1]. The probability of an
+    /// indentation is that after its line's other tokens.
     pub probability: f64,
 }
 
-/// Why a completion ended.
+/// Reason why a completion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// All lines were written.
     Lines,
-    /// The tokens were used up; the last line may be cut.
+    /// The token limit was reached; the last line may be incomplete.
     Tokens,
-    /// The prompt holds no code.
+    /// The prompt contains no code.
     NoCandidate,
 }
 
-/// A completion; its text is its tokens, one after the other.
+/// A completion; its text is the concatenation of its tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generation {
-    /// The lines written, each with its newline unless it was cut.
+    /// The lines written, each with its newline unless it is incomplete.
     pub text: String,
-    /// The same text by tokens.
+    /// The tokens of the text.
     pub tokens: Vec<GeneratedToken>,
-    /// Why it ends there.
+    /// Why it ended.
     pub finish: Finish,
 }
 
@@ -113,24 +107,24 @@ pub struct InContextModel {
     parameters: Parameters,
 }
 
-/// No token counts as less likely than this.
+/// Lower bound of a token's probability.
 const LEAST_PROBABILITY: f64 = 1e-6;
 
-/// A line as it was written.
+/// A line that was written.
 struct WrittenLine {
     line: HistoryLine,
     tokens: Vec<GeneratedToken>,
 }
 
 impl InContextModel {
-    /// A model with these numbers; the defaults are those of [`Parameters`].
+    /// A model with these parameters; the defaults are those of [`Parameters`].
     #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         Self { parameters }
     }
 
-    /// Writes the lines after a prompt. A prompt that does not end in a newline is read as if it
-    /// did. The same prompt gives the same completion.
+    /// Writes the lines after a prompt. A prompt without a final newline is read as if it had one. Equal prompts give equal
+    /// completions.
     #[must_use]
     pub fn complete(&self, prompt: &str, limits: &Limits) -> Generation {
         let p = &self.parameters;
@@ -167,7 +161,7 @@ impl InContextModel {
         }
     }
 
-    /// The line after the history.
+    /// Writes the line after the history.
     fn line(
         &self,
         corpus: &Corpus,
@@ -195,7 +189,7 @@ impl InContextModel {
     }
 }
 
-/// Adds the tokens of a line and its newline, with their probabilities.
+/// Appends the tokens of a line and its newline, with their probabilities.
 fn write(predictor: &mut Predictor<'_>, pieces: &[Piece], tokens: &mut Vec<GeneratedToken>) {
     let mut draft = predictor.draft();
     for piece in pieces.iter().chain([&Piece::NEWLINE]) {
@@ -219,8 +213,8 @@ fn limit(probability: f64) -> f64 {
     }
 }
 
-/// The indentation of a line, as the templates step from the line before them, those that share
-/// the beginning of the line counting more.
+/// Returns the indentation of a line and its probability: each template votes for its step from the line before it, with
+/// more weight if it shares the beginning of the line.
 fn indent(
     corpus: &Corpus,
     templates: &[Template],
@@ -244,9 +238,8 @@ fn indent(
     }
     votes.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let sum: f64 = votes.iter().map(|(_, weight)| weight).sum();
-    votes
-        .first()
-        .map_or((history.indent(), 1.0), |(indent, weight)| {
-            (*indent, limit(weight / sum))
-        })
+    let first = votes.first();
+    first.map_or((history.indent(), 1.0), |(indent, weight)| {
+        (*indent, limit(weight / sum))
+    })
 }

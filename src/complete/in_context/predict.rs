@@ -1,8 +1,7 @@
-//! The probability of the next token, after the tokens of the line that are there already.
+//! Probability of the next token, given the tokens of the line so far.
 //!
-//! Two sources are blended as in prediction by partial matching (Cleary & Witten 1984): lines of
-//! the prompt that the draft follows from its start, and, by an escape, places that stand after
-//! the same last tokens, longer contexts counting more.
+//! Two sources are blended as in prediction by partial matching (Cleary & Witten 1984): lines of the prompt that the draft
+//! follows from its start, and, by an escape, positions after the same last tokens; longer contexts count more.
 
 use super::align::Alignment;
 use super::corpus::Corpus;
@@ -15,7 +14,7 @@ use super::templates::{Renaming, Template};
 struct Followed {
     template: usize,
     weight: f64,
-    /// Names replaced within the line; they go before those of the template.
+    /// Names replaced within the line; they take precedence over those of the template.
     renaming: Renaming,
 }
 
@@ -26,7 +25,7 @@ pub(super) struct Draft {
     followed: Vec<Followed>,
 }
 
-/// A template's next token as it stands there, and what its name is replaced by here.
+/// A template's next token, and the same with its name replaced.
 #[derive(Clone, Copy)]
 struct Offer {
     plain: Piece,
@@ -38,14 +37,14 @@ pub(super) struct Predictor<'a> {
     pub corpus: &'a Corpus,
     pub templates: &'a [Template],
     parameters: &'a Parameters,
-    /// For each line the factor its tokens count with in short contexts.
+    /// For each line, the factor of its tokens in short contexts.
     line_factors: Vec<f64>,
-    /// Votes by piece, and the pieces that have some in the order of their first.
+    /// Votes by piece, and the pieces that have any, in the order of their first vote.
     votes: Vec<f64>,
     voted: Vec<Piece>,
 }
 
-/// Followed templates below this weight are let go.
+/// Followed templates below this weight are dropped.
 const NEGLIGIBLE: f64 = 1e-7;
 
 impl<'a> Predictor<'a> {
@@ -66,7 +65,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// A line without tokens.
+    /// Returns an empty draft.
     pub(super) fn draft(&self) -> Draft {
         let follow = |(template, one): (usize, &Template)| Followed {
             template,
@@ -80,13 +79,11 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// The tokens that may come next with their probabilities, likeliest first.
+    /// Returns the possible next tokens with their probabilities, most probable first.
     pub(super) fn next(&mut self, draft: &Draft) -> Vec<(Piece, f64)> {
         let mass: f64 = draft.followed.iter().map(|followed| followed.weight).sum();
-        let escape = match draft.pieces.is_empty() {
-            true => 0.0,
-            false => self.parameters.contexts.escape,
-        };
+        let p = self.parameters.contexts.escape;
+        let escape = if draft.pieces.is_empty() { 0.0 } else { p };
         let follow = mass / (mass + escape);
         let mut tokens = Vec::new();
         self.vote_templates(draft);
@@ -116,7 +113,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Moves the votes out, scaled to sum to `share`.
+    /// Moves the votes to `out`, scaled to sum to `share`.
     fn move_votes(&mut self, share: f64, out: &mut Vec<(Piece, f64)>) {
         let sum: f64 = self
             .voted
@@ -141,12 +138,8 @@ impl<'a> Predictor<'a> {
 
     fn offer(&self, followed: &Followed, at: usize) -> Offer {
         let template = &self.templates[followed.template];
-        let Some(&plain) = self.corpus.line_pieces(template.line).get(at) else {
-            return Offer {
-                plain: Piece::NEWLINE,
-                renamed: None,
-            };
-        };
+        let pieces = self.corpus.line_pieces(template.line);
+        let plain = pieces.get(at).copied().unwrap_or(Piece::NEWLINE);
         let core = plain.core();
         let found = followed
             .renaming
@@ -156,17 +149,14 @@ impl<'a> Predictor<'a> {
         Offer { plain, renamed }
     }
 
-    /// Votes of the places that stand after the token the draft ends in.
+    /// Adds the votes of the positions after the draft's last token.
     fn vote_contexts(&mut self, pieces: &[Piece]) {
         let (Some(last), p) = (pieces.last(), &self.parameters.contexts) else {
             return;
         };
         let corpus = self.corpus;
-        for &place in corpus.places[last.core() as usize]
-            .iter()
-            .rev()
-            .take(p.max_places)
-        {
+        let places = corpus.places[last.core() as usize].iter().rev();
+        for &place in places.take(p.max_places) {
             let place = place as usize;
             let length = self.match_length(pieces, place).min(p.longest);
             let factor = self.line_factors[corpus.line_of[place] as usize];
@@ -177,7 +167,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Tokens in common backwards from a place, the line's start counted as one.
+    /// Number of tokens in common backwards from a position; the line's start counts as one.
     fn match_length(&self, pieces: &[Piece], place: usize) -> usize {
         let start = self.corpus.lines[self.corpus.line_of[place] as usize].start;
         let there = self.corpus.pieces[start..=place].iter().rev();
@@ -189,7 +179,7 @@ impl<'a> Predictor<'a> {
         common + usize::from(common == pieces.len() && common == place + 1 - start)
     }
 
-    /// The draft with one more token.
+    /// Returns the draft with one more token.
     pub(super) fn extend(&self, draft: &Draft, piece: Piece) -> Draft {
         let mut pieces = Vec::with_capacity(draft.pieces.len() + 1);
         pieces.extend_from_slice(&draft.pieces);
@@ -201,7 +191,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// A followed template after one more token, if the draft still follows it.
+    /// Returns a followed template after one more token, if the draft still follows it.
     fn follow(&self, followed: &Followed, at: usize, piece: Piece) -> Option<Followed> {
         let Offer { plain, renamed } = self.offer(followed, at);
         let (here, there) = (piece.core(), plain.core());
@@ -226,7 +216,7 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Nested caches (Hellendoorn & Devanbu 2017): what is nearer counts more.
+/// Factor of a line by nearness, as in nested caches (Hellendoorn & Devanbu 2017).
 fn line_factor(corpus: &Corpus, alignment: &Alignment, p: &ContextParameters, index: usize) -> f64 {
     let aligned = corpus
         .previous(index)

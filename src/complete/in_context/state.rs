@@ -1,4 +1,4 @@
-//! What a line stands in: brackets or a string of several lines that are still open.
+//! State at the beginning of a line: open brackets or an open string of several lines.
 
 use super::lexer::{Core, Piece, Vocabulary};
 
@@ -18,7 +18,7 @@ pub(super) struct Marks {
     quotes: [Core; 2],
     open: [Core; 3],
     close: [Core; 3],
-    /// After these a triple quote at a line's end begins a string.
+    /// A triple quote at a line's end begins a string after one of these.
     lead: [Core; 3],
     colon: Core,
     hash: Core,
@@ -37,8 +37,8 @@ impl Marks {
         }
     }
 
-    /// The state a source begins in, as far as its first triple quote tells: a source is mostly a
-    /// piece of a file and may begin within a documentation string.
+    /// Returns the state at the beginning of a source, derived from its first triple quote: a source is usually a
+    /// part of a file and may begin within a documentation string.
     pub(super) fn begin<'a>(&self, lines: impl Iterator<Item = &'a [Piece]>) -> State {
         let mut before: Option<&[Piece]> = None;
         for line in lines {
@@ -62,11 +62,11 @@ impl Marks {
         if line.len() == 1 {
             return before.is_some_and(|before| last(before) != Some(self.colon));
         }
-        // A prefix (`r"""`) takes up one token; what ends a sentence takes up more.
+        // A prefix (`r"""`) takes up one token; the end of a sentence takes up more.
         at > 1 && at + 1 == line.len() && !self.lead.contains(&line[at - 1].core())
     }
 
-    /// The state after a line.
+    /// Returns the state after a line.
     pub(super) fn after(&self, mut state: State, line: &[Piece]) -> State {
         let mut quote: Option<Core> = None;
         for core in line.iter().map(|piece| piece.core()) {

@@ -1,5 +1,4 @@
-//! Lines of the prompt as candidates for the next line: how likely each is, and how its names
-//! translate to the place of the hole.
+//! Lines of the prompt as candidates for the next line: their probabilities, and the replacement of their names.
 
 use super::align::Alignment;
 use super::corpus::Corpus;
@@ -8,7 +7,7 @@ use super::history::History;
 use super::lexer::{Core, Piece};
 use super::parameters::Parameters;
 
-/// Which name of a template stands for which name here.
+/// Replacements of a template's names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Renaming(Vec<(Core, Core)>);
 
@@ -27,7 +26,7 @@ impl Renaming {
         }
     }
 
-    /// Takes over from two lines of one shape which name stands for which; what is known stays.
+    /// Adds the replacements between two lines of one shape; known ones stay.
     fn learn(&mut self, there: &[Piece], here: &[Piece]) {
         for (from, to) in there.iter().zip(here) {
             if self.get(from.core()).is_none() {
@@ -44,16 +43,16 @@ pub(super) struct Template {
     pub renaming: Renaming,
 }
 
-/// Below this share a line is no candidate.
+/// Lines below this share are not candidates.
 const NEGLIGIBLE: f64 = 1e-5;
 
-/// Lines before the hole that names are compared in.
+/// Number of lines before the hole whose names are compared.
 const RENAMED_LINES: usize = 4;
 
-/// Similarity of the lines before from which their names are compared.
+/// Smallest similarity of the lines before at which their names are compared.
 const RENAMED_SIMILARITY: f64 = 0.2;
 
-/// The lines that may come next, their weights summing to one.
+/// Returns the candidates for the next line, with weights that sum to one.
 pub(super) fn collect(
     corpus: &Corpus,
     alignment: &Alignment,
@@ -61,9 +60,8 @@ pub(super) fn collect(
     parameters: &Parameters,
 ) -> Vec<Template> {
     let evidence = Evidence::new(corpus, alignment, history, parameters);
-    let logs: Vec<f64> = (0..corpus.lines.len())
-        .map(|line| evidence.log_weight(line))
-        .collect();
+    let logs = (0..corpus.lines.len()).map(|line| evidence.log_weight(line));
+    let logs: Vec<f64> = logs.collect();
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logs.iter().map(|log| (log - top).exp()).collect();
     let least = NEGLIGIBLE * weights.iter().sum::<f64>();
@@ -82,8 +80,8 @@ pub(super) fn collect(
     kept().map(template).collect()
 }
 
-/// Names that differ between the lines before the candidate and those before the hole, where the
-/// two are otherwise of one shape.
+/// Returns the names that differ between the lines before the candidate and those before the hole, if the lines are otherwise
+/// of one shape.
 fn rename(corpus: &Corpus, alignment: &Alignment, history: &History, line: usize) -> Renaming {
     let mut renaming = Renaming::default();
     let mut there = line;

@@ -1,4 +1,4 @@
-//! What a server answered: texts, and the log-probabilities of their tokens.
+//! Answers of a server: texts, and the log-probabilities of their tokens.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Api;
 
-/// What a request brought.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The completions.
@@ -17,7 +17,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Where nobody is asked.
+    /// An empty answer, without a request.
     pub(crate) fn none() -> Self {
         Self {
             samples: Vec::new(),
@@ -26,20 +26,20 @@ impl Answer {
     }
 }
 
-/// One completion as the server wrote it.
+/// One completion as written by the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The text.
     pub text: String,
-    /// Why it ends: `stop`, `length`.
+    /// Why it ended: `stop`, `length`.
     pub finish_reason: Option<String>,
-    /// Its tokens, where the server tells.
+    /// Its tokens, if the server returns them.
     pub tokens: Vec<TokenProbability>,
 }
 
 impl Sample {
-    /// The log-probabilities of the tokens that a part of the text is made of, given in bytes; of all tokens, where they do
-    /// not make up the text (special ones have none, and a character may be several).
+    /// Returns the log-probabilities of the tokens in a part of the text, given in bytes; of all tokens, if they do not make up
+    /// the text (special tokens have no text, and a character may consist of several).
     ///
     /// ```
     /// use repoformer::complete::server::{Sample, TokenProbability};
@@ -73,15 +73,15 @@ impl Sample {
 /// A token and the logarithm of its probability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenProbability {
-    /// Its number in the model's vocabulary, where the server tells; special tokens have no text.
+    /// Number in the model's vocabulary, if the server returns it; special tokens have no text.
     pub id: Option<u64>,
     /// Its text.
     pub text: String,
-    /// Natural logarithm of the probability that the model gave it.
+    /// Natural logarithm of the model's probability.
     pub logprob: f64,
 }
 
-/// The completions of an answer, in the order of their indices.
+/// Returns the completions of an answer, in the order of their indices.
 ///
 /// ```
 /// use repoformer::complete::server::{Api, samples};
@@ -92,25 +92,21 @@ pub struct TokenProbability {
 /// ```
 ///
 /// # Errors
-/// There is no completion in it, or one without text; in words.
+/// The answer contains no completion, or one without text; the message says which.
 pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, String> {
     let choices = match answer.get("choices") {
         Some(Value::Array(choices)) if !choices.is_empty() => choices,
         Some(Value::Array(_)) => return Err("the answer's 'choices' are empty".into()),
-        Some(_) => return Err("the answer's 'choices' are no list".into()),
+        Some(_) => return Err("the answer's 'choices' are not a list".into()),
         None => return Err("the answer has no 'choices'".into()),
     };
     let mut found = Vec::with_capacity(choices.len());
     for (place, choice) in choices.iter().enumerate() {
-        let text = match api {
-            Api::Completions => choice.get("text"),
-            Api::Chat => choice.pointer("/message/content"),
+        let (text, field) = match api {
+            Api::Completions => (choice.get("text"), "text"),
+            Api::Chat => (choice.pointer("/message/content"), "message.content"),
         };
         let Some(text) = text.and_then(Value::as_str) else {
-            let field = match api {
-                Api::Completions => "text",
-                Api::Chat => "message.content",
-            };
             return Err(format!("the answer's choices[{place}] has no '{field}'"));
         };
         let index = choice.get("index").and_then(Value::as_u64);
@@ -128,7 +124,7 @@ pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, String> {
     Ok(found.into_iter().map(|(_, sample)| sample).collect())
 }
 
-/// Tokens in the style of chats (`content`, a list of objects) or of old (`tokens` beside `token_logprobs`).
+/// Reads tokens in the style of chats (`content`, a list of objects) or the older one (`tokens` and `token_logprobs`).
 fn tokens(logprobs: &Value) -> Vec<TokenProbability> {
     if let Some(content) = logprobs.get("content").and_then(Value::as_array) {
         let token = |token: &Value| {

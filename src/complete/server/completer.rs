@@ -6,24 +6,24 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::run::{is_refused, reason};
-use super::{Answer, Asking, samples};
+use super::{Answer, CompletionRequest, samples};
 use crate::endpoint::Endpoint;
 use crate::error::Result;
 
-/// Asks a server for completions, and remembers what it does not do.
+/// Requests completions from a server, and remembers what it does not support.
 #[derive(Debug)]
 pub struct Completer<'a> {
     endpoint: &'a Endpoint,
-    /// Whether the server gives one sample a request.
+    /// Whether the server returns one sample per request.
     one_by_one: AtomicBool,
-    /// Whether it tells no log-probabilities, and refuses to be asked.
+    /// Whether it returns no log-probabilities, and rejects requests for them.
     without_logprobs: AtomicBool,
-    /// Whether it calls the most tokens `max_completion_tokens`, as OpenAI's newer chat models.
+    /// Whether it calls the token limit `max_completion_tokens`, like OpenAI's newer chat models.
     completion_tokens: AtomicBool,
 }
 
 impl<'a> Completer<'a> {
-    /// Of this server.
+    /// Client for a server.
     pub fn new(endpoint: &'a Endpoint) -> Self {
         Self {
             endpoint,
@@ -33,11 +33,11 @@ impl<'a> Completer<'a> {
         }
     }
 
-    /// All samples of a prompt, in one request where the server gives several.
+    /// Requests all samples of a prompt, in one request if the server returns several.
     ///
     /// # Errors
-    /// The server refuses, or its answer holds no completion.
-    pub fn ask(&self, asking: &Asking, prompt: &str) -> Result<Answer> {
+    /// The server rejects the request, or its answer contains no completion.
+    pub fn ask(&self, asking: &CompletionRequest, prompt: &str) -> Result<Answer> {
         let wanted = asking.samples.max(1);
         let (mut found, mut took) = (Vec::with_capacity(wanted), Duration::ZERO);
         let mut is_one_by_one = self.one_by_one.load(Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl<'a> Completer<'a> {
             let path = asking.api.path();
             let (answer, time) = match self.post(path, asking.body(prompt, found.len(), number)) {
                 Ok(answer) => answer,
-                // llama.cpp refuses more samples than it has slots; or is it the prompt that it refuses?
+                // llama.cpp rejects more samples than it has slots; otherwise the prompt is the cause.
                 Err(error) if number > 1 && is_refused(&error) => {
                     is_one_by_one = true;
                     continue;
@@ -56,10 +56,10 @@ impl<'a> Completer<'a> {
             };
             took += time;
             let new = samples(&answer, asking.api).map_err(|reason| {
-                let hint = "is this an OpenAI-compatible server? --api chat asks for messages";
+                let hint = "is this an OpenAI-compatible server? The chat API needs messages";
                 self.endpoint.error(path, reason, hint)
             })?;
-            // Some servers take the number and give one all the same.
+            // Some servers accept the number and return one sample.
             is_one_by_one |= new.len() < number;
             if is_one_by_one {
                 self.one_by_one.store(true, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl<'a> Completer<'a> {
         })
     }
 
-    /// Sends a request, without what the server turns out not to know.
+    /// Sends a request, without fields that the server rejects.
     fn post(&self, path: &str, mut body: Value) -> Result<(Value, Duration)> {
         loop {
             if self.without_logprobs.load(Ordering::Relaxed)
@@ -91,13 +91,13 @@ impl<'a> Completer<'a> {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let said = reason(&error);
+            let message = reason(&error);
             let has = |field: &str| body.get(field).is_some();
             if !is_refused(&error) {
                 return Err(error);
-            } else if said.contains("logprobs") && has("logprobs") {
+            } else if message.contains("logprobs") && has("logprobs") {
                 self.without_logprobs.store(true, Ordering::Relaxed);
-            } else if said.contains("max_completion_tokens") && has("max_tokens") {
+            } else if message.contains("max_completion_tokens") && has("max_tokens") {
                 self.completion_tokens.store(true, Ordering::Relaxed);
             } else {
                 return Err(error);

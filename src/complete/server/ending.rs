@@ -1,52 +1,46 @@
-//! The end of a prompt.
+//! White space at the end of a prompt.
 //!
-//! Many tokenizers have tokens of a newline with the indentation behind it, or of a blank with the word behind it. A prompt
-//! that ends in white space makes the model go on from tokens that it never saw end there, which halves what small models
-//! get right. So the white space is kept back, and what the model writes of it is taken off again.
+//! Many tokenizers have tokens of a newline with the following indentation, or of a blank with the following word. After a
+//! prompt that ends in white space, the model must continue from tokens that it has never seen end there, which halves the
+//! exact matches of small models. So the white space is withheld, and removed from the completion.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::error::Error;
+use crate::error::parse_by_name;
 
-/// What is done with white space at the end of a prompt.
+/// Treatment of white space at the end of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ending {
-    /// It is sent.
+    /// Sent.
     AsIs,
-    /// It is kept back, and dropped from what the model writes.
+    /// Withheld, and removed from the completion.
     #[default]
     BeforeWhitespace,
 }
 
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::AsIs => "as-is",
-            Self::BeforeWhitespace => "before-whitespace",
-        })
+        f.pad(self.name())
     }
 }
 
-impl FromStr for Ending {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        match name {
-            "as-is" => Ok(Self::AsIs),
-            "before-whitespace" => Ok(Self::BeforeWhitespace),
-            other => Err(Error::Parameter {
-                name: "prompt-end",
-                reason: format!("'{other}' is not one of as-is, before-whitespace"),
-            }),
-        }
-    }
-}
+parse_by_name!(Ending, "prompt end");
 
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl Ending {
-    /// A prompt as it is sent, and what is kept back of it.
+    /// Every treatment.
+    pub const ALL: [Self; 2] = [Self::AsIs, Self::BeforeWhitespace];
+
+    /// Returns the name, which can be parsed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AsIs => "as-is",
+            Self::BeforeWhitespace => "before-whitespace",
+        }
+    }
+
+    /// Splits a prompt into the part that is sent and the part that is withheld.
     ///
     /// ```
     /// use repoformer::complete::server::Ending;
@@ -58,16 +52,16 @@ impl Ending {
             Self::AsIs => (prompt, ""),
             Self::BeforeWhitespace => {
                 let kept = prompt.trim_end_matches(SPACE).len();
-                // A prompt of nothing else stays.
+                // A prompt of white space only is sent.
                 prompt.split_at(if kept == 0 { prompt.len() } else { kept })
             }
         }
     }
 
-    /// What the model wrote behind the white space that was kept back.
+    /// Returns the completion after the withheld white space.
     ///
-    /// As many line ends as were kept back are dropped, then the indentation as far as it is the same. A model that goes on
-    /// in the line before writes what is no part of the completion up to that line's end.
+    /// As many line ends as were withheld are removed, then the indentation as far as it is equal. If the model continues the
+    /// line before, its text up to the end of that line is not part of the completion.
     ///
     /// ```
     /// use repoformer::complete::server::Ending;
@@ -85,7 +79,7 @@ impl Ending {
         let mut rest = written;
         for line in 0..lines {
             match rest.find('\n') {
-                // Behind the first one only blank lines are those that were kept back.
+                // After the first line end, only blank lines are those that were withheld.
                 Some(end) if line == 0 || rest[..end].trim_matches(SPACE).is_empty() => {
                     rest = &rest[end + 1..];
                 }
@@ -94,15 +88,15 @@ impl Ending {
                 None => break,
             }
         }
-        let same = rest
+        let equal = rest
             .bytes()
             .zip(indentation.bytes())
-            .take_while(|(a, b)| a == b)
-            .count();
+            .take_while(|(a, b)| a == b);
+        let same = equal.count();
         &rest[same..]
     }
 
-    /// The same of a chat's answer, which need not begin where the prompt ends: only what it repeats is dropped.
+    /// Returns the completion in a chat's answer, which may start anywhere: only repeated white space is removed.
     ///
     /// ```
     /// use repoformer::complete::server::Ending;
@@ -112,9 +106,8 @@ impl Ending {
     /// assert_eq!(of("\n    ", "return x"), "return x");
     /// ```
     pub fn restore_answer<'w>(self, removed: &str, written: &'w str) -> &'w str {
-        let begins_a_line = written
-            .trim_start_matches([' ', '\t', '\r'])
-            .starts_with('\n');
+        let trimmed = written.trim_start_matches([' ', '\t', '\r']);
+        let begins_a_line = trimmed.starts_with('\n');
         match removed.rfind('\n') {
             Some(end) if !begins_a_line => self.restore(&removed[end + 1..], written),
             _ => self.restore(removed, written),

@@ -1,4 +1,4 @@
-//! Answers as they come, by the key of their request.
+//! Journal of answers, by the key of their request.
 
 use std::path::Path;
 
@@ -7,47 +7,47 @@ use serde::{Deserialize, Serialize};
 
 use super::Sample;
 use crate::error::Result;
-use crate::store::append_log::{Appended, Holds, Place};
+use crate::store::append_log::{AppendLog, LogKind, Place};
 
-const HOLDS: Holds = Holds {
+const LOG: LogKind = LogKind {
     begin: "{\"key\":",
-    what: "an answer that `complete` keeps",
-    flag: "--journal",
+    line: "an answer of a model server",
+    file: "journal",
     writer: "run",
 };
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The request's key.
     pub key: String,
-    /// What the server wrote; none where it failed.
+    /// Completions; empty if the request failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
-    /// Why it failed.
+    /// Reason of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Seconds from the request to the last of its samples, where it was waited for.
+    /// Seconds from the request to the last of its samples, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
 
-/// The answers of earlier runs, open for more.
+/// Answers of earlier runs, open for appending.
 #[derive(Debug)]
 pub struct Journal {
-    lines: Appended,
+    lines: AppendLog,
     answered: FxHashMap<String, Place>,
     failed: FxHashMap<String, Place>,
 }
 
 impl Journal {
-    /// Opens or begins a journal.
+    /// Opens or creates a journal.
     ///
     /// # Errors
-    /// The file cannot be read or written, holds something else, or another run is writing to it.
+    /// The file cannot be read or written, contains something else, or another run is writing to it.
     pub fn open(path: &Path) -> Result<Self> {
         let (mut answered, mut failed) = (FxHashMap::default(), FxHashMap::default());
-        let lines = Appended::open(path, HOLDS, |line, place| {
+        let lines = AppendLog::open(path, LOG, |line, place| {
             let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
                 return false;
             };
@@ -69,10 +69,10 @@ impl Journal {
         })
     }
 
-    /// What is known of a request; a failure where it has no answer yet.
+    /// Returns the result of a request: its answer, or else its failure.
     ///
     /// # Errors
-    /// The file cannot be read any more.
+    /// The file can no longer be read.
     pub fn get(&self, key: &str) -> Result<Option<Entry>> {
         let place = self.answered.get(key).or_else(|| self.failed.get(key));
         match place {
@@ -81,19 +81,18 @@ impl Journal {
         }
     }
 
-    /// Whether a request is still to be sent; of those that failed, where they are to be asked for again.
+    /// Whether a request must be sent; a failed one only if `retry_failed` is set.
     pub fn is_open(&self, key: &str, retry_failed: bool) -> bool {
         !self.answered.contains_key(key) && (retry_failed || !self.failed.contains_key(key))
     }
 
-    /// Appends what came of a request.
+    /// Appends the result of a request.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn append(&mut self, entry: &Entry) -> Result<()> {
-        let place = self
-            .lines
-            .append(serde_json::to_vec(entry).unwrap_or_default())?;
+        let line = serde_json::to_vec(entry).unwrap_or_default();
+        let place = self.lines.append(line)?;
         match entry.error {
             None => self.answered.insert(entry.key.clone(), place),
             Some(_) => self.failed.insert(entry.key.clone(), place),

@@ -1,13 +1,13 @@
 //! Completions by a language model on a server that speaks OpenAI's protocol (llama.cpp, vLLM, Ollama, TGI, hosted ones).
 //!
-//! - [`Asking`]: what a request holds; equal requests have equal keys.
-//! - [`Ending`]: where a prompt ends for models whose tokens span a newline and the indentation behind it.
-//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the two styles that servers use.
+//! - [`CompletionRequest`]: the settings of requests; equal requests have equal keys.
+//! - [`Ending`]: the end of prompts for models whose tokens span a newline and the following indentation.
+//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the styles that servers use.
 //! - [`Completer`]: the completions of one prompt, in as many requests as the server needs.
-//! - [`Confidence`], [`entropy`]: how sure the model is of what it wrote.
+//! - [`Confidence`], [`entropy`]: the model's confidence in its completions.
 //! - [`Prober`]: the probability of one given next token.
-//! - [`Journal`]: answers as they come, from which an interrupted run goes on.
-//! - [`run`]: requests on so many connections at a time; one that fails does not lose the others.
+//! - [`Journal`]: log of answers, from which an interrupted run resumes.
+//! - [`run`]: requests on several connections at a time; a failed one does not affect the others.
 
 mod answer;
 mod completer;
@@ -25,6 +25,6 @@ pub use completer::Completer;
 pub use ending::Ending;
 pub use journal::{Entry, Journal};
 pub use next::{NextToken, Prober};
-pub use request::{Api, Asking};
+pub use request::{Api, CompletionRequest};
 pub use run::{Failures, Sending, run, unanswered};
 pub use uncertainty::{Confidence, entropy};

@@ -1,26 +1,37 @@
-//! What a server is asked.
+//! Requests for completions.
 
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use serde_json::{Value, json};
 
 use super::Ending;
-use crate::error::Error;
+use crate::error::parse_by_name;
+use crate::store::artifact::digest_parts;
 
-/// Which of a server's two ways of completing is used.
+/// A server's API for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Api {
-    /// `/v1/completions`: the text goes on where the prompt ends.
+    /// `/v1/completions`: the text continues the prompt.
     #[default]
     Completions,
-    /// `/v1/chat/completions`: the model is told to write what comes next.
+    /// `/v1/chat/completions`: the model is instructed to write what comes next.
     Chat,
 }
 
 impl Api {
-    /// Where requests go.
+    /// Every API.
+    pub const ALL: [Self; 2] = [Self::Completions, Self::Chat];
+
+    /// Returns the name, which can be parsed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completions => "completions",
+            Self::Chat => "chat",
+        }
+    }
+
+    /// Path of requests.
     pub fn path(self) -> &'static str {
         match self {
             Self::Completions => "/v1/completions",
@@ -31,59 +42,43 @@ impl Api {
 
 impl fmt::Display for Api {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Completions => "completions",
-            Self::Chat => "chat",
-        })
+        f.pad(self.name())
     }
 }
 
-impl FromStr for Api {
-    type Err = Error;
+parse_by_name!(Api, "API");
 
-    fn from_str(name: &str) -> Result<Self, Error> {
-        match name {
-            "completions" => Ok(Self::Completions),
-            "chat" => Ok(Self::Chat),
-            other => Err(Error::Parameter {
-                name: "api",
-                reason: format!("'{other}' is not one of completions, chat"),
-            }),
-        }
-    }
-}
-
-/// What a chat model is told unless told otherwise.
+/// Default instruction for a chat model.
 const INSTRUCTION: &str = "You complete source code. The user's message is the beginning of a file. Answer with the code that comes \
 next and with nothing else: no explanation, no Markdown, and nothing of what is there already.";
 
-/// What every request of a run holds beside its prompt.
+/// Settings of all requests of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asking {
-    /// Which API.
+pub struct CompletionRequest {
+    /// API of the server.
     pub api: Api,
-    /// The model, as the server calls it.
+    /// The server's name for the model.
     pub model: String,
-    /// Tokens of a completion, at most.
+    /// Largest number of tokens in a completion.
     pub max_tokens: usize,
-    /// 0: the likeliest token at each step.
+    /// 0: the most probable token at each step.
     pub temperature: f64,
-    /// The share of probability that tokens are drawn from; the server's own where it is not set.
+    /// Share of probability from which tokens are drawn; the server's default if `None`.
     pub top_p: Option<f64>,
-    /// The first sample's seed; each further one has the next.
+    /// Seed of the first sample; each further one has the next.
     pub seed: Option<u64>,
-    /// Texts that end a completion.
+    /// Stop texts.
     pub stop: Vec<String>,
-    /// Completions of a prompt.
+    /// Number of completions per prompt.
     pub samples: usize,
-    /// Where a prompt ends.
+    /// Treatment of white space at the end of a prompt.
     pub ending: Ending,
-    /// What a chat model is told first; `None`: a sentence of ours.
+    /// Instruction for a chat model; `None` for the default one.
     pub instruction: Option<String>,
 }
 
-impl Asking {
-    /// Greedy, one sample, as the prompt is.
+impl CompletionRequest {
+    /// Settings for one greedy sample of the whole prompt.
     pub fn new(model: &str, max_tokens: usize) -> Self {
         Self {
             api: Api::Completions,
@@ -99,20 +94,20 @@ impl Asking {
         }
     }
 
-    /// The request for `number` samples from the `first` on.
+    /// Returns the body of a request for `number` samples, starting with sample `first`.
     pub(crate) fn body(&self, prompt: &str, first: usize, number: usize) -> Value {
-        let (asked, removed) = self.ending.split(prompt);
+        let (sent, removed) = self.ending.split(prompt);
         let mut body = json!({"model": self.model});
         match self.api {
             Api::Completions => {
-                body["prompt"] = asked.into();
+                body["prompt"] = sent.into();
                 body["logprobs"] = 1.into();
             }
             Api::Chat => {
                 let instruction = self.instruction.as_deref().unwrap_or(INSTRUCTION);
                 body["messages"] = json!([
-                    {"role": "system", "content": instruction}, {"role": "user", "content": asked},
-                ]);
+                {"role": "system", "content": instruction}, {"role": "user", "content": sent},
+                                ]);
                 body["logprobs"] = true.into();
             }
         }
@@ -124,22 +119,19 @@ impl Asking {
         if let Some(seed) = self.seed {
             body["seed"] = (seed + first as u64).into();
         }
-        let stop: Vec<&String> = self
-            .stop
-            .iter()
-            .filter(|stop| !is_held_back(stop, removed))
-            .collect();
+        let stop = self.stop.iter().filter(|stop| !is_held_back(stop, removed));
+        let stop: Vec<&String> = stop.collect();
         if !stop.is_empty() {
             body["stop"] = json!(stop);
         }
-        // Servers that know one sample only refuse the field.
+        // Servers that support one sample only reject the field.
         if number > 1 {
             body["n"] = number.into();
         }
         body
     }
 
-    /// How a completion was asked for, to stand beside it.
+    /// Returns the settings as a record to store beside completions.
     pub(crate) fn to_record(&self) -> Value {
         let mut record = json!({
             "model": self.model, "api": self.api.to_string(), "max_tokens": self.max_tokens,
@@ -163,31 +155,26 @@ impl Asking {
         record
     }
 
-    /// A digest of all that the answer to a prompt depends on, but for the server.
+    /// Returns a digest of everything the answer to a prompt depends on, except the server.
     pub fn key(&self, prompt: &str) -> String {
-        let mut hasher = blake3::Hasher::new();
         let body = self.body(prompt, 0, self.samples).to_string();
-        // What is done to the answer is part of it.
+        // The treatment of the answer counts too.
         let (_, removed) = self.ending.split(prompt);
-        for part in [
+        digest_parts([
             "completion 1",
-            &self.api.to_string(),
+            self.api.name(),
             &body,
             removed,
             &self.stop.join("\0"),
-        ] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        hasher.finalize().to_hex().to_string()
+        ])
     }
 
-    /// A completion from what the server wrote: as if the prompt had been sent whole, up to the first stop text.
+    /// Returns the completion in the server's text: as if the whole prompt had been sent, up to the first stop text.
     pub fn completion<'w>(&self, prompt: &str, written: &'w str) -> &'w str {
         &written[self.span(prompt, written)]
     }
 
-    /// Where in what the server wrote the completion stands.
+    /// Range of the completion in the server's text.
     pub fn span(&self, prompt: &str, written: &str) -> Range<usize> {
         let (_, removed) = self.ending.split(prompt);
         let text = match self.api {
@@ -201,8 +188,8 @@ impl Asking {
     }
 }
 
-/// Whether a stop text could begin in the white space that was taken from its prompt, where it ends nothing: such a text is
-/// looked for in what is written behind.
+/// Whether a stop text could begin in the withheld white space, where the server cannot find it: such a text is searched for
+/// in the completion.
 fn is_held_back(stop: &str, removed: &str) -> bool {
     let mut ends = removed.char_indices().map(|(at, _)| &removed[at..]);
     ends.any(|end| end.starts_with(stop) || stop.starts_with(end))

@@ -1,4 +1,4 @@
-//! Many requests to one server.
+//! Running many requests to one server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,24 +8,24 @@ use rustc_hash::FxHashMap;
 use super::{Answer, Entry, Journal};
 use crate::error::{Error, Result};
 
-/// So many failures one after the other, without an answer between them, are the server's and not the prompts'.
+/// Number of consecutive failures that count as the server's.
 const HOPELESS: usize = 5;
-/// So many refusals of prompts before the first answer are not the prompts' either.
+/// Number of rejected prompts before the first answer that count as the server's failure.
 const ALL_REFUSED: usize = 25;
 
-/// Why requests have no answer, by their keys, where the journal does not know.
+/// Reasons of unanswered requests by key, if the journal does not contain them.
 pub type Failures = FxHashMap<String, String>;
 
-/// Whose fault a failure is.
+/// Cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// This prompt is too long for the model.
+    /// The prompt is too long for the model.
     Length,
-    /// The server refuses this request, but perhaps not others.
+    /// The server rejects this request, but perhaps not others.
     Request,
-    /// What came is no completion.
+    /// The answer is not a completion.
     Answer,
-    /// The server's: overload, a fault, silence. It may pass.
+    /// The server: overload, a fault, no answer. It may pass.
     Server,
     /// The address, the key or the model is wrong: every request will fail.
     Everything,
@@ -49,14 +49,14 @@ impl Fault {
 /// How requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
-    /// Requests at a time.
+    /// Number of requests at a time.
     pub connections: usize,
-    /// Whether what failed before is asked for again.
+    /// Whether failed requests are repeated.
     pub retry_failed: bool,
 }
 
-/// Places of the requests, given by their keys, that a journal has no answer to; equal ones are one request. What failed
-/// comes last, where it is to be asked for again.
+/// Returns the indices of the requests, given by their keys, that have no answer in a journal; equal ones are one request.
+/// Failed ones come last, if they are repeated.
 pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Vec<usize> {
     let mut seen = rustc_hash::FxHashSet::default();
     let is_open = |key: &String| journal.is_open(key, retry_failed);
@@ -67,12 +67,12 @@ pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Vec
     open
 }
 
-/// Answers these open requests on so many connections: `ask` is called with the place of each, from several threads. A
-/// request that fails by itself is kept as such; one that fails by the server's fault is not, so that the next run asks again.
-/// `progress` is told how many are done and how many of them failed.
+/// Sends these requests on several connections: `ask` is called with the index of each, from several threads. The failure of
+/// a single request is recorded; a failure of the server is not, so that the next run repeats the request. `progress` is
+/// called with the number of finished and of failed requests.
 ///
 /// # Errors
-/// The journal cannot be written, one request after the other fails, or all must: what came until then is kept.
+/// The journal cannot be written, several consecutive requests fail, or all must fail; answers so far are recorded.
 pub fn run(
     keys: &[String],
     open: Vec<usize>,
@@ -116,7 +116,7 @@ pub fn run(
 
 struct Work<'a> {
     keys: &'a [String],
-    /// Places of the requests that are to be sent.
+    /// Indices of the requests to send.
     open: Vec<usize>,
     ask: &'a (dyn Fn(usize) -> Result<Answer> + Sync),
     progress: &'a (dyn Fn(usize, usize) + Sync),
@@ -128,24 +128,24 @@ struct State<'a> {
     journal: &'a mut Journal,
     done: usize,
     failed: usize,
-    /// Failures by the server's fault since the last answer.
+    /// Number of failures of the server since the last answer.
     in_a_row: usize,
-    /// Refusals of prompts before the first answer.
+    /// Number of rejected prompts before the first answer.
     refused: usize,
-    /// Whether any answer came.
+    /// Whether an answer has arrived.
     is_answering: bool,
-    /// What failed by the server's fault, or by itself while no answer has come: nothing is kept of it.
+    /// Failures of the server, or of single requests before the first answer; not recorded.
     failures: Failures,
-    /// Keys of those among them that failed by themselves.
+    /// Keys of the latter.
     own: Vec<String>,
-    /// Why no more is asked.
+    /// Why no more requests are sent.
     end: Option<Error>,
-    /// Whether the journal takes no more.
+    /// Whether the journal can no longer be written.
     is_unwritable: bool,
 }
 
 impl State<'_> {
-    /// Keeps an answer, and what failed by itself before it.
+    /// Records an answer, and the failures of single requests before it.
     fn answered(&mut self, key: &str, answer: Answer) -> Result<()> {
         self.in_a_row = 0;
         self.is_answering = true;
@@ -162,7 +162,7 @@ impl State<'_> {
         })
     }
 
-    /// Takes note of a failure.
+    /// Handles a failure.
     fn failed(&mut self, key: &str, error: Error) -> Result<()> {
         let fault = Fault::of(&error);
         let hint = error
@@ -170,7 +170,7 @@ impl State<'_> {
             .map_or_else(String::new, |hint| format!("; {hint}"));
         let why = reason(&error) + &hint;
         self.failed += 1;
-        // Once the server answers others, what it refuses is that prompt's fault.
+        // Once the server answers others, a rejection is the prompt's fault.
         let is_own = self.is_answering && matches!(fault, Fault::Request | Fault::Answer);
         let is_hopeless = match fault {
             Fault::Length => false,
@@ -221,7 +221,7 @@ impl<'a> Work<'a> {
             }
             let answer = (self.ask)(place);
             let mut state = self.state();
-            // Nothing more is written where that went wrong.
+            // Nothing more is written after an error.
             if state.is_unwritable {
                 return;
             }
@@ -241,7 +241,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What a server answered instead, in words.
+/// Reason of a server's failure.
 pub(super) fn reason(error: &Error) -> String {
     match error {
         Error::Endpoint { reason, .. } => reason.clone(),
@@ -249,12 +249,12 @@ pub(super) fn reason(error: &Error) -> String {
     }
 }
 
-/// Whether a failure is that of one prompt's length.
+/// Whether a failure is caused by one prompt's length.
 pub(super) fn is_of_length(error: &Error) -> bool {
     Fault::of(error) == Fault::Length
 }
 
-/// Whether a server refuses what it is asked, and not only for now.
+/// Whether a server rejects a request permanently.
 pub(super) fn is_refused(error: &Error) -> bool {
     let Error::Endpoint { status, .. } = error else {
         return false;
@@ -262,7 +262,7 @@ pub(super) fn is_refused(error: &Error) -> bool {
     matches!(status, Some(400 | 404 | 405 | 413 | 415 | 422 | 501)) && !is_of_length(error)
 }
 
-/// Whether a refusal speaks of a prompt's length, as llama.cpp, vLLM, OpenAI and TGI say it.
+/// Whether a rejection mentions a prompt's length, in the words of llama.cpp, vLLM, OpenAI and TGI.
 fn is_too_long(reason: &str) -> bool {
     let reason = reason.to_lowercase();
     let has = |words: &str| reason.contains(words);

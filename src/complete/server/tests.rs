@@ -29,7 +29,7 @@ struct Outcome {
 
 fn ask(
     server: &Server,
-    asking: &Asking,
+    asking: &CompletionRequest,
     prompts: &[&str],
     path: &std::path::Path,
 ) -> crate::error::Result<Outcome> {
@@ -38,7 +38,7 @@ fn ask(
 
 fn ask_again(
     server: &Server,
-    asking: &Asking,
+    asking: &CompletionRequest,
     prompts: &[&str],
     path: &std::path::Path,
     retry_failed: bool,
@@ -86,7 +86,7 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
         texts(&[&format!("{prompt}!")])
     });
     let (_dir, path) = place();
-    let asking = Asking::new("m", 7);
+    let asking = CompletionRequest::new("m", 7);
     let prompts = ["a", "bb", "ccc", "bb"];
     let first = ask(&server, &asking, &prompts, &path).unwrap();
     assert_eq!(found(&first), ["a!", "bb!", "ccc!", "bb!"]);
@@ -94,7 +94,7 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
     let again = ask(&server, &asking, &prompts, &path).unwrap();
     assert_eq!((found(&again), again.asked), (found(&first), 0));
     // Another number of tokens is another request.
-    let longer = Asking::new("m", 8);
+    let longer = CompletionRequest::new("m", 8);
     assert_eq!(
         ask(&server, &longer, &prompts[..1], &path).unwrap().asked,
         1
@@ -120,7 +120,7 @@ fn what_fails_is_kept_as_such_and_loses_nothing_else() {
         },
     );
     let (_dir, path) = place();
-    let asking = Asking::new("m", 7);
+    let asking = CompletionRequest::new("m", 7);
     let mut prompts = vec!["a", "long", "b", "odd", "c", "none", "d", "empty"];
     let outcome = ask(&server, &asking, &prompts, &path).unwrap();
     assert_eq!(
@@ -163,7 +163,7 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
             false => refusal(status, "", "no such model"),
         });
         let (_dir, path) = place();
-        let asking = Asking::new("m", 7);
+        let asking = CompletionRequest::new("m", 7);
         let prompts: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
         let mut prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
         prompts.insert(0, "good");
@@ -180,11 +180,16 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
     let (_dir, path) = place();
     let error = ask(
         &server,
-        &Asking::new("m", 7),
+        &CompletionRequest::new("m", 7),
         &["a", "b", "c", "d", "e", "f"],
         &path,
     );
-    assert!(error.unwrap_err().to_string().contains("HTML came"));
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("HTML instead of JSON")
+    );
 }
 
 #[test]
@@ -197,11 +202,11 @@ fn servers_give_as_many_samples_as_they_like() {
             .map(|request| of(&request.body))
             .collect()
     };
-    let asking = Asking {
+    let asking = CompletionRequest {
         samples: 3,
         temperature: 0.8,
         seed: Some(7),
-        ..Asking::new("m", 7)
+        ..CompletionRequest::new("m", 7)
     };
     // All at once; one, whatever is asked for; and a refusal of more than one.
     let all = Server::start(|_, _| texts(&["x", "y", "z", "too many"]));
@@ -247,7 +252,7 @@ fn an_interrupted_run_goes_on() {
         texts(&[request.body["prompt"].as_str().unwrap()])
     });
     let (_dir, path) = place();
-    let asking = Asking::new("m", 7);
+    let asking = CompletionRequest::new("m", 7);
     let prompts = ["a", "b", "c", "d"];
     ask(&server, &asking, &prompts, &path).unwrap();
     let whole = std::fs::read_to_string(&path).unwrap();
@@ -296,10 +301,10 @@ fn both_styles_of_log_probabilities() {
 
 #[test]
 fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
-    let asking = Asking {
+    let asking = CompletionRequest {
         ending: Ending::BeforeWhitespace,
         stop: vec!["\n".into(), "\ndef ".into(), "<|end|>".into()],
-        ..Asking::new("m", 7)
+        ..CompletionRequest::new("m", 7)
     };
     let body = asking.body("def f():\n    ", 0, 1);
     assert_eq!(
@@ -307,7 +312,7 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
         (&json!("def f():"), &json!(["\ndef ", "<|end|>"]))
     );
     // A function that comes next ends nothing: behind the prompt no line ends before it.
-    let functions = Asking {
+    let functions = CompletionRequest {
         stop: vec!["\ndef ".into()],
         ..asking.clone()
     };
@@ -322,7 +327,7 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
     let body = asking.body("x =", 0, 1);
     assert_eq!(body["stop"], json!(["\n", "\ndef ", "<|end|>"]));
     assert_ne!(asking.key("x =\n"), asking.key("x =\n\n"));
-    let chat = Asking {
+    let chat = CompletionRequest {
         api: Api::Chat,
         stop: Vec::new(),
         ..asking
@@ -357,7 +362,7 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
 #[test]
 fn what_the_server_fails_by_is_asked_again_without_being_told() {
     let (_dir, path) = place();
-    let asking = Asking::new("m", 7);
+    let asking = CompletionRequest::new("m", 7);
     let prompts: Vec<String> = (0..12).map(|number| format!("p{number}")).collect();
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
     for status in [
@@ -403,7 +408,7 @@ fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
         },
     );
     let (_dir, path) = place();
-    let asking = Asking::new("m", 7);
+    let asking = CompletionRequest::new("m", 7);
     let bad: Vec<String> = (0..30).map(|number| format!("bad {number}")).collect();
     let mut prompts: Vec<&str> = bad.iter().map(String::as_str).collect();
     let error = ask(&server, &asking, &prompts, &path).unwrap_err();
@@ -423,10 +428,10 @@ fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
         true => refusal("400 Bad Request", "", "what a prompt"),
         false => texts(&["x", "y", "z", "a"]),
     });
-    let asking = Asking {
+    let asking = CompletionRequest {
         samples: 4,
         temperature: 1.0,
-        ..Asking::new("m", 7)
+        ..CompletionRequest::new("m", 7)
     };
     let (_dir, path) = place();
     ask(&server, &asking, &["good", "bad", "a", "b", "c"], &path).unwrap();
@@ -449,7 +454,13 @@ fn what_a_server_does_not_know_is_left_out() {
         }
     });
     let (_dir, path) = place();
-    let outcome = ask(&server, &Asking::new("m", 7), &["a", "b", "c", "d"], &path).unwrap();
+    let outcome = ask(
+        &server,
+        &CompletionRequest::new("m", 7),
+        &["a", "b", "c", "d"],
+        &path,
+    )
+    .unwrap();
     assert_eq!(found(&outcome), ["7", "7", "7", "7"]);
     assert!(
         server.requests().len() <= 4 + 2 * 3,
@@ -465,7 +476,7 @@ fn waiting_for_a_server_is_not_its_latency() {
         _ => texts(&["fine"]),
     });
     let (_dir, path) = place();
-    let outcome = ask(&server, &Asking::new("m", 7), &["a"], &path).unwrap();
+    let outcome = ask(&server, &CompletionRequest::new("m", 7), &["a"], &path).unwrap();
     let seconds = outcome.entries[0].seconds.unwrap();
     assert!(seconds < 0.3, "{seconds}");
 }

@@ -1,21 +1,21 @@
-//! How sure a model is of what it wrote, from the log-probabilities of its tokens.
+//! Confidence of a model in its completions, from the log-probabilities of their tokens.
 //!
-//! The measures are those by which Repoformer's paper lets a model's first attempt decide whether to retrieve (its
-//! appendix C): the least probable token, and the entropy over samples.
+//! Repoformer's paper uses these measures to decide from a model's first attempt whether to retrieve (appendix C): the least
+//! probable token, and the entropy over samples.
 
 use serde::{Deserialize, Serialize};
 
-/// How sure a model is of one completion.
+/// Confidence of a model in one completion.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Confidence {
-    /// Mean natural logarithm of its tokens' probabilities.
+    /// Mean natural logarithm of the tokens' probabilities.
     pub mean_logprob: f64,
-    /// That of the least probable token.
+    /// Natural logarithm of the least probable token's probability.
     pub min_logprob: f64,
 }
 
 impl Confidence {
-    /// From its tokens' log-probabilities; `None` without any.
+    /// Computes the confidence from the tokens' log-probabilities; `None` without any.
     ///
     /// ```
     /// use repoformer::complete::server::Confidence;
@@ -31,9 +31,9 @@ impl Confidence {
     }
 }
 
-/// The entropy of the model's distribution over completions in nats, estimated from samples that were drawn from it, each by
-/// its tokens' log-probabilities: the mean of −log p. `None` with fewer than two, or where nothing is known of one. Only samples
-/// of temperature 1 without truncation are draws from the model itself.
+/// Estimates the entropy in nats of the model's distribution over completions from samples, each given by its tokens'
+/// log-probabilities: the mean of −log p. `None` for fewer than two samples, or if one has no tokens. Only samples of
+/// temperature 1 without truncation are drawn from the model's own distribution.
 ///
 /// ```
 /// use repoformer::complete::server::entropy;

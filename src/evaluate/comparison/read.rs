@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::PerTask;
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Object};
-use crate::task::kind::Kind;
+use crate::task::kind::RecordKind;
 
 /// Hint for files without such scores.
 const NEEDED: &str = "give the scores of each task";
@@ -208,7 +208,7 @@ enum Refused {
     /// Means over tasks.
     Means,
     /// A record of something else.
-    Other(Kind),
+    Other(RecordKind),
 }
 
 impl Refused {
@@ -216,7 +216,7 @@ impl Refused {
         if object.get("all").is_some_and(|all| all.get("n").is_some()) {
             return Some(Self::Means);
         }
-        let kind = Kind::of(object).filter(|kind| *kind != Kind::Score)?;
+        let kind = RecordKind::of(object).filter(|kind| *kind != RecordKind::Score)?;
         Some(Self::Other(kind))
     }
 
@@ -229,7 +229,7 @@ impl Refused {
 
     fn hint(self) -> &'static str {
         match self {
-            Self::Other(Kind::RepoCoderPrediction | Kind::CrossCodeEvalPrediction | Kind::Pair) => {
+            Self::Other(RecordKind::RepoCoderPrediction | RecordKind::CrossCodeEvalPrediction | RecordKind::Pair) => {
                 "score them first"
             }
             _ => NEEDED,

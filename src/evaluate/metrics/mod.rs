@@ -177,7 +177,7 @@ impl fmt::Display for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::kind::Kind;
+    use crate::task::kind::RecordKind;
 
     #[test]
     fn names_parse_and_print_alike() {
@@ -196,8 +196,8 @@ mod tests {
     fn scores_of_each_metric_are_known_as_scores() {
         for metric in Metric::ALL {
             let record = serde_json::json!({ "task_id": "a", "pred": "", metric.name(): {} });
-            let kind = Kind::of(record.as_object().unwrap());
-            assert_eq!(kind, Some(Kind::Score), "{metric}");
+            let kind = RecordKind::of(record.as_object().unwrap());
+            assert_eq!(kind, Some(RecordKind::Score), "{metric}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Folders: copied, digested, removed whole.
+//! Operations on whole folders: copy, digest, remove.
 
 use std::fs;
 use std::io;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-/// An empty folder in this place.
+/// Makes an empty folder, removing what exists.
 pub(super) fn empty(folder: &Path) -> io::Result<()> {
     remove(folder)?;
     fs::create_dir_all(folder)
 }
 
-/// Removes whatever is there, folders that were closed to their owner included.
+/// Removes a file or folder, including folders without permissions for their owner.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(());
@@ -37,8 +37,8 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-/// Copies a folder's content into another, but for the folders `without`. Times, modes and links are kept; a link that
-/// names a place in the folder by its full path leads to the same place of the copy.
+/// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept; an absolute link
+/// to a place within the folder is made to point to the same place of the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
     let from = &fs::canonicalize(from)?;
     let walk = WalkDir::new(from)
@@ -48,13 +48,13 @@ pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Re
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
-        copy_entry(entry.path(), &to.join(path), (from, to))?;
+        copy_entry(entry.path(), &to.join(path), from, to)?;
     }
     Ok(())
 }
 
-/// Copies one file, link or folder, that without its content. `root` and `copy` are the folders that are copied whole.
-pub(super) fn copy_entry(from: &Path, to: &Path, (root, copy): (&Path, &Path)) -> io::Result<()> {
+/// Copies one file, link or folder (without its content). `root` and `copy` are the folders that are copied as a whole.
+pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(from)?;
     if metadata.is_dir() {
         fs::create_dir_all(to)?;
@@ -70,23 +70,18 @@ pub(super) fn copy_entry(from: &Path, to: &Path, (root, copy): (&Path, &Path)) -
             Ok(real) if real.starts_with(root) && target.is_absolute() => {
                 symlink(copy.join(real.strip_prefix(root).unwrap_or(&real)), to)
             }
-            // What leads elsewhere, such as the interpreter of a virtual environment, or nowhere stays as it is.
+            // A link to elsewhere, such as a virtual environment's interpreter, or to nothing stays as it is.
             _ => symlink(&target, to),
         };
     }
-    match metadata.is_file() {
-        true => copy_file(from, to, &metadata),
-        false => Ok(()), // sockets, pipes and devices are nobody's source
+    if metadata.is_file() {
+        fs::copy(from, to)?;
+        fs::File::open(to)?.set_modified(metadata.modified()?)?;
     }
+    Ok(()) // sockets, pipes and devices are not source code
 }
 
-fn copy_file(from: &Path, to: &Path, metadata: &fs::Metadata) -> io::Result<()> {
-    fs::copy(from, to)?;
-    let file = fs::File::open(to)?;
-    file.set_modified(metadata.modified()?)
-}
-
-/// A digest of the names, kinds and contents of a folder, but for the folders `without`.
+/// Returns a digest of the names, kinds and contents of a folder, except the folders `without`.
 pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
     let root = &fs::canonicalize(root)?;
     let mut hasher = blake3::Hasher::new();

@@ -1,9 +1,9 @@
-//! Copies of repositories that tests are run in, never the user's own.
+//! Copies of repositories in which tests run; the user's own are never written.
 //!
-//! A copy is made once, set up once (`--setup-cmd`) and kept for the next time: its stamp is a digest of the repository's
-//! content and of the setup command. Where runs get a layer of their own above it, nothing ever changes a copy, and one
-//! serves all workers. Elsewhere every worker has one, beside a second that stays as it is, and after each run what
-//! changed, appeared or vanished is put back, so that no run influences another.
+//! A copy is made once, set up once and kept for later runs: its stamp is a digest of the repository's content and of the
+//! setup command. If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
+//! Otherwise every worker has one, and a second that stays unchanged; after each run, everything that changed, appeared or
+//! vanished is restored, so that no run influences another.
 
 mod folder;
 mod snapshot;
@@ -17,33 +17,32 @@ use serde::{Deserialize, Serialize};
 
 use self::folder::{copy_folder, digest, empty, remove};
 use self::snapshot::{Snapshot, restore};
-use super::guard::{Files, Guard, Limits, Order, Outcome};
+use super::guard::{Files, Guard, Limits, RunOrder, RunOutcome};
 use crate::error::{Error, Result};
 use crate::store::artifact::write_file;
 
-/// Where copies come from and lie.
+/// Copies of repositories, made on demand.
 #[derive(Debug)]
 pub struct Copies<'a> {
     repos_dir: PathBuf,
     work_dir: PathBuf,
-    /// Folders that are no part of a repository though they may lie in one: this program's own.
+    /// Folders that do not belong to a repository even if they are inside one: this program's own.
     apart: Vec<PathBuf>,
     guard: &'a Guard,
-    /// The command that sets one up, by repository, and the seconds that it may take.
     setup: Setup,
     workers: usize,
     repositories: Vec<Source>,
     surroundings: String,
-    /// Held as long as copies are used.
+    /// Held while copies are in use.
     _lock: fs::File,
 }
 
-/// How a copy is set up.
+/// Commands that set copies up.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
-    /// For each repository, in their order; none where nothing is to be done.
+    /// Command of each repository, in their order; `None` if there is nothing to do.
     pub commands: Vec<Option<String>>,
-    /// Seconds that it may take.
+    /// Time limit of one command, in seconds.
     pub seconds: f64,
 }
 
@@ -51,7 +50,7 @@ pub struct Setup {
 struct Source {
     name: String,
     digest: OnceLock<Result<String, String>>,
-    /// One a worker, or one for all.
+    /// One for each worker, or one for all.
     copies: Vec<OnceLock<Result<Copy, Broken>>>,
 }
 
@@ -60,46 +59,57 @@ struct Source {
 pub struct Copy {
     folder: PathBuf,
     scratch: PathBuf,
-    /// What it looks like when nothing was run in it, where that must be restored.
+    /// Unchanged copy and state to restore after a run, if necessary.
     pristine: Option<(PathBuf, std::sync::Mutex<Snapshot>)>,
 }
 
-/// Why a repository has no copy that tests can be run in.
+/// Reason why a repository has no copy in which tests can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// In words.
+    /// Explanation.
     pub reason: String,
-    /// The end of what its setup printed.
+    /// End of the output of its setup.
     pub output: String,
 }
 
-/// What to run in a copy.
+/// Folders of [`Copies`].
+#[derive(Debug, Clone, Copy)]
+pub struct CopyFolders<'a> {
+    /// The user's repositories.
+    pub repos_dir: &'a Path,
+    /// The copies.
+    pub work_dir: &'a Path,
+    /// This program's own files, which are never copied.
+    pub cache: &'a Path,
+}
+
+/// A command to run in a copy.
 #[derive(Debug, Clone, Default)]
-pub struct Errand {
+pub struct TestCommand {
     /// For `sh -c`.
     pub command: String,
-    /// Files and what they are to hold.
+    /// Files and their content.
     pub texts: Vec<(String, String)>,
     /// Variables to set.
     pub environment: Vec<(String, String)>,
-    /// A file of the copy to read afterwards.
+    /// File of the copy to read after the run.
     pub collect: Option<String>,
 }
 
 impl Copy {
-    /// Where it lies.
+    /// Path of the copy.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
 impl<'a> Copies<'a> {
-    /// Of these repositories; nothing is done yet. `cache` is this program's own folder, which is copied nowhere.
+    /// Prepares copies of these repositories; none is made yet.
     ///
     /// # Errors
-    /// A folder is not there or cannot be made, copies would lie in a repository, or another evaluation uses them.
+    /// A folder does not exist or cannot be created, copies would be inside a repository, or another evaluation uses them.
     pub fn new(
-        (repos_dir, work_dir, cache): (&Path, &Path, &Path),
+        folders: CopyFolders<'_>,
         repositories: &[String],
         guard: &'a Guard,
         setup: Setup,
@@ -108,6 +118,7 @@ impl<'a> Copies<'a> {
         let real = |path: &Path| {
             fs::canonicalize(path).map_err(|e| Error::reading(path, "find this folder", e))
         };
+        let work_dir = folders.work_dir;
         fs::create_dir_all(work_dir)
             .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
         let slots = if guard.enclosure().layered {
@@ -120,8 +131,8 @@ impl<'a> Copies<'a> {
             digest: OnceLock::new(),
             copies: (0..slots).map(|_| OnceLock::new()).collect(),
         };
-        let (repos_dir, work_dir) = (real(repos_dir)?, real(work_dir)?);
-        let cache = fs::canonicalize(cache).ok();
+        let (repos_dir, work_dir) = (real(folders.repos_dir)?, real(work_dir)?);
+        let cache = fs::canonicalize(folders.cache).ok();
         let is_in_cache = cache
             .as_ref()
             .is_some_and(|cache| work_dir.starts_with(cache));
@@ -129,13 +140,12 @@ impl<'a> Copies<'a> {
             .iter()
             .find(|name| work_dir.starts_with(repos_dir.join(name)));
         if work_dir == repos_dir || (inside.is_some() && !is_in_cache) {
-            return Err(Error::Execution {
-                reason: format!(
-                    "{}: copies would lie among what they are made from",
-                    work_dir.display()
-                ),
-                hint: "name a folder apart from the repositories with --work-dir".into(),
-            });
+            let reason = format!(
+                "{}: copies would be among the repositories",
+                work_dir.display()
+            );
+            let hint = "choose a work folder outside the repositories";
+            return Err(Error::execution(reason, hint));
         }
         let lock = lock(&work_dir)?;
         let mut apart = vec![work_dir.clone()];
@@ -153,30 +163,30 @@ impl<'a> Copies<'a> {
         })
     }
 
-    /// How many runs there may be at a time.
+    /// Number of parallel runs.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// The command that sets a repository's copies up.
+    /// Returns the command that sets a repository's copies up.
     pub(super) fn setup_command(&self, repository: usize) -> Option<&str> {
         self.setup.commands.get(repository)?.as_deref()
     }
 
-    /// What all runs depend on beside their own command, text and repository.
+    /// Conditions of all runs besides their own command, text and repository.
     pub(super) fn surroundings(&self) -> &str {
         &self.surroundings
     }
 
-    /// Whether all workers run in one copy.
+    /// Whether all workers share one copy.
     pub fn is_shared(&self) -> bool {
         self.guard.enclosure().layered
     }
 
-    /// A digest of a repository's files: names, kinds, content.
+    /// Returns a digest of a repository's files: names, kinds, content.
     ///
     /// # Errors
-    /// A file cannot be read, in words.
+    /// A file cannot be read; the message says why.
     pub fn digest(&self, repository: usize) -> Result<String, String> {
         let source = &self.repositories[repository];
         let digest = source.digest.get_or_init(|| {
@@ -186,7 +196,7 @@ impl<'a> Copies<'a> {
         digest.clone()
     }
 
-    /// A worker's copy of a repository, made and set up where it is not yet.
+    /// Returns a worker's copy of a repository, made and set up if necessary.
     ///
     /// # Errors
     /// It cannot be made or set up.
@@ -197,30 +207,31 @@ impl<'a> Copies<'a> {
         made.as_ref()
     }
 
-    /// Runs a test command in a copy, which is as before afterwards.
+    /// Runs a test command in a copy and restores the copy.
     ///
     /// # Errors
     /// No guard can be started, or the copy cannot be restored.
-    pub fn run(&self, copy: &Copy, errand: &Errand, limits: Limits) -> Result<Outcome> {
-        let mut environment = errand.environment.clone();
-        let temporary = match self.guard.enclosure().enclosed {
-            true => "/tmp".to_owned(),
-            false => copy.scratch.to_string_lossy().into_owned(),
+    pub fn run(&self, copy: &Copy, command: &TestCommand, limits: Limits) -> Result<RunOutcome> {
+        let mut environment = command.environment.clone();
+        let temporary = if self.guard.enclosure().enclosed {
+            "/tmp".to_owned()
+        } else {
+            copy.scratch.to_string_lossy().into_owned()
         };
         environment.push(("TMPDIR".into(), temporary));
-        // What one run compiles no other may find; and the order of sets is that of every run.
+        // No run may find what another one compiled; and the order of sets is the same in every run.
         environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
         environment.push(("PYTHONHASHSEED".into(), "0".into()));
-        let order = Order {
-            command: errand.command.clone(),
+        let order = RunOrder {
+            command: command.command.clone(),
             folder: copy.folder.clone(),
-            texts: errand.texts.clone(),
+            texts: command.texts.clone(),
             environment,
             limits,
             network: false,
             files: self.guard.files(),
             scratch: copy.scratch.clone(),
-            collect: errand.collect.clone(),
+            collect: command.collect.clone(),
         };
         let outcome = self.guard.run(&order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
@@ -281,7 +292,7 @@ impl<'a> Copies<'a> {
         empty(&scratch).map_err(|e| at(&scratch, e))?;
         let mut kept = None;
         if !self.is_shared() {
-            // An interrupted run may have left it as it was in the middle.
+            // An interrupted run may have left changes.
             restore(&folder, &pristine, &mut snapshot).map_err(|e| at(&folder, e))?;
             kept = Some((pristine, snapshot.into()));
         }
@@ -297,7 +308,7 @@ impl<'a> Copies<'a> {
             reason,
             output: tail(output, 2000).to_owned(),
         };
-        let order = Order {
+        let order = RunOrder {
             command,
             folder: folder.to_owned(),
             texts: Vec::new(),
@@ -322,33 +333,33 @@ impl<'a> Copies<'a> {
             .map_err(|e| broken(e.to_string(), ""))?;
         match (&outcome.refused, outcome.exit_code) {
             (None, Some(0)) => Ok(()),
-            (Some(reason), _) => Err(broken(format!("--setup-cmd: {reason}"), "")),
-            (None, Some(code)) => Err(broken(
-                format!("--setup-cmd ended with exit code {code}"),
-                &outcome.output,
+            (Some(reason), _) => Err(broken(
+                format!("the setup command cannot run: {reason}"),
+                "",
             )),
-            (None, None) => {
-                let seconds = self.setup.seconds;
-                Err(broken(
-                    format!(
-                        "--setup-cmd did not end within {seconds} seconds (--setup-timeout), or was ended"
+            (None, code) => {
+                let reason = match code {
+                    Some(code) => format!("the setup command ended with exit code {code}"),
+                    None => format!(
+                        "the setup command did not end within the setup time limit of {} seconds, or was killed",
+                        self.setup.seconds
                     ),
-                    &outcome.output,
-                ))
+                };
+                Err(broken(reason, &outcome.output))
             }
         }
     }
 }
 
-/// Marks a folder as one that copies are made in, and removed from.
+/// File that marks a folder in which copies are made and removed.
 const MARK: &str = "copy-of-repoformer";
 
-/// An empty place for a copy. What was there is removed where it was a copy, and only there.
+/// Makes an empty folder for a copy. Existing content is removed only if it is a copy.
 fn make_room(place: &Path) -> io::Result<()> {
     let mark = place.join(MARK);
     let is_empty = || fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
     if fs::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty() {
-        let reason = "holds something else than a copy, which is left as it is; name another folder with --work-dir";
+        let reason = "contains something other than a copy, which is not removed; choose another work folder";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
     }
     remove(place)?;
@@ -361,20 +372,19 @@ fn lock(work_dir: &Path) -> Result<fs::File> {
     let path = work_dir.join(".lock");
     let file = fs::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
     match file.try_lock() {
-        Err(fs::TryLockError::WouldBlock) => Err(Error::Execution {
-            reason: format!(
+        Err(fs::TryLockError::WouldBlock) => Err(Error::execution(
+            format!(
                 "{}: another evaluation uses these copies",
                 work_dir.display()
             ),
-            hint: "wait for its end, or name other places with --work-dir and --exec-results"
-                .into(),
-        }),
-        // Where a file system knows no locks there are none.
+            "wait until it ends, or choose another work folder and another results file",
+        )),
+        // Some file systems have no locks.
         _ => Ok(file),
     }
 }
 
-/// What commands are enclosed by, and the variables that choose programs and libraries.
+/// Enclosure of the commands, and the variables that select programs and libraries.
 fn surroundings(guard: &Guard) -> String {
     let enclosure = guard.enclosure();
     let names = [
@@ -393,7 +403,7 @@ fn surroundings(guard: &Guard) -> String {
     serde_json::json!([enclosure.enclosed, network, values]).to_string()
 }
 
-/// The last bytes of a text, from a character on.
+/// Returns the last bytes of a text, starting at a character.
 pub(super) fn tail(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
     while !text.is_char_boundary(start) {

@@ -1,4 +1,4 @@
-//! What a copy looks like when nothing was run in it, and how it is made so again.
+//! State of an unused copy, and its restoration.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,13 +11,13 @@ use walkdir::WalkDir;
 
 use super::folder::{copy_entry, remove};
 
-/// What the system says of every path of a folder.
+/// Metadata of every path in a folder.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
 }
 
-/// A change of anything changes the time of its entry, which no program can set.
+/// Metadata of a path. Any change updates the change time, which no program can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     inode: u64,
@@ -30,7 +30,7 @@ struct Entry {
 impl Entry {
     fn of(metadata: &fs::Metadata) -> Self {
         let is_folder = metadata.is_dir();
-        // The size and times of a folder tell of its entries, which tell of themselves.
+        // The size and times of a folder reflect its entries, which have their own.
         let unless_folder = |pair| if is_folder { (0, 0) } else { pair };
         Self {
             inode: metadata.ino(),
@@ -54,7 +54,7 @@ impl Snapshot {
     }
 }
 
-/// Makes a folder again what its snapshot says, from a copy of it, and brings the snapshot up to date.
+/// Restores a folder to the state of its snapshot from an unchanged copy, and updates the snapshot.
 pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Result<()> {
     let mut seen = std::collections::BTreeSet::new();
     let mut walk = WalkDir::new(folder)
@@ -65,7 +65,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                // A folder that was closed to its owner.
+                // A folder without permissions for its owner.
                 let Some(path) = error.path() else { continue };
                 fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
                 return restore(folder, pristine, snapshot);
@@ -105,7 +105,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
         .collect();
     for path in lost {
         let to = folder.join(&path);
-        copy_entry(&pristine.join(&path), &to, (pristine, folder))?;
+        copy_entry(&pristine.join(&path), &to, pristine, folder)?;
         snapshot
             .entries
             .insert(path, Entry::of(&fs::symlink_metadata(&to)?));

@@ -1,4 +1,4 @@
-//! Giving orders to guards.
+//! Starting guards and sending them orders.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -8,43 +8,35 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, Files, Limits, Order, Outcome, SUBCOMMAND, processes};
+use super::order::{Ended, Files, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+use super::processes;
 use crate::error::{Error, Result};
 
-/// The variable that all processes of one run have, by which they are found when their guard is gone.
+/// Environment variable that identifies the processes of one run, to find them if their guard is gone.
 const MARK: &str = "REPOFORMER_RUN";
 
-/// A value of it that no other run has.
+/// Returns a value of the variable that no other run has.
 fn new_mark() -> String {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     format!("{}-{number}", std::process::id())
 }
 
-/// How far commands are kept to themselves: what the system allowed when it was tried.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Isolation of commands, as far as the system allowed it when it was tried.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enclosure {
-    /// Whether processes and the file system are closed off.
+    /// Whether processes and the file system are isolated.
     pub enclosed: bool,
-    /// Whether what is written to the copy goes to a layer that vanishes with the run; the copy must be restored else.
+    /// Whether writes to the copy go to a layer that vanishes with the run; otherwise the copy must be restored.
     pub layered: bool,
-    /// Whether the network is closed off.
+    /// Whether the network is isolated.
     pub network_off: bool,
-    /// What is open, and why, in words.
+    /// Parts that are not isolated, and why, in words.
     pub open: Vec<String>,
 }
 
 impl Enclosure {
-    fn none() -> Self {
-        Self {
-            enclosed: false,
-            layered: false,
-            network_off: false,
-            open: Vec::new(),
-        }
-    }
-
-    /// In words, for a manifest and a message.
+    /// Describes the isolation, for a manifest and a message.
     pub fn describe(&self) -> String {
         let state = |closed: bool| if closed { "closed off" } else { "open" };
         format!(
@@ -58,19 +50,19 @@ impl Enclosure {
 /// Starts guards.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    /// The program whose hidden subcommand is the guard.
+    /// Program whose hidden subcommand is the guard.
     program: OsString,
-    /// What its commands are enclosed by.
+    /// Isolation of its commands.
     enclosure: Enclosure,
     network: bool,
 }
 
 impl Guard {
-    /// Tries how far this system lets commands be enclosed; with `enclosed` false not at all. `network` says whether they
-    /// are to have it. `work` is a folder to try it in.
+    /// Determines how far this system can isolate commands; not at all if `enclosed` is false. `network` says whether commands
+    /// may use the network. `work` is a folder for the trial.
     ///
     /// # Errors
-    /// No guard can be started at all.
+    /// No guard can be started.
     pub fn try_out(program: OsString, work: &Path, enclosed: bool, network: bool) -> Result<Self> {
         let with = |enclosed, layered, network_off| Self {
             program: program.clone(),
@@ -84,14 +76,15 @@ impl Guard {
         };
         let mut ways = Vec::new();
         if enclosed {
-            for network_off in if network {
+            let choices = if network {
                 &[false][..]
             } else {
                 &[true, false]
-            } {
+            };
+            for &network_off in choices {
                 ways.extend([
-                    with(true, true, *network_off),
-                    with(true, false, *network_off),
+                    with(true, true, network_off),
+                    with(true, false, network_off),
                 ]);
             }
         }
@@ -110,17 +103,15 @@ impl Guard {
             }
         }
         refusals.dedup();
-        Err(Error::Execution {
-            reason: format!("no command can be run: {}", refusals.join("; ")),
-            hint: "it needs Linux with /proc and /bin/sh, and a cache folder that can be written"
-                .into(),
-        })
+        let reason = format!("no command can be run: {}", refusals.join("; "));
+        let hint = "this needs Linux with /proc and /bin/sh, and a writable cache folder";
+        Err(Error::execution(reason, hint))
     }
 
     fn what_is_open(&self, refusals: &[String], asked: bool, network: bool) -> Vec<String> {
         let why = match refusals.first() {
             Some(refusal) => format!(" ({refusal})"),
-            None if !asked => " (--isolation off)".to_owned(),
+            None if !asked => " (isolation is off)".to_owned(),
             None => String::new(),
         };
         let mut open = Vec::new();
@@ -135,29 +126,30 @@ impl Guard {
         open
     }
 
-    /// How far its commands are kept to themselves.
+    /// Isolation of the guard's commands.
     pub fn enclosure(&self) -> &Enclosure {
         &self.enclosure
     }
 
-    /// Whether its commands are meant to have the network.
+    /// Whether commands may use the network.
     pub fn has_network(&self) -> bool {
         self.network
     }
 
-    /// What its commands are to see of the file system.
+    /// View of the file system that commands get.
     pub fn files(&self) -> Files {
-        match self.enclosure.layered {
-            true => Files::Layered,
-            false => Files::InPlace,
+        if self.enclosure.layered {
+            Files::Layered
+        } else {
+            Files::InPlace
         }
     }
 
-    /// Runs an order in the enclosure (without network where that is closed off), and returns when nothing of it is left.
+    /// Runs an order in the enclosure (without network if that is isolated); returns when none of its processes is left.
     ///
     /// # Errors
-    /// The guard cannot be started or spoken to.
-    pub fn run(&self, order: &Order) -> Result<Outcome> {
+    /// The guard cannot be started, or communication with it fails.
+    pub fn run(&self, order: &RunOrder) -> Result<RunOutcome> {
         let mut order = order.clone();
         let mark = new_mark();
         order.environment.push((MARK.into(), mark.clone()));
@@ -178,13 +170,16 @@ impl Guard {
         if stage == "open" && !is_told {
             processes::end_marked(MARK, &mark);
         }
-        outcome.map_err(|error| Error::Execution {
-            reason: format!("cannot run a guard ({}): {error}", self.program.display()),
-            hint: "is the program still there, and can the system start more processes?".into(),
+        outcome.map_err(|error| {
+            let reason = format!("cannot run a guard ({}): {error}", self.program.display());
+            Error::execution(
+                reason,
+                "does the program still exist, and can the system start more processes?",
+            )
         })
     }
 
-    fn serve(&self, stage: &str, order: &Order) -> std::io::Result<Outcome> {
+    fn serve(&self, stage: &str, order: &RunOrder) -> std::io::Result<RunOutcome> {
         let mut command = Command::new(&self.program);
         command
             .args([SUBCOMMAND, stage])
@@ -193,7 +188,7 @@ impl Guard {
             .stderr(Stdio::inherit());
         #[cfg(unix)]
         {
-            // An interrupt at the terminal ends the program; its guards end by that, after what they guard.
+            // An interrupt at the terminal ends the program; its guards then end the commands, and themselves.
             use std::os::unix::process::CommandExt;
             command.process_group(0);
         }
@@ -204,25 +199,24 @@ impl Guard {
         let mut answer = Vec::new();
         if let (Some(stdin), Some(stdout)) = (&stdin, &mut child.stdout) {
             let mut input: &std::process::ChildStdin = stdin;
-            // A guard that refuses has not read its order.
+            // A guard that refuses does not read its order.
             let _ = input.write_all(&line);
             stdout.read_to_end(&mut answer)?;
         }
         let status = child.wait()?;
-        drop(stdin); // held till now: its end would be the program's
-        match serde_json::from_slice(&answer) {
-            Ok(outcome) => Ok(outcome),
-            Err(_) => Ok(Outcome {
+        drop(stdin); // kept until now: closing it tells the guard that the program is gone
+        Ok(
+            serde_json::from_slice(&answer).unwrap_or_else(|_| RunOutcome {
                 notes: vec![format!("the guard ended with {status}")],
-                ..Outcome::lost(None)
+                ..RunOutcome::lost(None)
             }),
-        }
+        )
     }
 }
 
 /// A command that does nothing.
-fn trial(work: &Path, network: bool) -> Order {
-    Order {
+fn trial(work: &Path, network: bool) -> RunOrder {
+    RunOrder {
         command: "exit 0".into(),
         folder: work.to_owned(),
         texts: Vec::new(),
@@ -238,11 +232,5 @@ fn trial(work: &Path, network: bool) -> Order {
         files: Files::Layered,
         scratch: PathBuf::from("/tmp"),
         collect: None,
-    }
-}
-
-impl Default for Enclosure {
-    fn default() -> Self {
-        Self::none()
     }
 }

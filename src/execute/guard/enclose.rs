@@ -1,9 +1,9 @@
-//! A view of the system in which a command can do no harm, made of Linux's namespaces; no privilege is needed.
+//! Isolation of a command by Linux namespaces; no privilege is needed.
 //!
-//! First [`leave`] puts the guard into namespaces of its own, then [`furnish`], in the first process of the new one, makes
-//! the view: every file system read-only and without devices, over them layers in memory where commands write, a `/dev` of
-//! harmless devices, a `/proc` of their own processes. Last, a second user namespace: what was mounted in the first cannot
-//! be undone from within it.
+//! First [`leave`] puts the guard into namespaces of its own, then [`mount_view`], in the first process of the new ones,
+//! mounts what the command sees: every file system read-only and without devices, layers in memory above them for the
+//! folders that commands write to, a `/dev` of harmless devices, a `/proc` of the command's processes. Last comes a second
+//! user namespace: mounts of the first one cannot be undone within it.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,29 +20,30 @@ use nix::sys::socket::{
 use nix::sys::stat::Mode;
 use nix::unistd::{getegid, geteuid};
 
-use super::{Files, Order, supervise};
+use super::order::{Files, RunOrder};
+use super::supervise;
 
-/// What an enclosure is refused with: the step and the system's answer.
+/// Why an enclosure was refused: the step and the system's error.
 pub(super) type Refusal = String;
 
 fn at<E: std::fmt::Display>(step: &str) -> impl Fn(E) -> Refusal {
     move |error| format!("{step}: {error}")
 }
 
-/// Puts this process into a user, mount, message and (without `network`) network namespace of its own, and its children
-/// into a process namespace. It must have one thread.
+/// Moves this process into user, mount, message and (without `network`) network namespaces of its own, and its children
+/// into a process namespace. The process must have one thread.
 pub(super) fn leave(network: bool) -> Result<(), Refusal> {
     let mut flags = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC;
     flags.set(CloneFlags::CLONE_NEWNET, !network);
-    // As root of the namespace, who alone keeps his rights when he starts the guard inside.
-    into_namespaces(flags, (0, 0))
+    // As root of the namespace: other users lose their rights when they start the inner guard.
+    into_namespaces(flags, 0, 0)
 }
 
-/// Into new namespaces, that of users among them, as this user and group there.
-fn into_namespaces(flags: CloneFlags, (user, group): (u32, u32)) -> Result<(), Refusal> {
+/// Enters new namespaces, among them one of users, as this user and group.
+fn into_namespaces(flags: CloneFlags, user: u32, group: u32) -> Result<(), Refusal> {
     let (own_user, own_group) = (geteuid(), getegid());
     unshare(flags).map_err(at("namespaces"))?;
     let write = |file: &str, text: String| fs::write(file, text).map_err(at(file));
@@ -51,7 +52,7 @@ fn into_namespaces(flags: CloneFlags, (user, group): (u32, u32)) -> Result<(), R
     write("/proc/self/gid_map", format!("{group} {own_group} 1"))
 }
 
-/// The user and group that the root of this namespace is outside of it.
+/// Returns the user and group outside this namespace that its root represents.
 fn outer_user() -> Result<(u32, u32), Refusal> {
     let of = |file: &str| {
         let text = fs::read_to_string(file).map_err(at(file))?;
@@ -62,9 +63,9 @@ fn outer_user() -> Result<(u32, u32), Refusal> {
     Ok((of("/proc/self/uid_map")?, of("/proc/self/gid_map")?))
 }
 
-/// Makes the view of an order, in the first process of a new process namespace. What could not be had without harm is
-/// told; the rest is refused.
-pub(super) fn furnish(order: &Order) -> Result<Vec<String>, Refusal> {
+/// Mounts what an order's command sees; called in the first process of a new process namespace. Returns what could not be
+/// mounted but does no harm; anything else is refused.
+pub(super) fn mount_view(order: &RunOrder) -> Result<Vec<String>, Refusal> {
     let mut notes = Vec::new();
     mount(NONE, "/", NONE, MsFlags::MS_PRIVATE | MsFlags::MS_REC, NONE).map_err(at("mounts"))?;
     let mounts = mounts().map_err(at("/proc/self/mountinfo"))?;
@@ -73,7 +74,7 @@ pub(super) fn furnish(order: &Order) -> Result<Vec<String>, Refusal> {
     bound_processes(supervise::tasks(order.limits.processes));
     match &order.files {
         Files::Open { protected } => {
-            // The copy may lie below them, as a cache beside repositories does.
+            // The copy may be below the repositories, like a cache beside them.
             let copy = Held::new(&order.folder)?;
             bind(protected, protected, MsFlags::MS_REC).map_err(at("the repositories"))?;
             let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -99,17 +100,21 @@ pub(super) fn furnish(order: &Order) -> Result<Vec<String>, Refusal> {
     {
         notes.push(format!("no loopback device: {error}"));
     }
-    // As the user of before: tests are to find themselves the user they always are.
-    let user = outer_user()?;
-    into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user)?;
+    // Tests expect to run as the usual user.
+    let (user, group) = outer_user()?;
+    into_namespaces(
+        CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS,
+        user,
+        group,
+    )?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
     Ok(notes)
 }
 
 const NONE: Option<&str> = None;
 
-/// Bounds the number of processes for root, whom the usual limit does not bind. Since Linux 6.14 every process namespace
-/// has a largest process number of its own; before, there was one for the whole system, which is nobody's to change here.
+/// Limits the number of processes for root, to whom the usual limit does not apply. Since Linux 6.14 every process namespace
+/// has a largest process number of its own; before, there was only one for the whole system, which must not be changed.
 fn bound_processes(tasks: usize) {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release
@@ -118,15 +123,15 @@ fn bound_processes(tasks: usize) {
     if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
         && (major, minor) >= (6, 14)
     {
-        // Others than root may not set it, and are bound without it. The first numbers are never given twice.
+        // Users other than root may not set it, and are limited without it. The first numbers are not reused.
         let _ = fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string());
     }
 }
 
-/// A mount as it was found.
+/// A mount of the system.
 struct Mount {
     path: PathBuf,
-    /// The flags that a namespace of a user's must leave as they are.
+    /// Flags that a user namespace must not change.
     kept: MsFlags,
 }
 
@@ -135,7 +140,7 @@ fn mounts() -> io::Result<Vec<Mount>> {
     Ok(text.lines().filter_map(parse_mount).collect())
 }
 
-/// A line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the place, the sixth its options.
+/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the path, the sixth its options.
 fn parse_mount(line: &str) -> Option<Mount> {
     let mut fields = line.split(' ').skip(4);
     let (path, options) = (fields.next()?, fields.next()?);
@@ -158,7 +163,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// Blanks, tabs, newlines and backslashes stand there as `\` and three octal digits.
+/// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -180,7 +185,7 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// The mount that a path lies in.
+/// Returns the mount that contains a path.
 fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.path));
     around.max_by_key(|mount| mount.path.as_os_str().len())
@@ -195,7 +200,7 @@ fn read_only(path: &Path, flags: MsFlags) -> nix::Result<()> {
     mount(NONE, path, NONE, again | flags, NONE)
 }
 
-/// A folder that stays in reach when something is mounted above it.
+/// A folder that stays reachable when something is mounted over it.
 struct Held {
     path: PathBuf,
     handle: OwnedFd,
@@ -214,8 +219,8 @@ impl Held {
     }
 }
 
-/// Where commands write, besides their copy.
-fn private_folders(order: &Order) -> Vec<PathBuf> {
+/// Folders besides the copy that commands write to.
+fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = ["/tmp", "/var/tmp"].map(PathBuf::from).into();
     folders.extend(std::env::var_os("HOME").map(PathBuf::from));
     folders.retain(|path| path.is_dir() && path.is_absolute() && path != Path::new("/"));
@@ -225,8 +230,8 @@ fn private_folders(order: &Order) -> Vec<PathBuf> {
     folders
 }
 
-/// Makes everything read-only but the copy, and gives home and temporary folders a layer each.
-fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
+/// Makes everything read-only except the copy, and mounts a layer over home and temporary folders each.
+fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     let mut notes = Vec::new();
     let size = format!("size={}m", order.limits.disk_mb);
     let copy = Held::new(&order.folder)?;
@@ -238,7 +243,7 @@ fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
         .iter()
         .filter_map(|name| Held::new(&Path::new("/dev").join(name)).ok())
         .collect();
-    // The layers lie where nothing will be seen of them: below what becomes /dev.
+    // The layers are kept where the command cannot see them: below what becomes /dev.
     tmpfs("/dev", &size).map_err(at("a file system in memory"))?;
     let stage = Path::new("/dev/devices");
     make_devices(stage, &devices)?;
@@ -251,7 +256,7 @@ fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
         }
         let flags = mount.kept | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
         if let Err(error) = read_only(&mount.path, flags) {
-            // One mount may lie over another, whose place then cannot be reached: nor can the command reach it.
+            // A mount hidden below another one cannot be reached, by the command neither.
             let reachable = fs::metadata(&mount.path).is_ok() && error != nix::errno::Errno::EINVAL;
             if reachable || mount.path == Path::new("/") {
                 return Err(format!("{}, read-only: {error}", mount.path.display()));
@@ -262,20 +267,20 @@ fn layers(order: &Order, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
         if let Err(error) = layer(folder, &format!("/dev/{number}")) {
             let of_system =
                 !folder.path.starts_with("/tmp") && !folder.path.starts_with("/var/tmp");
-            notes.push(match of_system {
-                true => format!("{} is read-only: {error}", folder.path.display()),
-                false => {
-                    tmpfs(&folder.path, &size).map_err(at("a temporary folder"))?;
-                    format!("{} begins empty: {error}", folder.path.display())
-                }
-            });
+            let path = folder.path.display();
+            if of_system {
+                notes.push(format!("{path} is read-only: {error}"));
+            } else {
+                tmpfs(&folder.path, &size).map_err(at("a temporary folder"))?;
+                notes.push(format!("{path} starts empty: {error}"));
+            }
         }
     }
     if !order.network
         && !order.folder.starts_with("/run")
         && !Path::new("/run/current-system").exists()
     {
-        // Sockets of the system's services: files, which no network namespace closes.
+        // Sockets of the system's services: files, which no network namespace isolates.
         tmpfs("/run", &size).map_err(at("/run"))?;
     }
     fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
@@ -298,7 +303,7 @@ fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
     mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(size))
 }
 
-/// Mounts a folder over itself so that what is changed in it goes below `place`.
+/// Mounts an overlay over a folder, whose changes are stored below `place`.
 fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
     for part in ["changes", "work"] {
         fs::create_dir_all(format!("{place}/{part}")).map_err(at(place))?;
@@ -317,13 +322,13 @@ fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
         let kind = Some("overlay");
         mount(kind, folder.path.as_path(), kind, flags, Some(options))
     };
-    // Attributes of users let folders be replaced as well; older systems have none in memory.
+    // User attributes allow replacing folders as well; older systems have none in memory.
     overlay(&format!("{options},userxattr"))
         .or_else(|_| overlay(&options))
         .map_err(at("overlay"))
 }
 
-/// What programs expect in `/dev` and can do no harm with.
+/// Makes the files in `/dev` that programs expect and that do no harm.
 fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
     let failed = at("/dev");
     let make = || -> io::Result<()> {
@@ -346,7 +351,7 @@ fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
         Ok(())
     };
     make().map_err(failed)?;
-    // Terminals are a convenience.
+    // Terminals are optional.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     let options = Some("newinstance,ptmxmode=0666,mode=0620");
     let _ = mount(
@@ -359,7 +364,7 @@ fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Asks the kernel (rtnetlink(7)) to set the first device of the network up: `127.0.0.1`.
+/// Asks the kernel (rtnetlink(7)) to start the first network device: `127.0.0.1`.
 fn loopback_up() -> nix::Result<()> {
     const NEW_LINK: u16 = 16;
     const REQUEST: u16 = 1;

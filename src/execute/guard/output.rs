@@ -1,15 +1,15 @@
-//! What a command prints, however much: its head and its tail.
+//! Output of a command: its head and its tail.
 
 use std::io::{self, Read};
 
-/// Bytes kept of the beginning, and as many of the end.
+/// Number of bytes kept of the beginning, and of the end.
 const KEPT: usize = 32 << 10;
 
 /// Head and tail of a stream.
 #[derive(Debug, Default)]
 pub(super) struct HeadAndTail {
     head: Vec<u8>,
-    /// The last bytes behind the head; up to twice as many as are kept, so that they are moved rarely.
+    /// Bytes after the head; up to twice as many as are kept, so that they are moved rarely.
     tail: Vec<u8>,
     bytes: u64,
 }
@@ -40,12 +40,12 @@ impl HeadAndTail {
         }
     }
 
-    /// How many bytes there were.
+    /// Total number of bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The text, with a line in place of what is left out.
+    /// Returns the text, with a line in place of the omitted part.
     pub(super) fn text(&self) -> String {
         let tail = &self.tail[self.tail.len().saturating_sub(KEPT)..];
         let left_out = self.bytes - (self.head.len() + tail.len()) as u64;

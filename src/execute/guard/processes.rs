@@ -1,4 +1,4 @@
-//! The processes below this one, as `/proc` shows them.
+//! Processes below this one, as listed in `/proc`.
 
 use std::fs;
 
@@ -6,27 +6,27 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 use rustc_hash::FxHashMap;
 
-/// What one process is and has used.
+/// State and resource use of a process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
     pub(super) pid: i32,
     parent: i32,
     is_zombie: bool,
-    /// Its own and that of its children that ended, in ticks of the system.
+    /// Ticks used by the process and its ended children.
     cpu_ticks: u64,
 }
 
-/// What all of them have used together.
+/// Resource use of several processes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) processes: usize,
     pub(super) cpu_seconds: f64,
-    /// Bytes that are theirs alone, or may be: parent and child count what they share twice.
+    /// Bytes of private memory; memory shared by parent and child is counted twice.
     pub(super) memory: u64,
 }
 
-/// The processes below this one, however deep, those that only wait to be collected included, as each process tells of
-/// its children. One that forks meanwhile may be missed: enough for watching.
+/// Returns the processes below this one at any depth, zombies included, from each process's list of children. A process
+/// that forks meanwhile may be missed, which suffices for watching.
 pub(super) fn below() -> Vec<Process> {
     let children = |pid: i32| -> Option<Vec<i32>> {
         let mut found = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn below() -> Vec<Process> {
     pids.into_iter().filter_map(read).collect()
 }
 
-/// The same from a list of all processes of the system.
+/// Returns the processes below this one from a list of all processes.
 pub(super) fn all_below() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -76,10 +76,10 @@ pub(super) fn all_below() -> Vec<Process> {
     found
 }
 
-/// `None` where it is gone already.
+/// Reads a process; `None` if it no longer exists.
 fn read(pid: i32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain anything.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
     let number = |field: usize| fields.get(field).and_then(|text| text.parse::<u64>().ok());
     let cpu_ticks = (11..15).filter_map(number).sum(); // utime, stime, cutime, cstime
@@ -97,11 +97,11 @@ impl Process {
     }
 
     pub(super) fn send(&self, signal: Signal) {
-        // It may have gone; then all is well.
+        // The process may no longer exist, which is the aim.
         let _ = kill(Pid::from_raw(self.pid), signal);
     }
 
-    /// Resident memory that no file holds.
+    /// Resident memory that is not backed by files.
     fn memory(&self, page: u64) -> u64 {
         let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
         let mut pages = statm
@@ -113,8 +113,7 @@ impl Process {
     }
 }
 
-/// Ends every process of the system that has this variable among those it was started with: what a guard that is gone has
-/// left behind.
+/// Kills every process of the system that was started with this environment variable, left behind by a guard that is gone.
 pub(super) fn end_marked(name: &str, value: &str) {
     let wanted = format!("{name}={value}");
     let marked = || {
@@ -141,36 +140,31 @@ pub(super) fn end_marked(name: &str, value: &str) {
     }
 }
 
-/// What processes use.
+/// Returns the resource use of processes.
 pub(super) fn usage(processes: &[Process]) -> Usage {
     let system = |variable, or| match sysconf(variable) {
         Ok(Some(value)) => value as u64,
         _ => or,
     };
-    let (ticks, page) = (
-        system(SysconfVar::CLK_TCK, 100),
-        system(SysconfVar::PAGE_SIZE, 4096),
-    );
+    let ticks = system(SysconfVar::CLK_TCK, 100);
+    let page = system(SysconfVar::PAGE_SIZE, 4096);
+    let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
     Usage {
         processes: processes
             .iter()
             .filter(|process| process.is_alive())
             .count(),
-        cpu_seconds: processes
-            .iter()
-            .map(|process| process.cpu_ticks)
-            .sum::<u64>() as f64
-            / ticks as f64,
+        cpu_seconds: cpu_ticks as f64 / ticks as f64,
         memory: processes.iter().map(|process| process.memory(page)).sum(),
     }
 }
 
-/// Bytes of memory with what is shared counted once, which takes the system longer to tell; `None` where it does not.
+/// Bytes of memory with shared memory counted once, which takes the system longer; `None` if that is not available.
 pub(super) fn exact_memory(processes: &[Process]) -> Option<u64> {
     let mut total = 0;
     for process in processes.iter().filter(|process| process.is_alive()) {
         let Ok(text) = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)) else {
-            // Gone meanwhile, or not to be looked into.
+            // The process has ended, or may not be inspected.
             match fs::exists(format!("/proc/{}", process.pid)) {
                 Ok(false) => continue,
                 _ => return None,

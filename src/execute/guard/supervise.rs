@@ -1,4 +1,4 @@
-//! A command from its start to the end of all that it started.
+//! A command, from its start to the end of every process it started.
 
 use std::fs;
 use std::io::{self, PipeReader};
@@ -18,25 +18,25 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
-use super::processes::{self, Usage};
-use super::{Ended, Files, Order, Outcome};
+use super::processes;
 
-/// How often memory, processor time and processes are looked at, at least.
+/// Longest interval between checks of memory, processor time and processes.
 const WATCH: Duration = Duration::from_millis(20);
-/// How often files are added up, where no file system of bounded size does it.
+/// Interval between sums of file sizes, if no file system of limited size enforces the limit.
 const ADD_UP: Duration = Duration::from_millis(500);
-/// How long what must end is waited for.
+/// Time to wait for processes to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of a collected file, at most.
+/// Largest size of a collected file, in bytes.
 const LARGEST_COLLECTED: u64 = 64 << 20;
 
-/// Runs an order to its end; `alone` where this is the first process of its own namespace. `abandoned` turns true when
+/// Runs an order to its end. `alone` says that this is the first process of its own namespace; `abandoned` becomes true when
 /// nobody waits for the outcome any more.
-pub(super) fn run(order: &Order, alone: bool, abandoned: &AtomicBool) -> Outcome {
+pub(super) fn run(order: &RunOrder, alone: bool, abandoned: &AtomicBool) -> RunOutcome {
     match start(order, alone) {
         Ok(started) => started.watch(order, abandoned),
-        Err(reason) => Outcome::refused(reason),
+        Err(reason) => RunOutcome::refused(reason),
     }
 }
 
@@ -45,17 +45,17 @@ struct Started {
     alone: bool,
     output: JoinHandle<HeadAndTail>,
     begin: Instant,
-    /// How often the system had ended a process for want of memory before.
+    /// Number of processes that the system had killed for lack of memory before the start.
     kernel_kills: u64,
-    /// Bytes of its folders before.
+    /// Size of the folders before the start, in bytes.
     disk_before: u64,
-    /// What the command itself ended with.
+    /// Exit status of the command itself.
     status: Option<WaitStatus>,
     peak: u64,
     disk_full: bool,
 }
 
-fn start(order: &Order, alone: bool) -> Result<Started, String> {
+fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     put_texts(order)?;
     let disk_before = match order.files {
@@ -67,11 +67,11 @@ fn start(order: &Order, alone: bool) -> Result<Started, String> {
     }
     limit(order, alone).map_err(|e| format!("cannot limit the command: {e}"))?;
     let (reader, writer): (PipeReader, _) = io::pipe().map_err(failed("make a pipe"))?;
-    // What a command can look into, it can write its own outcome to.
+    // A command that could inspect the guard could write an outcome of its own.
     prctl::set_dumpable(false).map_err(|e| format!("cannot close off the guard: {e}"))?;
     let mut command = Command::new("/bin/sh");
     command
-        // When memory runs out in all, the system is to choose the command, not who watches it.
+        // If memory runs out, the system should kill the command, not its guard.
         .args([
             "-c",
             "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; exec /bin/sh -c \"$0\"",
@@ -85,13 +85,13 @@ fn start(order: &Order, alone: bool) -> Result<Started, String> {
         .envs(order.environment.iter().map(|(name, value)| (name, value)));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("REPOFORMER_") {
-            command.env_remove(name); // the key of a server may be among them
+            command.env_remove(name); // a server's key may be among them
         }
     }
     let kernel_kills = kernel_kills();
     let begin = Instant::now();
     let spawned = command.spawn();
-    drop(command); // and with it this side's ends of the pipe
+    drop(command); // closes this side's ends of the pipe
     let child = spawned.map_err(failed("start /bin/sh"))?;
     Ok(Started {
         child: Pid::from_raw(child.id().cast_signed()),
@@ -106,8 +106,8 @@ fn start(order: &Order, alone: bool) -> Result<Started, String> {
     })
 }
 
-/// Writes the files that the order names, with a time that no compiled form of what stood there before has.
-fn put_texts(order: &Order) -> Result<(), String> {
+/// Writes the order's files, with times that differ from those of any compiled form of the previous content.
+fn put_texts(order: &RunOrder) -> Result<(), String> {
     for (name, text) in &order.texts {
         let path = order.folder.join(name);
         let put = || -> io::Result<()> {
@@ -116,24 +116,18 @@ fn put_texts(order: &Order) -> Result<(), String> {
                 return fs::write(&path, text);
             }
             let before = fs::metadata(&path)?.modified()?;
-            let mut now = SystemTime::now();
-            if now
-                .duration_since(before)
-                .is_ok_and(|since| since < Duration::from_secs(2))
-            {
-                now = before + Duration::from_secs(2);
-            }
+            let now = SystemTime::now().max(before + Duration::from_secs(2));
             let file = fs::File::options().write(true).truncate(true).open(&path)?;
             io::Write::write_all(&mut &file, text.as_bytes())?;
             file.set_modified(now)
         };
-        put().map_err(|e| format!("cannot put a text into {}: {e}", path.display()))?;
+        put().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     Ok(())
 }
 
-/// Limits that the system itself keeps; those that it does not know are [watched](Started::watch).
-fn limit(order: &Order, alone: bool) -> Result<(), Errno> {
+/// Sets the limits that the system enforces; the others are [watched](Started::watch).
+fn limit(order: &RunOrder, alone: bool) -> Result<(), Errno> {
     prctl::set_no_new_privs()?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
     let cpu = order.limits.cpu_seconds.ceil() as u64 + 2;
@@ -143,25 +137,25 @@ fn limit(order: &Order, alone: bool) -> Result<(), Errno> {
         setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
     }
     if alone {
-        // Elsewhere the user's other processes would count.
+        // Otherwise the user's other processes would count.
         let most = tasks(order.limits.processes) as u64;
         setrlimit(Resource::RLIMIT_NPROC, most, most)?;
     }
     Ok(())
 }
 
-/// Bytes of so many megabytes.
+/// Converts megabytes to bytes.
 fn mega(megabytes: u64) -> u64 {
     megabytes.saturating_mul(1 << 20)
 }
 
-/// Processes and threads that the system itself lets be: of the latter a process may have many.
+/// Number of processes and threads that the system allows; a process may have many threads.
 pub(super) fn tasks(processes: usize) -> usize {
     (4 * processes).max(512)
 }
 
 impl Started {
-    fn watch(mut self, order: &Order, abandoned: &AtomicBool) -> Outcome {
+    fn watch(mut self, order: &RunOrder, abandoned: &AtomicBool) -> RunOutcome {
         let (mut watched, mut added_up) = (self.begin, self.begin);
         let mut ended = loop {
             self.collect_ended();
@@ -175,7 +169,7 @@ impl Started {
             if elapsed.as_secs_f64() >= order.limits.wall_seconds {
                 break Ended::Wall;
             }
-            // What is over soon is not waited for long, and what multiplies is seen soon.
+            // Short commands are not delayed much, and a growing number of processes is noticed soon.
             let pause = (elapsed / 20).clamp(Duration::from_millis(1), WATCH);
             if watched.elapsed() >= pause {
                 watched = Instant::now();
@@ -194,21 +188,16 @@ impl Started {
         };
         let seconds = self.begin.elapsed().as_secs_f64();
         let still_there = processes::all_below();
-        let left_behind = match ended {
-            Ended::Exited => still_there
-                .iter()
-                .filter(|process| process.is_alive())
-                .count(),
-            _ => 0,
-        };
+        let alive = still_there
+            .iter()
+            .filter(|process| process.is_alive())
+            .count();
+        let left_behind = if ended == Ended::Exited { alive } else { 0 };
         self.look_at_disk(order);
         self.end_all();
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
-        let cpu_seconds = usage.map_or(0.0, |usage| {
-            (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64
-                / 1e6
-        });
-        // The largest of its processes may have come and gone between two looks.
+        let cpu_seconds = reaped_seconds();
+        // The largest process may have started and ended between two checks.
         let largest = usage.map_or(0, |usage| usage.max_rss() as u64 * 1024);
         let (exit_code, signal) = match self.status {
             Some(WaitStatus::Exited(_, code)) => (Some(code), None),
@@ -226,7 +215,7 @@ impl Started {
             ended = Ended::Disk;
         }
         if ended == Ended::Exited && matches!(order.files, Files::InPlace) {
-            // Of a file at its limit the command itself may have made nothing.
+            // The command may have ignored that a file reached its limit.
             let bytes = bytes_below(&order.folder) + bytes_below(&order.scratch);
             self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
         }
@@ -237,7 +226,7 @@ impl Started {
             let bytes = is_small.then(|| fs::read(&path).ok()).flatten()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         });
-        Outcome {
+        RunOutcome {
             refused: None,
             ended,
             exit_code,
@@ -254,7 +243,7 @@ impl Started {
         }
     }
 
-    /// Takes leave of all children that have ended; orphans are among them.
+    /// Collects the status of all children that have ended, orphans included.
     fn collect_ended(&mut self) {
         while let Ok(status) = waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
             match status {
@@ -267,60 +256,47 @@ impl Started {
         }
     }
 
-    /// The limit that is exceeded.
-    fn beyond(&mut self, order: &Order) -> Option<Ended> {
+    /// Returns the limit that is exceeded.
+    fn beyond(&mut self, order: &RunOrder) -> Option<Ended> {
         let limits = &order.limits;
         let processes = processes::below();
-        let Usage {
-            processes: count,
-            cpu_seconds,
-            memory,
-        } = processes::usage(&processes);
+        let usage = processes::usage(&processes);
         self.look_at_disk(order);
-        self.peak = self.peak.max(memory);
-        if count > limits.processes {
+        self.peak = self.peak.max(usage.memory);
+        if usage.processes > limits.processes {
             return Some(Ended::Processes);
         }
-        let reaped = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
-            (usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds()) as f64
-                / 1e3
-        });
-        if cpu_seconds + reaped > limits.cpu_seconds {
+        if usage.cpu_seconds + reaped_seconds() > limits.cpu_seconds {
             return Some(Ended::Cpu);
         }
         let most = mega(limits.memory_mb);
-        if memory > most {
-            // Forked processes share what they have not changed: only this counts it once.
-            let exact = processes::exact_memory(&processes).unwrap_or(memory);
-            if exact > most {
-                return Some(Ended::Memory);
-            }
+        if usage.memory > most {
+            // Forked processes share memory they have not changed; only this counts it once.
+            let exact = processes::exact_memory(&processes).unwrap_or(usage.memory);
+            return (exact > most).then_some(Ended::Memory);
         }
         None
     }
 
-    fn look_at_disk(&mut self, order: &Order) {
+    fn look_at_disk(&mut self, order: &RunOrder) {
         if order.files == Files::Layered {
             let full = |path: &Path| statvfs(path).is_ok_and(|fs| fs.blocks_available() == 0);
             self.disk_full |= full(&order.folder);
         }
     }
 
-    /// Ends every process below this one, and waits until there is none.
+    /// Kills every process below this one, and waits until none is left.
     fn end_all(&mut self) {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if self.alone {
                 let _ = kill(Pid::from_raw(-1), Signal::SIGKILL); // all of the namespace but this
             } else {
-                let there = processes::all_below();
-                // Stopped first, lest one forks while another is ended.
-                there
-                    .iter()
-                    .for_each(|process| process.send(Signal::SIGSTOP));
-                there
-                    .iter()
-                    .for_each(|process| process.send(Signal::SIGKILL));
+                let below = processes::all_below();
+                // Stopped first, so that none forks while another is killed.
+                for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+                    below.iter().for_each(|process| process.send(signal));
+                }
             }
             self.collect_ended();
             if processes::all_below().is_empty() {
@@ -331,7 +307,14 @@ impl Started {
     }
 }
 
-/// How many processes the system has ended for want of memory since it was started.
+/// Processor seconds of all children that were waited for.
+fn reaped_seconds() -> f64 {
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
+        (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 / 1e6
+    })
+}
+
+/// Number of processes that the system has killed for lack of memory since it started.
 fn kernel_kills() -> u64 {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -339,7 +322,7 @@ fn kernel_kills() -> u64 {
         .unwrap_or(0)
 }
 
-/// Bytes on the disk of all files of a folder.
+/// Total size on disk of all files in a folder, in bytes.
 fn bytes_below(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = walkdir::WalkDir::new(folder).into_iter().flatten();

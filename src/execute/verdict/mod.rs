@@ -1,7 +1,7 @@
-//! From the end of a run of tests to its status.
+//! Derives the status of a test run from its end.
 //!
-//! A pass needs exit code 0 and, where the runner tells, a test that passed and none that failed: a shell's `… | tail` or a
-//! test's `os._exit(0)` can hide the code of a failure. What a runner tells is read from the last summary in its output:
+//! A pass needs exit code 0 and, if the runner prints a summary, a test that passed and none that failed: a shell's `… | tail`
+//! or a test's `os._exit(0)` can hide the exit code of a failure. The last summary in the output counts:
 //!
 //! | runner | summary | exit codes |
 //! |---|---|---|
@@ -11,56 +11,53 @@
 //! | jest, vitest, mocha, node | `Tests: 3 passed, 3 total`, `Tests 3 passed (3)`, `3 passing`, `# pass 3` | 0, else |
 //! | dotnet | `Failed: 0, Passed: 3, Skipped: 0`; `No test is available` | 0, 1 |
 //!
-//! A command of another kind passes by exit code 0 alone. A text that forges the whole summary and leaves with 0 passes:
-//! nothing that shares a process with the runner can be kept from that.
+//! Any other command passes by exit code 0 alone. A text that forges a whole summary and exits with 0 passes: a process
+//! shared with the runner cannot be prevented from that.
 
 mod other;
 mod pytest;
 mod status;
 mod unittest;
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-pub use self::status::Status;
-use super::guard::{Ended, Outcome};
-use crate::error::Error;
+use self::status::{Counts, by_code, verdict};
+pub use self::status::{Status, Verdict};
+use super::guard::{Ended, RunOutcome};
+use crate::error::parse_by_name;
 
-/// How a test command's end is read.
+/// How the end of a test command is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Runner {
-    /// By what the command names, or else by any summary that it prints.
+    /// By the runner that the command names, or else by any summary that it prints.
     #[default]
     Auto,
-    /// pytest's exit codes and summary.
+    /// By pytest's exit codes and summary.
     Pytest,
-    /// unittest's.
+    /// By unittest's exit codes and summary.
     Unittest,
-    /// The exit code alone.
+    /// By the exit code alone.
     ExitCode,
 }
 
-impl FromStr for Runner {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        match name {
-            "auto" => Ok(Self::Auto),
-            "pytest" => Ok(Self::Pytest),
-            "unittest" => Ok(Self::Unittest),
-            "exit-code" => Ok(Self::ExitCode),
-            other => Err(Error::Parameter {
-                name: "runner",
-                reason: format!("'{other}' is not one of auto, pytest, unittest, exit-code"),
-            }),
-        }
-    }
-}
+parse_by_name!(Runner, "runner");
 
 impl Runner {
-    /// The runner of a command, where that is not given.
+    /// Every runner.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Pytest, Self::Unittest, Self::ExitCode];
+
+    /// Returns the name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Pytest => "pytest",
+            Self::Unittest => "unittest",
+            Self::ExitCode => "exit-code",
+        }
+    }
+
+    /// Determines the runner from a command if it is `Auto`.
     #[must_use]
     pub fn of_command(self, command: &str) -> Self {
         match self {
@@ -71,29 +68,7 @@ impl Runner {
     }
 }
 
-/// A status and, where it says more, the reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// The status.
-    pub status: Status,
-    /// In a few words.
-    pub reason: String,
-    /// How many tests passed, where the runner tells.
-    pub passed: Option<u64>,
-    /// Whether it says something of the tests; what the system refused or ended another time may not.
-    pub is_lasting: bool,
-}
-
-fn verdict(status: Status, reason: impl Into<String>) -> Verdict {
-    Verdict {
-        status,
-        reason: reason.into(),
-        passed: None,
-        is_lasting: true,
-    }
-}
-
-/// Of a run of which nothing can be said, for a reason that is not its own.
+/// Verdict that is not the run's own doing and is not final.
 fn lost(status: Status, reason: &str) -> Verdict {
     Verdict {
         is_lasting: false,
@@ -101,31 +76,23 @@ fn lost(status: Status, reason: &str) -> Verdict {
     }
 }
 
-/// What a runner counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    errors: u64,
-}
-
 /// Judges the outcome of a run.
-pub fn judge(runner: Runner, outcome: &Outcome) -> Verdict {
+pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
     if let Some(reason) = &outcome.refused {
         return lost(Status::EnvironmentBroken, reason);
     }
     match outcome.ended {
         Ended::Exited => by_end(runner, outcome),
-        Ended::Wall => verdict(Status::Timeout, "limit of seconds (--timeout)"),
-        Ended::Cpu => verdict(Status::Timeout, "limit of processor time (--cpu-limit)"),
-        Ended::Memory => verdict(Status::OutOfMemory, "limit of memory (--memory-limit)"),
-        Ended::Disk => verdict(Status::Error, "limit of what it may write (--disk-limit)"),
-        Ended::Processes => verdict(Status::Error, "limit of processes (--process-limit)"),
-        Ended::Abandoned | Ended::Lost => lost(Status::Error, "its guard was ended"),
+        Ended::Wall => verdict(Status::Timeout, "limit of seconds"),
+        Ended::Cpu => verdict(Status::Timeout, "limit of processor time"),
+        Ended::Memory => verdict(Status::OutOfMemory, "limit of memory"),
+        Ended::Disk => verdict(Status::Error, "limit of disk space"),
+        Ended::Processes => verdict(Status::Error, "limit of processes"),
+        Ended::Abandoned | Ended::Lost => lost(Status::Error, "its guard was killed"),
     }
 }
 
-fn by_end(runner: Runner, outcome: &Outcome) -> Verdict {
+fn by_end(runner: Runner, outcome: &RunOutcome) -> Verdict {
     let Some(code) = outcome.exit_code else {
         let signal = outcome.signal.unwrap_or_default();
         return verdict(Status::Error, format!("ended by signal {signal}"));
@@ -151,23 +118,20 @@ fn by_end(runner: Runner, outcome: &Outcome) -> Verdict {
     if let (0, Status::Pass, Some(Counts { failed, errors, .. })) = (code, found.status, counts)
         && failed + errors > 0
     {
-        let reason = format!(
-            "{} tests failed, though the exit code is 0",
-            failed + errors
-        );
+        let failed = failed + errors;
         return Verdict {
             status: Status::Fail,
-            reason,
+            reason: format!("{failed} tests failed, though the exit code is 0"),
             ..found
         };
     }
     if outcome.disk_full {
-        return verdict(Status::Error, "no room left to write (--disk-limit)");
+        return verdict(Status::Error, "no space left to write: limit of disk space");
     }
     found
 }
 
-/// What is missing for any test to run.
+/// Returns what is missing for any test to run.
 fn broken(code: i32, output: &str) -> Option<String> {
     let line = |what: &str| output.lines().rev().find(|line| line.contains(what));
     match code {
@@ -177,20 +141,12 @@ fn broken(code: i32, output: &str) -> Option<String> {
             None => "the command is not found (exit code 127)".into(),
         }),
         0 => None,
-        // Said by the interpreter itself, of the runner that it was to start.
+        // Printed by the interpreter itself about the runner.
         _ => ["No module named pytest", "No module named unittest"]
             .into_iter()
             .find_map(line)
             .filter(|line| !line.contains("Error"))
             .map(|line| line.trim().to_owned()),
-    }
-}
-
-fn by_code(code: i32) -> Verdict {
-    match code {
-        0 => verdict(Status::Pass, ""),
-        code if code > 128 => verdict(Status::Error, format!("ended by signal {}", code - 128)),
-        code => verdict(Status::Fail, format!("exit code {code}")),
     }
 }
 

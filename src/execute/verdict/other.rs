@@ -1,8 +1,9 @@
-//! What the runners of other languages say: Maven, Gradle, jest, vitest, mocha, node, dotnet.
+//! Summaries of other languages' runners: Maven, Gradle, jest, vitest, mocha, node, dotnet.
 
-use super::{Counts, Status, Verdict, by_code, pytest, unittest, verdict};
+use super::status::{Counts, Status, Verdict, by_code, verdict};
+use super::{pytest, unittest};
 
-/// Any summary that is known, the last one printed; without one the exit code alone.
+/// Judges by the last known summary in the output, or else by the exit code alone.
 pub(super) fn judge(code: i32, output: &str) -> (Option<Counts>, Verdict) {
     let nothing = [
         "No tests found",
@@ -35,19 +36,12 @@ fn by_counts(code: i32, counts: Counts) -> Verdict {
         }
         (0, _) => verdict(Status::Pass, ""),
         (code, _) if code > 128 => by_code(code),
-        (
-            _,
-            Counts {
-                passed: 0,
-                failed: 0,
-                errors: 0,
-            },
-        ) => verdict(Status::Error, format!("exit code {code}")),
+        _ if counts == Counts::default() => verdict(Status::Error, format!("exit code {code}")),
         _ => verdict(Status::Fail, ""),
     }
 }
 
-/// The summaries of Java's, JavaScript's and .NET's runners; those of several modules are added up.
+/// Reads the summaries of Java's, JavaScript's and .NET's runners; those of several modules are added up.
 fn counts(output: &str) -> Option<Counts> {
     let mut found: Option<Counts> = None;
     for line in output.lines().map(str::trim) {
@@ -68,63 +62,39 @@ fn counts(output: &str) -> Option<Counts> {
             at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok())
                 .unwrap_or(0)
         };
-        let counts = if let Some(ran) = number("Tests run:", ':') {
-            // Maven prints one a class (with the time) and one for all: the last word stands.
+        let (passed, failed, errors) = if let Some(ran) = number("Tests run:", ':') {
+            // Maven prints one a class (with the time) and one for all, which counts.
             let of = |name| number(name, ':').unwrap_or(0);
             let (failed, errors) = (of("Failures:"), of("Errors:"));
             let passed = ran.saturating_sub(failed + errors + of("Skipped:"));
             if line.contains("Time elapsed") {
                 continue;
             }
-            Counts {
-                passed,
-                failed,
-                errors,
-            }
+            (passed, failed, errors)
         } else if line.starts_with("Tests:") || (line.starts_with("Tests ") && line.ends_with(')'))
         {
-            Counts {
-                passed: before("passed"),
-                failed: before("failed"),
-                errors: 0,
-            }
+            (before("passed"), before("failed"), 0)
         } else if let Some(passed) = number("# pass ", ' ').filter(|_| line.starts_with("# pass "))
         {
-            Counts {
-                passed,
-                ..Counts::default()
-            }
+            (passed, 0, 0)
         } else if let Some(failed) = number("# fail ", ' ').filter(|_| line.starts_with("# fail "))
         {
-            Counts {
-                failed,
-                ..Counts::default()
-            }
+            (0, failed, 0)
         } else if line.ends_with(" passing") || line.contains(" passing (") {
-            Counts {
-                passed: before("passing"),
-                ..Counts::default()
-            }
+            (before("passing"), 0, 0)
         } else if line.ends_with(" failing") {
-            Counts {
-                failed: before("failing"),
-                ..Counts::default()
-            }
+            (0, before("failing"), 0)
         } else if let (Some(failed), Some(passed)) =
             (number("Failed:", ':'), number("Passed:", ':'))
         {
-            Counts {
-                passed,
-                failed,
-                errors: 0,
-            }
+            (passed, failed, 0)
         } else {
             continue;
         };
         let all = found.get_or_insert_with(Counts::default);
-        all.passed += counts.passed;
-        all.failed += counts.failed;
-        all.errors += counts.errors;
+        all.passed += passed;
+        all.failed += failed;
+        all.errors += errors;
     }
     found
 }

@@ -1,24 +1,19 @@
-//! What pytest says: exit codes 0 passed, 1 failed, 2 to 4 error, 5 no tests, and a summary in the last line.
+//! Results of pytest: exit codes 0 passed, 1 failed, 2 to 4 error, 5 no tests, and a summary in the last line.
 
-use super::{Counts, Status, Verdict, by_code, verdict};
+use super::status::{Counts, Status, Verdict, by_code, verdict};
 
-/// Judges a run by its exit code and what it counted.
+/// Judges a run by its exit code and its counts.
 pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict {
     match (code, counts) {
         (0, Some(Counts { passed: 0, .. })) => verdict(Status::NoTests, "every test was skipped"),
         (0, Some(_)) => verdict(Status::Pass, ""),
         (0, None) if all_passed(output) => verdict(Status::Pass, ""),
         (0, None) => verdict(Status::Error, "exit code 0 without pytest's summary"),
-        (
-            1,
-            Some(Counts {
-                failed: 0,
-                errors: 1..,
-                ..
-            }),
-        ) => verdict(Status::Error, "a test could not be set up"),
+        (1, Some(counts)) if counts.failed == 0 && counts.errors > 0 => {
+            verdict(Status::Error, "a test could not be set up")
+        }
         (1, Some(_)) => verdict(Status::Fail, ""),
-        // pytest is not the only one that exits with 1: so does an interpreter that cannot start it.
+        // An interpreter that cannot start pytest also exits with 1.
         (1, None) if output.contains("FAILED ") || !progress(output).0.is_empty() => {
             verdict(Status::Fail, "")
         }
@@ -30,7 +25,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
     }
 }
 
-/// The marks of pytest's lines of progress, and whether the last of them says 100 %; all that `-qq` leaves of a summary.
+/// Returns the marks of pytest's progress lines, and whether the last one says 100 %; `-qq` prints no other summary.
 fn progress(output: &str) -> (String, bool) {
     let (mut all, mut is_whole) = (String::new(), false);
     for line in output.lines() {
@@ -50,13 +45,13 @@ fn progress(output: &str) -> (String, bool) {
     (all, is_whole)
 }
 
-/// Whether the progress came to its end with a test that passed and none that did not.
+/// Whether the progress is complete, with a test that passed and none that did not.
 fn all_passed(output: &str) -> bool {
     let (marks, is_whole) = progress(output);
     is_whole && marks.contains('.') && !marks.contains(['F', 'E'])
 }
 
-/// `=== 1 failed, 2 passed, 1 warning in 0.12s (0:00:00) ===`, or without the signs.
+/// Reads `=== 1 failed, 2 passed, 1 warning in 0.12s (0:00:00) ===`, or the same without the signs.
 pub(super) fn counts(output: &str) -> Option<Counts> {
     output.lines().rev().find_map(|line| {
         let line = line.trim().trim_matches('=').trim();

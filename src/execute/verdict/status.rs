@@ -1,13 +1,11 @@
-//! The statuses that a run of tests can have.
-
-use std::fmt;
-use std::str::FromStr;
+//! Statuses and verdicts of test runs.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-use crate::error::Error;
+use crate::error::parse_by_name;
 
-/// What a run of tests says.
+/// Status of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -15,15 +13,15 @@ pub enum Status {
     Pass,
     /// A test failed.
     Fail,
-    /// The tests could not be run to their end: code that does not load, a crash, a full disk.
+    /// The tests could not be completed: code that does not load, a crash, a full disk.
     Error,
-    /// A limit of time was reached.
+    /// A time limit was reached.
     Timeout,
-    /// The limit of memory was reached.
+    /// The memory limit was reached.
     OutOfMemory,
-    /// Nothing ran, or all was skipped.
+    /// No test ran, or all were skipped.
     NoTests,
-    /// What tests need is missing, or setting up failed.
+    /// A program that the tests need is missing, or the setup failed.
     EnvironmentBroken,
 }
 
@@ -39,7 +37,7 @@ impl Status {
         Self::EnvironmentBroken,
     ];
 
-    /// Its name in results.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -53,23 +51,49 @@ impl Status {
     }
 }
 
-impl FromStr for Status {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|status| status.name() == name);
-        found.ok_or_else(|| Error::Parameter {
-            name: "status",
-            reason: format!(
-                "'{name}' is not one of {}",
-                Self::ALL.map(Self::name).join(", ")
-            ),
-        })
-    }
-}
+parse_by_name!(Status, "status");
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// A status and its explanation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Status of the run.
+    pub status: Status,
+    /// Explanation in a few words, or empty.
+    pub reason: String,
+    /// Number of tests that passed, if the runner says so.
+    pub passed: Option<u64>,
+    /// Whether it is final; a refusal or kill by the system may not happen again.
+    pub is_lasting: bool,
+}
+
+pub(super) fn verdict(status: Status, reason: impl Into<String>) -> Verdict {
+    Verdict {
+        status,
+        reason: reason.into(),
+        passed: None,
+        is_lasting: true,
+    }
+}
+
+/// Verdict by exit code alone.
+pub(super) fn by_code(code: i32) -> Verdict {
+    match code {
+        0 => verdict(Status::Pass, ""),
+        code if code > 128 => verdict(Status::Error, format!("ended by signal {}", code - 128)),
+        code => verdict(Status::Fail, format!("exit code {code}")),
+    }
+}
+
+/// Counts of a runner's summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counts {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) errors: u64,
 }

@@ -3,11 +3,11 @@
 use super::*;
 
 fn status(runner: Runner, code: i32, output: &str) -> Status {
-    let outcome = Outcome {
+    let outcome = RunOutcome {
         ended: Ended::Exited,
         exit_code: Some(code),
         output: output.to_owned(),
-        ..Outcome::lost(None)
+        ..RunOutcome::lost(None)
     };
     judge(runner, &outcome).status
 }
@@ -184,9 +184,9 @@ fn limits_are_told_apart() {
     let of = |ended| {
         judge(
             Runner::Auto,
-            &Outcome {
+            &RunOutcome {
                 ended,
-                ..Outcome::lost(None)
+                ..RunOutcome::lost(None)
             },
         )
         .status
@@ -196,7 +196,7 @@ fn limits_are_told_apart() {
     assert_eq!(of(Ended::Memory), Status::OutOfMemory);
     assert_eq!(of(Ended::Disk), Status::Error);
     assert_eq!(
-        judge(Runner::Auto, &Outcome::refused("x")).status,
+        judge(Runner::Auto, &RunOutcome::refused("x")).status,
         Status::EnvironmentBroken
     );
     assert_eq!("exit-code".parse::<Runner>().unwrap(), Runner::ExitCode);

@@ -1,8 +1,8 @@
-//! What Python's unittest says: `Ran 3 tests`, and below it `OK`, `FAILED` or `NO TESTS RAN`.
+//! Results of Python's unittest: `Ran 3 tests`, and below it `OK`, `FAILED` or `NO TESTS RAN`.
 
-use super::{Counts, Status, Verdict, by_code, verdict};
+use super::status::{Counts, Status, Verdict, by_code, verdict};
 
-/// Judges a run by its exit code and what it counted.
+/// Judges a run by its exit code and its counts.
 pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict {
     let Some(counts) = counts else {
         return match code {
@@ -27,15 +27,10 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
                 ..
             },
         ) => verdict(Status::NoTests, "unittest ran no test"),
-        // A module that does not load is a "test" of unittest's own making.
-        (
-            _,
-            Counts {
-                failed: 0,
-                errors: 1..,
-                ..
-            },
-        ) if output.contains("_FailedTest") => {
+        // For a module that does not load, unittest makes up a test.
+        (_, counts)
+            if counts.failed == 0 && counts.errors > 0 && output.contains("_FailedTest") =>
+        {
             verdict(Status::Error, "the tests could not be loaded")
         }
         (code, _) if code > 128 => by_code(code),
@@ -43,7 +38,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
     }
 }
 
-/// `Ran 3 tests in 0.1s`, and below it `OK (skipped=1)`, `FAILED (failures=1, errors=1)` or `NO TESTS RAN`.
+/// Reads `Ran 3 tests in 0.1s`, and below it `OK (skipped=1)`, `FAILED (failures=1, errors=1)` or `NO TESTS RAN`.
 pub(super) fn counts(output: &str) -> Option<Counts> {
     let lines: Vec<&str> = output.lines().map(str::trim).collect();
     let at = lines.iter().rposition(|line| {
@@ -65,10 +60,8 @@ pub(super) fn counts(output: &str) -> Option<Counts> {
             .filter_map(|(_, number)| number.parse::<u64>().ok())
             .sum()
     };
-    let (failed, errors) = (
-        number("failures") + number("unexpected successes"),
-        number("errors"),
-    );
+    let failed = number("failures") + number("unexpected successes");
+    let errors = number("errors");
     let not_passed = failed + errors + number("skipped") + number("expected failures");
     Some(Counts {
         passed: ran.saturating_sub(not_passed),

@@ -1,47 +1,43 @@
-//! Prompts → requests to a batch endpoint; its answers, which may come in any order → predictions.
+//! Batch requests from prompts, and predictions from the responses, which may arrive in any order.
 
 use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
-use super::predictions::{metadata, pred};
-use super::{Emit, Outcome, Target, each, other_kind};
+use super::fields::{choices, metadata, pred};
+use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::complete::batch::{Response, Sampling, custom_id, parse_custom_id, request};
 use crate::error::{Error, Result};
 use crate::store::jsonl::{At, Fields, Object};
-use crate::task::kind::Kind;
-use crate::task::{Task, TaskSet};
+use crate::task::kind::RecordKind;
+use crate::task::{Format, Task, TaskSet};
 
-/// Converts prompts, or tasks with their own left contexts, to batch requests. A request's `custom_id` is that of
-/// [`custom_id`]: the prompt's `metadata.row` (and `sample`), or its place in the file where it has none. Where no text is named
-/// that ends a completion, those of the prompt's style do (`metadata.stop`).
+/// Converts prompts, or tasks with their own left contexts, to batch requests. The `custom_id` of a request is given by
+/// [`custom_id`] for the prompt's `metadata.row` (and `sample`), or its position in the file without one. Without stop texts in
+/// `sampling`, those of the prompt's style (`metadata.stop`) apply.
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
-pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result<Outcome> {
+pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut seen = FxHashSet::default();
     each(path, emit, |at, object| {
-        let (id, prompt, stop) = match Kind::of(&object) {
-            Some(Kind::Prompt | Kind::Task(crate::task::Format::RepoEval)) => {
+        let (id, prompt, stop) = match RecordKind::of(&object) {
+            Some(RecordKind::Prompt | RecordKind::Task(Format::RepoEval)) => {
                 prompt(path, at, &object)?
             }
-            Some(Kind::Task(_)) => {
+            Some(RecordKind::Task(_)) => {
                 let task = Task::from_record(path, at, object)?;
                 (custom_id(task.row, 0), task.prompt, Vec::new())
             }
             _ => {
-                return Err(other_kind(
-                    path,
-                    at.line,
-                    &object,
-                    Target::Records(Kind::BatchRequest),
-                ));
+                let to = TargetFormat::Records(RecordKind::BatchRequest);
+                return Err(other_kind(path, at.line, &object, to));
             }
         };
         if !seen.insert(id.clone()) {
             let reason = format!(
-                "a prompt before it has the custom_id {id:?} too: their 'metadata.row' are the same"
+                "an earlier prompt has the same custom_id {id:?}: their 'metadata.row' are equal"
             );
             return Err(Error::record(path, at.line, reason));
         }
@@ -56,7 +52,7 @@ pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result
     })
 }
 
-/// The id of a prompt's request, the prompt, and the texts that end its completion.
+/// Returns the request's id, the prompt, and its stop texts.
 fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<String>)> {
     let fields = Fields::new(path, at.line, "", object);
     let metadata = fields.below("metadata.", fields.object("metadata")?);
@@ -67,21 +63,22 @@ fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<S
     let id = custom_id(count("row", at.row)?, count("sample", 0)?);
     let stop = match fields.object("metadata")?.get("stop") {
         None | Some(Value::Null) => Vec::new(),
-        Some(_) => {
-            let texts = metadata.strings("stop")?.into_iter();
-            texts.map(str::to_owned).collect()
-        }
+        Some(_) => metadata
+            .strings("stop")?
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
     };
     Ok((id, fields.string("prompt")?.to_owned(), stop))
 }
 
-/// The answers of a batch endpoint beside the tasks that they are for, gathered in any order.
+/// Collects the responses to the requests of tasks, in any order.
 #[derive(Debug)]
 pub(super) struct Answers<'a> {
     tasks: &'a TaskSet,
     by_row: FxHashMap<usize, usize>,
     by_id: FxHashMap<&'a str, Vec<usize>>,
-    /// Those of each task, with the number of its prompt.
+    /// Texts for each task, with the number of their prompt.
     texts: Vec<Vec<(usize, Vec<String>)>>,
 }
 
@@ -100,8 +97,8 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Takes the answer at a line of a file. It belongs to the task whose row its `custom_id` names, or else to the only
-    /// one with it as its id.
+    /// Adds the response at a line of a file. It belongs to the task whose row its `custom_id` names, or else to the only task
+    /// with that id.
     pub(super) fn take(&mut self, path: &Path, line: usize, object: &Object) -> Result<()> {
         let Response { custom_id, texts } = Response::read(path, line, object)?;
         let error = |reason: String| Error::record(path, line, reason);
@@ -117,41 +114,44 @@ impl<'a> Answers<'a> {
             }
             (None, None) => {
                 let file = self.tasks.path.display();
-                let reason = format!("custom_id {custom_id:?} is of no task in {file}");
+                let reason = format!("custom_id {custom_id:?} belongs to no task in {file}");
                 return Err(error(reason));
             }
         };
         let answers = &mut self.texts[place];
         if answers.iter().any(|(other, _)| *other == sample) {
-            return Err(error(format!(
-                "custom_id {custom_id:?} was answered before"
-            )));
+            let reason = format!("custom_id {custom_id:?} was answered before");
+            return Err(error(reason));
         }
         answers.push((sample, texts));
         Ok(())
     }
 
-    /// Gives the predictions in the order of the tasks; those without are told of.
-    pub(super) fn give(self, to: Kind, outcome: &mut Outcome, emit: &mut Emit<'_>) -> Result<()> {
+    /// Emits the predictions in the order of the tasks; tasks without one are reported as problems.
+    pub(super) fn emit(
+        self,
+        to: RecordKind,
+        conversion: &mut Conversion,
+        emit: &mut Emit<'_>,
+    ) -> Result<()> {
         for (task, mut answers) in self.tasks.tasks.iter().zip(self.texts) {
             if answers.is_empty() {
                 let problem = self.tasks.error(task, "it has no answer");
-                outcome.problems.push(problem);
+                conversion.problems.push(problem);
                 continue;
             }
             answers.sort_by_key(|(sample, _)| *sample);
             let texts: Vec<String> = answers.into_iter().flat_map(|(_, texts)| texts).collect();
             emit(&prediction(task, texts, to))?;
-            outcome.records += 1;
+            conversion.records += 1;
         }
         Ok(())
     }
 }
 
-fn prediction(task: &Task, texts: Vec<String>, to: Kind) -> Value {
-    if to == Kind::RepoCoderPrediction {
-        let choices: Vec<Value> = texts.iter().map(|text| json!({ "text": text })).collect();
-        return json!({"prompt": task.prompt, "metadata": metadata(task), "choices": choices});
+fn prediction(task: &Task, texts: Vec<String>, to: RecordKind) -> Value {
+    if to == RecordKind::RepoCoderPrediction {
+        return json!({"prompt": task.prompt, "metadata": metadata(task), "choices": choices(&texts)});
     }
     json!({"task_id": task.id, "pred": pred(texts), "metadata": metadata(task)})
 }

@@ -1,51 +1,52 @@
-//! Predictions between RepoCoder's and CrossCodeEval's records.
+//! Conversion of predictions between RepoCoder's and CrossCodeEval's records.
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::batch::Answers;
-use super::{Emit, Outcome, Target as To, each, other_kind};
+use super::fields::{choices, metadata, pred};
+use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::{TaskIndex, TaskMatch, samples};
 use crate::store::jsonl::{Fields, Object};
-use crate::task::kind::Kind;
-use crate::task::{Format, Task, TaskSet};
+use crate::task::kind::RecordKind;
+use crate::task::{Task, TaskSet};
 
-/// Converts predictions to `choices` (RepoCoder's) or `pred` (CrossCodeEval's; a list where there are several samples).
-/// All other fields are kept. Batch responses become predictions too, in the order of the tasks: an answer belongs to the
-/// task whose row its `custom_id` names ([`custom_id`](crate::complete::batch::custom_id)), or else to the only one with it as its id.
+/// Converts predictions to `choices` (RepoCoder's) or `pred` (CrossCodeEval's; a list for several samples). All other fields
+/// are kept. Batch responses become predictions too, in the order of the tasks: a response belongs to the task whose row its
+/// `custom_id` names ([`custom_id`](crate::complete::batch::custom_id)), or else to the only task with that id.
 ///
-/// RepoCoder's records name their task by its metadata and hold its prompt: where a record of CrossCodeEval has neither,
-/// both come from the `tasks`, joined as [`crate::evaluate::predictions::read`] does; the metadata is then RepoEval's, and `row` says
-/// which of the tasks it is.
+/// RepoCoder's records identify their task by its metadata and contain its prompt: if a record of CrossCodeEval has neither,
+/// both come from the `tasks`, joined as in [`crate::evaluate::predictions::read`]; the metadata is then RepoEval's, and `row`
+/// identifies the task.
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
 pub fn predictions(
     path: &Path,
-    to: Kind,
+    to: RecordKind,
     tasks: Option<&TaskSet>,
     emit: &mut Emit<'_>,
-) -> Result<Outcome> {
+) -> Result<Conversion> {
     let index = tasks.map(TaskIndex::new);
     let mut turns = vec![0; index.as_ref().map_or(0, |index| index.groups.len())];
     let mut answers = None;
-    let mut outcome = each(path, emit, |at, object| {
+    let mut conversion = each(path, emit, |at, object| {
         let line = at.line;
-        match (Kind::of(&object), to) {
-            (Some(Kind::BatchResponse), _) => {
+        match (RecordKind::of(&object), to) {
+            (Some(RecordKind::BatchResponse), _) => {
                 let Some(tasks) = tasks else {
-                    let reason = "batch responses do not say whose they are; give the tasks that the requests were made from with --tasks";
+let reason = "batch responses do not contain their tasks; the tasks file of the requests is needed";
                     return Err(Error::record(path, line, reason));
                 };
                 let answers = answers.get_or_insert_with(|| Answers::new(tasks));
                 return answers.take(path, line, &object).map(|()| None);
             }
-            (Some(Kind::RepoCoderPrediction), Kind::CrossCodeEvalPrediction) => {
+(Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
                 to_cross_code_eval(path, line, object)
             }
-            (Some(Kind::CrossCodeEvalPrediction), Kind::RepoCoderPrediction) => {
+(Some(RecordKind::CrossCodeEvalPrediction), RecordKind::RepoCoderPrediction) => {
                 to_repo_coder(path, line, object, |object| {
                     let (Some(set), Some(index)) = (tasks, &index) else {
                         return Ok(None);
@@ -54,12 +55,13 @@ pub fn predictions(
                         TaskMatch::Task(place) => place,
                         TaskMatch::Alike(group) => {
                             turns[group] += 1;
-                            let alike = &index.groups[group];
+let alike = &index.groups[group];
                             *alike.get(turns[group] - 1).ok_or_else(|| {
-                                Error::record(path, line, format!(
-                                    "{} tasks are alike in all that this prediction says, and as many came before it; add metadata.row",
+                                let reason = format!(
+                                    "{} tasks match this prediction, and as many predictions precede it; add metadata.row",
                                     alike.len()
-                                ))
+                                );
+                                Error::record(path, line, reason)
                             })?
                         }
                     };
@@ -70,14 +72,14 @@ pub fn predictions(
                 samples(path, line, &object)?;
                 Ok(Value::Object(object))
             }
-            _ => Err(other_kind(path, line, &object, To::Records(to))),
+_ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
         }
         .map(Some)
     })?;
     if let Some(answers) = answers {
-        answers.give(to, &mut outcome, emit)?;
+        answers.emit(to, &mut conversion, emit)?;
     }
-    Ok(outcome)
+    Ok(conversion)
 }
 
 fn to_cross_code_eval(path: &Path, line: usize, mut object: Object) -> Result<Value> {
@@ -87,7 +89,7 @@ fn to_cross_code_eval(path: &Path, line: usize, mut object: Object) -> Result<Va
         Some(_) => fields.task_id()?,
         None => Fields::new(path, line, "metadata.", fields.object("metadata")?).task_id()?,
     };
-    // What a choice says besides its text is kept in the record.
+    // If a choice has fields besides its text, the choices are kept in the record.
     let bare = |choice: &Value| choice.as_object().is_some_and(|choice| choice.len() == 1);
     if fields.list("choices")?.iter().all(bare) {
         object.shift_remove("choices");
@@ -101,33 +103,24 @@ fn to_cross_code_eval(path: &Path, line: usize, mut object: Object) -> Result<Va
     Ok(Value::Object(record))
 }
 
-/// One sample is a text, several are a list.
-pub(super) fn pred(mut texts: Vec<String>) -> Value {
-    match texts.len() {
-        1 => texts.swap_remove(0).into(),
-        _ => texts.into(),
-    }
-}
-
 fn to_repo_coder<'a>(
     path: &Path,
     line: usize,
     mut object: Object,
     find: impl FnOnce(&Object) -> Result<Option<&'a Task>>,
 ) -> Result<Value> {
-    let texts = samples(path, line, &json_without_choices(&object))?;
+    let bare = Object::from_iter([(
+        "pred".to_owned(),
+        object.get("pred").cloned().unwrap_or_default(),
+    )]);
+    let texts = samples(path, line, &bare)?; // without any 'choices', which would take precedence
+    let has_task_id = |metadata: &Value| metadata.get("task_id").is_some();
     let knows_task = object.get("prompt").is_some_and(Value::is_string)
-        && object
-            .get("metadata")
-            .and_then(|m| m.get("task_id"))
-            .is_some();
+        && object.get("metadata").is_some_and(has_task_id);
     let task = if knows_task { None } else { find(&object)? };
     if !knows_task && task.is_none() {
-        return Err(Error::record(
-            path,
-            line,
-            "its prompt and metadata are not in the record; give the tasks with --tasks",
-        ));
+        let reason = "its prompt and metadata are not in the record; the tasks file is needed";
+        return Err(Error::record(path, line, reason));
     }
     let kept = object.shift_remove("choices");
     object.shift_remove("pred");
@@ -142,12 +135,8 @@ fn to_repo_coder<'a>(
     let named = metadata.get("task_id") == object.get("task_id");
     record.insert("prompt".into(), prompt);
     record.insert("metadata".into(), metadata);
-    let choices: Vec<Value> = texts.iter().map(|text| json!({ "text": text })).collect();
-    record.insert(
-        "choices".into(),
-        kept.filter(|kept| says(kept, &texts))
-            .unwrap_or(choices.into()),
-    );
+    let kept = kept.filter(|kept| has_texts(kept, &texts));
+    record.insert("choices".into(), kept.unwrap_or_else(|| choices(&texts)));
     if named {
         object.shift_remove("task_id");
     }
@@ -157,27 +146,9 @@ fn to_repo_coder<'a>(
     Ok(Value::Object(record))
 }
 
-/// `pred` is asked here, whatever else a record has.
-fn json_without_choices(object: &Object) -> Object {
-    let pred = object.get("pred").cloned().unwrap_or_default();
-    Object::from_iter([("pred".to_owned(), pred)])
-}
-
 /// Whether these choices have these texts.
-fn says(choices: &Value, texts: &[String]) -> bool {
-    let said = choices.as_array().map(Vec::as_slice).unwrap_or_default();
-    let said: Vec<Option<&str>> = said.iter().map(|c| c.get("text")?.as_str()).collect();
-    said == texts
-        .iter()
-        .map(|text| Some(text.as_str()))
-        .collect::<Vec<_>>()
-}
-
-/// A task's metadata as RepoCoder's programs read it, where the task names a file.
-pub(super) fn metadata(task: &Task) -> Value {
-    let written = task.to_format(Format::RepoEval);
-    let metadata = written.map(|mut written| written.record["metadata"].take());
-    let mut metadata = metadata.unwrap_or_else(|_| task.metadata.clone().into());
-    metadata["row"] = task.row.into();
-    metadata
+fn has_texts(choices: &Value, texts: &[String]) -> bool {
+    let choices = choices.as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = choices.iter().map(|choice| choice.get("text")?.as_str());
+    found.eq(texts.iter().map(|text| Some(text.as_str())))
 }

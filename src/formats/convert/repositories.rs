@@ -1,33 +1,33 @@
-//! Repositories between folders, packages files and raw files.
+//! Conversion of repositories between folders, packages files and raw files.
 
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::{Emit, Outcome, Target, each, other_kind};
+use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
-use crate::repository::record::{Content, Folders, Package, RawRepository, read_folder};
+use crate::repository::record::{Content, Folders, Package, RawFile, RawRepository, read_folder};
 use crate::store::jsonl::{self, At, Object};
-use crate::task::kind::Kind;
+use crate::task::kind::RecordKind;
 use crate::text::language::Language;
 
-/// Writes the files of a packages or raw file into a folder a repository below `dir`; see [`Folders`].
+/// Writes the files of a packages or raw file, a folder per repository, below `dir`; see [`Folders`].
 ///
 /// # Errors
-/// The file cannot be read, or a folder cannot be written; there are no new folders then.
-pub fn to_folders(path: &Path, dir: &Path) -> Result<Outcome> {
+/// The file cannot be read, or a folder cannot be written; then there are no new folders.
+pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     let mut folders = Folders::create(dir)?;
     let mut failed = None;
-    let mut outcome = Outcome::default();
-    outcome.problems = jsonl::for_each(path, |At { line, .. }, object| {
+    let mut conversion = Conversion::default();
+    conversion.problems = jsonl::for_each(path, |At { line, .. }, object| {
         if failed.is_some() {
             return Ok(());
         }
         let mut write =
             |folder: &str, file: &str, text: &str| match folders.write(folder, file, text) {
                 Ok(Ok(())) => {
-                    outcome.records += 1;
+                    conversion.records += 1;
                     Ok(())
                 }
                 Ok(Err(reason)) => Err(Error::record(path, line, reason)),
@@ -36,36 +36,36 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Outcome> {
                     Ok(())
                 }
             };
-        match Kind::of(&object) {
-            Some(Kind::Package) => {
+        match RecordKind::of(&object) {
+            Some(RecordKind::Package) => {
                 let package = Package::read(path, line, object)?;
                 let (folder, file) = package.place();
                 write(folder, file, &package.text)
             }
-            Some(Kind::RawRepository) => {
+            Some(RecordKind::RawRepository) => {
                 let raw = RawRepository::read(path, line, object)?;
                 let folder = raw.folder();
-                // The first file that cannot be written tells of its record; the others are written all the same.
-                let outcomes: Vec<_> = raw
+                // The first file that cannot be written is the record's problem; the others are still written.
+                let written: Vec<_> = raw
                     .files
                     .iter()
                     .map(|file| write(&folder, &file.content.path, &file.content.text))
                     .collect();
-                outcomes.into_iter().collect()
+                written.into_iter().collect()
             }
-            _ => Err(other_kind(path, line, &object, Target::Folders)),
+            _ => Err(other_kind(path, line, &object, TargetFormat::Folders)),
         }
     })?;
     if let Some(error) = failed {
         return Err(error);
     }
-    if outcome.records > 0 {
+    if conversion.records > 0 {
         folders.finish()?;
     }
-    Ok(outcome)
+    Ok(conversion)
 }
 
-/// Gives a language's source files of repositories as records of a packages file.
+/// Emits the source files of a language in repositories as records of a packages file.
 ///
 /// # Errors
 /// An error of `emit`.
@@ -74,16 +74,16 @@ pub fn folders_to_packages(
     names: &[String],
     language: Language,
     emit: &mut Emit<'_>,
-) -> Result<Outcome> {
+) -> Result<Conversion> {
     from_folders(repos_dir, names, language, |name, contents| {
-        contents
-            .iter()
-            .try_for_each(|content| emit(&Package::record_of(name, content)))?;
+        for content in &contents {
+            emit(&Package::record_of(name, content))?;
+        }
         Ok(contents.len())
     })
 }
 
-/// Gives repositories, with their files of a language, as records of a raw file, with all that can be computed.
+/// Emits repositories, with their files of a language, as records of a raw file, with every field that can be computed.
 ///
 /// # Errors
 /// An error of `emit`.
@@ -92,7 +92,7 @@ pub fn folders_to_raw(
     names: &[String],
     language: Language,
     emit: &mut Emit<'_>,
-) -> Result<Outcome> {
+) -> Result<Conversion> {
     from_folders(repos_dir, names, language, |name, contents| {
         emit(&RawRepository::of(name, contents).to_record())?;
         Ok(1)
@@ -104,46 +104,44 @@ fn from_folders(
     names: &[String],
     language: Language,
     mut write: impl FnMut(&str, Vec<Content>) -> Result<usize>,
-) -> Result<Outcome> {
-    let mut outcome = Outcome::default();
+) -> Result<Conversion> {
+    let mut conversion = Conversion::default();
     for name in names {
         match read_folder(repos_dir, name, language) {
             Ok((contents, skipped)) => {
-                outcome.problems.extend(skipped);
-                outcome.records += write(name, contents)?;
+                conversion.problems.extend(skipped);
+                conversion.records += write(name, contents)?;
             }
-            Err(error) => outcome.problems.push(error),
+            Err(error) => conversion.problems.push(error),
         }
     }
-    Ok(outcome)
+    Ok(conversion)
 }
 
-/// Converts a packages or raw file `to` the other, or a raw file to itself, with what it does not say of its files
-/// computed. A packages file may mix its repositories; they are gathered in memory, in the order of the file.
+/// Converts a packages or raw file to the other format, or to itself with the missing fields computed. A packages file may
+/// mix its repositories; they are collected in memory, in the order of the file.
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
-pub fn records(path: &Path, to: Kind, emit: &mut Emit<'_>) -> Result<Outcome> {
+pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut gathered: Vec<(String, Vec<Content>)> = Vec::new();
     let mut places: FxHashMap<String, usize> = FxHashMap::default();
-    let mut outcome = each(path, emit, |At { line, .. }, object: Object| {
-        match (Kind::of(&object), to) {
-            (Some(Kind::Package), Kind::Package) => {
+    let mut conversion = each(path, emit, |At { line, .. }, object: Object| {
+        match (RecordKind::of(&object), to) {
+            (Some(RecordKind::Package), RecordKind::Package) => {
                 let package = Package::read(path, line, object)?;
                 Ok(vec![Value::Object(package.record)])
             }
-            (Some(Kind::RawRepository), Kind::RawRepository) => {
+            (Some(RecordKind::RawRepository), RecordKind::RawRepository) => {
                 Ok(vec![RawRepository::read(path, line, object)?.to_record()])
             }
-            (Some(Kind::RawRepository), Kind::Package) => {
+            (Some(RecordKind::RawRepository), RecordKind::Package) => {
                 let raw = RawRepository::read(path, line, object)?;
                 let folder = raw.folder();
-                let files = raw.files.iter();
-                Ok(files
-                    .map(|file| Package::record_of(&folder, &file.content))
-                    .collect())
+                let record = |file: &RawFile| Package::record_of(&folder, &file.content);
+                Ok(raw.files.iter().map(record).collect())
             }
-            (Some(Kind::Package), Kind::RawRepository) => {
+            (Some(RecordKind::Package), RecordKind::RawRepository) => {
                 let package = Package::read(path, line, object)?;
                 let (folder, file) = package.place();
                 let place = *places.entry(folder.to_owned()).or_insert(gathered.len());
@@ -156,12 +154,12 @@ pub fn records(path: &Path, to: Kind, emit: &mut Emit<'_>) -> Result<Outcome> {
                 });
                 Ok(Vec::new())
             }
-            _ => Err(other_kind(path, line, &object, Target::Records(to))),
+            _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
         }
     })?;
     for (name, contents) in gathered {
         emit(&RawRepository::of(&name, contents).to_record())?;
-        outcome.records += 1;
+        conversion.records += 1;
     }
-    Ok(outcome)
+    Ok(conversion)
 }

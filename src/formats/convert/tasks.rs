@@ -1,4 +1,4 @@
-//! Tasks from one format to another, with what is missing taken from the repositories.
+//! Conversion of tasks between formats, with missing fields taken from the repositories.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,22 +6,22 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::{Emit, Outcome, count, each};
+use super::stream::{Conversion, Emit, each};
 use crate::error::{Error, Result};
 use crate::repository::corpus::repository_names;
 use crate::task::{Format, Task};
 use crate::text::lines::universal_newlines;
 
-/// The source files of tasks, each read once.
+/// Source files of tasks, each read once.
 #[derive(Debug)]
-pub(crate) struct Files<'a> {
+pub(crate) struct TaskFiles<'a> {
     repos_dir: &'a Path,
-    /// The repositories' folders.
+    /// Names of the repositories' folders.
     folders: Vec<String>,
     texts: FxHashMap<String, Result<String, String>>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> TaskFiles<'a> {
     pub(crate) fn below(repos_dir: &'a Path) -> Result<Self> {
         Ok(Self {
             repos_dir,
@@ -30,8 +30,8 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// The text of a task's file as text mode reads it; in words why it cannot be read. The task is told the folder that
-    /// its repository has here.
+    /// Reads a task's file in text mode; the error says why it cannot be read. The task's path is changed to the folder of its
+    /// repository.
     pub(crate) fn text(&mut self, task: &mut Task) -> Result<&str, String> {
         task.name_folder(&self.folders);
         if task.path.is_empty() {
@@ -41,17 +41,16 @@ impl<'a> Files<'a> {
         let text = self.texts.entry(task.path.clone()).or_insert_with(|| {
             let bytes =
                 fs::read(&path).map_err(|e| format!("{}: cannot be read: {e}", path.display()))?;
-            match String::from_utf8(bytes) {
-                Ok(text) => Ok(universal_newlines(text)),
-                Err(_) => Err(format!("{}: is not UTF-8", path.display())),
-            }
+            let text =
+                String::from_utf8(bytes).map_err(|_| format!("{}: not UTF-8", path.display()))?;
+            Ok(universal_newlines(text))
         });
         text.as_deref().map_err(Clone::clone)
     }
 }
 
-/// Converts tasks to a format; see [`Task::to_format`]. What their records do not have is taken from `repos_dir`: where the
-/// target cannot do without, a file that cannot be read or has other text is an error.
+/// Converts tasks to a format; see [`Task::to_format`]. Missing fields are taken from `repos_dir`: if the target format needs
+/// them, a file that cannot be read or has other text is an error.
 ///
 /// # Errors
 /// The file or the repositories cannot be read, or an error of `emit`.
@@ -60,10 +59,10 @@ pub fn tasks(
     to: Format,
     repos_dir: Option<&Path>,
     emit: &mut Emit<'_>,
-) -> Result<Outcome> {
-    let mut files = repos_dir.map(Files::below).transpose()?;
-    let (mut left_out, mut lacking) = (BTreeMap::new(), BTreeMap::new());
-    let mut outcome = each(path, emit, |at, object| {
+) -> Result<Conversion> {
+    let mut files = repos_dir.map(TaskFiles::below).transpose()?;
+    let (mut left_out, mut lacking) = (BTreeMap::<_, usize>::new(), BTreeMap::<_, usize>::new());
+    let mut conversion = each(path, emit, |at, object| {
         let mut task = Task::from_record(path, at, object)?;
         let mut not_filled = None;
         if let Some(files) = &mut files
@@ -92,22 +91,29 @@ pub fn tasks(
         }
         Ok(Some(written.record))
     })?;
-    for (name, tasks) in left_out {
-        let tasks = count(tasks, "task");
-        outcome.warnings.push(format!(
-            "'{name}' of {tasks} is left out: {to} has no place for it"
+    let tasks = |count| {
+        if count == 1 {
+            "1 task".to_owned()
+        } else {
+            format!("{count} tasks")
+        }
+    };
+    for (name, count) in left_out {
+        let of = tasks(count);
+        conversion.warnings.push(format!(
+            "'{name}' of {of} is dropped: {to} has no such field"
         ));
     }
-    for (name, tasks) in lacking {
-        let tasks = count(tasks, "task");
-        outcome.warnings.push(format!(
-            "'{name}' of {tasks} is not known and not written; --repos-dir takes it from the files"
+    for (name, count) in lacking {
+        let of = tasks(count);
+        conversion.warnings.push(format!(
+            "'{name}' of {of} is unknown and not written; a folder of repositories would supply it"
         ));
     }
-    Ok(outcome)
+    Ok(conversion)
 }
 
-/// Whether nothing about its file is to be found out.
+/// Whether nothing needs to be taken from its file.
 fn is_whole(task: &Task) -> bool {
     task.full_left_context.is_some() && task.full_right_context.is_some()
 }

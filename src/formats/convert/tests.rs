@@ -1,10 +1,12 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::complete::batch::Sampling;
-use crate::task::TaskSet;
+use crate::error::{Error, Result};
+use crate::task::kind::RecordKind;
+use crate::task::{Format, TaskSet};
 use crate::text::language::Language;
 
 /// A file with these records, one a line.
@@ -16,7 +18,7 @@ fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-type Convert<'a> = &'a dyn Fn(&Path, &mut Emit<'_>) -> Result<Outcome>;
+type Convert<'a> = &'a dyn Fn(&Path, &mut Emit<'_>) -> Result<Conversion>;
 
 /// What a conversion gives, and the reasons of its problems.
 fn converted(records: &[Value], convert: Convert<'_>) -> (Vec<Value>, Vec<String>) {
@@ -52,8 +54,8 @@ fn set() -> TaskSet {
     }
 }
 
-const REPO_CODER: Kind = Kind::RepoCoderPrediction;
-const CROSS_CODE_EVAL: Kind = Kind::CrossCodeEvalPrediction;
+const REPO_CODER: RecordKind = RecordKind::RepoCoderPrediction;
+const CROSS_CODE_EVAL: RecordKind = RecordKind::CrossCodeEvalPrediction;
 
 #[test]
 fn predictions_go_there_and_back_with_all_their_fields() {
@@ -110,7 +112,7 @@ fn predictions_without_their_task_are_joined() {
     assert_eq!(
         problems,
         [
-            "4: 2 tasks are alike in all that this prediction says, and as many came before it; add metadata.row",
+            "4: 2 tasks match this prediction, and as many predictions precede it; add metadata.row",
             "5: task \"z\" is not in t.jsonl",
             "6: this is a task of ReccEval (it has 'fpath'), which cannot become repocoder-predictions",
         ]
@@ -119,7 +121,7 @@ fn predictions_without_their_task_are_joined() {
         predictions(path, REPO_CODER, None, emit)
     });
     assert!(
-        given.is_empty() && problems[0].ends_with("give the tasks with --tasks"),
+        given.is_empty() && problems[0].ends_with("the tasks file is needed"),
         "{problems:?}"
     );
 }
@@ -153,7 +155,7 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
     assert_eq!(
         problems,
         [
-            "4: a prompt before it has the custom_id \"row-0\" too: their 'metadata.row' are the same",
+            "4: an earlier prompt has the same custom_id \"row-0\": their 'metadata.row' are equal",
             "6: field 'prompt' must be a string, not a number",
         ]
     );
@@ -180,7 +182,7 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
         [
             "5: custom_id \"row-1\" was answered before",
             "6: 2 tasks have the id \"i\"",
-            "7: custom_id \"row-9\" is of no task in t.jsonl",
+            "7: custom_id \"row-9\" belongs to no task in t.jsonl",
             "8: the endpoint answered \"row-3\" with an error: status 500, {}",
             "4: task i: it has no answer",
         ]
@@ -194,7 +196,10 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
     let (_, problems) = converted(&answers, &|path, emit| {
         predictions(path, REPO_CODER, None, emit)
     });
-    assert!(problems[0].contains("give the tasks"), "{problems:?}");
+    assert!(
+        problems[0].contains("the tasks file of the requests is needed"),
+        "{problems:?}"
+    );
 }
 
 #[test]
@@ -228,13 +233,15 @@ fn repositories_go_into_folders_and_back() {
         json!(["b"])
     );
     // Raw → packages → raw, and raw → folders → raw.
-    let (there, _) = converted(&raw, &|path, emit| records(path, Kind::Package, emit));
+    let (there, _) = converted(&raw, &|path, emit| records(path, RecordKind::Package, emit));
     assert_eq!(there.len(), 3);
     let (back, _) = converted(&there, &|path, emit| {
-        records(path, Kind::RawRepository, emit)
+        records(path, RecordKind::RawRepository, emit)
     });
     assert_eq!(back, raw);
-    let (same, _) = converted(&raw, &|path, emit| records(path, Kind::RawRepository, emit));
+    let (same, _) = converted(&raw, &|path, emit| {
+        records(path, RecordKind::RawRepository, emit)
+    });
     assert_eq!(same, raw);
     let (dir, path) = file(&raw);
     let again = dir.path().join("again");
@@ -295,10 +302,18 @@ fn tasks_take_what_is_missing_from_the_repositories() {
         given.is_empty() && problems[0].contains("give --repos-dir"),
         "{problems:?}"
     );
-    for target in Target::ALL {
-        assert_eq!(target.to_string().parse(), Ok(target));
+    for target in TargetFormat::ALL {
+        assert_eq!(
+            target.to_string().parse::<TargetFormat>().ok(),
+            Some(target)
+        );
     }
-    assert!("x".parse::<Target>().unwrap_err().contains("raw, repos"));
+    assert!(
+        "x".parse::<TargetFormat>()
+            .unwrap_err()
+            .to_string()
+            .contains("raw, repos")
+    );
 }
 
 #[test]
@@ -312,16 +327,16 @@ fn what_a_format_has_no_place_for_is_told_of() {
     assert_eq!(
         warnings(Format::RepoEval),
         [
-            "'crossfile_context' of 1 task is left out: repoeval has no place for it",
-            "'right_context' of 1 task is left out: repoeval has no place for it",
+            "'crossfile_context' of 1 task is dropped: repoeval has no such field",
+            "'right_context' of 1 task is dropped: repoeval has no such field",
         ]
     );
     assert_eq!(
         warnings(Format::Repoformer),
         [
-            "'crossfile_context.list' of 1 task is left out: repoformer has no place for it",
-            "'full_left_context' of 1 task is not known and not written; --repos-dir takes it from the files",
-            "'full_right_context' of 1 task is not known and not written; --repos-dir takes it from the files",
+            "'crossfile_context.list' of 1 task is dropped: repoformer has no such field",
+            "'full_left_context' of 1 task is unknown and not written; a folder of repositories would supply it",
+            "'full_right_context' of 1 task is unknown and not written; a folder of repositories would supply it",
         ]
     );
     assert_eq!(warnings(Format::CrossCodeEval), [""; 0]);
@@ -336,7 +351,7 @@ fn labels_are_written_as_they_were_read() {
     let (given, problems) = converted(&[label.clone(), json!({"x": 1})], &labels);
     assert_eq!(given[0].to_string(), label.to_string());
     assert!(
-        problems[0].starts_with("2: this is nothing that is known"),
+        problems[0].starts_with("2: unknown kind of record; known: "),
         "{problems:?}"
     );
 }

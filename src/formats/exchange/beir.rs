@@ -10,40 +10,40 @@ use super::{Sink, Written, checked, refused};
 use crate::error::Result;
 use crate::store::jsonl::Object;
 
-/// A document: a window or chunk.
+/// A document: a fragment of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Document<'a> {
-    /// Unique in its collection, and not empty; written as [`super::id`] says.
+    /// Unique in its collection, and not empty; written as described in [`super::id`].
     #[serde(rename = "_id")]
     pub id: &'a str,
-    /// What is searched beside the text: a file's path; may be empty.
+    /// Path of the file, searched besides the text; may be empty.
     pub title: &'a str,
     /// Its lines joined by `\n`.
     pub text: &'a str,
-    /// Anything more.
+    /// Other fields.
     pub metadata: Object,
 }
 
-/// A query: what is searched for, for one task.
+/// A query for one task.
 #[derive(Debug, Clone, Serialize)]
 pub struct Query<'a> {
-    /// Unique, and not empty: see [`super::query_ids`]; written as [`super::id`] says.
+    /// Unique, and not empty: see [`super::query_ids`]; written as described in [`super::id`].
     #[serde(rename = "_id")]
     pub id: &'a str,
     /// Its lines joined by `\n`.
     pub text: &'a str,
-    /// Anything more.
+    /// Other fields.
     pub metadata: Object,
 }
 
-/// How relevant a document is for a query.
+/// Relevance of a document for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Judgement<'a> {
-    /// The query's id.
+    /// Id of the query.
     pub query: &'a str,
-    /// The document's id.
+    /// Id of the document.
     pub document: &'a str,
-    /// 0 for not at all; tools of the field take whole numbers only.
+    /// 0 if not relevant; tools of the field accept only whole numbers.
     pub score: u32,
 }
 
@@ -64,7 +64,7 @@ pub struct Judgement<'a> {
 /// ```
 ///
 /// # Errors
-/// An id is empty or stands twice, or writing fails; the records before are written.
+/// An id is empty or repeated, or writing fails; the records before are written.
 pub fn write_corpus<'a>(
     documents: impl IntoIterator<Item = Document<'a>>,
     sink: &mut Sink<'_>,
@@ -86,7 +86,7 @@ pub fn write_corpus<'a>(
 /// Writes `queries.jsonl`.
 ///
 /// # Errors
-/// An id is empty or stands twice, or writing fails; the records before are written.
+/// An id is empty or repeated, or writing fails; the records before are written.
 pub fn write_queries<'a>(
     queries: impl IntoIterator<Item = Query<'a>>,
     sink: &mut Sink<'_>,
@@ -100,7 +100,7 @@ pub fn write_queries<'a>(
 }
 
 fn write_record(record: &impl Serialize, sink: &mut Sink<'_>) -> Result<()> {
-    // Strings and JSON values alone: nothing that JSON has no form for.
+    // Cannot fail: the records consist of strings and JSON values.
     let json = serde_json::to_string(record).map_err(|e| refused("records", e.to_string()))?;
     sink.line(format_args!("{json}"))
 }
@@ -129,7 +129,7 @@ pub fn write_judgements<'a>(
     })
 }
 
-/// Calls `write` with the ids of each judgement as files carry them, and its score.
+/// Calls `write` with the ids of each judgement, encoded for files, and its score.
 pub(super) fn each_judgement<'a>(
     judgements: impl IntoIterator<Item = Judgement<'a>>,
     mut write: impl FnMut(&str, &str, u32) -> Result<()>,

@@ -1,7 +1,7 @@
 //! CrossCodeEval's result files, as its `scripts/eval_metric.py` and Repoformer's `eval_metric_cceval.py` write them:
 //! `results.json` (means × 100, rounded to two digits), `detailed_results.json` (a line a task, similarities × 100),
 //! `prediction_truncated.jsonl` (what was compared) and `exact_match_idx.jsonl` (the ids of exact matches, a line each).
-//! The programs write tasks as their processes finish; here they stand in the order of the task file.
+//! The programs write tasks as their processes finish; here they are in the order of the task file.
 
 use serde_json::{Value, json};
 
@@ -10,18 +10,18 @@ use crate::evaluate::metrics::crosscodeeval::{Detail, detail};
 use crate::evaluate::postprocess::{Hole, Postprocess};
 use crate::task::TaskSet;
 
-/// The four files by name, and their text.
+/// Names and contents of the four files.
 pub type Files = Vec<(&'static str, String)>;
 
-/// One task's line of each file.
+/// Values of one task.
 struct Line<'a> {
     task_id: &'a str,
-    /// `None`: without a prediction, everything 0.
+    /// `None` without a prediction; all values are then 0.
     detail: Option<Detail>,
 }
 
-/// The files for the first sample of each task. `samples[i]` are those of the i-th task; one without any is left out, or
-/// counted as 0 where `count_missing` says so.
+/// Returns the files for the first sample of each task. `samples[i]` are those of the i-th task; a task without any is left
+/// out, or counts as 0 if `count_missing` is set.
 ///
 /// ```
 /// use repoformer::formats::exchange::crosscodeeval::files;
@@ -83,7 +83,7 @@ fn detailed(line: &Line<'_>) -> Value {
     })
 }
 
-/// The whole percent that a `fuzz.ratio` was before it was divided by 100.
+/// Recovers the whole percentage of `fuzz.ratio` from its hundredth.
 fn percent(ratio: f64) -> f64 {
     (ratio * 100.0).round()
 }
@@ -129,7 +129,7 @@ fn results(lines: &[Line<'_>]) -> String {
     serde_json::to_string_pretty(&record).unwrap_or_default()
 }
 
-/// Python's `round(value, 2)`: to the nearest of the exact value's decimals.
+/// Rounds like Python's `round(value, 2)`: to the nearest decimal of the exact value.
 fn rounded(value: f64) -> f64 {
     format!("{value:.2}").parse().unwrap_or(value)
 }

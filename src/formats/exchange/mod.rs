@@ -1,9 +1,8 @@
-//! Retrieval in the formats of information retrieval: BEIR's collections and TREC's runs, so that other tools can rank
-//! what was cut here, and judge what was ranked here.
+//! Exchange of retrieval results in formats of information retrieval: BEIR's collections and TREC's runs, so that other tools
+//! can rank our fragments and judge our rankings.
 //!
-//! [`beir`] writes documents, queries and judgements, [`trec`] runs and judgements. Both name things by [`id`], so what one
-//! writes joins with what the other does; [`query_ids`] makes ids of tasks, whose own are not unique.
-//! Records are written as they come: the same records are the same bytes.
+//! [`beir`] writes documents, queries and judgements, [`trec`] runs and judgements. Both encode ids by [`id`], so their files
+//! can be joined; [`query_ids`] makes unique ids of tasks, whose own may repeat. Equal records give equal bytes.
 
 pub mod beir;
 pub mod crosscodeeval;
@@ -18,11 +17,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 
-/// Where records are written to.
+/// Destination of records.
 pub struct Sink<'a> {
-    /// What the stream is called in errors.
+    /// Name of the stream in errors.
     pub path: &'a Path,
-    /// Buffered, for lines are written one by one; not flushed here.
+    /// Buffered, because lines are written one by one; not flushed here.
     pub out: &'a mut dyn Write,
 }
 
@@ -33,9 +32,9 @@ impl Sink<'_> {
     }
 }
 
-/// An id as the files carry it: TREC's fields end at white space, and a quotation mark opens a quoted field of BEIR's
-/// judgements. White space, control characters, `"` and `%` are percent-encoded in UTF-8 (RFC 3986, section 2.1), so
-/// that different ids stay different and can be decoded.
+/// Encodes an id for files: TREC's fields end at white space, and a quotation mark opens a quoted field of BEIR's judgements.
+/// White space, control characters, `"` and `%` are percent-encoded in UTF-8 (RFC 3986, section 2.1), so that different ids
+/// stay different and can be decoded.
 ///
 /// ```
 /// use repoformer::formats::exchange::id;
@@ -60,8 +59,8 @@ pub fn id(text: &str) -> Cow<'_, str> {
     Cow::Owned(id)
 }
 
-/// A query id for each task, given its row and id: its own id where no other task has it, else `id#row`. Rows are distinct,
-/// and then the query ids are.
+/// Returns a query id for each task, given its row and id: its own id if no other task has it, else `id#row`. Rows are
+/// distinct, and therefore query ids are.
 ///
 /// ```
 /// use repoformer::formats::exchange::query_ids;
@@ -77,12 +76,15 @@ pub fn query_ids<S: AsRef<str>>(tasks: &[(usize, S)]) -> Vec<String> {
     let own = |(_, id): &(usize, S)| counts[id.as_ref()] == 1 && !id.as_ref().is_empty();
     let mut ids: Vec<(bool, String)> = tasks
         .iter()
-        .map(|task| match own(task) {
-            true => (true, task.1.as_ref().to_owned()),
-            false => (false, numbered(task)),
+        .map(|task| {
+            if own(task) {
+                (true, task.1.as_ref().to_owned())
+            } else {
+                (false, numbered(task))
+            }
         })
         .collect();
-    // A task whose own id reads as another's numbered one is numbered too. Numbered ids end in their rows, so they differ.
+    // A task whose own id equals another's numbered one is numbered too. Numbered ids end in their rows, so they differ.
     loop {
         let taken: FxHashSet<String> = ids
             .iter()
@@ -102,22 +104,22 @@ pub fn query_ids<S: AsRef<str>>(tasks: &[(usize, S)]) -> Vec<String> {
     }
 }
 
-/// The ids of one kind that were written, so that none is written twice.
+/// Ids written so far, so that none is written twice.
 #[derive(Default)]
 struct Written(FxHashSet<String>);
 
 impl Written {
-    /// The id to write; `what` names the kind: "documents".
+    /// Returns the id to write; `what` names the kind: "documents".
     fn add(&mut self, what: &'static str, text: &str) -> Result<String> {
         let id = checked(what, text)?.into_owned();
         if !self.0.insert(id.clone()) {
-            return Err(refused(what, format!("the id '{id}' stands twice")));
+            return Err(refused(what, format!("the id '{id}' is repeated")));
         }
         Ok(id)
     }
 }
 
-/// The id to write, of one kind; an empty one is no field.
+/// Returns the id to write, which must not be empty.
 fn checked<'a>(what: &'static str, text: &'a str) -> Result<Cow<'a, str>> {
     if text.is_empty() {
         return Err(refused(what, "an id is empty".into()));
@@ -126,7 +128,7 @@ fn checked<'a>(what: &'static str, text: &'a str) -> Result<Cow<'a, str>> {
 }
 
 fn refused(what: &'static str, reason: String) -> Error {
-    Error::Parameter { name: what, reason }
+    Error::parameter(what, reason)
 }
 
 #[cfg(test)]

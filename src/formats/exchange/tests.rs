@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::beir::{Document, Judgement, Query};
-use super::trec::{Hit, Ranking, Scores};
+use super::trec::{RankedDocument, Ranking, ScoreColumn};
 use super::*;
 use crate::store::jsonl::{self, Fields, Object};
 
@@ -15,12 +15,12 @@ fn written(write: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<String> {
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-fn run(rankings: &[Ranking<'_>], tag: &str, scores: Scores) -> Result<String> {
+fn run(rankings: &[Ranking<'_>], tag: &str, scores: ScoreColumn) -> Result<String> {
     written(|sink| trec::write_run(rankings.iter().cloned(), tag, scores, sink))
 }
 
 fn ranking<'a>(query: &'a str, hits: &[(&'a str, f64)]) -> Ranking<'a> {
-    let hit = |&(document, score)| Hit { document, score };
+    let hit = |&(document, score)| RankedDocument { document, score };
     let hits = hits.iter().map(hit).collect();
     Ranking { query, hits }
 }
@@ -54,7 +54,7 @@ fn tasks_that_share_an_id_are_told_apart_by_their_rows() {
 
 #[test]
 fn a_ranking_must_be_one() {
-    let one = |hits: &[(&str, f64)]| run(&[ranking("q", hits)], "t", Scores::Own);
+    let one = |hits: &[(&str, f64)]| run(&[ranking("q", hits)], "t", ScoreColumn::Own);
     let error = |hits: &[(&str, f64)]| one(hits).unwrap_err().to_string();
     assert_eq!(one(&[]).unwrap(), "");
     // Equal scores are in order; so are scores below zero.
@@ -69,19 +69,23 @@ fn a_ranking_must_be_one() {
         assert_eq!(error(&[("a", score)]), wanted);
     }
     let twice = error(&[("a", 1.0), ("a", 1.0)]);
-    assert_eq!(twice, "documents: 'a' stands twice in the ranking of 'q'");
+    assert_eq!(twice, "documents: 'a' is repeated in the ranking of 'q'");
     assert_eq!(error(&[("", 1.0)]), "documents: an id is empty");
     let rankings = [ranking("q", &[]), ranking("q", &[])];
-    let twice = run(&rankings, "t", Scores::Own).unwrap_err().to_string();
-    assert_eq!(twice, "queries: the id 'q' stands twice");
-    let no_tag = run(&rankings, "", Scores::Own).unwrap_err().to_string();
+    let twice = run(&rankings, "t", ScoreColumn::Own)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(twice, "queries: the id 'q' is repeated");
+    let no_tag = run(&rankings, "", ScoreColumn::Own)
+        .unwrap_err()
+        .to_string();
     assert_eq!(no_tag, "tag: an id is empty");
 }
 
 #[test]
 fn scores_by_rank_have_no_ties() {
     let ranking = ranking("q", &[("a", 0.5), ("b", 0.5), ("c", 0.5)]);
-    let text = run(&[ranking], "rg1 gt", Scores::ByRank).unwrap();
+    let text = run(&[ranking], "rg1 gt", ScoreColumn::ByRank).unwrap();
     let wanted = "q Q0 a 1 3.0 rg1%20gt\nq Q0 b 2 2.0 rg1%20gt\nq Q0 c 3 1.0 rg1%20gt\n";
     assert_eq!(text, wanted);
 }
@@ -106,7 +110,7 @@ fn ids_must_be_unique_and_not_empty() {
     };
     let error = |outcome: Result<String>| outcome.unwrap_err().to_string();
     let corpus = written(|sink| beir::write_corpus(["a b", "a b"].map(document), sink));
-    assert_eq!(error(corpus), "documents: the id 'a%20b' stands twice");
+    assert_eq!(error(corpus), "documents: the id 'a%20b' is repeated");
     // One is what the other is written as; they stay two.
     let corpus = written(|sink| beir::write_corpus(["a b", "a%20b"].map(document), sink));
     assert!(corpus.unwrap().contains(r#""a%2520b""#));
@@ -137,7 +141,7 @@ fn a_stream_that_takes_nothing_more_is_named() {
         out: &mut full,
     };
     let ranking = ranking("q", &[("document", 1.0)]);
-    let error = trec::write_run([ranking], "t", Scores::Own, &mut sink).unwrap_err();
+    let error = trec::write_run([ranking], "t", ScoreColumn::Own, &mut sink).unwrap_err();
     assert!(
         error
             .to_string()
@@ -185,7 +189,7 @@ proptest! {
         scores.sort_by(|a, b| b.total_cmp(a));
         let hits: Vec<(&str, f64)> = documents.iter().map(String::as_str).zip(scores).collect();
         let rankings: Vec<Ranking<'_>> = queries.iter().map(|query| ranking(query, &hits)).collect();
-        let text = run(&rankings, "a tag", Scores::Own).unwrap();
+        let text = run(&rankings, "a tag", ScoreColumn::Own).unwrap();
         let lines: Vec<Vec<&str>> = text.lines().map(fields).collect();
         let mut wanted = Vec::new();
         for query in &queries {

@@ -1,5 +1,5 @@
-//! TREC's files, as `trec_eval` and what is built on it read them: runs (`qid Q0 docid rank score tag`) and judgements
-//! (`qid 0 docid relevance`), fields parted by blanks.
+//! TREC's files, as read by `trec_eval` and tools built on it: runs (`qid Q0 docid rank score tag`) and judgements
+//! (`qid 0 docid relevance`), with fields separated by blanks.
 
 use rustc_hash::FxHashSet;
 
@@ -7,31 +7,31 @@ use super::beir::{Judgement, each_judgement};
 use super::{Sink, Written, checked, refused};
 use crate::error::Result;
 
-/// A document that was found.
+/// A document in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit<'a> {
-    /// Its id, written as [`super::id`] says.
+pub struct RankedDocument<'a> {
+    /// Id, written as described in [`super::id`].
     pub document: &'a str,
-    /// What the ranker gave it; more is better.
+    /// Score of the ranker; more is better.
     pub score: f64,
 }
 
-/// What was found for one query.
+/// Ranking of one query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking<'a> {
-    /// The query's id, written as [`super::id`] says.
+    /// Id of the query, written as described in [`super::id`].
     pub query: &'a str,
-    /// Best first; no line is written where there is none.
-    pub hits: Vec<Hit<'a>>,
+    /// Best first; if empty, no line is written.
+    pub hits: Vec<RankedDocument<'a>>,
 }
 
-/// What stands in a run's column of scores.
+/// Scores written to a run.
 ///
-/// `trec_eval` passes over the ranks: it sorts by score, in single precision, and equal scores by document id from the last
-/// to the first. Where scores tie, only [`ByRank`](Self::ByRank) keeps the order in which the hits were given.
+/// `trec_eval` ignores the ranks: it sorts by score, in single precision, and equal scores by document id from the last to the
+/// first. If scores tie, only [`ByRank`](Self::ByRank) keeps the order of the hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Scores {
-    /// The ranker's own, in as few digits as tell them apart: `0.5`, `1e-7`.
+pub enum ScoreColumn {
+    /// The ranker's own scores, in as few digits as distinguish them: `0.5`, `1e-7`.
     #[default]
     Own,
     /// The number of hits from this one to the last: n for the best of n, then n − 1, to 1.
@@ -42,22 +42,23 @@ pub enum Scores {
 ///
 /// ```
 /// use repoformer::formats::exchange::{Sink, trec};
-/// use repoformer::formats::exchange::trec::{Hit, Ranking, Scores};
+/// use repoformer::formats::exchange::trec::{RankedDocument, Ranking, ScoreColumn};
 /// let mut bytes = Vec::new();
 /// let mut sink = Sink { path: "run.txt".as_ref(), out: &mut bytes };
-/// let hits = vec![Hit { document: "a.py|2", score: 0.5 }, Hit { document: "b c.py|0", score: 0.25 }];
-/// trec::write_run([Ranking { query: "demo/0", hits }], "bm25", Scores::Own, &mut sink)?;
+/// let hit = |document, score| RankedDocument { document, score };
+/// let hits = vec![hit("a.py|2", 0.5), hit("b c.py|0", 0.25)];
+/// trec::write_run([Ranking { query: "demo/0", hits }], "bm25", ScoreColumn::Own, &mut sink)?;
 /// assert_eq!(bytes, b"demo/0 Q0 a.py|2 1 0.5 bm25\ndemo/0 Q0 b%20c.py|0 2 0.25 bm25\n");
 /// # Ok::<(), repoformer::error::Error>(())
 /// ```
 ///
 /// # Errors
-/// An id or the tag is empty; a query stands twice, or a document twice in one ranking; a score is no finite number or
-/// above the one before; writing fails. The rankings before are written.
+/// An id or the tag is empty; a query is repeated, or a document in one ranking; a score is not finite or is above the one
+/// before; writing fails. The rankings before are written.
 pub fn write_run<'a>(
     rankings: impl IntoIterator<Item = Ranking<'a>>,
     tag: &str,
-    scores: Scores,
+    scores: ScoreColumn,
     sink: &mut Sink<'_>,
 ) -> Result<()> {
     let (mut written, tag) = (Written::default(), checked("tag", tag)?);
@@ -67,8 +68,8 @@ pub fn write_run<'a>(
         for (place, hit) in ranking.hits.iter().enumerate() {
             let (document, rank) = (checked("documents", hit.document)?, place + 1);
             let score = match scores {
-                Scores::Own => hit.score,
-                Scores::ByRank => (ranking.hits.len() - place) as f64,
+                ScoreColumn::Own => hit.score,
+                ScoreColumn::ByRank => (ranking.hits.len() - place) as f64,
             };
             sink.line(format_args!("{query} Q0 {document} {rank} {score:?} {tag}"))?;
         }
@@ -76,16 +77,16 @@ pub fn write_run<'a>(
     Ok(())
 }
 
-/// A ranking is one: each document once, scores in order.
-fn check(query: &str, hits: &[Hit<'_>]) -> Result<()> {
+/// Checks a ranking: each document once, scores in order.
+fn check(query: &str, hits: &[RankedDocument<'_>]) -> Result<()> {
     let (mut seen, mut before) = (FxHashSet::default(), f64::INFINITY);
-    for Hit { document, score } in hits {
+    for RankedDocument { document, score } in hits {
         let wrong = if !score.is_finite() {
             "has no finite score".to_owned()
         } else if *score > before {
             format!("scores {score}, above the {before} of the one before it")
         } else if !seen.insert(*document) {
-            "stands twice".to_owned()
+            "is repeated".to_owned()
         } else {
             before = *score;
             continue;

@@ -1,8 +1,8 @@
-//! What each kind of record has: names and types of its fields, as tables.
+//! Fields of each kind of record, with their types, as tables.
 
 use super::schema::{Field, Type, may, must, unless};
 use crate::task::Format;
-use crate::task::kind::Kind;
+use crate::task::kind::RecordKind;
 
 use Type::{Anything, Count, Either, Flag, Id, List, MaybeEmpty, Number, Text};
 
@@ -56,7 +56,7 @@ const REPOFORMER: &[Field] = &[
             must("filepath", Text),
             may("repository", Text),
             may("url", Text),
-            // What a conversion keeps.
+            // Kept by conversions.
             may("context_start_lineno", Count),
             may("ground_truth", Text),
             may("lineno", Count),
@@ -106,7 +106,7 @@ const REPO_BENCH: &[Field] = &[
     must("cropped_code", Text),
     may("all_code", Text),
     must("next_line", Text),
-    // -1 where the next line needs none of the snippets.
+    // -1 if the next line needs none of the snippets.
     may("gold_snippet_index", Number),
     may("created_at", Text),
     may("level", Text),
@@ -146,7 +146,7 @@ const QUERY_PLACE: &[Field] = &[
     must("window_size", Count),
     may("slice_size", Count),
     must("repo", Text),
-    // The reference writes the whole metadata of the task, and what the window was made from.
+    // The reference writes all metadata of the task, and the text that the window was made from.
     may("ground_truth", Text),
     may("prediction", Text),
 ];
@@ -216,7 +216,7 @@ const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
         "do_retrieval",
         Either(&[Flag, Number], "a boolean or a number"),
     ),
-    // Its program repeats the whole task.
+    // CrossCodeEval's program repeats the whole task.
     may("prompt", Text),
     may("groundtruth", Text),
     may("right_context", Text),
@@ -315,7 +315,7 @@ const BATCH_REQUEST: &[Field] = &[
     must("custom_id", Text),
     must("method", Text),
     must("url", Text),
-    // What else a server takes is its own affair.
+    // Servers accept other fields of their own.
     must("body", Anything),
 ];
 
@@ -335,28 +335,28 @@ const BEIR_DOCUMENT: &[Field] = &[
 
 const SCORE: &[Field] = &[must("task_id", Id)];
 
-/// The fields of a kind.
-pub(super) fn fields(kind: Kind) -> &'static [Field] {
+/// Fields of a kind of record.
+pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
     match kind {
-        Kind::Task(Format::RepoEval) => REPO_EVAL,
-        Kind::Task(Format::Repoformer) => REPOFORMER,
-        Kind::Task(Format::CrossCodeEval) => CROSS_CODE_EVAL,
-        Kind::Task(Format::CrossCodeLongEval) => CROSS_CODE_LONG_EVAL,
-        Kind::Task(Format::RepoBench) => REPO_BENCH,
-        Kind::Task(Format::ReccEval) => RECC_EVAL,
-        Kind::Window => WINDOW,
-        Kind::QueryWindow => QUERY_WINDOW,
-        Kind::Retrieval => RETRIEVAL,
-        Kind::Prompt => PROMPT,
-        Kind::RepoCoderPrediction => REPO_CODER_PREDICTION,
-        Kind::CrossCodeEvalPrediction => CROSS_CODE_EVAL_PREDICTION,
-        Kind::Pair => PAIR,
-        Kind::Score => SCORE,
-        Kind::Package => PACKAGE,
-        Kind::RawRepository => RAW,
-        Kind::Label => LABEL,
-        Kind::BatchRequest => BATCH_REQUEST,
-        Kind::BatchResponse => BATCH_RESPONSE,
-        Kind::BeirDocument | Kind::BeirQuery => BEIR_DOCUMENT,
+        RecordKind::Task(Format::RepoEval) => REPO_EVAL,
+        RecordKind::Task(Format::Repoformer) => REPOFORMER,
+        RecordKind::Task(Format::CrossCodeEval) => CROSS_CODE_EVAL,
+        RecordKind::Task(Format::CrossCodeLongEval) => CROSS_CODE_LONG_EVAL,
+        RecordKind::Task(Format::RepoBench) => REPO_BENCH,
+        RecordKind::Task(Format::ReccEval) => RECC_EVAL,
+        RecordKind::Window => WINDOW,
+        RecordKind::QueryWindow => QUERY_WINDOW,
+        RecordKind::Retrieval => RETRIEVAL,
+        RecordKind::Prompt => PROMPT,
+        RecordKind::RepoCoderPrediction => REPO_CODER_PREDICTION,
+        RecordKind::CrossCodeEvalPrediction => CROSS_CODE_EVAL_PREDICTION,
+        RecordKind::Pair => PAIR,
+        RecordKind::Score => SCORE,
+        RecordKind::Package => PACKAGE,
+        RecordKind::RawRepository => RAW,
+        RecordKind::Label => LABEL,
+        RecordKind::BatchRequest => BATCH_REQUEST,
+        RecordKind::BatchResponse => BATCH_RESPONSE,
+        RecordKind::BeirDocument | RecordKind::BeirQuery => BEIR_DOCUMENT,
     }
 }

@@ -1,10 +1,10 @@
-//! Files of records looked through: every problem, with its line.
+//! Validation of record files: reports every problem, with its line.
 //!
-//! A finding is an *error* where the record cannot be used, or would be used for something that it does not say: no JSON,
-//! a missing field or one of the wrong type, a path that leads out of the repository, lines out of order, a target
-//! without text, records of several kinds in one file, ids that a join needs to be unique, and, beside the repositories, a
-//! file that is not there or has other text. It is a *note* where the record is as its format allows and may still
-//! surprise: repeated task ids, `lineno`, `owner--name`, empty contexts, unknown fields, a byte-order mark.
+//! A finding is an *error* if the record cannot be used, or would be used wrongly: no JSON, a missing field or one of the wrong
+//! type, a path that leads out of the repository, lines out of order, a target without text, records of several kinds in one
+//! file, ids that a join needs to be unique, and, with the repositories, a missing file or one with other text. It is a *note*
+//! if the record is valid in its format and may still surprise: repeated task ids, `lineno`, `owner--name`, empty contexts,
+//! unknown fields, a byte-order mark.
 
 mod fields;
 mod records;
@@ -20,16 +20,16 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::formats::convert::Files;
+use crate::formats::convert::TaskFiles;
 use crate::store::jsonl::{self, At, Object, Reader};
-use crate::task::kind::Kind;
+use crate::task::kind::RecordKind;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The record cannot be used as it is.
     Error,
-    /// Legal, but worth knowing.
+    /// Valid, but worth knowing.
     Note,
 }
 
@@ -42,41 +42,41 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing found in a file.
+/// A problem or surprise in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// 1-based line.
     pub line: usize,
-    /// The id of the record's task, where it has one.
+    /// Id of the record's task, if it has one.
     pub task_id: Option<String>,
     /// How much it matters.
     pub severity: Severity,
-    /// What was found, with the field.
+    /// Description, with the field.
     pub reason: String,
 }
 
-/// What a file holds and what was found in it.
+/// Result of validating a file.
 #[derive(Debug)]
-pub struct Report {
-    /// The file.
+pub struct Validation {
+    /// Path of the file.
     pub path: PathBuf,
-    /// How many records there are of each kind, in the order of the file; records that are no JSON objects or of no known
-    /// kind are in none.
-    pub kinds: Vec<(Kind, usize)>,
-    /// How many records there are in all.
+    /// Number of records of each kind, in the order of the file; without records that are not JSON objects or of an unknown
+    /// kind.
+    pub kinds: Vec<(RecordKind, usize)>,
+    /// Total number of records.
     pub records: usize,
-    /// Everything found, by line.
+    /// All findings, by line.
     pub findings: Vec<Finding>,
 }
 
-impl Report {
-    /// How many findings are of a severity.
+impl Validation {
+    /// Number of findings of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         let found = self.findings.iter();
         found.filter(|finding| finding.severity == severity).count()
     }
 
-    /// The kinds by name, joined by `+`; `unknown` where there is none.
+    /// Names of the kinds, joined by `+`; `unknown` if there is none.
     pub fn kind(&self) -> String {
         if self.kinds.is_empty() {
             return "unknown".into();
@@ -85,7 +85,7 @@ impl Report {
         names.join("+")
     }
 
-    /// The finding as a message: `file:line: task id: reason`.
+    /// Formats a finding as a message: `file:line: task id: reason`.
     pub fn message(&self, finding: &Finding) -> String {
         let (path, line) = (self.path.display(), finding.line);
         match &finding.task_id {
@@ -94,7 +94,7 @@ impl Report {
         }
     }
 
-    /// The report as an object: `file, kind, records, errors, notes, findings[{line, task_id, severity, message}]`.
+    /// Returns `file, kind, records, errors, notes, findings[{line, task_id, severity, message}]`.
     pub fn to_record(&self) -> Value {
         let finding = |finding: &Finding| {
             json!({
@@ -111,15 +111,15 @@ impl Report {
     }
 }
 
-/// Looks through a file (`.jsonl`, gzip, zstd, or `-`), each record as the kind that its fields tell; tasks also beside
-/// the repositories they come from, where these are given.
+/// Validates a file (`.jsonl`, gzip, zstd, or `-`), each record by the kind that its fields indicate; with `repos_dir`, tasks
+/// are also compared with their files.
 ///
 /// # Errors
 /// The file or the repositories cannot be read.
-pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Report> {
+pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
     let mut validator = Validator {
         path,
-        files: repos_dir.map(Files::below).transpose()?,
+        files: repos_dir.map(TaskFiles::below).transpose()?,
         kinds: Vec::new(),
         seen: FxHashMap::default(),
         unknown: Vec::new(),
@@ -132,49 +132,50 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Report> {
         validator.record(at, bytes);
     }
     if records == 0 {
-        validator.find(1, None, Severity::Error, "the file holds no record");
+        validator.find(1, None, Severity::Error, "the file contains no record");
     }
     Ok(validator.finish(records))
 }
 
-/// A file while it is looked through.
+/// State of the validation of one file.
 struct Validator<'a> {
     path: &'a Path,
-    files: Option<Files<'a>>,
-    /// Each kind with its number of records and its first line.
-    kinds: Vec<(Kind, usize, usize)>,
-    /// The first line of each id, and how often it came again.
-    seen: FxHashMap<(Kind, String), usize>,
-    /// Fields that no format knows: kind, name, first line, records.
-    unknown: Vec<(Kind, String, usize, usize)>,
+    files: Option<TaskFiles<'a>>,
+    /// Each kind, its number of records and its first line.
+    kinds: Vec<(RecordKind, usize, usize)>,
+    /// First line of each id.
+    seen: FxHashMap<(RecordKind, String), usize>,
+    /// Unknown fields: kind, name, first line, number of records.
+    unknown: Vec<(RecordKind, String, usize, usize)>,
     findings: Vec<Finding>,
 }
 
 impl Validator<'_> {
     fn record(&mut self, at: At, bytes: &[u8]) {
         if at.line == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
-            let reason = "the file begins with a byte-order mark, which other programs refuse";
+            let reason = "the file begins with a byte-order mark, which other programs reject";
             self.find(1, None, Severity::Note, reason);
         }
         let object = match jsonl::parse(self.path, at.line, bytes) {
             Ok(object) => object,
             Err(error) => return self.find(at.line, None, Severity::Error, reason(error)),
         };
-        let Some(kind) = Kind::of(&object) else {
-            let reason = format!("this is {}", Kind::unknown());
-            return self.find(at.line, None, Severity::Error, reason);
+        let Some(kind) = RecordKind::of(&object) else {
+            return self.find(at.line, None, Severity::Error, RecordKind::unknown());
         };
         match self.kinds.iter_mut().find(|(known, ..)| *known == kind) {
             Some((_, count, _)) => *count += 1,
             None => self.kinds.push((kind, 1, at.line)),
         }
         let id = task_id(&object);
-        let (wrong, unknown) = schema::check(kind, &object);
+        let schema::Checked { wrong, mut unknown } = schema::check(fields::fields(kind), &object);
+        // Scores have a field per metric.
+        if kind == RecordKind::Score {
+            unknown.clear();
+        }
         for name in unknown {
-            let known = |(other, field, ..): &&mut (Kind, String, usize, usize)| {
-                (*other, field.as_str()) == (kind, name.as_str())
-            };
-            match self.unknown.iter_mut().find(known) {
+            let mut known = self.unknown.iter_mut();
+            match known.find(|(other, field, ..)| *other == kind && *field == name) {
                 Some((.., count)) => *count += 1,
                 None => self.unknown.push((kind, name, at.line, 1)),
             }
@@ -184,8 +185,9 @@ impl Validator<'_> {
             self.find(at.line, id.clone(), Severity::Error, reason);
         }
         match kind {
-            Kind::Task(format) => self.task(at, format, object, id, whole),
-            _ => self.other(at, kind, object, id, whole),
+            _ if !whole => {}
+            RecordKind::Task(format) => self.task(at, format, object, id),
+            _ => self.other(at.line, kind, object, id),
         }
     }
 
@@ -204,25 +206,21 @@ impl Validator<'_> {
         });
     }
 
-    /// The line that this id was seen at before.
-    fn seen_before(&mut self, kind: Kind, id: String, line: usize) -> Option<usize> {
-        match self.seen.entry((kind, id)) {
-            std::collections::hash_map::Entry::Occupied(first) => Some(*first.get()),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(line);
-                None
-            }
-        }
+    /// Returns the line of an earlier record with this id.
+    fn seen_before(&mut self, kind: RecordKind, id: String, line: usize) -> Option<usize> {
+        let first = *self.seen.entry((kind, id)).or_insert(line);
+        (first != line).then_some(first)
     }
 
-    fn finish(mut self, records: usize) -> Report {
+    fn finish(mut self, records: usize) -> Validation {
         for (kind, name, line, count) in std::mem::take(&mut self.unknown) {
-            let more = match count {
-                1 => String::new(),
-                n => format!(" (here first, in {n} records)"),
+            let more = if count > 1 {
+                format!(" (first here, in {count} records)")
+            } else {
+                String::new()
             };
             let reason = format!(
-                "field '{name}' is none of {}; it is kept{more}",
+                "unknown field '{name}' of {}; it is kept{more}",
                 kind.name()
             );
             self.find(line, None, Severity::Note, reason);
@@ -234,7 +232,7 @@ impl Validator<'_> {
                     n => format!("are {n} records"),
                 };
                 let reason = format!(
-                    "mixed kinds: the file begins with {}, and from here on there {records} of {}",
+                    "mixed kinds: the file begins with {}, and from this line on there {records} of {}",
                     first.name(),
                     kind.name()
                 );
@@ -243,20 +241,17 @@ impl Validator<'_> {
         }
         self.findings
             .sort_by_key(|finding| (finding.line, finding.severity));
-        Report {
+        let kinds = self.kinds.iter().map(|(kind, count, _)| (*kind, *count));
+        Validation {
             path: self.path.to_owned(),
-            kinds: self
-                .kinds
-                .iter()
-                .map(|(kind, count, _)| (*kind, *count))
-                .collect(),
+            kinds: kinds.collect(),
             records,
             findings: self.findings,
         }
     }
 }
 
-/// The id that a record gives its task.
+/// Returns the task id in a record.
 fn task_id(object: &Object) -> Option<String> {
     let metadata = object
         .get("metadata")
@@ -268,7 +263,7 @@ fn task_id(object: &Object) -> Option<String> {
     }
 }
 
-/// What an error says, without the place that a finding names anyway.
+/// Returns an error's reason, without its place, which a finding contains anyway.
 fn reason(error: Error) -> String {
     match error {
         Error::Record { reason, .. } | Error::Task { reason, .. } => reason,

@@ -1,4 +1,4 @@
-//! What is to be found in records other than tasks, beyond the types of their fields.
+//! Validation of records other than tasks, beyond the types of their fields.
 
 use rustc_hash::FxHashSet;
 use serde_json::Value;
@@ -9,26 +9,21 @@ use crate::error::Result;
 use crate::evaluate::predictions::samples;
 use crate::repository::record::{Package, RawRepository};
 use crate::selective::label::Label;
-use crate::store::jsonl::{At, Object};
-use crate::task::kind::Kind;
+use crate::store::jsonl::Object;
+use crate::task::kind::RecordKind;
 use crate::text::lines::strip;
 
 use Severity::{Error, Note};
 
 impl Validator<'_> {
-    /// Looks at a record that is no task; `whole` says whether its fields have their types.
+    /// Checks a record that is not a task and whose fields have their types.
     pub(super) fn other(
         &mut self,
-        at: At,
-        kind: Kind,
+        line: usize,
+        kind: RecordKind,
         object: Object,
         id: Option<String>,
-        whole: bool,
     ) {
-        if !whole {
-            return;
-        }
-        let line = at.line;
         self.repeated(line, kind, &object, id.as_ref());
         if let Some(metadata) = object.get("metadata")
             && metadata.get("lineno").is_some()
@@ -36,47 +31,49 @@ impl Validator<'_> {
             let reason = "its line is 'metadata.lineno', where other files have 'line_no'";
             self.find(line, id.clone(), Note, reason);
         }
-        let outcome = match kind {
-            Kind::RepoCoderPrediction | Kind::CrossCodeEvalPrediction | Kind::Pair => {
-                self.samples(line, &object, id.clone())
-            }
-            Kind::Package => Package::read(self.path, line, object).map(drop),
-            Kind::RawRepository => self.raw(line, object),
-            Kind::Label => self.label(line, object, id.clone()),
-            Kind::BatchRequest => {
+        let checked = match kind {
+            RecordKind::RepoCoderPrediction
+            | RecordKind::CrossCodeEvalPrediction
+            | RecordKind::Pair => self.samples(line, &object, id.clone()),
+            RecordKind::Package => Package::read(self.path, line, object).map(drop),
+            RecordKind::RawRepository => self.raw(line, object),
+            RecordKind::Label => self.label(line, object, id.clone()),
+            RecordKind::BatchRequest => {
                 self.request(line, &object);
                 Ok(())
             }
-            Kind::BatchResponse => Response::read(self.path, line, &object).map(drop),
+            RecordKind::BatchResponse => Response::read(self.path, line, &object).map(drop),
             _ => Ok(()),
         };
-        if let Err(error) = outcome {
+        if let Err(error) = checked {
             self.find(line, id, Error, reason(error));
         }
     }
 
-    /// Tells of names that came before; an error where records are joined or kept by them.
-    fn repeated(&mut self, line: usize, kind: Kind, object: &Object, id: Option<&String>) {
+    /// Reports repeated names; they are errors if records are joined or stored by them.
+    fn repeated(&mut self, line: usize, kind: RecordKind, object: &Object, id: Option<&String>) {
         let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
         let (severity, name, value) = match kind {
-            Kind::BatchRequest | Kind::BatchResponse => (Error, "custom_id", text("custom_id")),
-            Kind::Package => (Error, "filepath", text("filepath")),
-            Kind::BeirDocument | Kind::BeirQuery => {
+            RecordKind::BatchRequest | RecordKind::BatchResponse => {
+                (Error, "custom_id", text("custom_id"))
+            }
+            RecordKind::Package => (Error, "filepath", text("filepath")),
+            RecordKind::BeirDocument | RecordKind::BeirQuery => {
                 (Error, "_id", object.get("_id").map(ToString::to_string))
             }
-            Kind::RawRepository => (Error, "repo_name", text("repo_name")),
-            Kind::Window
-            | Kind::QueryWindow
-            | Kind::Retrieval
-            | Kind::Prompt
-            | Kind::RepoCoderPrediction => return,
+            RecordKind::RawRepository => (Error, "repo_name", text("repo_name")),
+            RecordKind::Window
+            | RecordKind::QueryWindow
+            | RecordKind::Retrieval
+            | RecordKind::Prompt
+            | RecordKind::RepoCoderPrediction => return,
             _ => (Note, "task_id", id.cloned()),
         };
         let Some(value) = value else {
             return;
         };
         if let Some(first) = self.seen_before(kind, value, line) {
-            let reason = format!("its '{name}' is that of line {first} too");
+            let reason = format!("its '{name}' equals that of line {first}");
             self.find(line, id.cloned(), severity, reason);
         }
     }
@@ -103,10 +100,8 @@ impl Validator<'_> {
         let mut seen = FxHashSet::default();
         for (number, file) in raw.files.iter().enumerate() {
             if !seen.insert(&file.content.path) {
-                let reason = format!(
-                    "field 'files[{number}].filepath' is there before: {:?}",
-                    file.content.path
-                );
+                let path = &file.content.path;
+                let reason = format!("field 'files[{number}].filepath' is repeated: {path:?}");
                 self.find(line, None, Error, reason);
             }
         }
@@ -117,7 +112,7 @@ impl Validator<'_> {
         let label = Label::read(self.path, line, object)?;
         let mut find = |severity, reason: &str| self.find(line, id.clone(), severity, reason);
         if label.start >= label.end {
-            find(Error, "field 'metadata.end_i' is not behind 'start_i'");
+            find(Error, "field 'metadata.end_i' is not after 'start_i'");
         }
         if strip(&label.ground_truth).is_empty() {
             find(
@@ -125,20 +120,14 @@ impl Validator<'_> {
                 "its ground truth is empty: there is nothing to predict",
             );
         }
-        for (name, is_empty) in [
-            ("left context: its prompt", label.prompt.is_empty()),
-            (
-                "right context: 'right_context'",
-                label.right_context.is_empty(),
-            ),
-            (
-                "cross-file context: 'crossfile_context'",
-                label.cross_file.is_empty(),
-            ),
-        ] {
-            if is_empty {
-                find(Note, &format!("no {name} is empty"));
-            }
+        if label.prompt.is_empty() {
+            find(Note, "no left context: its prompt is empty");
+        }
+        if label.right_context.is_empty() {
+            find(Note, "no right context: 'right_context' is empty");
+        }
+        if label.cross_file.is_empty() {
+            find(Note, "no cross-file context: 'crossfile_context' is empty");
         }
         Ok(())
     }
@@ -147,12 +136,8 @@ impl Validator<'_> {
         let body = object.get("body").and_then(Value::as_object);
         let has = |name: &str| body.is_some_and(|body| body.contains_key(name));
         if !has("prompt") && !has("messages") {
-            self.find(
-                line,
-                None,
-                Error,
-                "field 'body.prompt' or 'body.messages' is missing",
-            );
+            let reason = "field 'body.prompt' or 'body.messages' is missing";
+            self.find(line, None, Error, reason);
         }
         if !has("model") {
             self.find(line, None, Error, "field 'body.model' is missing");

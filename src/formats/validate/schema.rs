@@ -1,13 +1,10 @@
-//! Whether a record has the fields of its kind, each with what it should hold.
+//! Checks that a record has the fields of its kind, each of its type.
 
 use serde_json::Value;
 
 use crate::store::jsonl::{self, Object};
-use crate::task::kind::Kind;
 
-use super::fields::fields;
-
-/// What a field holds.
+/// Type of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Type {
     Text,
@@ -18,13 +15,13 @@ pub(super) enum Type {
     /// A text or a whole number.
     Id,
     List(&'static Type),
-    /// An object with these fields; others are told of.
+    /// An object with these fields; others are reported.
     Object(&'static [Field]),
     /// An object with any fields.
     Anything,
-    /// One of several, with the words for all of them.
+    /// One of several, with a description of all.
     Either(&'static [Type], &'static str),
-    /// An object whose fields need not be there, since an empty one stands for none.
+    /// An object with these fields, or an empty one, which stands for none.
     MaybeEmpty(&'static [Field]),
 }
 
@@ -40,57 +37,51 @@ enum Need {
     Always,
     /// May be missing or `null`.
     Never,
-    /// May be missing where the named field is there.
+    /// May be missing if the named field is present.
     Unless(&'static str),
 }
 
-pub(super) const fn must(name: &'static str, holds: Type) -> Field {
-    let needed = Need::Always;
-    Field {
-        name,
-        holds,
-        needed,
+impl Field {
+    const fn new(name: &'static str, holds: Type, needed: Need) -> Self {
+        Self {
+            name,
+            holds,
+            needed,
+        }
     }
+}
+
+pub(super) const fn must(name: &'static str, holds: Type) -> Field {
+    Field::new(name, holds, Need::Always)
 }
 
 pub(super) const fn may(name: &'static str, holds: Type) -> Field {
-    let needed = Need::Never;
-    Field {
-        name,
-        holds,
-        needed,
-    }
+    Field::new(name, holds, Need::Never)
 }
 
 pub(super) const fn unless(name: &'static str, other: &'static str, holds: Type) -> Field {
-    let needed = Need::Unless(other);
-    Field {
-        name,
-        holds,
-        needed,
-    }
+    Field::new(name, holds, Need::Unless(other))
 }
 
 use Type::{Anything, Count, Either, Flag, Id, List, MaybeEmpty, Number, Text};
 
-/// Everything that is missing or of a wrong type in a record, and the names of the fields that its kind does not know.
-pub(super) fn check(kind: Kind, record: &Object) -> (Vec<String>, Vec<String>) {
-    let mut found = Found::default();
-    found.object("", fields(kind), record);
-    // Scores hold one field a metric, and metadata of predictions is their task's.
-    if kind == Kind::Score {
-        found.unknown.clear();
-    }
-    (found.wrong, found.unknown)
+/// Compares a record with the fields of its kind.
+pub(super) fn check(fields: &[Field], record: &Object) -> Checked {
+    let mut checked = Checked::default();
+    checked.object("", fields, record);
+    checked
 }
 
+/// Problems of a record.
 #[derive(Default)]
-struct Found {
-    wrong: Vec<String>,
-    unknown: Vec<String>,
+pub(super) struct Checked {
+    /// Fields that are missing or of a wrong type, in words.
+    pub(super) wrong: Vec<String>,
+    /// Names of unknown fields.
+    pub(super) unknown: Vec<String>,
 }
 
-impl Found {
+impl Checked {
     fn object(&mut self, prefix: &str, fields: &[Field], object: &Object) {
         for field in fields {
             let name = format!("{prefix}{}", field.name);
@@ -149,7 +140,7 @@ impl Found {
     }
 }
 
-/// Whether a value is of a type, its parts aside.
+/// Whether a value has a type, not looking at its parts.
 fn fits(wanted: &Type, value: &Value) -> bool {
     match wanted {
         Text => value.is_string(),
@@ -167,11 +158,10 @@ fn fits(wanted: &Type, value: &Value) -> bool {
 
 fn words(wanted: &Type) -> &'static str {
     match wanted {
-        Text => "a string",
+        Text | Id => "a string",
         Count => "a whole number",
         Number => "a number",
         Flag => "a boolean",
-        Id => "a string",
         List(_) => "a list",
         Type::Object(_) | MaybeEmpty(_) | Anything => "an object",
         Either(_, words) => words,

@@ -1,36 +1,27 @@
-//! What is to be found in tasks beyond the types of their fields.
+//! Validation of tasks, beyond the types of their fields.
 
 use super::{Severity, Validator, reason};
 use crate::store::jsonl::{At, Object};
-use crate::task::kind::Kind;
+use crate::task::cross_file::CrossFile;
+use crate::task::kind::RecordKind;
 use crate::task::{Format, Task};
 use crate::text::lines::{line_ends, strip};
 
 use Severity::{Error, Note};
 
 impl Validator<'_> {
-    /// Looks at a task; `whole` says whether its fields have their types.
-    pub(super) fn task(
-        &mut self,
-        at: At,
-        format: Format,
-        object: Object,
-        id: Option<String>,
-        whole: bool,
-    ) {
-        if !whole {
-            return;
-        }
+    /// Checks a task whose fields have their types.
+    pub(super) fn task(&mut self, at: At, format: Format, object: Object, id: Option<String>) {
         let task = match Task::from_record(self.path, at, object) {
             Ok(task) => task,
             Err(error) => return self.find(at.line, id, Error, reason(error)),
         };
-        let kind = Kind::Task(format);
+        let kind = RecordKind::Task(format);
         if format.is_written()
             && let Some(first) = self.seen_before(kind, task.id.clone(), at.line)
         {
             let reason =
-                format!("its id is that of line {first} too; tasks are told apart by their row");
+                format!("its id equals that of line {first}; tasks are identified by their row");
             self.find(at.line, id.clone(), Note, reason);
         }
         for (severity, reason) in findings(&task) {
@@ -39,7 +30,7 @@ impl Validator<'_> {
         self.beside_file(at.line, task, id);
     }
 
-    /// Looks at the task's file, where the repositories are there.
+    /// Compares a task with its file, if the repositories are given.
     fn beside_file(&mut self, line: usize, mut task: Task, id: Option<String>) {
         let Some(files) = &mut self.files else {
             return;
@@ -57,11 +48,11 @@ impl Validator<'_> {
     }
 }
 
-/// What a file has around a hole that is where the task says, against what the task has.
-fn around(task: &Task, before: &str, behind: &str) -> Option<(Severity, String)> {
+/// Compares the text around a hole in its file with the task.
+fn around(task: &Task, before: &str, after: &str) -> Option<(Severity, String)> {
     let joined = |text: &str| crate::text::lines::Lines::new(text).text().to_owned();
     let differs = |name: &str| {
-        let reason = format!("'{name}' is not what {} has there", task.path);
+        let reason = format!("'{name}' differs from {}", task.path);
         Some((Note, reason))
     };
     if !before.ends_with(&task.prompt) && !joined(before).ends_with(&joined(&task.prompt)) {
@@ -71,15 +62,12 @@ fn around(task: &Task, before: &str, behind: &str) -> Option<(Severity, String)>
     if whole_left.is_some_and(|left| left != before) {
         return differs("full_left_context");
     }
-    if task
-        .right_context
-        .as_ref()
-        .is_some_and(|right| !behind.starts_with(right.as_str()))
-    {
+    let right = task.right_context.as_ref();
+    if right.is_some_and(|right| !after.starts_with(right.as_str())) {
         return differs("right_context");
     }
     let whole_right = task.full_right_context.as_ref();
-    if whole_right.is_some_and(|right| right != behind) {
+    if whole_right.is_some_and(|right| right != after) {
         return differs("full_right_context");
     }
     None
@@ -87,20 +75,20 @@ fn around(task: &Task, before: &str, behind: &str) -> Option<(Severity, String)>
 
 fn findings(task: &Task) -> Vec<(Severity, String)> {
     let mut found = Vec::new();
-    let mut find = |severity, reason: String| found.push((severity, reason));
+    let mut find = |severity, reason: &str| found.push((severity, reason.to_owned()));
     if strip(&task.ground_truth).is_empty() {
         find(
             Error,
-            "its ground truth is empty: there is nothing to predict".into(),
+            "its ground truth is empty: there is nothing to predict",
         );
     }
     if task.prompt.is_empty() {
-        find(Note, "no left context: its prompt is empty".into());
+        find(Note, "no left context: its prompt is empty");
     }
     if task.metadata.contains_key("lineno") && !task.metadata.contains_key("line_no") {
         find(
             Note,
-            "its line is 'metadata.lineno', where other files have 'line_no'".into(),
+            "its line is 'metadata.lineno', where other files have 'line_no'",
         );
     }
     let hub_name = |name: &str| {
@@ -111,50 +99,38 @@ fn findings(task: &Task) -> Vec<(Severity, String)> {
     for (what, name) in [("id", &task.id), ("repository", &task.repository)] {
         if hub_name(name) {
             let folder = task.repository.replace("--", "_");
-            find(
-                Note,
-                format!("its {what} is named as on the hub, {name:?}; the folder is {folder:?}"),
-            );
+            let reason =
+                format!("its {what} is named as on the hub, {name:?}; the folder is {folder:?}");
+            find(Note, &reason);
         }
     }
-    if task
-        .cross_file
-        .as_ref()
-        .is_some_and(crate::task::cross_file::CrossFile::is_empty)
-    {
-        find(Note, "its 'crossfile_context' is empty".into());
+    if task.cross_file.as_ref().is_some_and(CrossFile::is_empty) {
+        find(Note, "its 'crossfile_context' is empty");
     }
-    if let Some(right) = &task.right_context
-        && right.is_empty()
-    {
-        find(Note, "no right context: 'right_context' is empty".into());
+    if task.right_context.as_ref().is_some_and(String::is_empty) {
+        find(Note, "no right context: 'right_context' is empty");
     }
     if let Some(left) = &task.full_left_context
         && task.format != Format::RepoBench
         && !left.ends_with(&task.prompt)
     {
-        find(
-            Error,
-            "'full_left_context' does not end with 'prompt'".into(),
-        );
+        find(Error, "'full_left_context' does not end with 'prompt'");
     }
     if let (Some(whole), Some(right)) = (&task.full_right_context, &task.right_context)
         && !whole.starts_with(right.as_str())
     {
         find(
             Error,
-            "'full_right_context' does not begin with 'right_context'".into(),
+            "'full_right_context' does not begin with 'right_context'",
         );
     }
     let (shown, between) = (line_ends(&task.prompt), task.line_no - task.context_start);
     if matches!(task.format, Format::RepoEval | Format::CrossCodeEval) && shown != between {
-        find(
-            Note,
-            format!(
-                "its prompt ends {shown} lines, and from line {} to {} there are {between}",
-                task.context_start, task.line_no
-            ),
+        let (start, end) = (task.context_start, task.line_no);
+        let reason = format!(
+            "its prompt ends {shown} lines, but from line {start} to {end} there are {between}"
         );
+        find(Note, &reason);
     }
     found
 }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn check(lines: &[String], repos_dir: Option<&Path>) -> Report {
+fn check(lines: &[String], repos_dir: Option<&Path>) -> Validation {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.jsonl");
     std::fs::write(&path, lines.join("\n")).unwrap();
@@ -12,7 +12,7 @@ fn check(lines: &[String], repos_dir: Option<&Path>) -> Report {
 }
 
 /// Every finding as `line severity reason`, in order.
-fn found(report: &Report) -> Vec<String> {
+fn found(report: &Validation) -> Vec<String> {
     let findings = report.findings.iter();
     findings
         .map(|f| format!("{} {} {}", f.line, f.severity, f.reason))
@@ -48,14 +48,14 @@ fn every_problem_of_a_task_file_has_its_line() {
         json!({"colour": "red"}).to_string(),
     ];
     let report = check(&lines, None);
-    let unknown = format!("13 error this is {}", Kind::unknown());
+    let unknown = format!("13 error {}", RecordKind::unknown());
     assert_eq!(
         found(&report),
         [
-            "1 note the file begins with a byte-order mark, which other programs refuse",
-            "2 note its id is that of line 1 too; tasks are told apart by their row",
+            "1 note the file begins with a byte-order mark, which other programs reject",
+            "2 note its id equals that of line 1; tasks are identified by their row",
             "2 note its line is 'metadata.lineno', where other files have 'line_no'",
-            "2 note field 'metadata.new' is none of repoeval; it is kept (here first, in 2 records)",
+            "2 note unknown field 'metadata.new' of repoeval; it is kept (first here, in 2 records)",
             "3 error not JSON: EOF while parsing an object (column 1)",
             "4 error a JSON object is expected, not a list",
             "5 error field 'metadata.task_id' must be a string, not a number",
@@ -67,8 +67,8 @@ fn every_problem_of_a_task_file_has_its_line() {
             "9 error its ground truth is empty: there is nothing to predict",
             "9 note its repository is named as on the hub, \"o--r\"; the folder is \"o_r\"",
             "10 note no left context: its prompt is empty",
-            "11 note its prompt ends 1 lines, and from line 0 to 3 there are 3",
-            "12 error mixed kinds: the file begins with repoeval, and from here on there is 1 record of crosscodeeval-predictions",
+            "11 note its prompt ends 1 lines, but from line 0 to 3 there are 3",
+            "12 error mixed kinds: the file begins with repoeval, and from this line on there is 1 record of crosscodeeval-predictions",
             unknown.as_str(),
         ]
     );
@@ -88,7 +88,7 @@ fn every_problem_of_a_task_file_has_its_line() {
     let json = report.to_record();
     assert_eq!(
         json["findings"][0],
-        json!({"line": 1, "task_id": null, "severity": "note", "message": "the file begins with a byte-order mark, which other programs refuse"})
+        json!({"line": 1, "task_id": null, "severity": "note", "message": "the file begins with a byte-order mark, which other programs reject"})
     );
     assert_eq!(
         (&json["errors"], &json["records"]),
@@ -125,8 +125,8 @@ fn every_other_kind_is_checked_too() {
         (
             json!({"repo_name": "o/r", "files": [{"filepath": "a", "content": "", "x": 1}, {"filepath": "a", "content": ""}]}),
             vec![
-                "error field 'files[1].filepath' is there before: \"a\"",
-                "note field 'files[].x' is none of raw; it is kept",
+                "error field 'files[1].filepath' is repeated: \"a\"",
+                "note unknown field 'files[].x' of raw; it is kept",
             ],
         ),
         (
@@ -158,7 +158,7 @@ fn every_other_kind_is_checked_too() {
         (
             json!({"metadata": {"task_id": "a", "filename": "f", "start_i": 3, "end_i": 3}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}),
             vec![
-                "error field 'metadata.end_i' is not behind 'start_i'",
+                "error field 'metadata.end_i' is not after 'start_i'",
                 "note no left context: its prompt is empty",
                 "note no cross-file context: 'crossfile_context' is empty",
             ],
@@ -202,12 +202,12 @@ fn every_other_kind_is_checked_too() {
     let twice = json!({"custom_id": "a", "method": "POST", "url": "u", "body": {"model": "m", "prompt": ""}}).to_string();
     assert_eq!(
         found(&check(&[twice.clone(), twice], None)),
-        ["2 error its 'custom_id' is that of line 1 too"]
+        ["2 error its 'custom_id' equals that of line 1"]
     );
     let twice = json!({"task_id": "a", "pred": "x"}).to_string();
     assert_eq!(
         found(&check(&[twice.clone(), twice], None)),
-        ["2 note its 'task_id' is that of line 1 too"]
+        ["2 note its 'task_id' equals that of line 1"]
     );
     assert_eq!(
         found(&check(&[], None)),
@@ -250,7 +250,7 @@ fn beside_the_repositories_other_texts_are_found() {
         [
             "4 error r/a.py has other text in the hole (line 1, from 0); is this the version that the task was made from?",
             "5 error r/a.py has other text before the hole (line 1, from 0); is this the version that the task was made from?",
-            "6 note 'prompt' is not what r/a.py has there",
+            "6 note 'prompt' differs from r/a.py",
         ]
     );
 }

@@ -8,7 +8,7 @@ use super::super::completion::{Completion, Server, drop_retrieved, record_line};
 use super::super::experiment::Experiment;
 use super::super::prompt::{read_prompts, require_prompts};
 use super::latency::Latency;
-use crate::complete::server::{Asking, Confidence, Entry, entropy};
+use crate::complete::server::{CompletionRequest, Confidence, Entry, entropy};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
 use crate::retrieve::Mode;
@@ -61,7 +61,7 @@ impl PromptText {
 pub(super) struct Record {
     pub(super) line: usize,
     pub(super) task_id: String,
-    pub(super) asking: Asking,
+    pub(super) asking: CompletionRequest,
     /// The record without its retrieved parts; with a text as prompt.
     pub(super) object: Object,
 }
@@ -171,7 +171,7 @@ impl Server {
         fields.string("prompt")?;
         let metadata = object.get("metadata").and_then(Value::as_object);
         let text = |name: &str| metadata.and_then(|m| m.get(name)?.as_str());
-        let mut asking = Asking {
+        let mut asking = CompletionRequest {
             model: completion.model.clone(),
             max_tokens: completion.max_tokens,
             ..self.asking.clone()

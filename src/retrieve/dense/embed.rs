@@ -1,4 +1,4 @@
-//! Vectors from a server: texts in batches, a few requests at a time, every batch kept as soon as it is there.
+//! Vectors from a server: texts in batches, several requests at a time, every batch stored as soon as it arrives.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -6,13 +6,14 @@ use std::sync::mpsc;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::{Digest, Store, digest, shown};
+use super::store::VectorStore;
+use super::text::{Digest, digest, shown};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 
 const PATH: &str = "/v1/embeddings";
 
-/// A model on a server that turns texts into vectors.
+/// An embedding model on a server.
 #[derive(Debug, Clone)]
 pub struct Embedder {
     endpoint: Endpoint,
@@ -21,14 +22,14 @@ pub struct Embedder {
     concurrency: usize,
 }
 
-/// What [`Embedder::embed`] did.
+/// Counts of [`Embedder::embed`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Different texts that were wanted.
+pub struct EmbeddingCounts {
+    /// Number of different texts.
     pub texts: usize,
-    /// Of these, texts whose vectors were there already.
+    /// Number of these whose vectors were stored already.
     pub known: usize,
-    /// Vectors that the server computed.
+    /// Number of vectors computed by the server.
     pub computed: usize,
 }
 
@@ -38,11 +39,11 @@ struct Wanted<'a> {
     text: &'a str,
 }
 
-/// The vectors of a batch of texts, by its number, or why there are none.
-type Outcome = (usize, Result<Vec<Vec<f32>>>);
+/// The vectors of a batch of texts.
+type Vectors = Result<Vec<Vec<f32>>>;
 
 impl Embedder {
-    /// Of a model, by the name that the server has for it: 64 texts a request, two requests at a time.
+    /// A model by the server's name for it: 64 texts a request, two requests at a time.
     pub fn new(endpoint: Endpoint, model: &str) -> Self {
         let model = model.into();
         Self {
@@ -53,14 +54,14 @@ impl Embedder {
         }
     }
 
-    /// With so many texts a request; 0 is taken as 1.
+    /// Sets the number of texts a request; 0 counts as 1.
     #[must_use]
     pub fn batch_size(mut self, texts: usize) -> Self {
         self.batch_size = texts.max(1);
         self
     }
 
-    /// With so many requests at a time; 0 is taken as 1.
+    /// Sets the number of requests at a time; 0 counts as 1.
     #[must_use]
     pub fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests.max(1);
@@ -72,53 +73,47 @@ impl Embedder {
         &self.model
     }
 
-    /// Has the vectors computed that the store does not hold, and puts them into it batch by batch. `progress` is told,
-    /// after each, how many of the missing ones are there, and how many were missing.
+    /// Computes the vectors that the store does not contain and stores them batch by batch. `progress` is called after each
+    /// batch with the number of vectors computed and the number that were missing.
     ///
     /// # Errors
-    /// The store is another model's or cannot be written, or the server fails, or answers with something else than one
-    /// vector a text, all of one size, of finite numbers that are not all zero. Requests under way are waited for; what
-    /// they and all before them brought is in the store, so that the next call asks for the rest alone.
+    /// The store is another model's or cannot be written, or the server fails, or does not answer with one vector a text, all
+    /// of one size, of finite numbers that are not all zero. Requests in progress are awaited and their vectors stored, so
+    /// that the next call requests only the rest.
     pub fn embed<'a>(
         &self,
         texts: impl IntoIterator<Item = &'a str>,
-        store: &mut Store,
+        store: &mut VectorStore,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Report> {
+    ) -> Result<EmbeddingCounts> {
         if store.model() != self.model {
-            let reason = format!(
-                "the vectors of {} are those of '{}'",
-                store.path().display(),
-                store.model()
-            );
-            return Err(Error::Parameter {
-                name: "model",
-                reason,
-            });
+            let (path, other) = (store.path().display(), store.model());
+            let reason = format!("the vectors of {path} are those of '{other}'");
+            return Err(Error::parameter("model", reason));
         }
-        let (wanted, mut report) = missing(texts, store);
-        let outcome = self.compute(&wanted, store, &mut |count| {
-            report.computed += count;
-            progress(report.computed, wanted.len());
+        let (wanted, mut counts) = missing(texts, store);
+        let result = self.compute(&wanted, store, &mut |count| {
+            counts.computed += count;
+            progress(counts.computed, wanted.len());
         });
-        match outcome {
-            Ok(()) => Ok(report),
-            Err(error) => Err(with_rest(error, report.computed, wanted.len(), store)),
+        match result {
+            Ok(()) => Ok(counts),
+            Err(error) => Err(with_rest(error, counts.computed, wanted.len(), store)),
         }
     }
 
-    /// Asks for all batches; of several failures, the first batch's is returned.
+    /// Requests all batches; of several failures, returns that of the first batch.
     fn compute(
         &self,
         wanted: &[Wanted<'_>],
-        store: &mut Store,
+        store: &mut VectorStore,
         done: &mut dyn FnMut(usize),
     ) -> Result<()> {
         let batches: Vec<&[Wanted<'_>]> = wanted.chunks(self.batch_size).collect();
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let mut failed: Option<(usize, Error)> = None;
         std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::channel::<Outcome>();
+            let (sender, receiver) = mpsc::channel::<(usize, Vectors)>();
             for _ in 0..self.concurrency.min(batches.len()) {
                 let (sender, next, stop, batches) = (sender.clone(), &next, &stop, &batches);
                 scope.spawn(move || {
@@ -127,19 +122,19 @@ impl Embedder {
                         let Some(batch) = batches.get(number) else {
                             return;
                         };
-                        let outcome = self.ask(batch);
-                        if outcome.is_err() {
+                        let vectors = self.request(batch);
+                        if vectors.is_err() {
                             stop.store(true, Ordering::SeqCst);
                         }
-                        if sender.send((number, outcome)).is_err() {
+                        if sender.send((number, vectors)).is_err() {
                             return;
                         }
                     }
                 });
             }
             drop(sender);
-            for (number, outcome) in receiver {
-                let kept = outcome.and_then(|vectors| self.keep(batches[number], &vectors, store));
+            for (number, vectors) in receiver {
+                let kept = vectors.and_then(|vectors| self.keep(batches[number], &vectors, store));
                 match kept {
                     Ok(()) => done(batches[number].len()),
                     Err(error) => {
@@ -154,23 +149,28 @@ impl Embedder {
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// One request: the vectors of some texts, in their order.
-    fn ask(&self, batch: &[Wanted<'_>]) -> Result<Vec<Vec<f32>>> {
+    /// Requests the vectors of some texts, in their order.
+    fn request(&self, batch: &[Wanted<'_>]) -> Vectors {
         let input: Vec<&str> = batch.iter().map(|wanted| wanted.text).collect();
         let body = json!({"model": self.model, "input": input, "encoding_format": "float"});
         let answer = self.endpoint.post_json(PATH, &body)?;
         vectors(&answer, &input).map_err(|reason| self.wrong(reason))
     }
 
-    /// Puts the vectors of a batch into the store.
-    fn keep(&self, batch: &[Wanted<'_>], vectors: &[Vec<f32>], store: &mut Store) -> Result<()> {
+    /// Stores the vectors of a batch.
+    fn keep(
+        &self,
+        batch: &[Wanted<'_>],
+        vectors: &[Vec<f32>],
+        store: &mut VectorStore,
+    ) -> Result<()> {
         let found = vectors.first().map(Vec::len);
         if let (Some(dim), Some(found)) = (store.dim(), found)
             && dim != found
         {
             let path = store.path().display();
             return Err(self.wrong(format!(
-                "vectors of {found} numbers came where those of {path} have {dim}"
+                "vectors of {found} numbers, where those of {path} have {dim}"
             )));
         }
         let records: Vec<(Digest, &[f32])> = batch
@@ -183,83 +183,69 @@ impl Embedder {
 
     fn wrong(&self, reason: String) -> Error {
         let hint = format!(
-            "is '{}' an embedding model, and the one whose vectors are there already?",
+            "is '{}' an embedding model, and the one whose vectors are already stored?",
             self.model
         );
         self.endpoint.error(PATH, reason, hint)
     }
 }
 
-/// The different texts whose vectors the store does not hold, in the order of their first place.
+/// The different texts whose vectors the store does not contain, in the order of their first occurrence.
 fn missing<'a>(
     texts: impl IntoIterator<Item = &'a str>,
-    store: &Store,
-) -> (Vec<Wanted<'a>>, Report) {
-    let (mut seen, mut wanted, mut report) = (FxHashSet::default(), Vec::new(), Report::default());
+    store: &VectorStore,
+) -> (Vec<Wanted<'a>>, EmbeddingCounts) {
+    let (mut seen, mut wanted) = (FxHashSet::default(), Vec::new());
+    let mut counts = EmbeddingCounts::default();
     for text in texts {
         let digest = digest(text);
         if text.is_empty() || !seen.insert(digest) {
             continue;
         }
-        report.texts += 1;
-        match store.contains(&digest) {
-            true => report.known += 1,
-            false => wanted.push(Wanted { digest, text }),
+        counts.texts += 1;
+        if store.contains(&digest) {
+            counts.known += 1;
+        } else {
+            wanted.push(Wanted { digest, text });
         }
     }
-    (wanted, report)
+    (wanted, counts)
 }
 
-/// A failure, and what remains of the work before it.
-fn with_rest(error: Error, computed: usize, wanted: usize, store: &Store) -> Error {
-    match error {
-        Error::Endpoint {
-            url,
-            reason,
-            hint,
-            status,
-        } => {
-            let path = store.path().display();
-            let reason = format!(
-                "{reason}; {computed} of {wanted} missing vectors were computed and are kept in {path}"
-            );
-            let hint = format!("{hint}; then run this again: the others alone are asked for");
-            Error::Endpoint {
-                url,
-                reason,
-                hint,
-                status,
-            }
-        }
-        other => other,
+/// Adds the remaining work to a failure.
+fn with_rest(mut error: Error, computed: usize, wanted: usize, store: &VectorStore) -> Error {
+    if let Error::Endpoint { reason, hint, .. } = &mut error {
+        let path = store.path().display();
+        *reason += &format!(
+            "; {computed} of {wanted} missing vectors were computed and are kept in {path}"
+        );
+        *hint += "; then run this again: only the others are requested";
     }
+    error
 }
 
-/// The vectors of an answer in the order of the texts, or what is wrong with it.
+/// The vectors of an answer in the order of the texts; the error says what is wrong.
 fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     let Some(data) = answer.get("data").and_then(Value::as_array) else {
         let text = crate::endpoint::excerpt(answer.to_string().as_bytes());
         return Err(format!("the answer has no list 'data': {text}"));
     };
     if data.len() != texts.len() {
-        return Err(format!(
-            "{} vectors came for {} texts",
-            data.len(),
-            texts.len()
-        ));
+        let (found, wanted) = (data.len(), texts.len());
+        return Err(format!("{found} vectors for {wanted} texts"));
     }
     let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
     for (place, entry) in data.iter().enumerate() {
-        // A server without 'index' can only mean the order of the texts.
+        // Without 'index', a server can only mean the order of the texts.
         let index = match entry.get("index") {
             None | Some(Value::Null) => Some(place),
             Some(index) => index.as_u64().and_then(|index| usize::try_from(index).ok()),
         };
         let slot = index.and_then(|index| Some((index, vectors.get_mut(index)?)));
         let Some((index, slot)) = slot.filter(|(_, slot)| slot.is_empty()) else {
+            let index = &entry["index"];
             return Err(format!(
-                "an 'index' of the answer is wrong or there twice: {}",
-                entry["index"]
+                "an 'index' of the answer is wrong or repeated: {index}"
             ));
         };
         let of = |reason: String| {
@@ -285,7 +271,7 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     }
 }
 
-/// A vector from JSON, its numbers rounded to `f32`, or what is wrong with it.
+/// Reads a vector from JSON, its numbers rounded to `f32`; the error says what is wrong.
 pub(super) fn numbers(value: &Value) -> Result<Vec<f32>, String> {
     let Value::Array(list) = value else {
         let kind = crate::store::jsonl::kind(value);
@@ -293,26 +279,24 @@ pub(super) fn numbers(value: &Value) -> Result<Vec<f32>, String> {
     };
     if list.first().is_some_and(Value::is_array) {
         return Err(
-            "a list of lists came, a vector for each token: have the server pool them into one"
-                .into(),
+            "a list of lists, a vector for each token: have the server pool them into one".into(),
         );
     }
     if list.is_empty() {
-        return Err("it has no numbers".into());
+        return Err("it contains no numbers".into());
     }
     let number = |(at, value): (usize, &Value)| {
         let number = value
             .as_f64()
             .ok_or_else(|| format!("number {} is {value}", at + 1))?;
         let narrow = number as f32;
-        if narrow.is_finite() {
-            Ok(narrow)
-        } else {
-            Err(format!(
+        if !narrow.is_finite() {
+            return Err(format!(
                 "number {} is {value}, too large for 32 bits",
                 at + 1
-            ))
+            ));
         }
+        Ok(narrow)
     };
     list.iter().enumerate().map(number).collect()
 }

@@ -1,4 +1,4 @@
-//! Vectors that the user computed: JSON lines or a numpy array.
+//! Import of vectors computed by the user: JSON lines or a numpy array.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::{Digest, Matrix, Text, digest, npy, shown};
+use super::matrix::Matrix;
+use super::npy;
+use super::text::{Digest, Text, digest, shown};
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Object, kind};
 
-/// How far two vectors of one text may lie apart, as a share of the first one's length: models compute a text a little
-/// differently in other company.
+/// Largest distance between two vectors of one text, as a share of the first one's length: models compute a text slightly
+/// differently in another batch.
 const SAME: f64 = 0.01;
-/// Texts that a message names.
+/// Number of texts named in a message.
 const NAMED: usize = 3;
 
-const WRITE_THEM: &str = "give every line of the file that `vectorize --write-texts` wrote a vector, all from one model, and name that file \
-                          with --vector-texts";
+const WRITE_THEM: &str = "compute a vector for every line of the current file of texts, all with one model, and import it with that file";
 
 /// Vectors by the digest of their text, all of one size.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +30,7 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Numbers a vector; 0 where there is none.
+    /// Numbers per vector; 0 if there is none.
     pub fn dim(&self) -> usize {
         self.matrix.dim()
     }
@@ -39,22 +40,22 @@ impl Vectors {
         self.matrix.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.matrix.is_empty()
     }
 
-    /// Records of the file whose digest or text is none of the texts'; they were passed over.
+    /// Number of records in the file for other texts; they were skipped.
     pub fn unused(&self) -> usize {
         self.unused
     }
 
-    /// A text's vector.
+    /// Returns a text's vector.
     pub fn get(&self, digest: &Digest) -> Option<&[f32]> {
         self.rows.get(digest).map(|row| self.matrix.row(*row))
     }
 
-    /// The vectors of these texts, a row each in their order. An empty text that has none has a row of zeros.
+    /// Returns the vectors of these texts, a row each in their order. An empty text without a vector has a row of zeros.
     ///
     /// # Errors
     /// A text has no vector.
@@ -67,7 +68,7 @@ impl Vectors {
                 None if text.is_empty() => matrix.push_zeros(),
                 None => {
                     let reason = format!("has no vector for the text {}", shown(text));
-                    return Err(wrong(&self.path, "", reason, WRITE_THEM));
+                    return Err(Error::vectors(&self.path, "", reason, WRITE_THEM));
                 }
             }
         }
@@ -75,28 +76,18 @@ impl Vectors {
     }
 }
 
-/// An error that names the file and a place in it.
-pub(super) fn wrong(path: &Path, place: &str, reason: impl Into<String>, hint: &str) -> Error {
-    Error::Vectors {
-        path: path.to_owned(),
-        place: place.into(),
-        reason: reason.into(),
-        hint: hint.into(),
-    }
-}
-
-/// Reads the vectors of these texts from a file, known by its content, compressed or not:
+/// Reads the vectors of these texts from a file, its format recognised by content, compressed or not:
 ///
 /// - JSON lines, in any order: the vector in `embedding` or `vector`, a list of numbers; its text by `digest` (BLAKE3 in
-///   hex), `text`, or `_id` or `id`, which names one of `texts`. Records of other digests or texts are passed over.
+///   hex), `text`, or `_id` or `id`, which names one of `texts`. Records of other digests or texts are skipped.
 /// - NPY, as `numpy.save` writes it: two dimensions, a row for each of `texts` in their order, of 16, 32 or 64 bits.
 ///
 /// Numbers are rounded to `f32`. A text that has several vectors keeps the first. An empty text needs none.
 ///
 /// # Errors
-/// The file cannot be read; or, with the line or row: a vector is missing, of another size than the first, or holds what
-/// is no finite number, an id is none of the texts', two vectors of one text differ by more than a hundredth; or texts
-/// have no vector, with their number and the first few.
+/// The file cannot be read; or, with the line or row: a vector is missing, of another size than the first, or contains a
+/// number that is not finite, an id is unknown, two vectors of one text differ by more than a hundredth; or texts have no
+/// vector, with their number and the first few.
 pub fn import(path: &Path, texts: &[Text]) -> Result<Vectors> {
     let mut reader = jsonl::open(path)?;
     let start = reader
@@ -104,39 +95,36 @@ pub fn import(path: &Path, texts: &[Text]) -> Result<Vectors> {
         .map_err(|e| Error::reading(path, "read this file", e))?;
     let mut import = Import::new(path, texts);
     if start.starts_with(b"PK") {
-        let hint = "save the one array with numpy.save, not numpy.savez";
-        return Err(wrong(
-            path,
-            "",
-            "an archive of arrays (.npz); one array is needed",
-            hint,
-        ));
+        let reason = "an archive of arrays (.npz); one array is needed";
+        let hint = "save one array with numpy.save, not numpy.savez";
+        return Err(Error::vectors(path, "", reason, hint));
     }
-    match start.starts_with(npy::MAGIC) {
-        true => import.rows(npy::read(path, &mut reader)?)?,
-        false => import.lines(&mut reader)?,
+    if start.starts_with(npy::MAGIC) {
+        import.rows(npy::read(path, &mut reader)?)?;
+    } else {
+        import.lines(&mut reader)?;
     }
     import.finish()
 }
 
-/// The reading of one file.
+/// State of the import of one file.
 struct Import<'a> {
     path: &'a Path,
     texts: &'a [Text],
     digests: Vec<Digest>,
-    /// Which text a digest is of; the first of those that are alike.
+    /// Number of the text with a digest; the first of equal ones.
     by_digest: FxHashMap<Digest, usize>,
-    /// Which text an id names; `None` where it names several.
+    /// Number of the text with an id; `None` if several have it.
     by_id: FxHashMap<&'a str, Option<usize>>,
     matrix: Option<Matrix>,
-    /// The row of each text that has one.
+    /// Row of each text that has a vector.
     rows: FxHashMap<Digest, usize>,
-    /// Where in the file each row of the matrix stood.
+    /// Line or row of the file for each row of the matrix.
     places: Vec<usize>,
     unused: usize,
 }
 
-/// What is wrong, and what to do about it.
+/// Description of a problem, and a hint.
 type Wrong = (String, &'static str);
 
 impl<'a> Import<'a> {
@@ -169,15 +157,22 @@ impl<'a> Import<'a> {
         if array.rows != self.texts.len() {
             let reason = format!("{} rows for {} texts", array.rows, self.texts.len());
             let hint = "a row for each text is needed, in the order of the file of texts, which must be the current one";
-            return Err(wrong(self.path, "", reason, hint));
+            return Err(Error::vectors(self.path, "", reason, hint));
         }
         if array.dim == 0 && array.rows > 0 {
-            return Err(wrong(self.path, "", "its rows have no numbers", WRITE_THEM));
+            return Err(Error::vectors(
+                self.path,
+                "",
+                "its rows have no numbers",
+                WRITE_THEM,
+            ));
         }
         for row in 0..array.rows {
             let vector = &array.numbers[row * array.dim..][..array.dim];
             self.put(self.digests[row], vector, row, "row")
-                .map_err(|(reason, hint)| wrong(self.path, &npy::place(row), reason, hint))?;
+                .map_err(|(reason, hint)| {
+                    Error::vectors(self.path, &npy::place(row), reason, hint)
+                })?;
         }
         Ok(())
     }
@@ -193,13 +188,14 @@ impl<'a> Import<'a> {
             if bytes.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let outcome = match jsonl::parse(self.path, line, &bytes) {
+            let kept = match jsonl::parse(self.path, line, &bytes) {
                 Ok(object) => self.record(&object, line),
-                Err(Error::Record { reason, .. }) => Err((reason, "NaN is no JSON; see the line")),
+                Err(Error::Record { reason, .. }) => Err((reason, "NaN is not JSON; see the line")),
                 Err(other) => return Err(other),
             };
-            outcome
-                .map_err(|(reason, hint)| wrong(self.path, &format!(":{line}"), reason, hint))?;
+            kept.map_err(|(reason, hint)| {
+                Error::vectors(self.path, &format!(":{line}"), reason, hint)
+            })?;
         }
         Ok(())
     }
@@ -220,7 +216,7 @@ impl<'a> Import<'a> {
         self.put(digest, &vector, line, "line")
     }
 
-    /// Which text a record is of.
+    /// Digest of the text that a record belongs to.
     fn digest_of(&self, object: &Object) -> Result<Digest, Wrong> {
         let string = |name: &str| match object.get(name) {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
@@ -232,25 +228,26 @@ impl<'a> Import<'a> {
         };
         let text = string("text")?.map(digest);
         if let Some(hex) = string("digest")? {
-            let found = Digest::from_hex(hex).map_err(|_| {
+            let wrong = |_| {
                 (
-                    "field 'digest' is no BLAKE3 digest in hex".into(),
+                    "field 'digest' is not a BLAKE3 digest in hex".into(),
                     "copy it from the file of texts",
                 )
-            })?;
-            return match text.is_some_and(|text| text != found) {
-                true => Err((
-                    "field 'digest' is not that of field 'text'".into(),
-                    "see the line",
-                )),
-                false => Ok(found),
             };
+            let found = Digest::from_hex(hex).map_err(wrong)?;
+            if text.is_some_and(|text| text != found) {
+                return Err((
+                    "field 'digest' does not match field 'text'".into(),
+                    "see the line",
+                ));
+            }
+            return Ok(found);
         }
         if let Some(text) = text {
             return Ok(text);
         }
         let Some(id) = ["_id", "id"].into_iter().find_map(|name| object.get(name)) else {
-            let reason = "none of the fields 'digest', 'text', '_id' and 'id' is there".into();
+            let reason = "one of the fields 'digest', 'text', '_id' and 'id' is needed".into();
             return Err((reason, "copy one of them from the file of texts"));
         };
         let id = match id {
@@ -261,16 +258,16 @@ impl<'a> Import<'a> {
             Some(Some(number)) => Ok(self.digests[*number]),
             Some(None) => Err((
                 format!("the id {id:?} names several texts"),
-                "name them by their 'digest'",
+                "name them by 'digest'",
             )),
             None => Err((
                 format!("no text has the id {id:?}"),
-                "the vectors must be of the current file of texts; name them by 'digest' to keep those that are unchanged",
+                "the vectors must belong to the current file of texts; name them by 'digest' to keep the unchanged ones",
             )),
         }
     }
 
-    /// Keeps a vector.
+    /// Adds a vector.
     fn put(
         &mut self,
         digest: Digest,
@@ -280,11 +277,8 @@ impl<'a> Import<'a> {
     ) -> Result<(), Wrong> {
         let matrix = self.matrix.get_or_insert_with(|| Matrix::new(vector.len()));
         if vector.len() != matrix.dim() {
-            let reason = format!(
-                "the vector has {} numbers, those before it have {}",
-                vector.len(),
-                matrix.dim()
-            );
+            let (size, first) = (vector.len(), matrix.dim());
+            let reason = format!("the vector has {size} numbers, those before it have {first}");
             return Err((reason, WRITE_THEM));
         }
         let Some(number) = self.by_digest.get(&digest) else {
@@ -304,7 +298,7 @@ impl<'a> Import<'a> {
                 self.places[*row],
                 shown(&self.texts[*number].text)
             );
-            return Err((reason, "a text has one vector; are these of two models?"));
+            return Err((reason, "a text has one vector; are these from two models?"));
         }
         matrix
             .push(vector)
@@ -331,7 +325,7 @@ impl<'a> Import<'a> {
                 missing.len(),
                 self.texts.len()
             );
-            return Err(wrong(self.path, "", reason, WRITE_THEM));
+            return Err(Error::vectors(self.path, "", reason, WRITE_THEM));
         }
         Ok(Vectors {
             path: self.path.to_owned(),

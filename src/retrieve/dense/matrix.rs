@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::store::artifact::{Column, Columns, Payload};
 
-/// Sums that are kept side by side, for the processor adds several numbers at once.
+/// Number of sums computed side by side, because the processor adds several numbers at once.
 const LANES: usize = 16;
 
 /// Vectors of one size, row by row.
@@ -18,7 +18,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Of no rows yet, each of which is to have `dim` numbers.
+    /// A matrix without rows, each of which will have `dim` numbers.
     pub fn new(dim: usize) -> Self {
         Self {
             dim,
@@ -26,7 +26,7 @@ impl Matrix {
         }
     }
 
-    /// Of no rows yet, with room for so many.
+    /// A matrix without rows, with capacity for `rows`.
     pub fn with_capacity(dim: usize, rows: usize) -> Self {
         Self {
             numbers: Vec::with_capacity(rows.saturating_mul(dim)),
@@ -42,7 +42,7 @@ impl Matrix {
     pub fn push(&mut self, row: &[f32]) -> Result<()> {
         self.expect_size(row.len())?;
         if !row.iter().all(|number| number.is_finite()) {
-            return Err(parameter("a number in it is not finite".into()));
+            return Err(Error::parameter("vector", "a number in it is not finite"));
         }
         self.numbers.extend_from_slice(row);
         self.squares.push(dot(row, row));
@@ -67,15 +67,15 @@ impl Matrix {
         self.rows == 0
     }
 
-    /// Numbers a row.
+    /// Numbers per row.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// One row.
+    /// Returns a row.
     ///
     /// # Panics
-    /// Where there is no row of this number.
+    /// There is no row with this index.
     pub fn row(&self, index: usize) -> &[f32] {
         assert!(
             index < self.rows,
@@ -85,26 +85,26 @@ impl Matrix {
         &self.numbers[index * self.dim..][..self.dim]
     }
 
-    /// All rows in order.
+    /// Iterates over the rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         (0..self.rows).map(|index| self.row(index))
     }
 
-    /// The length of a row's vector: the root of the sum of its squares.
+    /// Length of a row's vector: the root of the sum of its squares.
     ///
     /// # Panics
-    /// Where there is no row of this number.
+    /// There is no row with this index.
     pub fn norm(&self, index: usize) -> f64 {
         self.squares[index].sqrt()
     }
 
-    /// The cosine of each row with `query`, in the order of the rows, from −1 to 1; 0 where either vector is all zeros.
-    /// What `out` held is gone.
+    /// Computes the cosine of each row with `query`, in the order of the rows, from −1 to 1; 0 if either vector is all zeros.
+    /// `out` is overwritten.
     ///
     /// The cosine is q·r / √(q·q × r·r). Products of two `f32` are exact in `f64`; they are summed in `f64` in one fixed
     /// order, so that the result depends on neither threads nor processor: sixteen sums, of which sum i takes the
     /// products i, i + 16, i + 32 … in turn, are added in pairs (i and i + 8, then i and i + 4, i + 2, i + 1). A vector's
-    /// cosine with itself is 1 exactly; what rounding would carry beyond 1 is 1.
+    /// cosine with itself is 1 exactly; results are clamped to 1.
     ///
     /// # Errors
     /// The query has another size than the rows, or a number in it is not finite.
@@ -122,7 +122,7 @@ impl Matrix {
     pub fn cosines(&self, query: &[f32], out: &mut Vec<f64>) -> Result<()> {
         self.expect_size(query.len())?;
         if !query.iter().all(|number| number.is_finite()) {
-            return Err(parameter("a number in it is not finite".into()));
+            return Err(Error::parameter("vector", "a number in it is not finite"));
         }
         out.clear();
         if self.dim == 0 {
@@ -136,9 +136,10 @@ impl Matrix {
         out.extend(rows.map(|(row, square)| {
             // The product of two sums of squares of f32 neither overflows an f64 nor vanishes in it.
             let length = (own * square).sqrt();
-            match length > 0.0 {
-                true => (dot_with(&query, row) / length).clamp(-1.0, 1.0),
-                false => 0.0,
+            if length > 0.0 {
+                (dot_with(&query, row) / length).clamp(-1.0, 1.0)
+            } else {
+                0.0
             }
         }));
         Ok(())
@@ -149,45 +150,33 @@ impl Matrix {
             return Ok(());
         }
         let reason = format!("it has {found} numbers, the others have {}", self.dim);
-        Err(parameter(reason))
+        Err(Error::parameter("vector", reason))
     }
 }
 
-fn parameter(reason: String) -> Error {
-    Error::Parameter {
-        name: "vector",
-        reason,
-    }
-}
-
-/// The scalar product of two vectors of one size.
+/// Scalar product of two vectors of one size.
 fn dot(one: &[f32], other: &[f32]) -> f64 {
-    let (ones, rest) = one.as_chunks::<LANES>();
-    let (others, other_rest) = other.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for (one, other) in ones.iter().zip(others) {
-        for lane in 0..LANES {
-            sums[lane] += f64::from(one[lane]) * f64::from(other[lane]);
-        }
-    }
-    for ((sum, one), other) in sums.iter_mut().zip(rest).zip(other_rest) {
-        *sum += f64::from(*one) * f64::from(*other);
-    }
-    in_pairs(sums)
+    products(one, other)
 }
 
-/// The same where one of them is widened already.
+/// Scalar product with a vector that is widened already.
 fn dot_with(one: &[f64], other: &[f32]) -> f64 {
+    products(one, other)
+}
+
+/// Sums of products, lane by lane, added in pairs.
+#[inline]
+fn products<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
     let (ones, rest) = one.as_chunks::<LANES>();
     let (others, other_rest) = other.as_chunks::<LANES>();
     let mut sums = [0.0; LANES];
     for (one, other) in ones.iter().zip(others) {
         for lane in 0..LANES {
-            sums[lane] += one[lane] * f64::from(other[lane]);
+            sums[lane] += one[lane].into() * f64::from(other[lane]);
         }
     }
     for ((sum, one), other) in sums.iter_mut().zip(rest).zip(other_rest) {
-        *sum += one * f64::from(*other);
+        *sum += (*one).into() * f64::from(*other);
     }
     in_pairs(sums)
 }
@@ -244,7 +233,7 @@ impl Payload for Matrix {
     }
 
     fn check(&self) -> Result<(), String> {
-        // A number that is not finite leaves no finite sum of squares.
+        // A number that is not finite makes the sum of squares not finite.
         match self.squares.iter().position(|square| !square.is_finite()) {
             Some(row) => Err(format!("a number in row {row} is not finite")),
             None => Ok(()),

@@ -1,15 +1,14 @@
-//! Arrays that numpy saved (`numpy.save`): their rows as `f32`.
+//! Reader of numpy's array files (`numpy.save`): their rows as `f32`.
 
 use std::io::Read;
 use std::path::Path;
 
-use npyz::{DType, Endianness, NpyHeader, Order, TypeChar};
-
-use super::import::wrong;
 use crate::error::{Error, Result};
 
-/// How an NPY file begins.
+/// First bytes of an NPY file.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+/// Limit of the header's length; a usual one has about a hundred bytes.
+const LONGEST_HEADER: usize = 1 << 16;
 
 /// An array of two dimensions, row by row.
 #[derive(Debug, PartialEq)]
@@ -20,118 +19,71 @@ pub(super) struct Array {
     pub(super) numbers: Vec<f32>,
 }
 
-/// A floating-point number as it lies in the file.
+/// A header as numpy's format description defines it: a Python dictionary of three fields.
+struct Header {
+    /// Type of the elements, as a Python literal.
+    descr: String,
+    /// Whether columns are stored one after another, not rows.
+    fortran_order: bool,
+    shape: Vec<usize>,
+}
+
+/// Type of the floating-point numbers in the file.
 #[derive(Debug, Clone, Copy)]
 struct Float {
     bytes: usize,
     big_endian: bool,
 }
 
-/// Reads an array of floating-point numbers of 16, 32 or 64 bits in either order of bytes and of dimensions.
+/// Reads an array of floating-point numbers of 16, 32 or 64 bits in either byte order and either order of dimensions.
 ///
 /// # Errors
-/// It is none, of another type or number of dimensions, shorter or longer than it says, or a number in it is not finite.
+/// It is not such an array, is shorter or longer than its header says, or a number in it is not finite.
 pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
-    let header = NpyHeader::from_reader(&mut *reader).map_err(|e| {
-        wrong(
-            path,
-            "",
-            format!("no NPY file: {e}"),
-            "save the array with numpy.save",
-        )
-    })?;
-    let float = float(path, &header.dtype())?;
-    let [rows, dim] = *header.shape() else {
-        let reason = format!(
-            "an array of {} dimensions, {:?}; two are needed",
-            header.shape().len(),
-            header.shape()
-        );
-        return Err(wrong(
-            path,
-            "",
-            reason,
-            "save a row for each text, in the order of the file of texts",
-        ));
+    let wrong = |reason: String, hint: &str| Error::vectors(path, "", reason, hint);
+    let reading = |e| Error::reading(path, "read this file", e);
+    let Some(header) = Header::read(reader).map_err(reading)? else {
+        let reason = "not an NPY file, or one with a damaged header".to_owned();
+        return Err(wrong(reason, "save the array with numpy.save"));
     };
-    let size = rows
-        .checked_mul(dim)
-        .and_then(|count| count.checked_mul(float.bytes as u64));
-    let Some(size) = size.filter(|size| usize::try_from(*size).is_ok()) else {
-        return Err(wrong(
-            path,
-            "",
-            format!("{rows} rows of {dim} numbers cannot be"),
-            "save the array again",
-        ));
+    let Some(float) = Float::of(&header.descr) else {
+        let reason = format!(
+            "an array of {}; floating-point numbers of 16, 32 or 64 bits are needed",
+            header.descr
+        );
+        return Err(wrong(reason, "save it as array.astype('float32')"));
+    };
+    let [rows, dim] = header.shape[..] else {
+        let (count, shape) = (header.shape.len(), &header.shape);
+        let reason = format!("an array of {count} dimensions, {shape:?}; two are needed");
+        let hint = "save a row for each text, in the order of the file of texts";
+        return Err(wrong(reason, hint));
+    };
+    let count = rows.checked_mul(dim);
+    let Some(size) = count.and_then(|count| count.checked_mul(float.bytes)) else {
+        let reason = format!("{rows} rows of {dim} numbers are more than memory can hold");
+        return Err(wrong(reason, "save the array again"));
     };
     let mut bytes = Vec::new();
-    let read = (&mut *reader)
-        .take(size.saturating_add(1))
-        .read_to_end(&mut bytes);
-    read.map_err(|e| Error::reading(path, "read this file", e))?;
-    if bytes.len() as u64 != size {
-        let reason = format!(
-            "{rows} rows of {dim} numbers are {size} bytes, and there are {}",
-            if bytes.len() as u64 > size {
-                "more".into()
-            } else {
-                bytes.len().to_string()
-            }
-        );
-        return Err(wrong(
-            path,
-            "",
-            reason,
-            "save the array again; it may have been cut off",
-        ));
+    let read = reader.take(size as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(reading)?;
+    if bytes.len() != size {
+        let found = if bytes.len() > size {
+            "more".into()
+        } else {
+            bytes.len().to_string()
+        };
+        let reason =
+            format!("{rows} rows of {dim} numbers are {size} bytes, and there are {found}");
+        return Err(wrong(reason, "save the array again; it may be truncated"));
     }
-    rows_of(
-        path,
-        &bytes,
-        float,
-        (rows as usize, dim as usize),
-        header.order(),
-    )
-}
-
-fn float(path: &Path, dtype: &DType) -> Result<Float> {
-    if let DType::Plain(plain) = dtype
-        && plain.type_char() == TypeChar::Float
-        && let bytes @ (2 | 4 | 8) = plain.size_field()
-    {
-        let big_endian = plain.endianness() == Endianness::Big;
-        return Ok(Float {
-            bytes: bytes as usize,
-            big_endian,
-        });
-    }
-    let reason = format!(
-        "an array of {}; floating-point numbers of 16, 32 or 64 bits are needed",
-        dtype.descr()
-    );
-    Err(wrong(
-        path,
-        "",
-        reason,
-        "save it as array.astype('float32')",
-    ))
-}
-
-/// Turns the file's numbers into rows.
-fn rows_of(
-    path: &Path,
-    bytes: &[u8],
-    float: Float,
-    (rows, dim): (usize, usize),
-    order: Order,
-) -> Result<Array> {
     let mut numbers = Vec::with_capacity(rows * dim);
     for row in 0..rows {
         for column in 0..dim {
-            let at = match order {
-                Order::C => row * dim + column,
-                Order::Fortran => column * rows + row,
+            let at = if header.fortran_order {
+                column * rows + row
+            } else {
+                row * dim + column
             };
             let wide = float.decode(&bytes[at * float.bytes..][..float.bytes]);
             let number = wide as f32;
@@ -142,11 +94,11 @@ fn rows_of(
                     "not finite"
                 };
                 let reason = format!("number {} is {wide}, {what}", column + 1);
-                return Err(wrong(
+                return Err(Error::vectors(
                     path,
                     &place(row),
                     reason,
-                    "a vector has finite numbers alone",
+                    "all numbers must be finite",
                 ));
             }
             numbers.push(number);
@@ -155,22 +107,84 @@ fn rows_of(
     Ok(Array { rows, dim, numbers })
 }
 
-/// A row in messages, counted as numpy does.
+/// A row's place for messages, counted like numpy.
 pub(super) fn place(row: usize) -> String {
     format!(" row {row} (counted from 0)")
 }
 
-impl Float {
-    fn decode(self, bytes: &[u8]) -> f64 {
-        let mut little = [0; 8];
-        for (at, byte) in bytes.iter().enumerate() {
-            little[if self.big_endian {
-                self.bytes - 1 - at
-            } else {
-                at
-            }] = *byte;
+impl Header {
+    /// Reads magic, version, length and dictionary; `None` if they are not as numpy writes them.
+    fn read(reader: &mut dyn Read) -> std::io::Result<Option<Self>> {
+        let mut take = |length: usize| {
+            let mut bytes = Vec::new();
+            reader.take(length as u64).read_to_end(&mut bytes)?;
+            Ok::<_, std::io::Error>(bytes)
+        };
+        let start = take(MAGIC.len() + 2)?;
+        // Version 1 has two bytes for the header's length, later ones four.
+        let width = if start.get(MAGIC.len()) == Some(&1) {
+            2
+        } else {
+            4
+        };
+        let length = take(width)?
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        if !start.starts_with(MAGIC) || length > LONGEST_HEADER {
+            return Ok(None);
         }
-        let bits = u64::from_le_bytes(little);
+        let text = take(length)?;
+        Ok((text.len() == length)
+            .then(|| Self::parse(str::from_utf8(&text).ok()?))
+            .flatten())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| Some(text.split_once(&format!("'{name}':"))?.1.trim_start());
+        let descr = field("descr")?;
+        // A list, which describes records, ends before the next field.
+        let end = match descr.strip_prefix('\'') {
+            Some(rest) => rest.find('\'')? + 2,
+            None => descr.find(", 'fortran_order'")?,
+        };
+        let shape = field("shape")?.strip_prefix('(')?.split_once(')')?.0;
+        let sizes = shape
+            .split(',')
+            .map(str::trim)
+            .filter(|size| !size.is_empty());
+        Some(Self {
+            descr: descr[..end].to_owned(),
+            fortran_order: field("fortran_order")?.starts_with("True"),
+            shape: sizes.map(|size| size.parse().ok()).collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Float {
+    fn of(descr: &str) -> Option<Self> {
+        match descr.as_bytes() {
+            [
+                b'\'',
+                order @ (b'<' | b'>'),
+                b'f',
+                size @ (b'2' | b'4' | b'8'),
+                b'\'',
+            ] => Some(Self {
+                bytes: usize::from(size - b'0'),
+                big_endian: *order == b'>',
+            }),
+            _ => None,
+        }
+    }
+
+    fn decode(self, bytes: &[u8]) -> f64 {
+        let push = |bits: u64, byte: &u8| bits << 8 | u64::from(*byte);
+        let bits = if self.big_endian {
+            bytes.iter().fold(0, push)
+        } else {
+            bytes.iter().rev().fold(0, push)
+        };
         match self.bytes {
             2 => half(bits as u16),
             4 => f32::from_bits(bits as u32).into(),
@@ -179,7 +193,7 @@ impl Float {
     }
 }
 
-/// A number of 16 bits: a sign, five bits of exponent, ten of fraction (IEEE 754 binary16).
+/// Widens a number of 16 bits: a sign, five bits of exponent, ten of fraction (IEEE 754 binary16).
 fn half(bits: u16) -> f64 {
     let sign = u64::from(bits >> 15) << 63;
     let (exponent, fraction) = (u64::from(bits >> 10 & 31), u64::from(bits & 1023));
@@ -282,8 +296,8 @@ mod tests {
                 .ends_with("4 rows of 3 numbers are 48 bytes, and there are 47")
         );
         assert!(text(&[good, &b"x"[..]].concat()).ends_with("are 48 bytes, and there are more"));
-        assert!(text(&good[..40]).contains("no NPY file"));
-        assert!(text(MAGIC).contains("no NPY file"));
+        assert!(text(&good[..40]).contains("not an NPY file"));
+        assert!(text(MAGIC).contains("not an NPY file"));
         let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2)}\n";
         let row = |x: f32, y: f32| file(header, &[x.to_le_bytes(), y.to_le_bytes()].concat());
         assert_eq!(read_bytes(&row(1.0, 2.0)).unwrap().numbers, [1.0, 2.0]);
@@ -294,7 +308,7 @@ mod tests {
         let wide = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)}\n";
         assert!(text(&file(wide, &1e300_f64.to_le_bytes())).contains("too large for 32 bits"));
         let many = "{'descr': '<f8', 'fortran_order': False, 'shape': (4000000000, 4000000000)}\n";
-        assert!(text(&file(many, &[])).contains("cannot be"));
+        assert!(text(&file(many, &[])).contains("more than memory can hold"));
         assert!(refused(&good[..40]).hint().is_some());
     }
 }

@@ -1,8 +1,8 @@
-//! Vectors that were computed once, kept in a file that only grows.
+//! Store of computed vectors: a file that only grows.
 //!
 //! The file begins with a line `repoformer vectors` and a line of JSON (format, model, numbers a vector). Records of one
 //! size follow: the BLAKE3 digest of a text, its vector as little-endian `f32`, and the first eight bytes of the BLAKE3 of
-//! both. Each batch is appended and synced before the next, so that an interrupted run loses what was under way alone.
+//! both. Each batch is appended and synced before the next, so that an interrupted run loses only the batches in progress.
 
 use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -11,17 +11,19 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Matrix, digest};
+use super::matrix::Matrix;
+use super::text::{Digest, digest, shown};
 use crate::error::{Error, Result};
+use crate::store::artifact::{create_folder, folder_of};
 
 const MAGIC: &[u8] = b"repoformer vectors\n";
-/// A header is about a hundred bytes; whatever is longer is none.
+/// Limit of the header's length; a usual one has about a hundred bytes.
 const LONGEST_HEADER: u64 = 1 << 16;
 /// Version of the file's format.
 const FORMAT: u32 = 1;
 const DIGEST: usize = 32;
 const CHECKSUM: usize = 8;
-/// More than any model gives; a header that asks for more is damaged.
+/// Largest plausible size of a vector; a header with a larger one is damaged.
 const LARGEST_DIM: usize = 1 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,15 +36,15 @@ struct Header {
 
 /// The vectors of one model by the digest of their text. While it is open, no other process can open it.
 #[derive(Debug)]
-pub struct Store {
+pub struct VectorStore {
     path: PathBuf,
     file: File,
     model: String,
-    /// Where the first record begins and how many numbers one has, once there is one.
+    /// Offset of the first record and numbers per vector, once there is a vector.
     shape: Option<Shape>,
-    /// The record of each text.
+    /// Record number of each text.
     records: FxHashMap<Digest, u64>,
-    /// Number of records, those of no use included.
+    /// Number of records, unusable ones included.
     count: u64,
     notes: Vec<Error>,
 }
@@ -54,19 +56,19 @@ struct Shape {
 }
 
 impl Shape {
-    /// Bytes a record.
+    /// Bytes per record.
     fn record(self) -> usize {
         DIGEST + 4 * self.dim + CHECKSUM
     }
 
-    /// Where a record begins.
+    /// Offset of a record.
     fn at(self, record: u64) -> u64 {
         self.begin + record * self.record() as u64
     }
 }
 
-/// What file a model's vectors are kept in: letters, digits, `.`, `-` and `_` of its name, and what tells it from others
-/// that would have the same.
+/// Name of the file for a model's vectors: the letters, digits, `.`, `-` and `_` of the model's name, and a digest that
+/// distinguishes similar names.
 ///
 /// ```
 /// use repoformer::retrieve::dense::store_file_name;
@@ -89,21 +91,15 @@ pub fn store_file_name(model: &str) -> String {
     )
 }
 
-impl Store {
-    /// Opens the vectors of a model, or begins a file of them; its folder is made. What an interrupted run left
-    /// unfinished is dropped, as [`notes`](Self::notes) tells.
+impl VectorStore {
+    /// Opens the vectors of a model, or creates a file for them and its folder. The incomplete end that an interrupted run left
+    /// is dropped and reported in [`notes`](Self::notes).
     ///
     /// # Errors
-    /// The file cannot be read and written, another process has it open, or it is none of these, another model's, or of
+    /// The file cannot be read and written, another process has it open, or it is not such a file, another model's, or of
     /// another format.
     pub fn open(path: &Path, model: &str) -> Result<Self> {
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            std::fs::create_dir_all(folder)
-                .map_err(|e| Error::writing(folder, "create this folder to write into it", e))?;
-        }
+        create_folder(folder_of(path))?;
         let file = File::options()
             .read(true)
             .write(true)
@@ -126,15 +122,15 @@ impl Store {
         Ok(store)
     }
 
-    /// The system takes the lock back when the process ends, however it does.
+    /// Locks the file; the system releases the lock when the process ends, however it ends.
     fn lock(&self) -> Result<()> {
         match self.file.try_lock() {
             Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => Err(self.error(
                 "another process is writing these vectors",
-                "wait until it is done, or use another --cache-dir",
+                "wait until it is done, or use another cache folder",
             )),
-            // Some network file systems have none.
+            // Some network file systems have no locks.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
             Err(TryLockError::Error(error)) => {
                 Err(Error::writing(&self.path, "lock these vectors", error))
@@ -153,17 +149,17 @@ impl Store {
         }
         if !MAGIC.starts_with(&magic) {
             return Err(self.error(
-                "holds no vectors: it does not begin as repoformer's files of vectors do",
-                "name another file, or remove this one",
+                "not a file of repoformer's vectors: its first line differs",
+                "choose another file, or remove this one",
             ));
         }
         if !json.ends_with(b"\n") && (json.len() as u64) < LONGEST_HEADER - MAGIC.len() as u64 {
-            self.note("its header is cut off, as an interrupted run leaves it; begun anew");
+            self.note("its header is truncated, as an interrupted run leaves it; started anew");
             return self.truncate(0);
         }
-        // The version is looked at alone first: a later format may hold other fields.
+        // The version is read first: a later format may have other fields.
         let value: serde_json::Value = serde_json::from_slice(&json).unwrap_or_default();
-        let again = "remove it, or use another --cache-dir; its vectors are computed again then";
+        let again = "remove it, or use another cache folder; its vectors are then computed again";
         if value["format"]
             .as_u64()
             .is_some_and(|format| format != u64::from(FORMAT))
@@ -180,7 +176,7 @@ impl Store {
             .map_err(|e| self.error(format!("damaged: its header: {e}"), again))?;
         if header.model != self.model {
             let reason = format!(
-                "holds vectors of model '{}', not of '{}'",
+                "contains vectors of model '{}', not of '{}'",
                 header.model, self.model
             );
             return Err(self.error(reason, "use another file for each model"));
@@ -199,8 +195,8 @@ impl Store {
         Ok(())
     }
 
-    /// Finds what each record is of. One that is not whole is of no use; at the end of the file it is cut off, elsewhere
-    /// the last record takes its place.
+    /// Reads the digest of each record. An unusable record at the end of the file is cut off; elsewhere the last record
+    /// replaces it.
     fn read_records(&mut self) -> Result<()> {
         let Some(shape) = self.shape else {
             return Ok(());
@@ -223,12 +219,12 @@ impl Store {
         self.count = whole;
         if whole > 1 && bad.len() as u64 == whole {
             return Err(self.error(
-                format!("damaged: not one of its {whole} vectors is whole"),
-                "remove it; its vectors are computed again then",
+                format!("damaged: none of its {whole} vectors is intact"),
+                "remove it; its vectors are then computed again",
             ));
         }
         if shape.at(whole) != size {
-            self.note("its last vector is cut off, as an interrupted run leaves it; dropped");
+            self.note("its last vector is truncated, as an interrupted run leaves it; dropped");
         }
         if !bad.is_empty() {
             self.note(format!(
@@ -243,8 +239,7 @@ impl Store {
         Ok(())
     }
 
-    /// Puts the last records in the place of bad ones. Where this is interrupted, a record is there twice, which does
-    /// no harm.
+    /// Replaces unusable records by the last ones. If this is interrupted, a record exists twice, which does no harm.
     fn fill(&mut self, shape: Shape, mut bad: Vec<u64>) -> Result<()> {
         while let Some(last) = bad.last().copied() {
             self.count -= 1;
@@ -258,7 +253,7 @@ impl Store {
             let mut file = &self.file;
             file.seek(SeekFrom::Start(shape.at(place)))
                 .and_then(|_| file.write_all(&record))
-                .map_err(|e| Error::writing(&self.path, "mend these vectors", e))?;
+                .map_err(|e| Error::writing(&self.path, "repair these vectors", e))?;
             if let Some(digest) = parse(&record) {
                 self.records.insert(digest, place);
             }
@@ -269,23 +264,22 @@ impl Store {
     fn truncate(&mut self, length: u64) -> Result<()> {
         self.file
             .set_len(length)
-            .map_err(|e| Error::writing(&self.path, "mend these vectors", e))
+            .map_err(|e| Error::writing(&self.path, "repair these vectors", e))
     }
 
     fn error(&self, reason: impl Into<String>, hint: &str) -> Error {
-        Error::Artifact {
-            path: self.path.clone(),
-            reason: reason.into(),
-            hint: hint.into(),
-        }
+        Error::artifact(&self.path, reason, hint)
     }
 
     fn note(&mut self, reason: impl Into<String>) {
-        let error = self.error(reason, "nothing is to be done; all other vectors are used");
+        let error = self.error(
+            reason,
+            "nothing needs to be done; all other vectors are used",
+        );
         self.notes.push(error);
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -295,17 +289,17 @@ impl Store {
         &self.model
     }
 
-    /// What was found damaged on opening, and dropped.
+    /// Damage found and dropped when the file was opened.
     pub fn notes(&self) -> &[Error] {
         &self.notes
     }
 
-    /// Numbers a vector, once there is one.
+    /// Numbers per vector, once there is one.
     pub fn dim(&self) -> Option<usize> {
         self.shape.map(|shape| shape.dim)
     }
 
-    /// Number of texts whose vectors are there.
+    /// Number of texts that have a vector.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -315,25 +309,22 @@ impl Store {
         self.records.is_empty()
     }
 
-    /// Whether this text's vector is there.
+    /// Whether this text has a vector.
     pub fn contains(&self, digest: &Digest) -> bool {
         self.records.contains_key(digest)
     }
 
-    /// Appends vectors, all of the size of those there, and has the disk keep them. A text whose vector is there already
-    /// is passed over: a text has one vector.
+    /// Appends vectors of the size of those stored and syncs the file. A text that already has a vector is skipped: a text has
+    /// one vector.
     ///
     /// # Errors
-    /// A vector has another size or a number that is not finite, or the file cannot be written; it is as before then.
+    /// A vector has another size or a number that is not finite, or the file cannot be written; it is then unchanged.
     pub fn append(&mut self, vectors: &[(Digest, &[f32])]) -> Result<()> {
         let Some((_, first)) = vectors.first() else {
             return Ok(());
         };
         let dim = self.dim().unwrap_or(first.len());
-        let wrong = |reason: String| Error::Parameter {
-            name: "vector",
-            reason,
-        };
+        let wrong = |reason: String| Error::parameter("vector", reason);
         for (digest, vector) in vectors {
             if vector.len() != dim || dim == 0 || dim > LARGEST_DIM {
                 let (path, n) = (self.path.display(), vector.len());
@@ -373,7 +364,7 @@ impl Store {
             .seek(SeekFrom::Start(from))
             .and_then(|_| file.write_all(&bytes));
         if let Err(error) = written.and_then(|()| file.sync_data()) {
-            // Half a batch is as good as none; the next opening would drop it too.
+            // Half a batch is useless; the next opening would drop it too.
             let _ = file.set_len(from);
             return Err(Error::writing(&self.path, "write these vectors", error));
         }
@@ -383,7 +374,7 @@ impl Store {
         Ok(())
     }
 
-    /// The first two lines.
+    /// Returns the first two lines of the file.
     fn header(&self, dim: usize) -> Result<Vec<u8>> {
         let header = Header {
             format: FORMAT,
@@ -396,7 +387,7 @@ impl Store {
         Ok([MAGIC, &json, b"\n"].concat())
     }
 
-    /// A text's vector; `None` where it is not there.
+    /// Returns a text's vector; `None` if it is not stored.
     ///
     /// # Errors
     /// The file cannot be read, or was changed since it was opened.
@@ -418,10 +409,10 @@ impl Store {
         ))
     }
 
-    /// The vectors of these texts, a row each in their order. An empty text that has none has a row of zeros.
+    /// Returns the vectors of these texts, a row each in their order. An empty text without a vector has a row of zeros.
     ///
     /// # Errors
-    /// A text's vector is not there, or as [`get`](Self::get).
+    /// A text has no vector, or as for [`get`](Self::get).
     pub fn matrix<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Result<Matrix> {
         let texts = texts.into_iter();
         let mut matrix = Matrix::with_capacity(self.dim().unwrap_or(0), texts.size_hint().0);
@@ -432,7 +423,7 @@ impl Store {
                 None if text.is_empty() => matrix.push_zeros(),
                 None => {
                     if missing == 0 {
-                        first = super::shown(text);
+                        first = shown(text);
                     }
                     missing += 1;
                 }
@@ -441,13 +432,13 @@ impl Store {
         match missing {
             0 => Ok(matrix),
             n => Err(self.error(
-                format!("holds no vector for {n} of the texts; the first is {first}"),
-                "have them computed: vectorize --vectorizer dense --endpoint URL --embedding-model NAME",
+format!("contains no vector for {n} of the texts; the first is {first}"),
+"have them computed: vectorize the texts with a dense vectorizer and an embedding server",
             )),
         }
     }
 
-    /// Fills a buffer from this byte of the file on.
+    /// Fills a buffer from an offset of the file.
     fn read_at(&self, buffer: &mut [u8], begin: u64) -> Result<()> {
         #[cfg(unix)]
         let read = std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, begin);
@@ -469,7 +460,7 @@ fn push_record(bytes: &mut Vec<u8>, digest: &Digest, vector: &[f32]) {
     bytes.extend_from_slice(&checksum.as_bytes()[..CHECKSUM]);
 }
 
-/// The digest of a record's text, where the record is whole.
+/// Returns the digest of a record's text; `None` if the record is damaged.
 fn parse(record: &[u8]) -> Option<Digest> {
     let (content, checksum) = record.split_at_checked(record.len().checked_sub(CHECKSUM)?)?;
     let digest = content.first_chunk::<DIGEST>()?;

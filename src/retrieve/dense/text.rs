@@ -1,22 +1,24 @@
-//! Texts that vectors are computed of, and the file that hands them to a user who computes the vectors herself.
+//! Texts to be embedded, and the file that passes them to a user who computes the vectors.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::Digest;
 use crate::error::{Error, Result};
 use crate::store::artifact::write_file;
 use crate::store::jsonl::{self, Fields};
 
-/// A text and its name in the file of texts.
+/// A text and its id in the file of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     /// Unique within a file of texts.
     pub id: String,
-    /// The text, exactly as it is embedded.
+    /// Content, exactly as it is embedded.
     pub text: String,
 }
+
+/// BLAKE3 of a text.
+pub type Digest = blake3::Hash;
 
 /// A line of the file.
 #[derive(Serialize)]
@@ -26,6 +28,15 @@ struct Line<'a> {
     text: &'a str,
 }
 
+/// The beginning of a text, quoted, for messages.
+pub(super) fn shown(text: &str) -> String {
+    const SHOWN: usize = 40;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 impl Text {
     /// BLAKE3 of the text's UTF-8.
     pub fn digest(&self) -> Digest {
@@ -33,7 +44,7 @@ impl Text {
     }
 }
 
-/// What a text's vector is known by, whatever file the text stands in: BLAKE3 of its UTF-8.
+/// Returns the digest that identifies a text's vector: BLAKE3 of the text's UTF-8.
 ///
 /// ```
 /// let digest = repoformer::retrieve::dense::digest("");
@@ -43,10 +54,10 @@ pub fn digest(text: &str) -> Digest {
     blake3::hash(text.as_bytes())
 }
 
-/// Writes a file of texts: a line `{"_id", "digest", "text"}` each, in this order, which the rows of an NPY file follow.
+/// Writes a file of texts: a line `{"_id", "digest", "text"}` each, in this order, which the rows of an NPY file must follow.
 ///
 /// # Errors
-/// The file cannot be written; none is left behind then.
+/// The file cannot be written; nothing is left behind.
 pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
     let mut bytes = Vec::new();
     for text in texts {
@@ -66,7 +77,7 @@ pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
 /// Reads a file of texts back.
 ///
 /// # Errors
-/// It cannot be read, or a line of it is wrong: no JSON, a missing field, a digest that is another text's.
+/// It cannot be read, or a line is wrong: not JSON, a missing field, the digest of another text.
 pub fn read_texts(path: &Path) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
@@ -78,12 +89,12 @@ pub fn read_texts(path: &Path) -> Result<Vec<Text>> {
         if object.contains_key("digest")
             && fields.string("digest")? != text.digest().to_hex().as_str()
         {
-            return Err(fields.error("field 'digest' is not that of field 'text'"));
+            return Err(fields.error("field 'digest' does not match field 'text'"));
         }
         texts.push(text);
         Ok(())
     })?;
-    // With a line left out, the rows of an NPY file would be those of other texts.
+    // If a line were skipped, the rows of an NPY file would belong to other texts.
     problems.into_iter().next().map_or(Ok(texts), Err)
 }
 
@@ -114,7 +125,7 @@ mod tests {
         std::fs::write(&path, lines.replace("\"text\":\"x\"", "\"text\":\"y\"")).unwrap();
         let error = read_texts(&path).unwrap_err().to_string();
         assert!(
-            error.ends_with("texts.jsonl:3: field 'digest' is not that of field 'text'"),
+            error.ends_with("texts.jsonl:3: field 'digest' does not match field 'text'"),
             "{error}"
         );
     }

@@ -13,7 +13,7 @@ use super::inverted::Inverted;
 use super::keywords::keywords;
 use super::words::{Row, Words};
 use crate::text::language::Language;
-use crate::text::tokenize::words::is_space;
+use crate::text::lines::is_space;
 
 /// Stands behind the last token of each document.
 const END: u32 = u32::MAX;

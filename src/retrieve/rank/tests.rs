@@ -133,7 +133,7 @@ mod twin {
 
     fn weighted_ngram(query: &str, document: &str, language: Language) -> f64 {
         let tokens = |text: &str| {
-            text.split(crate::text::tokenize::words::is_space)
+            text.split(crate::text::lines::is_space)
                 .filter(|t| !t.is_empty())
                 .map(str::to_owned)
                 .collect::<Vec<_>>()

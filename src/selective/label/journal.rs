@@ -11,12 +11,12 @@ use super::filter::{Facts, Filter, Rejection};
 use super::written::RecordFormat;
 use crate::error::{Error, Result};
 use crate::repository::corpus::Repository;
-use crate::store::append_log::{Appended, Holds, Place};
+use crate::store::append_log::{AppendLog, LogKind, Place};
 
-const HOLDS: Holds = Holds {
+const LOG: LogKind = LogKind {
     begin: "{\"key\":",
-    what: "the instances drawn from a repository",
-    flag: "-o (it lies beside the output)",
+    line: "a record of the instances drawn from a repository",
+    file: "output path (this file is beside the output)",
     writer: "drawing",
 };
 
@@ -106,7 +106,7 @@ impl std::fmt::Display for Key {
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
-    lines: Appended,
+    lines: AppendLog,
     known: FxHashMap<String, Place>,
 }
 
@@ -117,7 +117,7 @@ impl Journal {
     /// The file cannot be read or written, is not a journal, or another run writes to it.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let mut known = FxHashMap::default();
-        let lines = Appended::open(path, HOLDS, |line, place| {
+        let lines = AppendLog::open(path, LOG, |line, place| {
             match serde_json::from_slice::<RepositoryDraw>(line) {
                 Ok(outcome) => known.insert(outcome.key, place),
                 Err(_) => return false,

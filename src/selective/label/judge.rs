@@ -19,7 +19,7 @@ use crate::prompt::shown::{self, read_fragments};
 use crate::store::artifact;
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::task::cross_file::CrossFile;
-use crate::task::kind::Kind;
+use crate::task::kind::RecordKind;
 use crate::task::{Task, TaskSet};
 use crate::text::lines::{Lines, strip};
 
@@ -361,8 +361,8 @@ impl<'a> JudgeInputs<'a> {
 
 /// Reads a record as a task and as a label without judgement.
 fn instance(path: &Path, at: At, object: Object) -> Result<(Task, Label)> {
-    let label = match Kind::of(&object) {
-        Some(Kind::Label) => Some(Label::read(path, at.line, object.clone())?),
+    let label = match RecordKind::of(&object) {
+        Some(RecordKind::Label) => Some(Label::read(path, at.line, object.clone())?),
         _ => None,
     };
     let task = Task::from_record(path, at, object)?;

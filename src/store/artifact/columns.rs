@@ -1,39 +1,28 @@
 //! The payload of an artifact: columns of numbers, texts and records, each a run of bytes with its own checksum, so that
-//! a reader takes what it needs straight into its place and leaves the rest on disk.
+//! a reader loads what it needs directly into place and leaves the rest on disk.
 
 use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
-use super::store::damaged;
+use super::header::{ColumnHeader, hex};
 use crate::error::{Error, Result};
 
-/// What a column of records may ask to allocate while it is decoded. Columns are checksummed before, so this bounds only
-/// what a crafted file can do.
+/// Limit of a column of records when it is decoded. Columns are checksummed before, so this only bounds what a crafted file
+/// can allocate.
 const LARGEST_COLUMN: usize = 1 << 36;
-/// Bytes read at a time where they are not kept: few enough to stay in the nearer caches and in memory that was used
-/// before, which is cheaper than asking the system for more.
-pub(super) const CHUNK: usize = 1 << 16;
+/// Bytes read at a time if they are not kept: few enough to stay in the nearer caches and in memory used before, which is
+/// cheaper than allocating more.
+const CHUNK: usize = 1 << 16;
 
 fn encoding() -> impl bincode::config::Config {
     bincode::config::standard()
         .with_fixed_int_encoding()
         .with_limit::<LARGEST_COLUMN>()
-}
-
-/// A column as its artifact's header describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ColumnHeader {
-    /// Its name.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
-    /// BLAKE3 of its bytes, in hex.
-    pub checksum: String,
 }
 
 /// A column to be written: bytes in one or several parts.
@@ -45,7 +34,7 @@ pub struct Column<'a> {
 
 /// A number that a column can hold.
 pub trait Number: Copy + FromBytes + FromZeros + IntoBytes + Immutable {
-    /// Turned into the order of bytes on disk, or back.
+    /// Converts to the byte order on disk, or back.
     fn little_endian(self) -> Self;
 }
 
@@ -68,12 +57,12 @@ impl Number for f32 {
 }
 
 impl<'a> Column<'a> {
-    /// A column of numbers, the lowest byte first.
+    /// A column of numbers in little-endian order.
     pub fn numbers<N: Number + 'a>(name: &'static str, numbers: &'a [N]) -> Self {
         Self::runs(name, [numbers])
     }
 
-    /// The same from numbers that are kept nowhere else.
+    /// A column of numbers that are not stored elsewhere.
     pub fn owned<N: Number>(name: &'static str, numbers: Vec<N>) -> Self {
         let turned: Vec<N> = numbers.into_iter().map(N::little_endian).collect();
         Self {
@@ -82,7 +71,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The same from several runs of numbers, one behind the other.
+    /// A column of several runs of numbers, concatenated.
     pub fn runs<N: Number + 'a>(
         name: &'static str,
         runs: impl IntoIterator<Item = &'a [N]>,
@@ -103,7 +92,7 @@ impl<'a> Column<'a> {
     /// A column of any records.
     ///
     /// # Errors
-    /// A record cannot be encoded, in words.
+    /// A record cannot be encoded; the message says why.
     pub fn records(name: &'static str, records: &impl Serialize) -> Result<Self, String> {
         let bytes =
             bincode::serde::encode_to_vec(records, encoding()).map_err(|e| e.to_string())?;
@@ -122,28 +111,18 @@ impl<'a> Column<'a> {
         ColumnHeader {
             name: self.name.into(),
             bytes,
-            checksum: hasher.finalize().to_hex().to_string(),
+            checksum: hex(&hasher),
         }
     }
 }
 
-/// What stands for all columns: the digest of their headers.
-pub(super) fn checksum(columns: &[ColumnHeader]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for column in columns {
-        let line = format!("{} {} {}\n", column.name, column.bytes, column.checksum);
-        hasher.update(line.as_bytes());
-    }
-    hasher.finalize().to_hex().to_string()
-}
-
-/// The columns of an artifact that was opened. What is read is checked; what is not stays on disk.
+/// The columns of an opened artifact. What is read is verified; the rest stays on disk.
 #[derive(Debug)]
 pub struct Columns {
     path: PathBuf,
-    /// Opened where something is read: a program that works on hundreds of artifacts must not hold all of them open.
+    /// Opened at the first read: a program that works on hundreds of artifacts must not keep all of them open.
     file: OnceLock<File>,
-    /// Where in the file the first column begins.
+    /// Offset of the first column in the file.
     begin: u64,
     columns: Vec<ColumnHeader>,
 }
@@ -159,7 +138,7 @@ impl Columns {
         }
     }
 
-    /// Closes the file until something is read again. One that was replaced in between is noticed by its checksums.
+    /// Closes the file until the next read. A file replaced in between is detected by its checksums.
     pub fn close(&mut self) {
         self.file.take();
     }
@@ -177,10 +156,10 @@ impl Columns {
     }
 
     pub(crate) fn damaged(&self, reason: impl Into<String>) -> Error {
-        damaged(&self.path, reason)
+        Error::damaged(&self.path, reason)
     }
 
-    /// A column's place in the file and its header.
+    /// Returns a column's offset in the file and its header.
     fn find(&self, name: &str) -> Result<(u64, &ColumnHeader)> {
         let mut begin = self.begin;
         for column in &self.columns {
@@ -230,7 +209,7 @@ impl Columns {
         Ok(hasher.finalize())
     }
 
-    /// Fills a buffer from this byte of the file on.
+    /// Fills a buffer from an offset of the file.
     fn read_exact(&self, begin: u64, buffer: &mut [u8]) -> Result<()> {
         #[cfg(unix)]
         let read = std::os::unix::fs::FileExt::read_exact_at(self.file()?, buffer, begin);
@@ -244,7 +223,7 @@ impl Columns {
         read.map_err(|e| self.cannot_read(e))
     }
 
-    /// A whole column of numbers.
+    /// Reads a whole column of numbers.
     ///
     /// # Errors
     /// It is missing, damaged, or cannot be read.
@@ -264,7 +243,7 @@ impl Columns {
         Ok(numbers)
     }
 
-    /// A whole column of records.
+    /// Reads a whole column of records.
     ///
     /// # Errors
     /// It is missing, damaged, or cannot be read.

@@ -1,27 +1,25 @@
-//! The head of an artifact: what it is, what it was made from, and by what.
+//! The header of an artifact: its kind, its inputs, and the program that wrote it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{self, ColumnHeader};
-
-/// Version of the artifacts' format; raised whenever a payload or its encoding changes.
+/// Version of the artifact format; raised whenever a payload or its encoding changes.
 pub(crate) const FORMAT: u32 = 2;
 
-/// What determines an artifact's bytes. Two artifacts with the same identity are the same.
+/// Everything that determines an artifact's bytes. Two artifacts with the same identity are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// What it is, such as `repository windows`.
+    /// Kind of artifact, such as `repository windows`.
     pub kind: String,
-    /// Parameters that shaped it.
+    /// Parameters that influence the content.
     pub parameters: BTreeMap<String, String>,
-    /// Digest of each thing it was made from.
+    /// Digest of each input.
     pub inputs: BTreeMap<String, String>,
 }
 
 impl Identity {
-    /// Of an artifact of this kind.
+    /// An identity without parameters and inputs.
     pub fn new(kind: &str) -> Self {
         Self {
             kind: kind.into(),
@@ -30,21 +28,21 @@ impl Identity {
         }
     }
 
-    /// With one more parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl ToString) -> Self {
         self.parameters.insert(name.into(), value.to_string());
         self
     }
 
-    /// With one more input.
+    /// Adds an input.
     #[must_use]
     pub fn input(mut self, name: &str, digest: impl Into<String>) -> Self {
         self.inputs.insert(name.into(), digest.into());
         self
     }
 
-    /// In what `other` differs, for the message about a stale artifact; `None` where it does not.
+    /// Describes the first difference to `other`, for the message about a stale artifact; `None` if they are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self.kind != other.kind {
             return Some(format!("it holds {}, not {}", self.kind, other.kind));
@@ -65,31 +63,42 @@ impl Identity {
     }
 }
 
+/// A column as the artifact's header describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnHeader {
+    /// Name of the column.
+    pub name: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// BLAKE3 of the bytes, in hex.
+    pub checksum: String,
+}
+
 /// The header of an artifact: one line of JSON, readable with `head -n 2`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// What determines its bytes.
+    /// Everything that determines the artifact's bytes.
     #[serde(flatten)]
     pub identity: Identity,
     /// Version of the format.
     pub format: u32,
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the artifact.
     pub tool: String,
     /// Number of records.
     pub records: u64,
-    /// Bytes of the payload.
+    /// Length of the payload in bytes.
     pub bytes: u64,
-    /// BLAKE3 of the payload, in hex; of the columns' checksums where it has columns.
+    /// BLAKE3 of the payload, in hex; for columns, of their checksums.
     pub checksum: String,
-    /// What a binary payload consists of, in order.
+    /// Columns of a binary payload, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnHeader>,
-    /// Sums over the records that a reader may want without reading them.
+    /// Sums over the records, for readers that need nothing else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub totals: BTreeMap<String, u64>,
 }
 
-/// What is known of a JSONL artifact once all its lines are made.
+/// Counts of a JSONL artifact, known once all its lines are written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineTotals {
     /// Number of records.
@@ -98,9 +107,31 @@ pub struct LineTotals {
     pub totals: BTreeMap<String, u64>,
 }
 
+/// Length and checksum of a text.
+#[derive(Debug, Clone)]
+pub(super) struct TextDigest {
+    pub(super) bytes: u64,
+    pub(super) checksum: String,
+}
+
+/// BLAKE3 of several texts, in hex; their lengths are hashed too, so that their borders count.
+pub(crate) fn digest_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hex(&hasher)
+}
+
+/// The digest of everything hashed so far, in hex.
+pub(super) fn hex(hasher: &blake3::Hasher) -> String {
+    hasher.finalize().to_hex().to_string()
+}
+
 impl Header {
-    /// Of a binary artifact.
-    pub(crate) fn of_columns(
+    /// Header of a binary artifact.
+    pub(super) fn of_columns(
         identity: &Identity,
         records: usize,
         columns: Vec<ColumnHeader>,
@@ -111,23 +142,29 @@ impl Header {
             tool: env!("CARGO_PKG_VERSION").into(),
             records: records as u64,
             bytes: columns.iter().map(|column| column.bytes).sum(),
-            checksum: columns::checksum(&columns),
+            checksum: Self::checksum_of(&columns),
             columns,
             totals: BTreeMap::new(),
         }
     }
 
-    /// Of a JSONL artifact of so many bytes and with this checksum.
-    pub(crate) fn of_lines(
-        identity: &Identity,
-        LineTotals { records, totals }: LineTotals,
-        (bytes, checksum): (u64, String),
-    ) -> Self {
+    /// Header of a JSONL artifact.
+    pub(super) fn of_lines(identity: &Identity, totals: LineTotals, text: TextDigest) -> Self {
         Self {
-            bytes,
-            checksum,
-            totals,
-            ..Self::of_columns(identity, records, Vec::new())
+            bytes: text.bytes,
+            checksum: text.checksum,
+            totals: totals.totals,
+            ..Self::of_columns(identity, totals.records, Vec::new())
         }
+    }
+
+    /// Checksum of all columns: the digest of their headers.
+    pub(super) fn checksum_of(columns: &[ColumnHeader]) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for column in columns {
+            let line = format!("{} {} {}\n", column.name, column.bytes, column.checksum);
+            hasher.update(line.as_bytes());
+        }
+        hex(&hasher)
     }
 }

@@ -1,4 +1,4 @@
-//! A file that a user asked for while it is written: whole or not at all, compressed where its name says so.
+//! An output file requested by the user: written atomically, compressed if its name says so.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::replace::{Replacement, folder_of, remove_abandoned};
 use crate::error::{Error, Result};
 
-/// How hard zstd tries; its own default.
+/// Compression level of zstd; its own default.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file beside its place until it is [finished](Self::finish); dropped before, it leaves nothing behind. A name that
-/// ends in `.gz` or `.zst` has it compressed; the same content gives the same bytes.
+/// A temporary file until it is [finished](Self::finish); dropped before, it leaves nothing behind. A name that ends in `.gz`
+/// or `.zst` selects compression; the same content gives the same bytes.
 pub struct OutputFile {
     path: PathBuf,
     encoder: Encoder,
@@ -23,7 +23,7 @@ enum Encoder {
 }
 
 impl OutputFile {
-    /// Begins a file, creating its folder.
+    /// Creates the temporary file, and its folder if necessary.
     ///
     /// # Errors
     /// The folder cannot be created or written.
@@ -45,7 +45,7 @@ impl OutputFile {
         Ok(Self { path, encoder })
     }
 
-    /// Appends some bytes.
+    /// Appends bytes.
     ///
     /// # Errors
     /// They cannot be written.
@@ -58,7 +58,7 @@ impl OutputFile {
         written.map_err(|e| Error::writing(&self.path, "write this file", e))
     }
 
-    /// Puts the file in its place, once the disk has it.
+    /// Syncs the file and moves it into place.
     ///
     /// # Errors
     /// It cannot be written.
@@ -71,14 +71,6 @@ impl OutputFile {
         };
         let file = file.and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error));
         file.map_err(cannot_write)?.finish(true)
-    }
-}
-
-impl std::fmt::Debug for OutputFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OutputFile")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
     }
 }
 

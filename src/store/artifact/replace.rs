@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Files that are written atomically.
 
 use std::fs::{self, File};
 use std::io::{IoSlice, Write};
@@ -9,36 +9,42 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
-/// Writes a file whole or not at all, creating its folder.
+/// Writes a file atomically, creating its folder.
 ///
 /// # Errors
-/// The folder or file cannot be written; nothing is left behind then.
+/// The folder or file cannot be written; nothing is left behind.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     replace_file(path, &[bytes], true)
 }
 
-/// The same from several parts; a file that nothing is lost with need not be `synced`.
+/// Writes a file from several parts; an expendable file need not be `synced`.
 pub(super) fn replace_file(path: &Path, parts: &[&[u8]], synced: bool) -> Result<()> {
     let mut file = Replacement::new(path)?;
     file.write(parts)?;
     file.finish(synced)
 }
 
-/// The folder that a file lies in.
-pub(super) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
+/// Path of the folder that contains a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let parent = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
-/// How the names of files begin that are being written.
+/// Creates a folder for output, and those above it.
+pub(crate) fn create_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)
+        .map_err(|e| Error::writing(folder, "create this folder to write into it", e))
+}
+
+/// Beginning of the names of temporary files.
 const TEMPORARY: &str = ".writing-";
 
-/// A file is locked this long after it was created, at the latest.
+/// Time after creation within which a temporary file is locked.
 const UNTIL_LOCKED: Duration = Duration::from_secs(60);
 
-/// Removes from a folder what killed programs were writing there.
+/// Removes from a folder the temporary files of programs that were killed.
 pub(super) fn remove_abandoned(folder: &Path) {
     let is_abandoned = |path: &Path| {
         let age = fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()?;
@@ -48,13 +54,13 @@ pub(super) fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
         if is_temporary && is_abandoned(&entry.path()) == Some(true) {
-            // What cannot be removed is in nobody's way.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// A file while it is written, beside the one that it is to replace. Dropped, it leaves nothing behind.
+/// A temporary file beside the one that it will replace. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub(super) struct Replacement {
     path: PathBuf,
@@ -71,12 +77,11 @@ enum Target {
 impl Replacement {
     /// Creates the folder and a temporary file in it.
     pub(super) fn new(path: &Path) -> Result<Self> {
-        // A link is written through; renaming over it would put a file in its place.
+        // A link is followed; renaming over it would replace the link by a file.
         let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
         let path = target.as_deref().unwrap_or(path);
         let folder = folder_of(path);
-        fs::create_dir_all(folder)
-            .map_err(|e| Error::writing(folder, "create this folder to write into it", e))?;
+        create_folder(folder)?;
         let is_device =
             fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         let file = if is_device {
@@ -90,7 +95,7 @@ impl Replacement {
             let temporary = builder
                 .tempfile_in(folder)
                 .map_err(|e| Error::writing(folder, "write into this folder", e))?;
-            // It says that somebody is writing; where a file system knows no locks, nobody takes it for abandoned either.
+            // The lock marks the file as in use; on a file system without locks, it is never considered abandoned either.
             let _ = temporary.as_file().try_lock();
             Target::Temporary(temporary)
         };
@@ -98,7 +103,7 @@ impl Replacement {
         Ok(Self { path, file })
     }
 
-    /// Appends some parts.
+    /// Appends parts.
     pub(super) fn write(&mut self, parts: &[&[u8]]) -> Result<()> {
         let written = write_all(self.target(), parts);
         written.map_err(|e| Error::writing(&self.path, "write this file", e))
@@ -111,7 +116,7 @@ impl Replacement {
         }
     }
 
-    /// Puts the file in its place; `synced`, once the disk has it.
+    /// Moves the file into place; if `synced`, after the disk has it.
     pub(super) fn finish(self, synced: bool) -> Result<()> {
         let cannot_write = |e| Error::writing(&self.path, "write this file", e);
         let Target::Temporary(temporary) = self.file else {
@@ -135,13 +140,13 @@ impl Write for Replacement {
     }
 }
 
-/// Parts of a file handed to the system at once.
+/// Number of parts passed to the system at once.
 const SLICES: usize = 1024;
 
 fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
     let mut left = &mut slices[..];
-    IoSlice::advance_slices(&mut left, 0); // passes over empty parts
+    IoSlice::advance_slices(&mut left, 0); // skips empty parts
     while !left.is_empty() {
         let most = left.len().min(SLICES);
         match file.write_vectored(&left[..most]) {
@@ -175,7 +180,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
     }
 
-    /// Of a file that is being written, one that was given up, and a new one that is not locked yet, the second goes.
+    /// Among a file that is being written, one that was abandoned, and a new one that is not locked yet, the second goes.
     #[test]
     fn what_is_abandoned_is_removed() {
         let dir = tempfile::tempdir().unwrap();
@@ -231,6 +236,6 @@ mod tests {
             error.to_string().contains("cannot create this folder"),
             "{error}"
         );
-        assert!(error.hint().unwrap().contains("--cache-dir"));
+        assert!(error.hint().unwrap().contains("cache folder"));
     }
 }

@@ -1,31 +1,31 @@
 //! Reading and writing artifacts.
 //!
-//! A binary artifact is a line `repoformer artifact`, a line of JSON (the [`Header`]) and its columns one behind the
-//! other. A JSONL artifact is an ordinary file with its header in a file beside it. Both are written to a
-//! temporary file in the same folder, synced and renamed, so that a reader never sees half of one.
+//! A binary artifact is a line `repoformer artifact`, a line of JSON (the [`Header`]) and its concatenated columns. A JSONL
+//! artifact is an ordinary file with its header in a file beside it. Both are written to a temporary file in the same
+//! folder, synced and renamed, so that a reader never sees half of one.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::Payload;
-use super::columns::{self, CHUNK, Column, Columns};
-use super::header::{FORMAT, Header, Identity, LineTotals};
+use super::columns::{Column, Columns};
+use super::header::{FORMAT, Header, Identity, LineTotals, TextDigest, hex};
+use super::payload::Payload;
 use super::replace::{Replacement, write_file};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
-/// A header is a few hundred bytes; whatever is longer is none.
+/// Limit of the header's length; a usual one has a few hundred bytes.
 const LONGEST_HEADER: u64 = 1 << 20;
 
-/// How an artifact on disk relates to the one that is wanted.
+/// State of an artifact on disk compared with the one needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// There is none.
+    /// It does not exist.
     Missing,
-    /// It is the one.
+    /// It is the one needed.
     Current(Box<Header>),
-    /// It was made from something else, or by another version; the reason.
+    /// It was made from other inputs or by another version; the reason.
     Stale(String),
     /// It cannot be read; the reason.
     Damaged(String),
@@ -39,7 +39,7 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Writes an artifact; returns its header.
 ///
 /// # Errors
-/// The folder or file cannot be written; nothing is left behind then.
+/// The folder or file cannot be written; nothing is left behind.
 pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Result<Header> {
     let columns = payload.columns();
     let columns = columns
@@ -61,11 +61,11 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
     Ok(header)
 }
 
-/// Writes a JSONL artifact from the lines that `make` hands over, and beside it its header, with the number of records
-/// and the sums that `make` returns.
+/// Writes a JSONL artifact from the lines that `make` passes on, and its header in a file beside it, with the counts that
+/// `make` returns.
 ///
 /// # Errors
-/// As [`write()`], or an error of `make`; the artifact is then as it was, or known to be damaged.
+/// As for [`write()`], or an error of `make`; the artifact is then unchanged, or detected as damaged.
 pub fn write_lines(
     path: &Path,
     identity: &Identity,
@@ -79,19 +79,22 @@ pub fn write_lines(
     };
     let totals = make(&mut sink)?;
     sink.write(&[])?; // an empty artifact is one too
-    let known = (sink.bytes, sink.hasher.finalize().to_hex().to_string());
+    let known = TextDigest {
+        bytes: sink.bytes,
+        checksum: hex(&sink.hasher),
+    };
     let header = Header::of_lines(identity, totals, known);
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     json.push(b'\n');
-    // The header goes first: it speaks of one text alone, so that beside an old one or none it only has it made again.
-    // A text without header would be taken for somebody's own when an interrupted run is taken up again.
+    // The header goes first: it describes one text, so beside an old text or none it only causes that to be written again.
+    // A text without header would be taken for the user's own when an interrupted run resumes.
     write_file(&header_path(path), &json)?;
     sink.file.map_or(Ok(()), |file| file.finish(true))?;
     Ok(header)
 }
 
-/// Where the lines of a JSONL artifact go while they are made: into the file, so that memory holds few of them.
+/// Receives the lines of a JSONL artifact and writes them to its file, so that memory holds few of them.
 #[derive(Debug)]
 pub struct LineSink {
     path: PathBuf,
@@ -101,7 +104,7 @@ pub struct LineSink {
 }
 
 impl LineSink {
-    /// Hands over the next lines.
+    /// Writes the next lines.
     ///
     /// # Errors
     /// They cannot be written.
@@ -116,92 +119,73 @@ impl LineSink {
     }
 }
 
-/// Where the header of an artifact without one of its own lies: `x.jsonl` → `.x.header.json`, hidden, so that a folder
-/// lists and globs as its artifacts alone.
+/// Path of the header of a JSONL artifact: `x.jsonl` → `.x.header.json`, hidden, so that listing and globbing the folder
+/// finds only artifacts.
 pub fn header_path(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{stem}.header.json"))
 }
 
-/// What a JSONL artifact was made with, as names and values; nothing of a file that has no header.
+/// Parameters recorded for a JSONL artifact, by name; empty for a file without a header.
 pub fn parameters(path: &Path) -> std::collections::BTreeMap<String, String> {
     let text = fs::read(header_path(path)).unwrap_or_default();
     let header = serde_json::from_slice::<Header>(&text).ok();
     header.map_or_else(Default::default, |header| header.identity.parameters)
 }
 
-pub(super) fn damaged(path: &Path, reason: impl Into<String>) -> Error {
-    let hint = "run the command that makes it again; it is rebuilt".into();
-    Error::Artifact {
-        path: path.to_owned(),
-        reason: format!("damaged: {}", reason.into()),
-        hint,
-    }
-}
-
-/// Reads an artifact's header alone.
+/// Reads only an artifact's header.
 ///
 /// # Errors
-/// It cannot be opened, is no artifact, is cut off, or is of another format version.
+/// It cannot be opened, is not an artifact, is truncated, or is of another format version.
 pub fn read_header(path: &Path) -> Result<Header> {
     open(path).map(|(header, _)| header)
 }
 
-/// Opens an artifact: its header, and its columns to be read.
+/// Opens an artifact: reads its header and prepares its columns for reading.
 ///
 /// # Errors
-/// As [`read_header`].
+/// As for [`read_header`].
 pub fn open(path: &Path) -> Result<(Header, Columns)> {
     let cannot_read = |e| Error::reading(path, "read this artifact", e);
     let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let mut reader = BufReader::new(&file);
     let mut magic = Vec::new();
-    reader
+    let read = reader
         .by_ref()
         .take(MAGIC.len() as u64)
-        .read_to_end(&mut magic)
-        .map_err(cannot_read)?;
+        .read_to_end(&mut magic);
+    read.map_err(cannot_read)?;
     if magic != MAGIC {
-        let hint = "name a file that a stage wrote below the cache folder, or run that stage again";
-        return Err(Error::Artifact {
-            path: path.to_owned(),
-            reason: "damaged, or no artifact: it does not begin as one of repoformer's does".into(),
-            hint: hint.into(),
-        });
+        return Err(Error::artifact(
+            path,
+            "damaged, or not an artifact of repoformer: its first line differs",
+            "choose a file that a stage wrote below the cache folder, or run that stage again",
+        ));
     }
     let mut json = Vec::new();
-    reader
-        .by_ref()
-        .take(LONGEST_HEADER)
-        .read_until(b'\n', &mut json)
-        .map_err(cannot_read)?;
+    let read = reader.take(LONGEST_HEADER).read_until(b'\n', &mut json);
+    read.map_err(cannot_read)?;
     let header = parse_header(path, &json)?;
     let begin = (MAGIC.len() + json.len()) as u64;
-    let there = file
-        .metadata()
-        .map_err(cannot_read)?
-        .len()
-        .saturating_sub(begin);
-    if there != header.bytes {
-        let reason = format!(
-            "{there} bytes of payload where {} were written",
-            header.bytes
-        );
-        return Err(damaged(path, reason));
+    let length = file.metadata().map_err(cannot_read)?.len();
+    let found = length.saturating_sub(begin);
+    if found != header.bytes {
+        let reason = format!("{found} bytes of payload instead of {}", header.bytes);
+        return Err(Error::damaged(path, reason));
     }
     let sizes = header.columns.iter().map(|column| column.bytes);
     let whole = sizes.into_iter().try_fold(0, u64::checked_add);
-    if whole != Some(header.bytes) || columns::checksum(&header.columns) != header.checksum {
-        return Err(damaged(path, "its header's columns do not match"));
+    if whole != Some(header.bytes) || Header::checksum_of(&header.columns) != header.checksum {
+        return Err(Error::damaged(path, "its header's columns do not match"));
     }
     let columns = Columns::new(path, file, begin, header.columns.clone());
     Ok((header, columns))
 }
 
 fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
-    // The version is looked at alone first: a later format may hold other fields.
+    // The version is read first: a later format may have other fields.
     let value: serde_json::Value = serde_json::from_slice(json)
-        .map_err(|_| damaged(path, "its header is no JSON or cut off"))?;
+        .map_err(|_| Error::damaged(path, "its header is not JSON or is truncated"))?;
     if value["format"].as_u64() != Some(u64::from(FORMAT)) {
         let reason = format!(
             "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
@@ -209,40 +193,28 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
             value["format"],
             env!("CARGO_PKG_VERSION"),
         );
-        let hint = "run the command that makes it again, or use another --cache-dir".into();
-        return Err(Error::Artifact {
-            path: path.to_owned(),
-            reason,
-            hint,
-        });
+        let hint = "run the command that writes it again, or use another cache folder";
+        return Err(Error::artifact(path, reason, hint));
     }
-    serde_json::from_value(value).map_err(|e| damaged(path, format!("its header: {e}")))
+    serde_json::from_value(value).map_err(|e| Error::damaged(path, format!("its header: {e}")))
 }
 
-/// Reads an artifact whole and checks it.
+/// Reads and verifies a whole artifact.
 ///
 /// # Errors
-/// It is missing, damaged, of another format version, or holds something else than a `T`.
+/// It is missing, damaged, of another format version, or is not a `T`.
 pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
     let (header, mut columns) = open(path)?;
     if header.identity.kind != T::KIND {
-        let reason = format!(
-            "holds {}, where {} are wanted",
-            header.identity.kind,
-            T::KIND
-        );
-        return Err(Error::Artifact {
-            path: path.to_owned(),
-            reason,
-            hint: "name another file".into(),
-        });
+        let reason = format!("contains {}, not {}", header.identity.kind, T::KIND);
+        return Err(Error::artifact(path, reason, "choose another file"));
     }
     let value = T::from_columns(&mut columns)?;
-    value.check().map_err(|e| damaged(path, e))?;
+    value.check().map_err(|e| Error::damaged(path, e))?;
     Ok((header, value))
 }
 
-/// How the file at `path` relates to the artifact with this identity; where it is the one, its checksums are verified.
+/// Returns the state of the file at `path` compared with an identity; if that is current, its checksums are verified.
 pub fn state<T: Payload>(path: &Path, identity: &Identity) -> State {
     match open(path) {
         Ok((header, mut columns)) => match compare(path, identity, Ok(header)) {
@@ -256,7 +228,7 @@ pub fn state<T: Payload>(path: &Path, identity: &Identity) -> State {
     }
 }
 
-/// The same for a JSONL artifact.
+/// Returns the state of a JSONL artifact compared with an identity.
 pub fn state_jsonl(path: &Path, identity: &Identity) -> State {
     match compare(path, identity, jsonl_header(path)) {
         State::Current(_) => compare(path, identity, read_jsonl_header(path)),
@@ -279,42 +251,37 @@ fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
     }
 }
 
-/// Reads the header beside a JSONL artifact, for a caller that leaves the file to others who check it: here only its
-/// length is.
+/// Reads the header beside a JSONL artifact and checks only the file's length; the caller leaves verification to others.
 ///
 /// # Errors
-/// Either is missing, cut off, or of another format version.
+/// Either is missing, truncated, or of another format version.
 pub fn jsonl_header(path: &Path) -> Result<Header> {
-    let there = fs::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let length = fs::metadata(path)
+        .map_err(|e| Error::reading(path, "open this artifact", e))?
+        .len();
     let header = header_beside(path)?;
-    if there.len() == header.bytes {
+    if length == header.bytes {
         return Ok(header);
     }
     Err(not_the_file(path))
 }
 
-/// Reads the header beside a JSONL artifact and checks that the file is the one it speaks of.
+/// Reads the header beside a JSONL artifact and verifies the file's checksum.
 ///
 /// # Errors
 /// Either is missing, damaged, or of another format version.
 pub fn read_jsonl_header(path: &Path) -> Result<Header> {
     let cannot_read = |e| Error::reading(path, "open this artifact", e);
-    let mut file = File::open(path).map_err(cannot_read)?;
-    let (mut hasher, mut chunk) = (blake3::Hasher::new(), vec![0; CHUNK]);
-    loop {
-        let read = file.read(&mut chunk).map_err(cannot_read)?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(&chunk[..read]);
-    }
+    let mut hasher = blake3::Hasher::new();
+    let hashed = File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    hashed.map_err(cannot_read)?;
     checked(path, hasher.finalize())
 }
 
-/// The same with the file's text.
+/// Reads a JSONL artifact and its header, and verifies the checksum.
 ///
 /// # Errors
-/// As [`read_jsonl_header`].
+/// As for [`read_jsonl_header`].
 pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
     let text = fs::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let header = checked(path, blake3::hash(&text))?;
@@ -336,7 +303,7 @@ fn checked(path: &Path, found: blake3::Hash) -> Result<Header> {
 }
 
 fn not_the_file(path: &Path) -> Error {
-    damaged(path, "it is not the file that its header speaks of")
+    Error::damaged(path, "it does not match its header")
 }
 
 #[cfg(test)]
@@ -463,7 +430,7 @@ mod tests {
                 .contains("written by repoformer 9.0.0 in format 7; this is repoformer"),
             "{error}"
         );
-        assert!(error.hint().unwrap().contains("--cache-dir"));
+        assert!(error.hint().unwrap().contains("cache folder"));
         assert!(matches!(
             state::<RepoFragments>(&path, &identity),
             State::Damaged(_)

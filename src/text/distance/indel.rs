@@ -1,4 +1,4 @@
-//! InDel distance, where a substitution costs two, and the ratio that `fuzz.ratio` is.
+//! InDel distance, in which a substitution costs two, and the ratio computed by `fuzz.ratio`.
 //!
 //! The distance is `|a| + |b| − 2·LCS(a, b)`; the longest common subsequence comes from Hyyrö's bit vectors (*Bit-parallel
 //! LCS-length computation revisited*, AWOCA 2004): a zero bit for each row where the column's value rises.
@@ -6,12 +6,9 @@
 use std::cell::RefCell;
 
 use super::recent::Recent;
-use super::symbols::{ASCII, Table, numbered, without_common_ends};
+use super::symbols::{self, BitParallel, ROWS};
 
-/// Rows of the matrix in one word.
-const ROWS: usize = u64::BITS as usize;
-
-/// The least number of insertions and deletions of characters that turn `a` into `b`.
+/// Smallest number of insertions and deletions of characters that turn `a` into `b`.
 ///
 /// ```
 /// use repoformer::text::distance::indel::distance;
@@ -19,33 +16,10 @@ const ROWS: usize = u64::BITS as usize;
 /// assert_eq!(distance("né", "ne"), 2); // characters, not bytes
 /// ```
 pub fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = without_common_ends(a, b);
-    if a.is_ascii() && b.is_ascii() {
-        let (pattern, text) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-        let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-        let common = match pattern.len() {
-            0 => 0,
-            1..=ROWS => one_word_ascii(pattern, text),
-            _ => many_words(pattern, text, ASCII),
-        };
-        return a.len() + b.len() - 2 * common;
-    }
-    let (mut pattern, mut text) = ((a, a.chars().count()), (b, b.chars().count()));
-    if pattern.1 > text.1 {
-        std::mem::swap(&mut pattern, &mut text);
-    }
-    let common = match pattern.1 {
-        0 => 0,
-        1..=ROWS => one_word_unicode(pattern, text.0),
-        _ => {
-            let (pattern, text, symbols) = numbered(pattern, text.0);
-            many_words(&pattern, &text, symbols)
-        }
-    };
-    pattern.1 + text.1 - 2 * common
+    symbols::distance::<Indel>(a, b)
 }
 
-/// The similarity `1 − indel(a, b) / (|a| + |b|)`, RapidFuzz's `ratio` / 100; two empty texts are alike: 1.
+/// Similarity `1 − indel(a, b) / (|a| + |b|)`, RapidFuzz's `ratio` / 100; 1 for two empty texts.
 ///
 /// ```
 /// use repoformer::text::distance::indel::similarity;
@@ -61,8 +35,8 @@ pub fn similarity(a: &str, b: &str) -> f64 {
     RECENT.with(|recent| Recent::of(recent, a, b, compare))
 }
 
-/// `fuzz.ratio` as the reference programs print it where `python-Levenshtein` is installed: [`similarity`] in whole
-/// percent, halves to the even neighbour.
+/// `fuzz.ratio` as the reference programs print it if `python-Levenshtein` is installed: [`similarity`] in whole percent,
+/// rounded half to even.
 ///
 /// ```
 /// use repoformer::text::distance::indel::fuzz_ratio;
@@ -71,72 +45,53 @@ pub fn similarity(a: &str, b: &str) -> f64 {
 /// assert_eq!(fuzz_ratio("", "x"), 0);
 /// ```
 pub fn fuzz_ratio(a: &str, b: &str) -> u8 {
-    // The order of the operations decides some halves: (46, 80) is such a distance and length.
+    // The order of the operations decides some halves: (46, 80) is such a pair of distance and length.
     (100.0 * similarity(a, b)).round_ties_even() as u8
 }
 
-/// The zeros among the lowest `rows` bits.
+/// Number of zeros among the lowest `rows` bits.
 fn zeros(word: u64, rows: usize) -> usize {
     let unused = ROWS - rows;
     (!word << unused).count_ones() as usize
 }
 
-#[inline(always)]
-fn one_word(rows: usize, text: impl Iterator<Item = u64>) -> usize {
-    let mut column = u64::MAX;
-    for matches in text {
-        let both = column & matches;
-        column = column.wrapping_add(both) | (column - both);
-    }
-    zeros(column, rows)
-}
+struct Indel;
 
-fn one_word_ascii(pattern: &[u8], text: &[u8]) -> usize {
-    let mut matches = [0; ASCII];
-    for (row, &c) in pattern.iter().enumerate() {
-        matches[usize::from(c) % ASCII] |= 1 << row;
-    }
-    one_word(
-        pattern.len(),
-        text.iter().map(|&c| matches[usize::from(c) % ASCII]),
-    )
-}
-
-fn one_word_unicode((pattern, rows): (&str, usize), text: &str) -> usize {
-    // On the stack: at most half of the places are taken.
-    let mut others = [('\0', 0); 2 * ROWS];
-    let mut matches = Table {
-        ascii: [0; ASCII],
-        others: &mut others,
-    };
-    for (row, c) in pattern.chars().enumerate() {
-        *matches.at(c) |= 1 << row;
-    }
-    one_word(rows, text.chars().map(|c| matches.get(c)))
-}
-
-/// A pattern of any length; symbols are below `symbols`. The column's words are added up with carry for each character.
-fn many_words<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> usize {
-    let words = pattern.len().div_ceil(ROWS);
-    let mut matches = vec![0u64; symbols * words];
-    for (row, &symbol) in pattern.iter().enumerate() {
-        matches[symbol.into() as usize * words + row / ROWS] |= 1 << (row % ROWS);
-    }
-    let mut column = vec![u64::MAX; words];
-    for &symbol in text {
-        let matches = &matches[symbol.into() as usize * words..][..words];
-        let mut carry = false;
-        for (word, &matches) in column.iter_mut().zip(matches) {
-            let both = *word & matches;
-            let (sum, over) = word.overflowing_add(both);
-            let (sum, again) = sum.overflowing_add(u64::from(carry));
-            carry = over || again;
-            *word = sum | (*word - both);
+impl BitParallel for Indel {
+    #[inline(always)]
+    fn one_word(rows: usize, length: usize, text: impl Iterator<Item = u64>) -> usize {
+        let mut column = u64::MAX;
+        for matches in text {
+            let both = column & matches;
+            column = column.wrapping_add(both) | (column - both);
         }
+        rows + length - 2 * zeros(column, rows)
     }
-    let last = pattern.len() - ROWS * (words - 1);
-    let full: usize = column[..words - 1].iter().map(|&w| zeros(w, ROWS)).sum();
-    full + zeros(column[words - 1], last)
+
+    /// Adds up the column's words with carry for each character.
+    fn many_words<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> usize {
+        let words = pattern.len().div_ceil(ROWS);
+        let mut matches = vec![0u64; symbols * words];
+        for (row, &symbol) in pattern.iter().enumerate() {
+            matches[symbol.into() as usize * words + row / ROWS] |= 1 << (row % ROWS);
+        }
+        let mut column = vec![u64::MAX; words];
+        for &symbol in text {
+            let matches = &matches[symbol.into() as usize * words..][..words];
+            let mut carry = false;
+            for (word, &matches) in column.iter_mut().zip(matches) {
+                let both = *word & matches;
+                let (sum, over) = word.overflowing_add(both);
+                let (sum, again) = sum.overflowing_add(u64::from(carry));
+                carry = over || again;
+                *word = sum | (*word - both);
+            }
+        }
+        let last = pattern.len() - ROWS * (words - 1);
+        let full: usize = column[..words - 1].iter().map(|&w| zeros(w, ROWS)).sum();
+        let common = full + zeros(column[words - 1], last);
+        pattern.len() + text.len() - 2 * common
+    }
 }
 
 #[cfg(test)]

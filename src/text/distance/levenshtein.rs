@@ -10,15 +10,13 @@ use std::cell::RefCell;
 use std::cmp::max;
 
 use super::recent::Recent;
-use super::symbols::{ASCII, Table, numbered, without_common_ends};
+use super::symbols::{self, ASCII, BitParallel, ROWS, numbered};
 
-/// Rows of the matrix in one word.
-const ROWS: usize = u64::BITS as usize;
-/// Words that go through the text together: enough to keep the processor busy while carries
-/// travel down them, few enough for their table to stay in the nearest cache.
+/// Number of words processed together: enough to keep the processor busy while carries
+/// propagate, few enough for their table to stay in the nearest cache.
 const STRIPE: usize = 4;
 
-/// The least number of insertions, deletions and substitutions of characters that turn `a` into `b`.
+/// Smallest number of insertions, deletions and substitutions of characters that turn `a` into `b`.
 ///
 /// ```
 /// use repoformer::text::distance::levenshtein::distance;
@@ -27,31 +25,10 @@ const STRIPE: usize = 4;
 /// assert_eq!(distance("", "abc"), 3);
 /// ```
 pub fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = without_common_ends(a, b);
-    if a.is_ascii() && b.is_ascii() {
-        let (pattern, text) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-        let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-        return match pattern.len() {
-            0 => text.len(),
-            1..=ROWS => one_word_ascii(pattern, text),
-            _ => stripes(pattern, text, ASCII),
-        };
-    }
-    let (mut pattern, mut text) = ((a, a.chars().count()), (b, b.chars().count()));
-    if pattern.1 > text.1 {
-        std::mem::swap(&mut pattern, &mut text);
-    }
-    match pattern.1 {
-        0 => text.1,
-        1..=ROWS => one_word_unicode(pattern, text.0),
-        _ => {
-            let (pattern, text, symbols) = numbered(pattern, text.0);
-            stripes(&pattern, &text, symbols)
-        }
-    }
+    symbols::distance::<Levenshtein>(a, b)
 }
 
-/// Edit similarity `1 − lev(a, b) / max(|a|, |b|)`, lengths in Unicode scalar values; two empty texts are alike: 1.
+/// Edit similarity `1 − lev(a, b) / max(|a|, |b|)`, lengths in Unicode scalar values; 1 for two empty texts.
 ///
 /// ```
 /// use repoformer::text::distance::levenshtein::similarity;
@@ -68,14 +45,14 @@ pub fn similarity(a: &str, b: &str) -> f64 {
     RECENT.with(|recent| Recent::of(recent, a, b, compare))
 }
 
-/// For each count of the text's characters, 0 to all, the distance of the pattern to the nearest of all runs of
-/// characters that end there: a column's last row where row 0 costs nothing (P. H. Sellers, *The theory and computation
-/// of evolutionary distances: pattern recognition*, J. Algorithms 1(4), 1980). No run that ends there is nearer, so one pass
-/// over a text bounds the distance to each of its parts.
+/// Returns, for each number of the text's characters from 0 to all, the distance of the pattern to the nearest run of
+/// characters that ends there: a column's last row if row 0 costs nothing (P. H. Sellers, *The theory and computation of
+/// evolutionary distances: pattern recognition*, J. Algorithms 1(4), 1980). One pass over a text therefore bounds the distance
+/// to each of its parts.
 ///
 /// ```
 /// use repoformer::text::distance::levenshtein::nearest_ends;
-/// // Nothing, "x", "xa" (or "a"), "xab" (or "ab"), "abd": the pattern but for its c.
+/// // Nothing, "x", "xa" (or "a"), "xab" (or "ab"), "abd": the pattern without its c.
 /// assert_eq!(nearest_ends("abcd", "xabd"), [4, 4, 3, 2, 1]);
 /// ```
 pub fn nearest_ends(pattern: &str, text: &str) -> Vec<u32> {
@@ -83,11 +60,11 @@ pub fn nearest_ends(pattern: &str, text: &str) -> Vec<u32> {
         let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
         return row_values(pattern.len(), &last_row(pattern, text, ASCII, 0));
     }
-    let (pattern, text, symbols) = numbered((pattern, pattern.chars().count()), text);
+    let (pattern, text, symbols) = numbered(pattern, text);
     row_values(pattern.len(), &last_row(&pattern, &text, symbols, 0))
 }
 
-/// The values of a row from its first one and its steps.
+/// Computes the values of a row from its first one and its steps.
 fn row_values(first: usize, steps: &[u8]) -> Vec<u32> {
     let mut value = first as u32;
     let mut values = Vec::with_capacity(steps.len() + 1);
@@ -99,14 +76,14 @@ fn row_values(first: usize, steps: &[u8]) -> Vec<u32> {
     values
 }
 
-/// Where a column of the matrix rises by one from the row above, and where it falls by one.
+/// Bits of the rows in which a column of the matrix rises or falls by one from the row above.
 #[derive(Clone, Copy)]
 struct Column {
     rises: u64,
     falls: u64,
 }
 
-/// Where the step from a column to the next rises by one in a row, and where it falls by one.
+/// Bits of the rows in which the step to the next column rises or falls by one.
 #[derive(Clone, Copy)]
 struct Step {
     rises: u64,
@@ -120,8 +97,8 @@ impl Column {
         falls: 0,
     };
 
-    /// Moves on by one character of the text. `matches` has a bit for each row whose pattern character it is; the lowest
-    /// bits of `above` are the step in the row over this word. Returns this word's own steps (Hyyrö 2003, with
+    /// Advances by one character of the text. `matches` has a bit for each row whose pattern character equals it; the lowest
+    /// bits of `above` are the step in the row above this word. Returns this word's own steps (Hyyrö 2003, with
     /// the carry of the blocked form).
     #[inline(always)]
     fn advance(&mut self, matches: u64, above: Step) -> Step {
@@ -145,53 +122,31 @@ impl Column {
 /// In row 0 each further character of the text costs one.
 const TOP: Step = Step { rises: 1, falls: 0 };
 
-/// A pattern of `rows` characters, 1 to 64; `text` gives for each of its characters the rows that match.
-#[inline(always)]
-fn one_word(rows: usize, text: impl Iterator<Item = u64>) -> usize {
-    let (mut column, mut distance) = (Column::FIRST, rows);
-    let last = rows - 1;
-    for matches in text {
-        let step = column.advance(matches, TOP);
-        distance += (step.rises >> last & 1) as usize;
-        distance -= (step.falls >> last & 1) as usize;
+struct Levenshtein;
+
+impl BitParallel for Levenshtein {
+    #[inline(always)]
+    fn one_word(rows: usize, _: usize, text: impl Iterator<Item = u64>) -> usize {
+        let (mut column, mut distance) = (Column::FIRST, rows);
+        let last = rows - 1;
+        for matches in text {
+            let step = column.advance(matches, TOP);
+            distance += (step.rises >> last & 1) as usize;
+            distance -= (step.falls >> last & 1) as usize;
+        }
+        distance
     }
-    distance
-}
 
-fn one_word_ascii(pattern: &[u8], text: &[u8]) -> usize {
-    let mut matches = [0; ASCII];
-    for (row, &c) in pattern.iter().enumerate() {
-        matches[usize::from(c) % ASCII] |= 1 << row;
+    fn many_words<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> usize {
+        let last_row = last_row(pattern, text, symbols, TOP_BITS);
+        let rises: usize = last_row.iter().map(|&bits| usize::from(bits & 1)).sum();
+        let falls: usize = last_row.iter().map(|&bits| usize::from(bits >> 1)).sum();
+        pattern.len() + rises - falls
     }
-    one_word(
-        pattern.len(),
-        text.iter().map(|&c| matches[usize::from(c) % ASCII]),
-    )
 }
 
-fn one_word_unicode((pattern, rows): (&str, usize), text: &str) -> usize {
-    // On the stack: at most half of the places are taken.
-    let mut others = [('\0', 0); 2 * ROWS];
-    let mut matches = Table {
-        ascii: [0; ASCII],
-        others: &mut others,
-    };
-    for (row, c) in pattern.chars().enumerate() {
-        *matches.at(c) |= 1 << row;
-    }
-    one_word(rows, text.chars().map(|c| matches.get(c)))
-}
-
-/// The distance of a pattern of any length; symbols are below `symbols`.
-fn stripes<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> usize {
-    let last_row = last_row(pattern, text, symbols, TOP_BITS);
-    let rises: usize = last_row.iter().map(|&bits| usize::from(bits & 1)).sum();
-    let falls: usize = last_row.iter().map(|&bits| usize::from(bits >> 1)).sum();
-    pattern.len() + rises - falls
-}
-
-/// The steps in the last row, where each step in row 0 is `top`: stripes of some words go through the whole text one after
-/// the other, each handing the steps in its last row to the next.
+/// Computes the steps in the last row, where each step in row 0 is `top`: stripes of words go through the whole text one after
+/// another, each passing the steps in its last row to the next.
 fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top: u8) -> Vec<u8> {
     let mut last_row = vec![top; text.len()];
     let mut matches = vec![[0; STRIPE]; symbols];
@@ -201,7 +156,7 @@ fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top:
             matches[symbol.into() as usize][row / ROWS] |= 1 << (row % ROWS);
         }
         let last = (rows.len() - 1) % ROWS;
-        // One function a height, so that its columns stay in registers.
+        // One function per height, so that its columns stay in registers.
         match rows.len().div_ceil(ROWS) {
             1 => stripe::<1, S>(text, &matches, last, &mut last_row),
             2 => stripe::<2, S>(text, &matches, last, &mut last_row),
@@ -212,11 +167,11 @@ fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top:
     last_row
 }
 
-/// A row's step to the next column in two bits: rises, falls.
+/// Step of a row to the next column in two bits: rises, falls.
 const TOP_BITS: u8 = 1;
 
-/// One stripe of `WORDS` words; `above` is the step of the row over it for each column, and afterwards that of its last row,
-/// which is bit `last` of its last word.
+/// Processes a stripe of `WORDS` words; `above` is the step of the row above it for each column, and afterwards that of its
+/// last row, which is bit `last` of its last word.
 fn stripe<const WORDS: usize, S: Copy + Into<u32>>(
     text: &[S],
     matches: &[[u64; STRIPE]],

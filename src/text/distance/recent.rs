@@ -1,22 +1,22 @@
-//! The pair of texts that was compared last, and what came of it. Metrics side by side mostly compare the same two texts:
-//! three of them by Levenshtein distance, three by InDel distance.
+//! Memory of the last comparison. Metrics computed together mostly compare the same two texts: three of them by Levenshtein
+//! distance, three by InDel distance.
 
 use std::cell::RefCell;
 
-/// Bytes of a pair that is remembered, at most: of longer ones few are compared.
+/// Largest size in bytes of a remembered pair; longer ones are rarely compared.
 const LONGEST: usize = 4096;
 
 /// A comparison of two texts that remembers the last one.
 #[derive(Default)]
 pub(super) struct Recent {
-    /// Both texts, one behind the other.
+    /// Both texts, concatenated.
     pair: String,
     first: usize,
     value: Option<f64>,
 }
 
 impl Recent {
-    /// What `compare` gives for these two.
+    /// Returns the value of `compare` for these texts.
     pub(super) fn of(
         this: &RefCell<Self>,
         a: &str,

@@ -1,11 +1,68 @@
-//! The characters of two texts as the bit-parallel distances take them: without common ends, looked up or numbered.
+//! Characters of two texts for the bit-parallel distances: without common ends, looked up or numbered.
 
 /// Number of ASCII symbols.
 pub(super) const ASCII: usize = 128;
+/// Number of rows of the matrix in one word.
+pub(super) const ROWS: usize = u64::BITS as usize;
 
-/// Both texts without the characters they begin and end with alike; these cost nothing in a cheapest alignment.
-pub(super) fn without_common_ends<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
-    // Both texts agree up to the cut, so a place between two characters in one is so in the other.
+/// A distance computed with bit vectors over the rows of a pattern.
+pub(super) trait BitParallel {
+    /// Distance of a pattern of `rows` characters, 1 to 64, to a text of `length` characters, given for each of them by the
+    /// rows that match.
+    fn one_word(rows: usize, length: usize, text: impl Iterator<Item = u64>) -> usize;
+
+    /// Distance of a pattern of any length; symbols are below `symbols`.
+    fn many_words<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> usize;
+}
+
+/// Distance of two texts; the shorter one is the pattern.
+pub(super) fn distance<D: BitParallel>(a: &str, b: &str) -> usize {
+    let (a, b) = without_common_ends(a, b);
+    if a.is_ascii() && b.is_ascii() {
+        let (pattern, text) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+        let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+        return match pattern.len() {
+            0 => text.len(),
+            rows @ 1..=ROWS => {
+                let mut matches = [0; ASCII];
+                for (row, &c) in pattern.iter().enumerate() {
+                    matches[usize::from(c) % ASCII] |= 1 << row;
+                }
+                let matches = text.iter().map(|&c| matches[usize::from(c) % ASCII]);
+                D::one_word(rows, text.len(), matches)
+            }
+            _ => D::many_words(pattern, text, ASCII),
+        };
+    }
+    let (mut pattern, mut text) = ((a, a.chars().count()), (b, b.chars().count()));
+    if pattern.1 > text.1 {
+        std::mem::swap(&mut pattern, &mut text);
+    }
+    let ((pattern, rows), (text, length)) = (pattern, text);
+    match rows {
+        0 => length,
+        1..=ROWS => {
+            // On the stack: at most half of the places are taken.
+            let mut others = [('\0', 0); 2 * ROWS];
+            let mut matches = Table {
+                ascii: [0; ASCII],
+                others: &mut others,
+            };
+            for (row, c) in pattern.chars().enumerate() {
+                *matches.at(c) |= 1 << row;
+            }
+            D::one_word(rows, length, text.chars().map(|c| matches.get(c)))
+        }
+        _ => {
+            let (pattern, text, symbols) = numbered(pattern, text);
+            D::many_words(&pattern, &text, symbols)
+        }
+    }
+}
+
+/// Removes the common beginning and end of two texts, which cost nothing in an optimal alignment.
+fn without_common_ends<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
+    // Both texts agree up to the cut, so a boundary between characters in one is a boundary in the other.
     let mut start = common_prefix(a.as_bytes(), b.as_bytes());
     while !a.is_char_boundary(start) || !b.is_char_boundary(start) {
         start -= 1;
@@ -19,7 +76,7 @@ pub(super) fn without_common_ends<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a s
 }
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    // Eight bytes a comparison, then the rest one by one.
+    // Eight bytes at a time, then the rest one by one.
     let words = a.chunks_exact(8).zip(b.chunks_exact(8));
     let skipped = 8 * words.take_while(|(a, b)| a == b).count();
     let rest = a[skipped..].iter().zip(&b[skipped..]);
@@ -34,13 +91,10 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     skipped + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// Both texts with the pattern's characters numbered from 1 and all others 0, and the count of numbers: tables
+/// Numbers the pattern's characters from 1 and all others 0 in both texts, and returns the count of numbers: tables
 /// are then as small as the pattern's alphabet, whatever the script.
-pub(super) fn numbered(
-    (pattern, length): (&str, usize),
-    text: &str,
-) -> (Vec<u32>, Vec<u32>, usize) {
-    let mut others = vec![('\0', 0); (2 * length).next_power_of_two()];
+pub(super) fn numbered(pattern: &str, text: &str) -> (Vec<u32>, Vec<u32>, usize) {
+    let mut others = vec![('\0', 0); (2 * pattern.chars().count()).next_power_of_two()];
     let mut numbers = Table {
         ascii: [0; ASCII],
         others: &mut others,
@@ -59,15 +113,15 @@ pub(super) fn numbered(
     (pattern, text, count as usize + 1)
 }
 
-/// A value for each character, 0 for those that have none.
-pub(super) struct Table<'a> {
-    pub(super) ascii: [u64; ASCII],
+/// A value for each character, 0 by default.
+struct Table<'a> {
+    ascii: [u64; ASCII],
     /// Open addressing, a power of two long and never more than half full.
-    pub(super) others: &'a mut [(char, u64)],
+    others: &'a mut [(char, u64)],
 }
 
 impl Table<'_> {
-    /// Where a character that is not ASCII stands, or would.
+    /// Slot of a character that is not ASCII.
     fn slot(&self, c: char) -> usize {
         let mask = self.others.len() - 1;
         // Fibonacci hashing: neighbours in a script land far apart.
@@ -78,15 +132,15 @@ impl Table<'_> {
         slot
     }
 
-    pub(super) fn get(&self, c: char) -> u64 {
+    fn get(&self, c: char) -> u64 {
         match self.ascii.get(c as usize) {
             Some(&value) => value,
             None => self.others[self.slot(c)].1,
         }
     }
 
-    /// The value to set, to something other than 0.
-    pub(super) fn at(&mut self, c: char) -> &mut u64 {
+    /// The value of a character, to be set to something other than 0.
+    fn at(&mut self, c: char) -> &mut u64 {
         if c.is_ascii() {
             return &mut self.ascii[c as usize];
         }

@@ -1,4 +1,4 @@
-//! The memo of pieces that are no single short token.
+//! Memo of the ids of pieces that are not a single short token.
 //!
 //! Most pieces are in the vocabulary and never come here. The others (rarer
 //! names, a newline with its indentation) repeat so much in code that merging
@@ -15,7 +15,7 @@ const LONGEST_KEPT: usize = 64;
 const FEWEST_SLOTS: usize = 1 << 8;
 /// Slots of the largest table, which is emptied when it is half full.
 const MOST_SLOTS: usize = 1 << 17;
-/// Slots looked at for one piece. A piece that finds them all taken displaces
+/// Number of slots examined for one piece. If all are taken, the piece displaces
 /// another, so that no choice of pieces makes a lookup slow.
 const PROBES: usize = 8;
 /// Ids that a slot itself holds.
@@ -40,23 +40,23 @@ const SCRATCH_KEPT: usize = 1 << 16;
 #[derive(Debug, Clone, Default)]
 pub struct PieceCache {
     slots: Vec<Slot>,
-    /// Pieces put in since the table was last emptied.
+    /// Number of pieces added since the table was last emptied.
     used: usize,
-    /// Whole pieces that are longer than a key, one behind the other.
+    /// Pieces longer than a key, concatenated.
     pieces: Vec<u8>,
     /// Ids of the pieces that have more than [`INLINE`].
     ids: Vec<u16>,
-    /// Ids of the piece in hand when it is not kept.
+    /// Ids of the current piece if it is not kept.
     scratch: Vec<u16>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// The piece's key with its length in the place above.
+    /// The piece's key with its length above it.
     head: u128,
-    /// Where in [`PieceCache::pieces`] a piece longer than its key stands.
+    /// Offset in [`PieceCache::pieces`] of a piece longer than its key.
     piece: u32,
-    /// Where in [`PieceCache::ids`] the ids stand if the slot has no room.
+    /// Offset in [`PieceCache::ids`] if the ids do not fit the slot.
     ids: u32,
     count: u8,
     inline: [u16; INLINE],
@@ -100,7 +100,7 @@ impl PieceCache {
         self.recall(key, hash, bytes, start, end)
     }
 
-    /// What the memo holds of a piece, worked out and put in if it holds none.
+    /// Returns the ids of a piece, computed and stored if the memo does not contain it.
     #[inline]
     fn recall(&mut self, key: Key, hash: u64, bytes: &[u8], start: usize, end: usize) -> &[u16] {
         let length = end - start;

@@ -1,11 +1,11 @@
-//! The four classes of characters that the pattern of p50k_base tells apart.
+//! The four classes of characters distinguished by the pattern of p50k_base.
 
 include!(concat!(env!("OUT_DIR"), "/classes.rs"));
 
 static CLASS_INDEX: [u8; INDEX] = *include_bytes!(concat!(env!("OUT_DIR"), "/class_index.bin"));
 static CLASS_BLOCKS: [u8; BLOCKS] = *include_bytes!(concat!(env!("OUT_DIR"), "/class_blocks.bin"));
 
-/// What the pattern sees of a character.
+/// Class of a character for the pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
     /// `[^\s\p{L}\p{N}]`: marks, symbols, punctuation, controls, unassigned.

@@ -1,12 +1,12 @@
-//! The ids of any run of whole lines, from one tokenization of the text.
+//! Ids of any run of whole lines, from one tokenization of the text.
 //!
 //! No id spans two pieces, and pieces depend on what surrounds them at one
 //! point alone: a run of whitespace gives its last character to what follows,
-//! unless the text ends there. A run of lines starts behind a newline and ends
+//! unless the text ends there. A run of lines starts after a newline and ends
 //! before one, so both its cuts lie in whitespace (or at the text's own ends).
-//! Every piece between its first and its last character that is no whitespace
+//! Every piece between its first and its last character that is not whitespace
 //! is therefore a piece of the whole text too, and only the whitespace before
-//! and behind them is tokenized anew. Cutting the whole text's ids at the
+//! and after them is tokenized again. Cutting the whole text's ids at the
 //! newlines would be wrong: `\n\n` is a token, and so is `\n` with U+00A0.
 
 use super::P50k;
@@ -43,19 +43,19 @@ pub struct LineTokens {
 #[derive(Debug, Clone, Copy)]
 struct Line {
     start: usize,
-    /// Whitespace from `start` to here is tokenized anew in a run that starts
-    /// with this line; the ids from `first` on are its own as they stand.
+    /// Whitespace from `start` to here is tokenized again in a run that starts
+    /// with this line; the ids from `first` on are unchanged.
     head: usize,
     first: usize,
     end: usize,
-    /// Whitespace from here to `end` is tokenized anew in a run that ends with
-    /// this line; the ids before `last` are its own as they stand.
+    /// Whitespace from here to `end` is tokenized again in a run that ends with
+    /// this line; the ids before `last` are unchanged.
     tail: usize,
     last: usize,
 }
 
 impl LineTokens {
-    /// Tokenizes `text` and notes for each line where its ids begin and end.
+    /// Tokenizes `text` and records for each line where its ids begin and end.
     pub fn new(p50k: &P50k, cache: &mut PieceCache, text: &str) -> Self {
         let mut notes = Notes::new(text);
         p50k.each_piece(text, cache, |start, end, ids| {
@@ -75,7 +75,7 @@ impl LineTokens {
     ///
     /// # Panics
     ///
-    /// Where `text[start..end]` does.
+    /// If `text[start..end]` panics.
     pub fn slice_into(
         &self,
         text: &str,
@@ -102,7 +102,7 @@ impl LineTokens {
     ///
     /// # Panics
     ///
-    /// Where `text[start..end]` does.
+    /// If `text[start..end]` panics.
     pub fn set_into(
         &self,
         text: &str,
@@ -159,7 +159,7 @@ impl LineTokens {
     }
 }
 
-/// The lines of a text while its pieces go by.
+/// State of the lines of a text while its pieces are processed.
 struct Notes<'a> {
     text: &'a str,
     ids: Vec<u16>,
@@ -187,7 +187,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Takes note of the next piece, before its ids are appended.
+    /// Processes the next piece, before its ids are appended.
     #[inline(always)]
     fn piece(&mut self, start: usize, end: usize) {
         if self.is_whitespace(start, end) {
@@ -224,9 +224,9 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// The lines that started in the whitespace before this piece learn where
-    /// that whitespace ends for them: before its last character, which has the
-    /// same part in every run that holds it.
+    /// Sets for the lines that started in the whitespace before this piece where
+    /// that whitespace ends: before its last character, which is part of the
+    /// same piece in every run that contains it.
     fn body_after_whitespace(&mut self, start: usize) {
         let joined = self.text.as_bytes().get(start) == Some(&b' ');
         for line in self.lines.iter_mut().skip(self.known) {

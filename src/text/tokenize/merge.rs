@@ -1,4 +1,4 @@
-//! Byte pair merging: the ids of one piece that is no token itself.
+//! Byte pair merging: the ids of one piece that is not a token itself.
 //!
 //! Starting from single bytes, the neighbours whose joined bytes have the
 //! lowest rank are joined, the leftmost first, until no two neighbours make a
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 /// first-level cache.
 pub(super) const SCANNED: usize = 64;
 
-/// In place of a rank: these neighbours make no token.
+/// Replaces the rank of neighbours that are not a token.
 const NONE: u16 = u16::MAX;
 const _: () = assert!(SIZE <= NONE as usize);
 
@@ -85,7 +85,7 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
     }
     while let Some((rank, left)) = pending.pop() {
         if ranks[left] != rank {
-            continue; // one of the two parts has been merged otherwise since
+            continue; // one of the two parts has been merged with another since
         }
         let right = left + usize::from(sizes[left]);
         let size = sizes[left] + sizes[right];
@@ -110,12 +110,11 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
     }
 }
 
-/// The merges that may be done, by rank and then by place.
+/// Possible merges, by rank and then by position.
 #[derive(Default)]
 struct Pending(BTreeMap<u16, Places>);
 
-/// Places at which one rank is to be merged. They come nearly in order, and a
-/// queue takes those that do in constant time and reads them back in order,
+/// Positions at which one rank is to be merged. They arrive nearly in order; a queue takes those in order in constant time,
 /// where one heap for everything would miss the cache at every step.
 #[derive(Default)]
 struct Places {
@@ -124,7 +123,7 @@ struct Places {
 }
 
 impl Pending {
-    /// The rank of two parts `piece[from..to]`, which is put in if it is one.
+    /// Returns the rank of two parts `piece[from..to]`, and adds the merge if there is one.
     #[inline]
     fn pair(&mut self, piece: &[u8], from: usize, to: usize) -> u16 {
         let Some(rank) = rank(piece, from, to) else {
@@ -139,7 +138,7 @@ impl Pending {
         rank
     }
 
-    /// The lowest rank and its leftmost place.
+    /// Removes the lowest rank and its leftmost position.
     fn pop(&mut self) -> Option<(u16, usize)> {
         let mut entry = self.0.first_entry()?;
         let (rank, places) = (*entry.key(), entry.get_mut());

@@ -1,6 +1,6 @@
 //! The tokenizer p50k_base (that of OpenAI's Codex models), exact and fast.
 //!
-//! [`P50k::encode`] gives what tiktoken's `encode_ordinary` gives. A text is
+//! [`P50k::encode`] gives the result of tiktoken's `encode_ordinary`. A text is
 //! cut into *pieces* by a fixed pattern, and each piece becomes one or more
 //! *ids*; no id spans two pieces. Three things make it fast: the cutting is
 //! written by hand instead of a regular expression, a piece that is one token
@@ -34,8 +34,8 @@ pub use words::{Dictionary, each_word};
 
 use cache::Ids;
 
-/// The tokenizer: a handle without content on tables in the program itself, so
-/// that it costs nothing to make, to copy or to share among threads.
+/// The tokenizer: an empty handle to tables in the program itself, so it
+/// costs nothing to create, copy or share among threads.
 ///
 /// ```
 /// use repoformer::text::tokenize::P50k;
@@ -97,7 +97,7 @@ impl P50k {
         self.count_with(text, &mut PieceCache::new())
     }
 
-    /// The same with a memo that is reused across texts.
+    /// Number of ids of `text`, with a memo that is reused across texts.
     ///
     /// ```
     /// use repoformer::text::tokenize::{P50k, PieceCache};
@@ -110,7 +110,7 @@ impl P50k {
     }
 
     /// Calls `visit` with the end (a byte offset) and the number of ids of every piece that starts before `until`, in
-    /// order: the counts of parts of a text that end where pieces end, from one pass.
+    /// order. It gives the counts of parts that end where pieces end, from one pass.
     #[inline(always)]
     pub(crate) fn each_count(
         &self,
@@ -122,9 +122,9 @@ impl P50k {
         self.each_piece_until(text, until, cache, |_, end, ids| visit(end, ids.count()));
     }
 
-    /// The bytes that `ids` stand for. They need not be UTF-8, since an id may
+    /// Returns the bytes of `ids`. They need not be UTF-8, since an id may
     /// be a part of a character. 50,256 gives `<|endoftext|>`, as in tiktoken;
-    /// a number that is no id gives nothing.
+    /// an invalid id gives nothing.
     ///
     /// ```
     /// use repoformer::text::tokenize::P50k;
@@ -152,7 +152,7 @@ impl P50k {
         self.each_piece_until(text, text.len(), cache, visit);
     }
 
-    /// The same for those that start before `until`.
+    /// Calls `visit` for every piece that starts before `until`, in order.
     #[inline(always)]
     fn each_piece_until(
         &self,

@@ -1,4 +1,4 @@
-//! Where the pattern of p50k_base cuts a text, by hand.
+//! Splitting of a text by the pattern of p50k_base, written by hand.
 //!
 //! The pattern is
 //! `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`.
@@ -40,8 +40,8 @@ fn end_of_contraction(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// `\s++$|\s+(?!\S)|\s`: a run that something follows leaves its last
-/// character over, to be a piece of its own or to join the body behind it.
+/// `\s++$|\s+(?!\S)|\s`: a run followed by other text leaves its last
+/// character, as a piece of its own or as the start of the next one.
 #[inline(always)]
 fn end_of_whitespace(text: &str, at: usize) -> usize {
     let end = end_of_run(text, at, Class::Space, not_spaces);
@@ -109,7 +109,7 @@ fn eight_at_the_end(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(chunk)
 }
 
-/// The highest bit of every byte: where the functions below put their answer.
+/// The highest bit of every byte, in which the functions below return their result.
 const HIGH: u64 = each(0x80);
 
 /// A word of eight equal bytes.

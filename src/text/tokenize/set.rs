@@ -66,7 +66,7 @@ impl IdSet {
     }
 }
 
-/// The places of the bits that are set, lowest first.
+/// Iterates over the positions of the set bits, lowest first.
 fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = (word != 0).then(|| word.trailing_zeros() as usize);

@@ -1,4 +1,4 @@
-//! The ranks of p50k_base: which id a run of bytes has, and the bytes of an id.
+//! Ranks of p50k_base: the id of a run of bytes, and the bytes of an id.
 //!
 //! `build.rs` places every token of at most [`HEAD`] bytes into a perfect
 //! hash, so a lookup is one small load for the displacement of its group, one
@@ -21,16 +21,16 @@ static LONG: [u8; 2 * LONG_SLOTS] = *include_bytes!(concat!(env!("OUT_DIR"), "/l
 static ENDS: [u8; 4 * VOCABULARY] = *include_bytes!(concat!(env!("OUT_DIR"), "/token_ends.bin"));
 static BYTES: [u8; TEXT] = *include_bytes!(concat!(env!("OUT_DIR"), "/token_bytes.bin"));
 
-/// Ids, the unused end of text among them: they run from 0 to 50,280.
+/// Number of ids, including the unused end of text: they run from 0 to 50,280.
 pub(super) const SIZE: usize = VOCABULARY;
 
-/// The hash by which [`of_key`] and the memo look a key up.
+/// Hash used by [`of_key`] and the memo to look a key up.
 #[inline(always)]
 pub(super) fn hash(key: Key) -> u64 {
     key.hash(SEED)
 }
 
-/// The same for a piece that is longer than its key.
+/// Hash of a piece that is longer than its key.
 pub(super) fn hash_of_long(piece: &[u8]) -> u64 {
     hash_long(piece, SEED)
 }
@@ -42,7 +42,7 @@ pub(super) fn of_key(key: Key, hash: u64) -> Option<u16> {
     let pilot = u16::from_le_bytes(pilots[(hash >> (64 - PILOT_BITS)) as usize]);
     let (slots, _) = TABLE.0.as_chunks::<16>();
     let slot = u128::from_le_bytes(slots[usize::from(hash as u16 ^ pilot)]);
-    // The id lies above the key's bytes and is shifted out of the comparison.
+    // The id is above the key's bytes and is shifted out of the comparison.
     ((slot ^ key.0) << (128 - 8 * HEAD) == 0).then_some((slot >> (8 * HEAD)) as u16)
 }
 
@@ -70,7 +70,7 @@ pub(super) fn rank(bytes: &[u8], start: usize, end: usize) -> Option<u16> {
     }
 }
 
-/// The bytes of an id, `None` for a number that is none.
+/// Returns the bytes of an id, `None` for an invalid number.
 pub(super) fn bytes_of(id: u16) -> Option<&'static [u8]> {
     let (ends, _) = ENDS.as_chunks::<4>();
     let id = usize::from(id);

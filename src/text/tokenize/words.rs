@@ -1,4 +1,4 @@
-//! Word tokens: what Repoformer's and CrossCodeEval's rankers compare texts by.
+//! Word tokens, by which Repoformer's and CrossCodeEval's rankers compare texts.
 //!
 //! Both programs call NLTK's `word_tokenize` and take every `\w+` run of each token (`tokenize_nltk`). The runs are those
 //! of the text itself, except where NLTK puts a blank inside a run: before `n't` at a word's end, and inside
@@ -7,16 +7,17 @@
 //! `\w` is Python's: the categories L and N and the underscore. So a combining mark ends a run, as does any connector but
 //! `_`. White space is Python's too: Unicode's White_Space and U+001C to U+001F.
 //!
-//! NLTK is that of 3.9.2; before 3.9 a line's end was no blank for `n't`, and since 3.9.4 a dash is one.
+//! The NLTK version is 3.9.2; before 3.9 a line's end was not a blank for `n't`, and since 3.9.4 a dash is one.
 //!
-//! The one thing left out is the cutting into sentences before (Punkt, a trained model): the period that ends a sentence
-//! within the text is an ordinary one here. That matters only for `n't` right before such a period.
+//! Only the preceding split into sentences (Punkt, a trained model) is left out: the period that ends a sentence
+//! within the text is an ordinary one here. That matters only for `n't` directly before such a period.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
 use super::classes::Class;
+use crate::text::lines::is_space;
 
 /// Calls `visit` with every word token of `text`, in order, repeats included.
 ///
@@ -30,22 +31,22 @@ pub fn each_word<'a>(text: &'a str, visit: impl FnMut(&'a str)) {
     cut(text, visit);
 }
 
-/// The same, and whether the words of the text in lower case are the words in lower case: not so where a character is
-/// beyond ASCII, or where lower case makes an `n't`.
+/// Calls `visit` with every word token, and returns whether lowercasing the text would give the same words in lower case:
+/// false if a character is beyond ASCII, or if lower case makes an `n't`.
 #[inline]
 pub(crate) fn cut<'a>(text: &'a str, mut visit: impl FnMut(&'a str)) -> bool {
     let bytes = text.as_bytes();
     let (mut at, mut plain) = (0, true);
     while let Some(byte) = bytes.get(at) {
-        match KINDS[usize::from(*byte)] {
-            Kind::Other => at += 1,
-            Kind::Word => {
+        match BYTES[usize::from(*byte)] {
+            Byte::Other => at += 1,
+            Byte::Word => {
                 let (end, ascii) = end_of_run(text, at + 1);
                 plain &= ascii;
                 plain &= cut_run(text, at, end, &mut visit);
                 at = end;
             }
-            Kind::Wide => {
+            Byte::Wide => {
                 plain = false;
                 let (is_word, next) = wide(text, at);
                 if !is_word {
@@ -61,29 +62,29 @@ pub(crate) fn cut<'a>(text: &'a str, mut visit: impl FnMut(&'a str)) -> bool {
     plain
 }
 
-/// What a byte says of the character that it is or begins.
+/// Class of the character that a byte is or begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Byte {
     Other,
     Word,
     Wide,
 }
 
-static KINDS: [Kind; 256] = {
-    let mut kinds = [Kind::Other; 256];
+static BYTES: [Byte; 256] = {
+    let mut classes = [Byte::Other; 256];
     let mut byte = 0;
     while byte < 256 {
-        kinds[byte] = match byte as u8 {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => Kind::Word,
-            128.. => Kind::Wide,
-            _ => Kind::Other,
+        classes[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => Byte::Word,
+            128.. => Byte::Wide,
+            _ => Byte::Other,
         };
         byte += 1;
     }
-    kinds
+    classes
 };
 
-/// Whether the character beyond ASCII at `at` is of a word, and where the next one is.
+/// Whether the character beyond ASCII at `at` belongs to a word, and the position of the next one.
 #[inline(never)]
 fn wide(text: &str, at: usize) -> (bool, usize) {
     let character = text.get(at..).and_then(|rest| rest.chars().next());
@@ -94,16 +95,16 @@ fn wide(text: &str, at: usize) -> (bool, usize) {
     (is_word, at + character.len_utf8())
 }
 
-/// The end of the run that goes on at `at`, and whether all of it up to there is ASCII.
+/// End of the run that continues at `at`, and whether it is ASCII up to there.
 #[inline]
 fn end_of_run(text: &str, mut at: usize) -> (usize, bool) {
     let bytes = text.as_bytes();
     let mut ascii = true;
     while let Some(byte) = bytes.get(at) {
-        match KINDS[usize::from(*byte)] {
-            Kind::Word => at += 1,
-            Kind::Other => break,
-            Kind::Wide => {
+        match BYTES[usize::from(*byte)] {
+            Byte::Word => at += 1,
+            Byte::Other => break,
+            Byte::Wide => {
                 let (is_word, next) = wide(text, at);
                 if !is_word {
                     break;
@@ -115,7 +116,7 @@ fn end_of_run(text: &str, mut at: usize) -> (usize, bool) {
     (at, ascii)
 }
 
-/// Visits the words of the run from `start` to `end`; whether lower case would leave their places as they are.
+/// Visits the words of the run from `start` to `end`; returns whether lower case would leave their positions unchanged.
 #[inline]
 fn cut_run<'a>(text: &'a str, start: usize, end: usize, visit: &mut impl FnMut(&'a str)) -> bool {
     let bytes = text.as_bytes();
@@ -150,7 +151,7 @@ fn cut_run<'a>(text: &'a str, start: usize, end: usize, visit: &mut impl FnMut(&
     plain
 }
 
-/// NLTK's contractions that are one run: the length of the first half, and whether white space has to follow.
+/// NLTK's contractions that are one run: the length of the first half, and whether white space must follow.
 #[inline]
 fn contraction(run: &[u8]) -> Option<(usize, bool)> {
     if !matches!(run.len(), 5 | 6) {
@@ -160,12 +161,13 @@ fn contraction(run: &[u8]) -> Option<(usize, bool)> {
     match run[0] | 0x20 {
         b'c' => is("cannot").then_some((3, false)),
         b'g' if is("gimme") || is("gonna") || is("gotta") => Some((3, false)),
-        // Python's (?i) takes both Turkish i for an i.
-        b'g' => (["İ", "ı"]
-            .iter()
-            .any(|i| run[1..].starts_with(i.as_bytes()))
-            && run[3..].eq_ignore_ascii_case(b"mme"))
-        .then_some((4, false)),
+        // Python's (?i) treats both Turkish i as an i.
+        b'g' => {
+            let turkish = ["İ", "ı"]
+                .iter()
+                .any(|i| run[1..].starts_with(i.as_bytes()));
+            (turkish && run[3..].eq_ignore_ascii_case(b"mme")).then_some((4, false))
+        }
         b'l' => is("lemme").then_some((3, false)),
         b'w' => is("wanna").then_some((3, true)),
         _ => None,
@@ -177,7 +179,7 @@ fn is_tis(run: &[u8]) -> bool {
     run[0] | 0x20 == b't' && (run.eq_ignore_ascii_case(b"tis") || run.eq_ignore_ascii_case(b"twas"))
 }
 
-/// Whether a quote of its own with a blank before it stands before `start`. Two quotes are one token.
+/// Whether a single quote with a blank before it precedes `start`. Two quotes are one token.
 #[inline(never)]
 fn opens(text: &str, start: usize) -> bool {
     let before = text[..start].trim_end_matches('\'');
@@ -192,10 +194,10 @@ fn opens(text: &str, start: usize) -> bool {
     }
 }
 
-/// Whether NLTK has a blank at `at`, the end of `n't`, when it looks for one.
+/// Whether NLTK has inserted a blank at `at`, the end of `n't`, when it looks for one.
 #[inline(never)]
 fn blank_after_clitic(text: &str, at: usize) -> bool {
-    // `'` and `'s` are cut off in the step before, where a blank follows them.
+    // `'` and `'s` are split off in the step before, if a blank follows them.
     let after_quote = match text.as_bytes().get(at..) {
         Some([b'\'', b's' | b'S' | b'm' | b'M' | b'd' | b'D', ..])
             if blank(text, at + 2) || opens_again(text, at + 2) =>
@@ -208,10 +210,10 @@ fn blank_after_clitic(text: &str, at: usize) -> bool {
     after_quote || blank(text, at)
 }
 
-/// Whether a quote at `at` gets blanks before the clitics are looked for.
+/// Whether a quote at `at` gets blanks before NLTK looks for clitics.
 fn opens_again(text: &str, at: usize) -> bool {
     let rest = text.get(at..).and_then(|rest| rest.strip_prefix('\''));
-    // What is padded before quotes are.
+    // Characters that are padded before quotes are.
     let early = |c| {
         matches!(
             c,
@@ -224,7 +226,7 @@ fn opens_again(text: &str, at: usize) -> bool {
     })
 }
 
-/// Whether a quote before `rest` is cut off as one that opens: one character of a word follows, and it is no clitic.
+/// Whether a quote before `rest` is split off as an opening one: one word character follows, and it is not a clitic.
 fn is_letter_alone(rest: &str) -> bool {
     let is_word = |c| c == '_' || matches!(Class::of(c), Class::Letter | Class::Number);
     let mut characters = rest.chars();
@@ -233,7 +235,7 @@ fn is_letter_alone(rest: &str) -> bool {
         && !characters.next().is_some_and(is_word)
 }
 
-/// The same at the end of `wanna`, where the longer clitics are cut off before too.
+/// Whether NLTK has a blank at the end of `wanna`, where the longer clitics are split off before too.
 #[inline(never)]
 fn blank_after_word(text: &str, at: usize) -> bool {
     let longer = match text.get(at..).and_then(|rest| rest.get(..3)) {
@@ -243,7 +245,7 @@ fn blank_after_word(text: &str, at: usize) -> bool {
     longer || blank_after_clitic(text, at)
 }
 
-/// Whether there is white space at `at` once NLTK has padded all punctuation that it pads, or the text ends.
+/// Whether there is white space at `at` after NLTK has padded punctuation, or the text ends.
 fn blank(text: &str, at: usize) -> bool {
     let Some(rest) = text.get(at..) else {
         return false;
@@ -260,7 +262,7 @@ fn blank(text: &str, at: usize) -> bool {
     }
 }
 
-/// Whether a character is white space or gets a blank on both sides, whatever its neighbours.
+/// Whether a character is white space or gets a blank on both sides in any context.
 fn pads(character: char) -> bool {
     match character {
         '`' | '"' | '«' | '»' | '“' | '”' | '„' | '‘' | '’' => true,
@@ -270,8 +272,8 @@ fn pads(character: char) -> bool {
     }
 }
 
-/// Python's `\d` beyond ASCII: these and the nine behind each (the category Nd, by `unicodedata` 14.0; `unicodedata.decimal`
-/// is 0 for these).
+/// Zeros of Python's `\d` beyond ASCII; the nine characters after each are digits too (the category Nd, by `unicodedata`
+/// 14.0; `unicodedata.decimal` is 0 for these).
 const ZEROS: [u32; 65] = [
     0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6,
     0xE50, 0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50,
@@ -287,7 +289,7 @@ fn is_digit(character: char) -> bool {
     character.is_ascii_digit() || ZEROS.iter().any(|zero| (*zero..zero + 10).contains(&code))
 }
 
-/// Whether what follows a period makes it the text's last: closing brackets and quotes, then white space.
+/// Whether the text after a period makes it the last one: closing brackets and quotes, then white space.
 fn is_end_of_text(rest: &str) -> bool {
     let rest = rest.trim_end_matches(is_space);
     let closes = |c| {
@@ -296,16 +298,11 @@ fn is_end_of_text(rest: &str) -> bool {
             ']' | ')' | '}' | '>' | '"' | '\'' | '»' | '”' | '’' | ' '
         )
     };
-    // A quote behind a blank counts as one that opens.
+    // A quote after a blank counts as an opening one.
     rest.chars().all(closes) && !rest.contains(" \"") && !rest.contains(" ''")
 }
 
-/// Python's `str.isspace`.
-pub(crate) fn is_space(character: char) -> bool {
-    character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')
-}
-
-/// Distinct words, numbered in the order in which they were first seen.
+/// Distinct words, numbered in the order of their first occurrence.
 ///
 /// ```
 /// use repoformer::text::tokenize::Dictionary;
@@ -315,20 +312,20 @@ pub(crate) fn is_space(character: char) -> bool {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
-    /// All words, one behind the other.
+    /// All words, concatenated.
     text: String,
-    /// Where each ends.
+    /// End of each word.
     ends: Vec<u32>,
     /// An open table, a power of two long and at most half full.
     slots: Vec<Slot>,
 }
 
-/// A word's place in the table, with all that tells whether it is the one that is looked for.
+/// A word's slot in the table, with the data needed to recognise it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     /// The upper half of its hash.
     tag: u32,
-    /// Its number plus one; 0 where there is none.
+    /// Number plus one; 0 for an empty slot.
     next: u32,
     start: u32,
     end: u32,
@@ -350,10 +347,10 @@ fn hash(word: &str) -> u64 {
 }
 
 impl Dictionary {
-    /// Of words as [`Dictionary::parts`] gives them.
+    /// Rebuilds a dictionary from the result of [`Dictionary::parts`].
     ///
     /// # Errors
-    /// The ends cut the text wrongly, or a word is there twice.
+    /// The ends are invalid, or a word is repeated.
     pub(crate) fn from_parts(text: String, ends: Vec<u32>) -> Result<Self, String> {
         let mut known = Self::default();
         let mut start = 0;
@@ -362,18 +359,17 @@ impl Dictionary {
             let before = known.len();
             known.intern(word.ok_or("its words' ends are out of order")?);
             if known.len() == before {
-                return Err("it has a word twice".into());
+                return Err("it contains a word twice".into());
             }
             start = end as usize;
         }
-        if start == text.len() {
-            Ok(known)
-        } else {
-            Err("its words' ends are out of order".into())
+        if start != text.len() {
+            return Err("its words' ends are out of order".into());
         }
+        Ok(known)
     }
 
-    /// All words one behind the other, and where each ends.
+    /// Returns all words concatenated, and the end of each.
     pub(crate) fn parts(&self) -> (&String, &[u32]) {
         (&self.text, &self.ends)
     }
@@ -383,7 +379,7 @@ impl Dictionary {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -391,7 +387,7 @@ impl Dictionary {
     /// A word by its number.
     ///
     /// # Panics
-    /// Where there is no word of this number.
+    /// There is no word with this number.
     pub fn word(&self, number: u32) -> &str {
         let number = number as usize;
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -403,7 +399,7 @@ impl Dictionary {
         (0..self.len() as u32).map(|number| self.word(number))
     }
 
-    /// The number of a word that is known.
+    /// Returns the number of a known word.
     pub fn get(&self, word: &str) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
@@ -411,10 +407,10 @@ impl Dictionary {
         self.find(word, hash(word)).ok()
     }
 
-    /// The number of a word, a new one where it is not known yet.
+    /// Returns the number of a word, a new one if it is unknown.
     ///
     /// # Panics
-    /// Where all words together would have more than 4,294,967,295 bytes.
+    /// All words together have more than 4,294,967,295 bytes.
     #[inline]
     pub fn intern(&mut self, word: &str) -> u32 {
         if 2 * self.len() >= self.slots.len() {
@@ -443,7 +439,7 @@ impl Dictionary {
         self.ends.len() as u32 - 1
     }
 
-    /// The number of a word, or the slot where it would be; there is a free one.
+    /// Returns the number of a word, or a free slot for it; the table must have one.
     #[inline]
     fn find(&self, word: &str, hash: u64) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;

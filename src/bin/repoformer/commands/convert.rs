@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use repoformer::complete::batch::Sampling;
-use repoformer::formats::convert::{self, Emit, Outcome, Target};
+use repoformer::formats::convert::{self, Conversion, Emit, TargetFormat};
 use repoformer::repository::corpus::repository_names;
-use repoformer::task::kind::Kind;
+use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
 
 use super::session::read_tasks;
@@ -15,7 +15,7 @@ use crate::output::{Printer, check_output, group, hinted};
 use crate::records_output::RecordsOutput;
 
 pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
-    let to: Target = args.to.parse().map_err(|e: String| anyhow!("--to: {e}"))?;
+    let to: TargetFormat = args.to.parse().map_err(|e| anyhow!("--to: {e}"))?;
     let inputs: Vec<&Path> = [&args.file, &args.tasks]
         .into_iter()
         .flatten()
@@ -23,16 +23,16 @@ pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
         .collect();
     check_output(Some(&args.output), &inputs)?;
     let outcome = match to {
-        Target::Folders => folders(args)?,
-        Target::Records(kind) => records(args, kind, printer)?,
+        TargetFormat::Folders => folders(args)?,
+        TargetFormat::Records(kind) => records(args, kind, printer)?,
     };
     for warning in &outcome.warnings {
         printer.warning(warning);
     }
     printer.problems(&outcome.problems);
     let (count, what) = match to {
-        Target::Folders => (outcome.records, "file"),
-        Target::Records(_) => (outcome.records, "record"),
+        TargetFormat::Folders => (outcome.records, "file"),
+        TargetFormat::Records(_) => (outcome.records, "record"),
     };
     let count = match count {
         1 => format!("1 {what}"),
@@ -56,7 +56,7 @@ fn input(args: &ConvertArgs) -> Result<&Path> {
     })
 }
 
-fn folders(args: &ConvertArgs) -> Result<Outcome> {
+fn folders(args: &ConvertArgs) -> Result<Conversion> {
     if args.output == Path::new("-") {
         return Err(hinted(
             anyhow!("--to repos writes folders, and standard output is none"),
@@ -68,7 +68,7 @@ fn folders(args: &ConvertArgs) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn records(args: &ConvertArgs, kind: Kind, printer: &mut Printer) -> Result<Outcome> {
+fn records(args: &ConvertArgs, kind: RecordKind, printer: &mut Printer) -> Result<Conversion> {
     let mut output = RecordsOutput::new(&args.output);
     let outcome = {
         let mut emit = |record: &serde_json::Value| output.line(record);
@@ -81,7 +81,7 @@ fn records(args: &ConvertArgs, kind: Kind, printer: &mut Printer) -> Result<Outc
 }
 
 /// The first problem, where nothing at all could be converted: no file is written then.
-fn nothing_done(outcome: &mut Outcome) -> Result<()> {
+fn nothing_done(outcome: &mut Conversion) -> Result<()> {
     if outcome.records == 0 && !outcome.problems.is_empty() {
         return Err(outcome.problems.swap_remove(0).into());
     }
@@ -90,26 +90,28 @@ fn nothing_done(outcome: &mut Outcome) -> Result<()> {
 
 fn work(
     args: &ConvertArgs,
-    kind: Kind,
+    kind: RecordKind,
     printer: &mut Printer,
     emit: &mut Emit<'_>,
-) -> Result<Outcome> {
+) -> Result<Conversion> {
     let repos_dir = args.repos_dir.as_deref();
     let language: Language = args
         .language
         .parse()
         .map_err(|e: String| anyhow!("--language: {e}"))?;
     Ok(match (kind, &args.file, repos_dir) {
-        (Kind::Package, None, Some(dir)) => {
+        (RecordKind::Package, None, Some(dir)) => {
             convert::folders_to_packages(dir, &names(args, dir)?, language, emit)?
         }
-        (Kind::RawRepository, None, Some(dir)) => {
+        (RecordKind::RawRepository, None, Some(dir)) => {
             convert::folders_to_raw(dir, &names(args, dir)?, language, emit)?
         }
-        (Kind::Package | Kind::RawRepository, _, _) => convert::records(input(args)?, kind, emit)?,
-        (Kind::Task(format), _, _) => convert::tasks(input(args)?, format, repos_dir, emit)?,
-        (Kind::Label, _, _) => convert::labels(input(args)?, emit)?,
-        (Kind::BatchRequest, _, _) => {
+        (RecordKind::Package | RecordKind::RawRepository, _, _) => {
+            convert::records(input(args)?, kind, emit)?
+        }
+        (RecordKind::Task(format), _, _) => convert::tasks(input(args)?, format, repos_dir, emit)?,
+        (RecordKind::Label, _, _) => convert::labels(input(args)?, emit)?,
+        (RecordKind::BatchRequest, _, _) => {
             let sampling = Sampling {
                 model: args.model.clone().unwrap_or_default(),
                 max_tokens: args.max_tokens,
@@ -135,10 +137,10 @@ fn names(args: &ConvertArgs, dir: &Path) -> Result<Vec<String>> {
 
 fn predictions(
     args: &ConvertArgs,
-    kind: Kind,
+    kind: RecordKind,
     printer: &mut Printer,
     emit: &mut Emit<'_>,
-) -> Result<Outcome> {
+) -> Result<Conversion> {
     let file = input(args)?;
     let tasks = args
         .tasks

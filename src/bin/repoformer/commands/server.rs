@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use repoformer::complete::server::{Api, Asking, Ending, Sending};
+use repoformer::complete::server::{Api, CompletionRequest, Ending, Sending};
 use repoformer::endpoint::{self, Endpoint};
 use repoformer::error::Error;
 use repoformer::pipeline::file_name;
@@ -60,7 +60,7 @@ fn server(asked: &Asked<'_>, settings: &Settings, model: &str) -> Result<Server>
     let of = asked.server;
     check(of)?;
     let named = |name: &Option<String>| name.as_deref().map(str::to_owned);
-    let asking = Asking {
+    let asking = CompletionRequest {
         api: named(&of.api).map_or(Ok(Api::default()), |name| name.parse())?,
         temperature: of.temperature.unwrap_or(0.0),
         top_p: of.top_p,
@@ -69,7 +69,7 @@ fn server(asked: &Asked<'_>, settings: &Settings, model: &str) -> Result<Server>
         samples: of.samples.unwrap_or(1).max(1),
         ending: named(&of.prompt_end).map_or(Ok(Ending::default()), |name| name.parse())?,
         instruction: of.instruction.clone(),
-        ..Asking::new(model, 1)
+        ..CompletionRequest::new(model, 1)
     };
     let journal = match &of.journal {
         Some(path) => path.clone(),
@@ -153,9 +153,9 @@ fn endpoint(of: &ServerArgs, settings: &Settings, model: &str) -> Result<Endpoin
             "choose another",
         ));
     }
-    let connection = endpoint::Settings {
+    let connection = endpoint::ConnectionSettings {
         timeout: Duration::from_secs_f64(seconds),
-        ..endpoint::Settings::patient()
+        ..endpoint::ConnectionSettings::patient()
     };
     Ok(Endpoint::new(url, connection)?.on_retry(announce))
 }

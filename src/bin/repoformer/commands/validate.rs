@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer::formats::validate::{Report, Severity, validate};
+use repoformer::formats::validate::{Severity, Validation, validate};
 
 use crate::args::{ReportFormat, ValidateArgs};
 use crate::output::{Printer, write_data};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
 }
 
 /// Says every finding, by line.
-fn tell(report: &Report, strict: bool, printer: &mut Printer) {
+fn tell(report: &Validation, strict: bool, printer: &mut Printer) {
     for finding in &report.findings {
         let message = report.message(finding);
         match finding.severity {
@@ -56,7 +56,7 @@ fn tell(report: &Report, strict: bool, printer: &mut Printer) {
 }
 
 /// Findings that the data tell of need only be counted.
-fn count(report: &Report, strict: bool, printer: &mut Printer) {
+fn count(report: &Validation, strict: bool, printer: &mut Printer) {
     let notes = if strict {
         report.count(Severity::Note)
     } else {
@@ -65,7 +65,7 @@ fn count(report: &Report, strict: bool, printer: &mut Printer) {
     printer.failures(report.count(Severity::Error) + notes);
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &Validation) -> String {
     let number = |n: usize, what: &str| match n {
         1 => format!("1 {what}"),
         n => format!("{n} {what}s"),

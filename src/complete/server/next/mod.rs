@@ -1,10 +1,10 @@
-//! The probability of one given next token, such as Repoformer's `<cc>` behind `<eof>`: does the model ask for cross-file
-//! context?
+//! Probability of one given next token, such as Repoformer's `<cc>` after `<eof>`, with which the model asks for cross-file
+//! context.
 //!
-//! A request makes the server write that token and read its probability. Servers differ in what they offer, so the ways
-//! are tried in turn, and an answer counts only where it tells of the token that was asked for, by its number in the
-//! vocabulary where servers tell it. Some servers read the probability after they forced the token, which is then 1: the
-//! first reading above one half is checked against a request that forces nothing.
+//! A request makes the server write that token and reads its probability. Servers differ in what they support, so several
+//! methods are tried in turn, and an answer counts only if it is about the requested token, identified by its number in the
+//! vocabulary if possible. Some servers compute the probability after forcing the token, which is then 1: the first value
+//! above one half is verified by a request that forces nothing.
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +20,7 @@ use super::run::{is_refused, reason};
 use super::{Answer, Api, Sample, TokenProbability, samples};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
+use crate::store::artifact::digest_parts;
 
 const COMPLETIONS: &str = "/v1/completions";
 
@@ -33,12 +34,12 @@ pub struct NextToken {
 }
 
 impl NextToken {
-    /// The token that a text is to a server's model.
+    /// Finds the token for a text in the vocabulary of a server's model.
     ///
     /// # Errors
-    /// The server does not tell, or the text is no single token of its model.
+    /// The server does not support it, or the text is not a single token of its model.
     pub fn find(endpoint: &Endpoint, model: &str, text: &str) -> Result<Self> {
-        // llama.cpp's fields, vLLM's, and TGI's; each knows its own.
+        // Fields of llama.cpp, vLLM, and TGI; each ignores the others.
         let body = json!({
             "content": text, "parse_special": true, "add_special": false,
             "model": model, "prompt": text, "add_special_tokens": false,
@@ -48,11 +49,9 @@ impl NextToken {
         let answer = match endpoint.post_json(path, &body) {
             Ok(answer) => answer,
             Err(error) if is_refused(&error) => {
-                let why = format!(
-                    "the server does not say which token {text:?} is ({})",
-                    reason(&error)
-                );
-                let hint = "give its number in the model's vocabulary with --token-id; its tokenizer.json lists it";
+                let message = reason(&error);
+                let why = format!("the server does not say which token {text:?} is ({message})");
+                let hint = "give its token number, which is in the model's tokenizer.json";
                 return Err(endpoint.error(path, why, hint));
             }
             Err(error) => return Err(error),
@@ -66,31 +65,30 @@ impl NextToken {
                 id,
             }),
             Some(ids) => {
-                let why = format!(
-                    "{text:?} is {} tokens of this model ({ids:?}), and a probability is that of one",
-                    ids.len()
-                );
-                let hint = "name one token of its vocabulary, such as one of its special tokens, or give --token-id";
+                let count = ids.len();
+                let why =
+                    format!("{text:?} is {count} tokens of this model ({ids:?}); one is needed");
+                let hint = "choose one token, such as a special token, or give its token number";
                 Err(endpoint.error(path, why, hint))
             }
             None => {
-                let why = format!("the answer names no tokens: {answer}");
-                Err(endpoint.error(path, why, "give the token's number with --token-id"))
+                let why = format!("the answer contains no tokens: {answer}");
+                Err(endpoint.error(path, why, "give its token number"))
             }
         }
     }
 }
 
-/// How a server is made to tell the probability of a token of our choice.
+/// Method by which a server returns the probability of a given token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// `logit_bias` makes the token the next one; vLLM is asked to name tokens by number.
+    /// `logit_bias` forces the token; vLLM is asked to name tokens by number.
     BiasByNumber,
-    /// The same for servers that refuse a field which they do not know.
+    /// `logit_bias` without the field that other servers may reject.
     Bias,
     /// vLLM's `allowed_token_ids`.
     Allowed,
-    /// vLLM's `prompt_logprobs` of the prompt with the token behind it.
+    /// vLLM's `prompt_logprobs` of the prompt followed by the token.
     PromptLogprobs,
 }
 
@@ -111,28 +109,28 @@ impl fmt::Display for Way {
     }
 }
 
-/// Asks a server for the probability of a token behind prompts.
+/// Requests the probability of a token after prompts.
 #[derive(Debug)]
 pub struct Prober<'a> {
     endpoint: &'a Endpoint,
     model: &'a str,
     token: &'a NextToken,
-    /// The way that this server offers, once that is known.
+    /// The method that the server supports, once it is known.
     way: Mutex<Option<Way>>,
-    /// Whether a reading showed that the server reads before it forces.
+    /// Whether the server is known to compute the probability before forcing the token.
     is_unforced: AtomicBool,
 }
 
-/// Why a way did not lead to a probability.
+/// Why a method did not return a probability.
 enum Refusal {
-    /// The server does not offer it.
+    /// The server does not support the method.
     Way(String),
-    /// Something else is wrong with this request.
+    /// The request failed for another reason.
     Request(Error),
 }
 
 impl<'a> Prober<'a> {
-    /// For a token of a server's model.
+    /// Client for a token of a server's model.
     pub fn new(endpoint: &'a Endpoint, model: &'a str, token: &'a NextToken) -> Self {
         Self {
             endpoint,
@@ -143,26 +141,21 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// A digest of all that the probability behind a prompt depends on, but for the server.
+    /// Returns a digest of everything the probability after a prompt depends on, except the server.
     pub fn key(model: &str, token: &NextToken, prompt: &str) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for part in [
+        digest_parts([
             "probability 1",
             model,
             &token.text,
             &token.id.to_string(),
             prompt,
-        ] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        hasher.finalize().to_hex().to_string()
+        ])
     }
 
-    /// The token with its probability behind a prompt, as the one sample of an answer.
+    /// Requests the probability after a prompt; returns the token as the one sample of an answer.
     ///
     /// # Errors
-    /// The server refuses the prompt, or offers none of the ways.
+    /// The server rejects the prompt, or supports none of the methods.
     pub fn ask(&self, prompt: &str) -> Result<Answer> {
         let begin = Instant::now();
         let logprob = self.logprob(prompt)?;
@@ -190,7 +183,7 @@ impl<'a> Prober<'a> {
                 Refusal::Request(error) => error,
             });
         }
-        // One request at a time until the way is known.
+        // One request at a time until the method is known.
         let mut way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reasons = Vec::new();
         for candidate in way.map_or(WAYS.to_vec(), |known| vec![known]) {
@@ -209,14 +202,14 @@ impl<'a> Prober<'a> {
 
     fn no_probability(&self, why: String) -> Error {
         let reason = format!(
-            "the server does not tell the probability of token {} ({:?}): {why}",
+            "the server does not return the probability of token {} ({:?}): {why}",
             self.token.id, self.token.text
         );
-        let hint = "llama.cpp's server and vLLM do; check the token's number (--token-id)";
+        let hint = "llama.cpp's server and vLLM do; check the token number";
         self.endpoint.error(COMPLETIONS, reason, hint)
     }
 
-    /// A reading that is not that of a forced token.
+    /// Returns a log-probability that is not that of a forced token.
     fn checked(&self, way: Way, prompt: &str) -> Result<f64, Refusal> {
         let logprob = self.read(way, prompt)?;
         let is_plain = way == Way::PromptLogprobs || self.is_unforced.load(Ordering::Relaxed);
@@ -229,13 +222,12 @@ impl<'a> Prober<'a> {
         }
         let body = json!({"model": self.model, "prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": 1});
         let likeliest = self.first_token(&body)?;
-        // Of more than one half it is the likeliest, and what is read there is nothing's doing.
-        match self.is_token(&likeliest) {
-            true => Ok(likeliest.logprob),
-            false => Err(Refusal::Way(
-                "what is read is the probability after the token was forced".into(),
-            )),
+        // A token with more than one half is the most probable one.
+        if !self.is_token(&likeliest) {
+            let why = "the probability is computed after the token was forced";
+            return Err(Refusal::Way(why.into()));
         }
+        Ok(likeliest.logprob)
     }
 
     fn read(&self, way: Way, prompt: &str) -> Result<f64, Refusal> {
@@ -262,24 +254,22 @@ impl<'a> Prober<'a> {
             }
         }
         let token = self.first_token(&body)?;
-        match self.is_token(&token) {
-            true if token.logprob <= 1e-3 => Ok(token.logprob.min(0.0)),
-            true => Err(Refusal::Way(format!(
-                "{} is the logarithm of no probability",
-                token.logprob
-            ))),
-            false => {
-                let number = token.id.map_or(String::new(), |id| format!("{id} "));
-                let why = format!(
-                    "the server wrote the token {number}{:?} instead",
-                    token.text
-                );
-                Err(Refusal::Way(why))
-            }
+        if !self.is_token(&token) {
+            let number = token.id.map_or(String::new(), |id| format!("{id} "));
+            let why = format!(
+                "the server wrote the token {number}{:?} instead",
+                token.text
+            );
+            return Err(Refusal::Way(why));
         }
+        if token.logprob > 1e-3 {
+            let why = format!("{} is not the logarithm of a probability", token.logprob);
+            return Err(Refusal::Way(why));
+        }
+        Ok(token.logprob.min(0.0))
     }
 
-    /// Whether a token of an answer is the one asked for: by number, where the server tells it.
+    /// Whether a token of an answer is the requested one: by number, if the server returns it.
     fn is_token(&self, token: &TokenProbability) -> bool {
         let numbered = token.text.strip_prefix("token_id:");
         match token.id.or_else(|| numbered?.parse().ok()) {
@@ -289,12 +279,14 @@ impl<'a> Prober<'a> {
     }
 
     fn post(&self, body: &Value) -> Result<Value, Refusal> {
-        self.endpoint
-            .post_json(COMPLETIONS, body)
-            .map_err(|error| match is_refused(&error) {
-                true => Refusal::Way(reason(&error)),
-                false => Refusal::Request(error),
-            })
+        let refusal = |error| {
+            if is_refused(&error) {
+                Refusal::Way(reason(&error))
+            } else {
+                Refusal::Request(error)
+            }
+        };
+        self.endpoint.post_json(COMPLETIONS, body).map_err(refusal)
     }
 
     fn first_token(&self, body: &Value) -> Result<TokenProbability, Refusal> {
@@ -318,7 +310,7 @@ impl<'a> Prober<'a> {
         match own.and_then(|token| token.get("logprob")?.as_f64()) {
             Some(logprob) => Ok(logprob.min(0.0)),
             None => Err(Refusal::Way(
-                "the prompt's last token is another, so this text is not one token there".into(),
+                "the prompt's last token differs, so the text is not one token there".into(),
             )),
         }
     }

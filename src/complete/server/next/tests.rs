@@ -197,16 +197,16 @@ fn a_token_is_found_by_its_text() {
     );
     let (error, hint) = of(tokens(json!([44, 536, 46]))).unwrap_err();
     assert!(
-        error.contains("3 tokens of this model ([44, 536, 46])") && hint.contains("--token-id"),
+        error.contains("3 tokens of this model ([44, 536, 46])") && hint.contains("token number"),
         "{error}"
     );
     let (error, hint) = of(refusal("404 Not Found", "", "Not Found")).unwrap_err();
     assert!(
-        error.contains("does not say which token \"<cc>\" is") && hint.contains("--token-id"),
+        error.contains("does not say which token \"<cc>\" is") && hint.contains("token number"),
         "{error}"
     );
     let (error, _) = of(ok(&json!({"a": 1}))).unwrap_err();
-    assert!(error.contains("names no tokens"), "{error}");
+    assert!(error.contains("contains no tokens"), "{error}");
     assert_ne!(
         Prober::key("m", &token(), "a"),
         Prober::key("m", &NextToken { id: 2, ..token() }, "a")

@@ -1,5 +1,5 @@
 use super::*;
-use crate::endpoint::Settings;
+use crate::endpoint::ConnectionSettings;
 use crate::endpoint::test_server::{Request, Server, answer, ok, quick, refusal};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -45,8 +45,8 @@ impl Setting {
         }
     }
 
-    fn store(&self) -> Store {
-        Store::open(&self.dir.path().join("v"), "m").unwrap()
+    fn store(&self) -> VectorStore {
+        VectorStore::open(&self.dir.path().join("v"), "m").unwrap()
     }
 
     /// Two texts a request, one request at a time.
@@ -56,7 +56,7 @@ impl Setting {
             .concurrency(1)
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Report> {
+    fn embed(&self, texts: &[&str]) -> Result<EmbeddingCounts> {
         self.embedder()
             .embed(texts.iter().copied(), &mut self.store(), &mut |_, _| {})
     }
@@ -113,7 +113,7 @@ fn a_request_is_openais() {
     let report = setting.embed(&["a", "b", "a", "c"]).unwrap();
     assert_eq!(
         report,
-        Report {
+        EmbeddingCounts {
             texts: 3,
             known: 0,
             computed: 3
@@ -154,13 +154,13 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
             error
                 .hint()
                 .unwrap()
-                .ends_with("run this again: the others alone are asked for")
+                .ends_with("run this again: only the others are requested")
         );
         let before = setting.asked().len();
         let report = setting.embed(&texts).unwrap();
         assert_eq!(
             report,
-            Report {
+            EmbeddingCounts {
                 texts: 7,
                 known: 4,
                 computed: 3
@@ -227,7 +227,7 @@ fn a_server_that_is_too_slow_is_given_up() {
         std::thread::sleep(Duration::from_millis(300));
         ok(&answered(request, 3))
     });
-    let settings = Settings {
+    let settings = ConnectionSettings {
         timeout: Duration::from_millis(50),
         retries: 1,
         ..quick()
@@ -239,7 +239,7 @@ fn a_server_that_is_too_slow_is_given_up() {
     assert!(
         error
             .to_string()
-            .contains("no whole answer came within 50ms; asked 2 times; 0 of 1"),
+            .contains("no complete answer within 50ms; sent 2 times; 0 of 1"),
         "{error}"
     );
 }
@@ -251,9 +251,9 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
     for (body, reason) in [
         (
             json!({"data": [entry(0, json!([1.0]))]}),
-            "1 vectors came for 2 texts",
+            "1 vectors for 2 texts",
         ),
-        (json!({"data": []}), "0 vectors came for 2 texts"),
+        (json!({"data": []}), "0 vectors for 2 texts"),
         (json!({"vectors": []}), "no list 'data': {\"vectors\":[]}"),
         (json!([1]), "no list 'data': [1]"),
         (
@@ -276,7 +276,10 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
             two(json!([0.0, 0])),
             "text \"b\" is wrong: all its numbers are 0",
         ),
-        (two(json!([])), "text \"b\" is wrong: it has no numbers"),
+        (
+            two(json!([])),
+            "text \"b\" is wrong: it contains no numbers",
+        ),
         (two(json!([[1.0, 2.0]])), "a vector for each token"),
         (
             two(json!("AACAPw==")),
@@ -285,11 +288,11 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
         (two(Value::Null), "a list of numbers is expected, not null"),
         (
             json!({"data": [entry(0, json!([1.0])), entry(0, json!([2.0]))]}),
-            "wrong or there twice: 0",
+            "wrong or repeated: 0",
         ),
         (
             json!({"data": [entry(0, json!([1.0])), entry(2, json!([2.0]))]}),
-            "wrong or there twice: 2",
+            "wrong or repeated: 2",
         ),
     ] {
         let setting = Setting::new(move |_, _| ok(&body));
@@ -304,14 +307,14 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
         page.embed(&["a"])
             .unwrap_err()
             .to_string()
-            .contains("HTML came")
+            .contains("HTML instead of JSON")
     );
     let nan = Setting::new(|_, _| answer("200 OK", "", "{\"data\": [{\"embedding\": [NaN]}]}"));
     assert!(
         nan.embed(&["a"])
             .unwrap_err()
             .to_string()
-            .contains("no JSON came")
+            .contains("the answer is not JSON")
     );
 }
 
@@ -337,11 +340,10 @@ fn a_model_that_changed_its_size_is_noticed() {
     let setting = Setting::new(|number, request| ok(&answered(request, 3 + number)));
     let error = setting.embed(&["a", "b", "c"]).unwrap_err().to_string();
     assert!(
-        error.contains("vectors of 4 numbers came where those of")
-            && error.contains("have 3; 2 of 3"),
+        error.contains("vectors of 4 numbers, where those of") && error.contains("have 3; 2 of 3"),
         "{error}"
     );
-    let mut other = Store::open(&setting.dir.path().join("other"), "n").unwrap();
+    let mut other = VectorStore::open(&setting.dir.path().join("other"), "n").unwrap();
     let error = setting
         .embedder()
         .embed(["a"], &mut other, &mut |_, _| {})
@@ -366,8 +368,8 @@ fn a_real_server_gives_like_vectors_to_like_texts() {
     let url = std::env::var("REPOFORMER_EMBEDDINGS").unwrap();
     let model = std::env::var("REPOFORMER_EMBEDDINGS_MODEL").unwrap_or("smollm2".into());
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&dir.path().join("v"), &model).unwrap();
-    let endpoint = Endpoint::new(&url, Settings::default()).unwrap();
+    let mut store = VectorStore::open(&dir.path().join("v"), &model).unwrap();
+    let endpoint = Endpoint::new(&url, ConnectionSettings::default()).unwrap();
     let embedder = Embedder::new(endpoint, &model).batch_size(3);
     let texts: Vec<String> = (0..8)
         .map(|n| format!("def add_{n}(a, b):\n    return a + b + {n}\n"))

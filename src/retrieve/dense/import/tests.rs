@@ -98,14 +98,14 @@ fn a_wrong_line_is_named() {
             json!({"_id": "1", "vector": [[1.0, 2.0]]}),
             "a vector for each token",
         ),
-        (json!({"_id": "1", "vector": []}), "it has no numbers"),
+        (json!({"_id": "1", "vector": []}), "it contains no numbers"),
         (
             json!({"_id": "1"}),
             "field 'embedding' or 'vector' is missing",
         ),
         (
             json!({"vector": [1.0, 2.0]}),
-            "none of the fields 'digest', 'text', '_id' and 'id' is there",
+            "one of the fields 'digest', 'text', '_id' and 'id' is needed",
         ),
         (
             json!({"_id": "9", "vector": [1.0, 2.0]}),
@@ -121,11 +121,11 @@ fn a_wrong_line_is_named() {
         ),
         (
             json!({"digest": "ab", "vector": [1.0, 2.0]}),
-            "no BLAKE3 digest",
+            "not a BLAKE3 digest",
         ),
         (
             json!({"digest": digest("a").to_hex().as_str(), "text": "b", "vector": [1.0, 2.0]}),
-            "not that of field 'text'",
+            "does not match field 'text'",
         ),
         (
             json!({"text": "a", "vector": [1.0, 2.1]}),

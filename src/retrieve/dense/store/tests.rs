@@ -12,14 +12,14 @@ fn path(dir: &tempfile::TempDir) -> PathBuf {
 }
 
 /// A store of one vector for each of these texts.
-fn filled(path: &Path, texts: &[&str]) -> Store {
-    let mut store = Store::open(path, "m").unwrap();
+fn filled(path: &Path, texts: &[&str]) -> VectorStore {
+    let mut store = VectorStore::open(path, "m").unwrap();
     fill(&mut store, texts);
     store
 }
 
 /// Appends them in one batch.
-fn fill(store: &mut Store, texts: &[&str]) {
+fn fill(store: &mut VectorStore, texts: &[&str]) {
     let vectors: Vec<Vec<f32>> = (0..texts.len() as u8).map(|seed| vector(seed, 3)).collect();
     let records: Vec<(Digest, &[f32])> = texts
         .iter()
@@ -30,7 +30,7 @@ fn fill(store: &mut Store, texts: &[&str]) {
 }
 
 fn refused(path: &Path, model: &str) -> (String, String) {
-    let error = Store::open(path, model).unwrap_err();
+    let error = VectorStore::open(path, model).unwrap_err();
     (error.to_string(), error.hint().unwrap())
 }
 
@@ -38,7 +38,7 @@ fn refused(path: &Path, model: &str) -> (String, String) {
 fn vectors_are_found_again_after_closing() {
     let dir = tempfile::tempdir().unwrap();
     let path = path(&dir);
-    let mut store = Store::open(&path, "m").unwrap();
+    let mut store = VectorStore::open(&path, "m").unwrap();
     assert!(store.is_empty() && store.dim().is_none());
     assert_eq!(store.get(&digest("a")).unwrap(), None);
     store.append(&[]).unwrap();
@@ -51,7 +51,7 @@ fn vectors_are_found_again_after_closing() {
         .append(&[(digest("a"), &other), (digest("c"), &[0.0, 0.0, 1.0])])
         .unwrap();
     drop(store);
-    let store = Store::open(&path, "m").unwrap();
+    let store = VectorStore::open(&path, "m").unwrap();
     assert_eq!(
         (store.len(), store.count, store.dim(), store.notes().len()),
         (3, 3, Some(3), 0)
@@ -63,7 +63,7 @@ fn vectors_are_found_again_after_closing() {
     assert!(
         error
             .to_string()
-            .ends_with("holds no vector for 2 of the texts; the first is \"x\""),
+            .ends_with("contains no vector for 2 of the texts; the first is \"x\""),
         "{error}"
     );
 }
@@ -78,7 +78,7 @@ fn a_torn_end_is_dropped_wherever_it_is_torn() {
     let header = bytes.len() - 2 * record;
     for length in 0..bytes.len() {
         std::fs::write(&path, &bytes[..length]).unwrap();
-        let mut store = Store::open(&path, "m").unwrap();
+        let mut store = VectorStore::open(&path, "m").unwrap();
         let whole = length.saturating_sub(header) / record;
         assert_eq!(store.len(), whole, "{length}");
         let torn = length != 0 && (length < header || !(length - header).is_multiple_of(record));
@@ -106,7 +106,7 @@ proptest! {
         }
         std::fs::write(&path, &bytes).unwrap();
         for run in 0..2 {
-            let store = Store::open(&path, "m").unwrap();
+            let store = VectorStore::open(&path, "m").unwrap();
             prop_assert_eq!(store.notes().len(), usize::from(run == 0 && !flips.is_empty()));
             for (number, text) in texts.iter().enumerate() {
                 let expected = (!flips.contains(&number)).then(|| vector(number as u8, 3));
@@ -131,11 +131,16 @@ fn a_file_that_is_something_else_is_left_alone() {
         [&good[..at], to.as_bytes(), &good[at + from.len()..]].concat()
     };
     for (bytes, model, reason, hint) in [
-        (b"a = 1\n".to_vec(), "m", "holds no vectors", "another file"),
+        (
+            b"a = 1\n".to_vec(),
+            "m",
+            "not a file of repoformer's vectors",
+            "another file",
+        ),
         (
             good.clone(),
             "n",
-            "holds vectors of model 'm', not of 'n'",
+            "contains vectors of model 'm', not of 'n'",
             "each model",
         ),
         (
@@ -153,7 +158,7 @@ fn a_file_that_is_something_else_is_left_alone() {
         (
             replaced("\"dim\":3", "\"dim\":4"),
             "m",
-            "not one of its",
+            "none of its",
             "remove it",
         ),
         (
@@ -177,7 +182,7 @@ fn a_file_that_is_something_else_is_left_alone() {
 fn one_writer_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let path = path(&dir);
-    let first = Store::open(&path, "m").unwrap();
+    let first = VectorStore::open(&path, "m").unwrap();
     let (text, hint) = refused(&path, "m");
     assert!(
         text.ends_with("another process is writing these vectors"),
@@ -185,7 +190,7 @@ fn one_writer_at_a_time() {
     );
     assert!(hint.contains("wait"));
     drop(first);
-    Store::open(&path, "m").unwrap();
+    VectorStore::open(&path, "m").unwrap();
 }
 
 #[test]

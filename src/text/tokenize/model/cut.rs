@@ -1,4 +1,4 @@
-//! Cutting a text to a number of tokens without tokenizing all of it.
+//! Truncation of a text to a number of tokens without tokenizing all of it.
 
 use std::ops::Range;
 
@@ -7,24 +7,59 @@ use memchr::memrchr_iter;
 
 use super::Tokenizer;
 
-/// Tokens beyond those asked for, so that what a tokenizer makes of the edge of a part of a text has no say in the cut.
+/// Number of extra tokens, so that the tokenization at the edge of a part of the text does not affect the cut.
 const MARGIN: usize = 32;
-/// Bytes within which a line is looked for to begin or end the part at.
+/// Number of bytes within which the beginning of a line is searched for as the edge of the part.
 const LINE: usize = 4096;
 
-/// Bytes that mostly hold `tokens` tokens of code and [`MARGIN`] more. Where they do not, more are taken.
-pub(super) fn reach(tokens: usize) -> usize {
+impl Tokenizer {
+    /// Returns the longest start of a text that ends where one of its first `tokens` tokens does, between two characters, and
+    /// has at most that many tokens on its own.
+    ///
+    /// ```
+    /// use repoformer::text::tokenize::model::Tokenizer;
+    /// assert_eq!(Tokenizer::words().keep_start("a = b\n", 2), "a = ");
+    /// assert_eq!(Tokenizer::words().keep_start("a = b\n", 3), "a = b\n");
+    /// ```
+    pub fn keep_start<'t>(&self, text: &'t str, tokens: usize) -> &'t str {
+        self.start_of(text, tokens).0
+    }
+
+    /// Returns the longest end of a text that begins where one of its last `tokens` tokens does, between two characters, and
+    /// has at most that many tokens on its own.
+    ///
+    /// ```
+    /// use repoformer::text::tokenize::model::Tokenizer;
+    /// assert_eq!(Tokenizer::p50k_base().keep_end("return value\n", 2), " value\n");
+    /// ```
+    pub fn keep_end<'t>(&self, text: &'t str, tokens: usize) -> &'t str {
+        self.end_of(text, tokens).0
+    }
+
+    /// [`keep_start`](Self::keep_start), and the number of tokens kept.
+    pub(crate) fn start_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
+        start(self, text, tokens, reach(tokens))
+    }
+
+    /// [`keep_end`](Self::keep_end), and the number of tokens kept.
+    pub(crate) fn end_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
+        end(self, text, tokens, reach(tokens))
+    }
+}
+
+/// Number of bytes that usually contain `tokens` tokens of code and [`MARGIN`] more; otherwise more are taken.
+fn reach(tokens: usize) -> usize {
     tokens.saturating_add(MARGIN).saturating_mul(4)
 }
 
-/// Bytes to try after `reach` bytes were only `found` tokens: a little more than so many tokens take at that rate.
+/// Number of bytes to try after `reach` bytes contained only `found` tokens: slightly more than the tokens need at that rate.
 fn longer(reach: usize, found: usize, tokens: usize) -> usize {
     let rate = reach / found.max(1) + 1;
     let enough = tokens.saturating_add(2 * MARGIN).saturating_mul(rate);
     enough.max(reach.saturating_add(reach / 4 + 1))
 }
 
-/// The end of `text` as [`Tokenizer::keep_end`] says, and its tokens; `reach` is how many bytes are tried first.
+/// Returns the end of `text` as described in [`Tokenizer::keep_end`], and its tokens; `reach` bytes are tried first.
 pub(super) fn end<'t>(
     tokenizer: &Tokenizer,
     text: &'t str,
@@ -48,7 +83,7 @@ pub(super) fn end<'t>(
     }
 }
 
-/// The start of `text` as [`Tokenizer::keep_start`] says, and its tokens; `reach` is how many bytes are tried first.
+/// Returns the start of `text` as described in [`Tokenizer::keep_start`], and its tokens; `reach` bytes are tried first.
 pub(super) fn start<'t>(
     tokenizer: &Tokenizer,
     text: &'t str,
@@ -72,15 +107,15 @@ pub(super) fn start<'t>(
     }
 }
 
-/// The gap between token `at` and the one before it; `None` where it is within a character.
+/// Returns the gap between token `at` and the one before it; `None` if it is within a character.
 fn boundary(spans: &[Range<usize>], at: usize, text: &str) -> Option<Range<usize>> {
     let gap = spans[at - 1].end..spans[at].start;
     let whole = text.is_char_boundary(gap.start) && text.is_char_boundary(gap.end);
     (gap.start <= gap.end && whole).then_some(gap)
 }
 
-/// The first text that is at most so many tokens on its own. It nearly always is the first: a tokenizer may cut a part of a
-/// text otherwise than the whole, or put a blank before it.
+/// Returns the first text that has at most `tokens` tokens on its own. It is usually the first one: a tokenizer may split a
+/// part of a text differently from the whole, or put a blank before it.
 fn first_that_fits<'t>(
     tokenizer: &Tokenizer,
     texts: impl Iterator<Item = &'t str>,
@@ -91,8 +126,8 @@ fn first_that_fits<'t>(
     fits.unwrap_or(("", 0))
 }
 
-/// The start of a line at or a little before `at`, one that does not begin with a blank: no tokenizer's pattern joins such a
-/// line with the one before it. Else a character's start.
+/// Returns the start of a line at or shortly before `at` that does not begin with a blank: no tokenizer's pattern joins such
+/// a line with the one before it. Without such a line, a character's start.
 fn line_before(text: &str, at: usize) -> usize {
     if at == 0 {
         return 0;
@@ -104,7 +139,7 @@ fn line_before(text: &str, at: usize) -> usize {
     line.unwrap_or_else(|| text.floor_char_boundary(at))
 }
 
-/// The same at or a little after `at`.
+/// Returns the start of a line at or shortly after `at` that does not begin with a blank, or else a character's start.
 fn line_after(text: &str, at: usize) -> usize {
     if at >= text.len() {
         return text.len();

@@ -1,4 +1,4 @@
-//! A model's tokenizer for training: ids instead of counts, and tokens that the model is yet to learn.
+//! A model's tokenizer for training: ids instead of counts, and new special tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokenizers::AddedToken;
 
-use super::file::{File, no_tokenizer, not_read, tokenizer_error};
-use super::{Kind, Part, Tokenizer};
+use super::file::{File, not_a_tokenizer, not_read, tokenizer_error};
+use super::part::{Encoded, Part};
+use super::{Kind, Tokenizer};
 use crate::error::Result;
 
-/// The tokenizer of a `tokenizer.json` with special tokens added to it where it lacks them.
+/// The tokenizer of a `tokenizer.json`, extended by missing special tokens.
 ///
 /// ```
 /// use repoformer::text::tokenize::model::{Encoder, Part};
@@ -33,24 +34,15 @@ pub struct Encoder {
     added: Added,
 }
 
-/// A text of parts as ids.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Encoded {
-    /// One a token.
-    pub ids: Vec<u32>,
-    /// Where among them those of [`Part::Special`] stand.
-    pub specials: Vec<usize>,
-}
-
 /// Tokens and their ids.
 type Added = Vec<(String, u32)>;
 
 impl Encoder {
-    /// Reads `path`, or `tokenizer.json` in it where it is a folder, and adds those of `specials` that are no special tokens of
-    /// it: in their order, with the ids that Hugging Face's `tokenizers` gives them.
+    /// Reads `path`, or `tokenizer.json` in it if it is a folder, and adds the missing special tokens among `specials`: in their
+    /// order, with the ids that Hugging Face's `tokenizers` assigns.
     ///
     /// # Errors
-    /// There is no such file, it is no tokenizer, or cannot take the tokens.
+    /// The file does not exist, is not a tokenizer, or cannot take the tokens.
     pub fn open(path: &Path, specials: &[&str]) -> Result<Self> {
         let inside = path.join("tokenizer.json");
         let path = if path.is_dir() { &inside } else { path };
@@ -69,10 +61,8 @@ impl Encoder {
             (File::of_bytes(path, &json)?, json, added)
         };
         if let Some((token, id)) = added.iter().find(|(t, id)| file.special(t) != Some(*id)) {
-            return Err(tokenizer_error(
-                path,
-                format!("it does not take {token} as its token {id}"),
-            ));
+            let reason = format!("it does not accept {token} as its token {id}");
+            return Err(tokenizer_error(path, reason));
         }
         let file = Arc::new(file);
         let tokenizer = Tokenizer(Kind::File(Arc::clone(&file)));
@@ -84,59 +74,60 @@ impl Encoder {
         })
     }
 
-    /// The same tokenizer for counting and cutting.
+    /// Returns the same tokenizer for counting and truncating.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
-    /// The `tokenizer.json` with the added tokens; the file's own bytes where none was added.
+    /// Returns the `tokenizer.json` with the added tokens; the file's own bytes if none was added.
     pub fn json(&self) -> &[u8] {
         &self.json
     }
 
-    /// The tokens that were added, and their ids: a model's embeddings must have a row for each.
+    /// Returns the added tokens and their ids: a model's embeddings must have a row for each.
     pub fn added(&self) -> &[(String, u32)] {
         &self.added
     }
 
-    /// The ids of parts one after another, and where the special tokens among them stand. What the model's own processing sets around a text is not among them.
+    /// Encodes parts one after another, and returns the positions of the special tokens. Tokens that the model's own processing
+    /// adds around a text are not included.
     ///
     /// # Errors
-    /// The tokenizer refuses a text.
+    /// The tokenizer rejects a text.
     pub fn encode(&self, parts: &[Part<'_>]) -> Result<Encoded> {
         self.file.ids(parts)
     }
 
-    /// The ids that the model's own processing sets before a text, such as one that begins it.
+    /// Ids that the model's own processing adds before a text, such as a beginning-of-text token.
     pub fn before(&self) -> &[u32] {
         self.file.before()
     }
 
-    /// The text of ids, special tokens as they are spelled. Tokenizers that normalize texts do not give all of them back.
+    /// Decodes ids, with special tokens as they are spelled. Tokenizers that normalize texts do not restore all of them.
     ///
     /// # Errors
-    /// The tokenizer cannot put them together.
+    /// The tokenizer cannot decode them.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         self.file.decode(ids)
     }
 }
 
-/// A `tokenizer.json` with more special tokens, everything else as it was, and their ids.
+/// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
 fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, Added)> {
     let read = tokenizers::Tokenizer::from_bytes(bytes);
-    let mut tokenizer = read.map_err(|e| no_tokenizer(path, bytes, &*e))?;
+    let mut tokenizer = read.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
     let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
     let new: Vec<AddedToken> = tokens.iter().map(special).collect();
     tokenizer.add_special_tokens(&new);
     let mut json: Value = serde_json::from_slice(bytes)
-        .map_err(|e| tokenizer_error(path, format!("it is no JSON: {e}")))?;
+        .map_err(|e| tokenizer_error(path, format!("it is not JSON: {e}")))?;
     let list = json["added_tokens"].as_array_mut();
     let mut list = list.map(std::mem::take).unwrap_or_default();
     let mut added = Added::new();
     for token in tokens {
         let id = tokenizer.token_to_id(token);
-        let id = id.ok_or_else(|| tokenizer_error(path, format!("it does not take {token}")))?;
-        // One that stood there for ordinary text is special from now on.
+        let id = id.ok_or_else(|| tokenizer_error(path, format!("it does not accept {token}")))?;
+        // An ordinary added token becomes special.
         list.retain(|old| old["content"] != *token);
         list.push(json!({
             "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,

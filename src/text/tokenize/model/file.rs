@@ -9,29 +9,28 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
-use super::Part;
-use super::encoder::Encoded;
+use super::part::{Encoded, Part};
 use crate::error::{Error, Result};
 
 /// A tokenizer that was read from a file.
 pub(super) struct File {
     path: PathBuf,
     digest: String,
-    /// Tokens that the model's own processing sets around a text, such as one that begins it.
+    /// Number of tokens that the model's own processing adds around a text, such as a beginning-of-text token.
     around: usize,
-    /// Those of them that stand before it.
+    /// Ids of those before the text.
     before: Vec<u32>,
     /// Special tokens and their ids.
     markers: FxHashMap<String, u32>,
-    /// The same ids.
+    /// Ids of the markers.
     marker_ids: FxHashSet<u32>,
-    /// Reads markers as special tokens; none where they part a text into texts that are tokenized as if each stood alone.
+    /// Reads markers as special tokens; `None` if they separate texts that are tokenized independently.
     special: Option<Tokenizer>,
     /// Reads markers as plain text.
     plain: Tokenizer,
 }
 
-/// The path alone: the tables are long.
+/// Shows only the path: the tables are long.
 impl fmt::Debug for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("File").field("path", &self.path).finish()
@@ -39,7 +38,7 @@ impl fmt::Debug for File {
 }
 
 impl File {
-    /// Reads `path`, or `tokenizer.json` in it where it is a folder.
+    /// Reads `path`, or `tokenizer.json` in it if it is a folder.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let inside = path.join("tokenizer.json");
         let path = if path.is_dir() { &inside } else { path };
@@ -47,12 +46,12 @@ impl File {
         Self::of_bytes(path, &bytes)
     }
 
-    /// Reads what stands, or is to stand, in a file.
+    /// Reads the content of a file.
     pub(super) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
         let read = Tokenizer::from_bytes(bytes);
-        let mut special = read.map_err(|e| no_tokenizer(path, bytes, &*e))?;
+        let mut special = read.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
         let unlimited = special.with_truncation(None).map(|_| ());
-        unlimited.map_err(|e| no_tokenizer(path, bytes, &*e))?;
+        unlimited.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
         let around = tokens_around(&special);
         let before = ids_before(&special);
         special
@@ -83,19 +82,19 @@ impl File {
         Ok(file)
     }
 
-    /// Some tokenizers cannot take every character, and say so only when they meet one.
+    /// Encodes a sample: some tokenizers cannot take every character, and report it only when they encounter one.
     fn try_out(&self) -> Result<()> {
         let probe = "def f(x):\n\treturn \"\\u{e9}é漢😀\" + 1  # <&%$|^~`?>\r\n";
         match self.plain.encode_fast(probe, false) {
             Ok(encoding) if encoding.is_empty() => {
-                let reason = "its vocabulary holds nothing that code is made of";
+                let reason = "its vocabulary contains none of the characters of code";
                 Err(tokenizer_error(&self.path, reason.to_owned()))
             }
             Ok(_) => Ok(()),
-            Err(e) => Err(tokenizer_error(
-                &self.path,
-                format!("it cannot tokenize code: {e}"),
-            )),
+            Err(e) => {
+                let reason = format!("it cannot tokenize code: {e}");
+                Err(tokenizer_error(&self.path, reason))
+            }
         }
     }
 
@@ -103,18 +102,18 @@ impl File {
         &self.path
     }
 
-    /// Tokens that the model's own processing sets around a text.
+    /// Number of tokens that the model's own processing adds around a text.
     pub(super) fn around(&self) -> usize {
         self.around
     }
 
-    /// The ids of those that stand before it.
+    /// Ids of those before the text.
     pub(super) fn before(&self) -> &[u32] {
         &self.before
     }
 
-    /// The ids of parts, as a program that knows the special tokens reads their text, and where among them the special tokens
-    /// stand; code that spells a special token has the ids of its characters.
+    /// Encodes parts like a program that knows the special tokens, and returns the positions of those; code that spells a special
+    /// token has the ids of its characters.
     pub(super) fn ids(&self, parts: &[Part<'_>]) -> Result<Encoded> {
         if let Some(encoded) = self.ids_of_whole(parts) {
             return Ok(encoded);
@@ -138,14 +137,14 @@ impl File {
         if !run.is_empty() {
             let encoding = self.plain.encode_fast(run.as_str(), false);
             let encoding = encoding
-                .map_err(|e| tokenizer_error(&self.path, format!("it refuses a text: {e}")))?;
+                .map_err(|e| tokenizer_error(&self.path, format!("it rejects a text: {e}")))?;
             ids.extend_from_slice(encoding.get_ids());
             run.clear();
         }
         Ok(())
     }
 
-    /// The same where the parts do not stand alone and no plain one spells a special token.
+    /// Encodes parts as one text if they are not independent and no plain one spells a special token.
     fn ids_of_whole(&self, parts: &[Part<'_>]) -> Option<Encoded> {
         let special = self.special.as_ref()?;
         let text: String = parts.iter().map(Part::text).collect();
@@ -164,7 +163,7 @@ impl File {
         })
     }
 
-    /// The text of some ids, special tokens as they are spelled.
+    /// Decodes ids, with special tokens as they are spelled.
     pub(super) fn decode(&self, ids: &[u32]) -> Result<String> {
         let decoded = self.plain.decode(ids, false);
         decoded.map_err(|e| tokenizer_error(&self.path, format!("it cannot decode: {e}")))
@@ -178,16 +177,16 @@ impl File {
         self.markers.get(text).copied()
     }
 
-    /// Tokens of a text without special ones. A text that the tokenizer refuses counts as many as it can possibly have,
-    /// its bytes and one, so that no budget is overrun.
+    /// Number of tokens of a text without special ones. A rejected text counts as the most tokens it could have, its bytes and
+    /// one, so that no budget is exceeded.
     pub(super) fn count(&self, text: &str) -> usize {
         let encoding = self.plain.encode_fast(text, false);
         encoding.map_or(text.len() + 1, |encoding| encoding.len())
     }
 
-    /// Tokens of the whole text of some parts, as a program that knows the special tokens reads it. `None` where that is
-    /// the sum over the texts between special tokens, and where the plain parts spell a special token as well: then such a
-    /// program takes code for markers, which this one does not.
+    /// Number of tokens of the whole text of parts, as read by a program that knows the special tokens. `None` if that is the sum
+    /// over the texts between special tokens, and if plain parts spell a special token as well: then such a program treats code
+    /// as markers, which this one does not.
     pub(super) fn count_whole(&self, parts: &[(Part<'_>, Option<usize>)]) -> Option<usize> {
         let special = self.special.as_ref()?;
         let (mut text, mut meant) = (String::new(), 0);
@@ -212,14 +211,14 @@ impl File {
                 let offsets = encoding.get_offsets().iter();
                 offsets.map(|&(start, end)| start..end).collect()
             }
-            // As many as `count` says.
+            // As many as `count` returns.
             Err(_) => (0..=text.len()).map(|at| at..at).collect(),
         }
     }
 }
 
-/// Whether the texts between markers are tokenized without regard to each other. Normalizers and pre-tokenizers work on each
-/// of them, but Metaspace may put its blank before the first alone, and a marker may swallow the blanks around it.
+/// Whether the texts between markers are tokenized independently. Normalizers and pre-tokenizers process each of them, but
+/// Metaspace may put its blank only before the first, and a marker may absorb the blanks around it.
 fn parts_stand_alone(tokenizer: &Tokenizer, markers: &[(u32, AddedToken)]) -> bool {
     let plain_marker = |token: &AddedToken| {
         let within_words = !token.single_word && !token.lstrip && !token.rstrip;
@@ -234,7 +233,7 @@ fn parts_stand_alone(tokenizer: &Tokenizer, markers: &[(u32, AddedToken)]) -> bo
     !first_differs && markers.iter().all(|(_, token)| plain_marker(token))
 }
 
-/// In training merges are left out at random; a count must not be.
+/// Removes dropout: in training, merges are left out at random; a count must not be random.
 fn forget_dropout(tokenizer: &mut Tokenizer) {
     if let ModelWrapper::BPE(bpe) = tokenizer.get_model()
         && bpe.dropout.is_some()
@@ -245,7 +244,7 @@ fn forget_dropout(tokenizer: &mut Tokenizer) {
     }
 }
 
-/// Whether an added token is a marker by its looks. Qwen's files, for one, do not flag `<|fim_prefix|>` as special; other
+/// Whether an added token looks like a marker. Qwen's files, for example, do not flag `<|fim_prefix|>` as special; other
 /// added tokens, such as the runs of blanks of CodeGen's, are tokens of code.
 fn is_bracketed(token: &str) -> bool {
     let name = token.trim_start_matches('▁');
@@ -262,13 +261,13 @@ fn as_special(mut token: AddedToken) -> AddedToken {
     token
 }
 
-/// How many tokens a tokenizer as its file has it adds to a text.
+/// Number of tokens that an unmodified tokenizer adds to a text.
 fn tokens_around(tokenizer: &Tokenizer) -> usize {
     let count = |added| tokenizer.encode_fast("x", added).map_or(0, |e| e.len());
     count(true).saturating_sub(count(false))
 }
 
-/// Which tokens those are that it puts before.
+/// Ids of the tokens that it adds before a text.
 fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
     let ids = |added| {
         let encoding = tokenizer.encode_fast("x", added);
@@ -289,19 +288,19 @@ pub(super) fn tokenizer_error(path: &Path, reason: String) -> Error {
 
 pub(super) fn not_read(path: &Path, reason: io::Error) -> Error {
     match reason.kind() {
-        io::ErrorKind::NotFound => tokenizer_error(path, "there is no such tokenizer".into()),
+        io::ErrorKind::NotFound => tokenizer_error(path, "this tokenizer does not exist".into()),
         _ => Error::reading(path, "read this tokenizer", reason),
     }
 }
 
-/// What a file is that is no tokenizer.
-pub(super) fn no_tokenizer(
+/// Error for a file that is not a tokenizer.
+pub(super) fn not_a_tokenizer(
     path: &Path,
     bytes: &[u8],
     reason: &(dyn std::error::Error + 'static),
 ) -> Error {
     let what = match serde_json::from_slice::<Value>(bytes) {
-        Err(e) => format!("it is no tokenizer.json, which is JSON ({e})"),
+        Err(e) => format!("it is not a tokenizer.json, which is JSON ({e})"),
         Ok(Value::Object(fields)) if fields.contains_key("model") => {
             format!("its tokenizer cannot be used: {reason}")
         }
@@ -313,7 +312,7 @@ pub(super) fn no_tokenizer(
         {
             "it is a vocabulary without its merges (vocab.json)".into()
         }
-        Ok(_) => "it is no tokenizer.json: it has no \"model\"".into(),
+        Ok(_) => "it is not a tokenizer.json: it has no \"model\"".into(),
     };
     tokenizer_error(path, what)
 }

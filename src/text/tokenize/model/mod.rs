@@ -1,13 +1,14 @@
-//! A model's own tokenizer, for budgets in its own tokens.
+//! Tokenizers of models, for budgets in a model's own tokens.
 //!
-//! Three kinds behind one type: [`P50k`], `words` (for budgets that no model's vocabulary shapes), and any `tokenizer.json`
-//! of Hugging Face's `tokenizers`. Code is always read as code: a source file that spells a special token, such as
-//! `<fim_prefix>`, has the tokens of those characters. Only what a prompt style puts there is special ([`Part::Special`]).
-//! No token is added at the start or the end of a text.
+//! One type covers three kinds: [`P50k`], `words` (for budgets independent of any model's vocabulary), and any
+//! `tokenizer.json` of Hugging Face's `tokenizers`. Code is always read as code: a source file that spells a special token,
+//! such as `<fim_prefix>`, has the tokens of those characters. Only tokens written by a prompt style are special
+//! ([`Part::Special`]). No token is added at the start or the end of a text.
 
 mod cut;
 mod encoder;
 mod file;
+mod part;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -19,18 +20,19 @@ use std::sync::Arc;
 use super::classes::Class;
 use super::{P50k, PieceCache, vocabulary};
 use crate::error::{Error, Result};
-pub use encoder::{Encoded, Encoder};
+pub use encoder::Encoder;
 use file::File;
+pub use part::{Encoded, Part};
 
 /// The one special token of p50k_base, and its id.
 const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);
 
 thread_local! {
-    /// What `P50k` remembers from text to text; it never changes a count.
+/// Memo of `P50k` across texts; it never changes a count.
     static PIECES: RefCell<PieceCache> = RefCell::new(PieceCache::new());
 }
 
-/// Counts a text in tokens and cuts it to a number of them. Cheap to clone, and safe to share among threads.
+/// Counts a text in tokens and truncates it to a number of them. Cheap to clone, and safe to share among threads.
 ///
 /// ```
 /// use repoformer::text::tokenize::model::Tokenizer;
@@ -52,24 +54,6 @@ enum Kind {
     File(Arc<File>),
 }
 
-/// A part of a text that is to be counted as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'t> {
-    /// A marker that stands for itself; plain text where the tokenizer does not know it.
-    Special(&'t str),
-    /// Code, or any other text, whatever characters it holds.
-    Plain(&'t str),
-}
-
-impl<'t> Part<'t> {
-    /// Its characters.
-    pub fn text(&self) -> &'t str {
-        match self {
-            Self::Special(text) | Self::Plain(text) => text,
-        }
-    }
-}
-
 impl Tokenizer {
     /// OpenAI's `p50k_base`, that of the Codex models: [`P50k`].
     pub const fn p50k_base() -> Self {
@@ -83,11 +67,11 @@ impl Tokenizer {
         Self(Kind::Words)
     }
 
-    /// That of a `tokenizer.json`, or of the folder that holds one. Its truncation, padding and dropout are left
-    /// out; what its post-processing adds to a text is counted apart ([`around`](Self::around)).
+    /// The tokenizer of a `tokenizer.json`, or of the folder that contains one. Its truncation, padding and dropout are ignored;
+    /// tokens that its post-processing adds to a text are counted separately ([`around`](Self::around)).
     ///
     /// # Errors
-    /// There is no such file, or it is no tokenizer: the error says what it is instead, where that can be told.
+    /// The file does not exist, or is not a tokenizer: the error says what it is instead, if known.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self(Kind::File(Arc::new(File::open(path)?))))
     }
@@ -145,8 +129,8 @@ impl Tokenizer {
         self.count_known(&parts)
     }
 
-    /// The same with the tokens of some parts on their own, where they are known: what stands alone between two special
-    /// tokens is not counted again.
+    /// Number of tokens of a text made of parts, some with known numbers of tokens on their own: a part alone between two
+    /// special tokens is not counted again.
     pub(crate) fn count_known(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
         let whole = match &self.0 {
             Kind::File(file) => file.count_whole(parts),
@@ -155,7 +139,7 @@ impl Tokenizer {
         whole.unwrap_or_else(|| self.count_between(parts))
     }
 
-    /// The same, each run of plain text between special tokens counted on its own.
+    /// Counts each run of plain text between special tokens on its own.
     fn count_between(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
         let mut count = 0;
         let mut run: Vec<(&str, Option<usize>)> = Vec::new();
@@ -181,40 +165,7 @@ impl Tokenizer {
         }
     }
 
-    /// The longest start of a text that ends where one of its first `tokens` tokens does, between two characters, and is at
-    /// most that many tokens on its own.
-    ///
-    /// ```
-    /// use repoformer::text::tokenize::model::Tokenizer;
-    /// assert_eq!(Tokenizer::words().keep_start("a = b\n", 2), "a = ");
-    /// assert_eq!(Tokenizer::words().keep_start("a = b\n", 3), "a = b\n");
-    /// ```
-    pub fn keep_start<'t>(&self, text: &'t str, tokens: usize) -> &'t str {
-        self.start_of(text, tokens).0
-    }
-
-    /// The longest end of a text that begins where one of its last `tokens` tokens does, between two characters, and is at
-    /// most that many tokens on its own.
-    ///
-    /// ```
-    /// use repoformer::text::tokenize::model::Tokenizer;
-    /// assert_eq!(Tokenizer::p50k_base().keep_end("return value\n", 2), " value\n");
-    /// ```
-    pub fn keep_end<'t>(&self, text: &'t str, tokens: usize) -> &'t str {
-        self.end_of(text, tokens).0
-    }
-
-    /// [`keep_start`](Self::keep_start), and the tokens of what it keeps.
-    pub(crate) fn start_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
-        cut::start(self, text, tokens, cut::reach(tokens))
-    }
-
-    /// [`keep_end`](Self::keep_end), and the tokens of what it keeps.
-    pub(crate) fn end_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
-        cut::end(self, text, tokens, cut::reach(tokens))
-    }
-
-    /// The id of a special token that is spelled like this; `None` where the tokenizer has none.
+    /// Returns the id of a special token with this spelling; `None` if the tokenizer has none.
     ///
     /// ```
     /// use repoformer::text::tokenize::model::Tokenizer;
@@ -229,8 +180,8 @@ impl Tokenizer {
         }
     }
 
-    /// Tokens that the model's own processing sets around a prompt, such as the one that begins it: servers add them to
-    /// every prompt, and they count towards its length.
+    /// Number of tokens that the model's own processing adds around a prompt, such as a beginning-of-text token: servers add them
+    /// to every prompt, and they count towards its length.
     pub fn around(&self) -> usize {
         match &self.0 {
             Kind::P50k | Kind::Words => 0,
@@ -238,13 +189,12 @@ impl Tokenizer {
         }
     }
 
-    /// Whether it is a model's own, read from a file.
+    /// Whether it is a model's own tokenizer, read from a file.
     pub fn is_model(&self) -> bool {
         matches!(self.0, Kind::File(_))
     }
 
-    /// What tells this tokenizer from others in an artifact's identity: the name of one of ours, a digest of the bytes of
-    /// a file.
+    /// Identifies the tokenizer in an artifact's identity: its name, or a digest of the bytes of its file.
     pub fn digest(&self) -> String {
         match &self.0 {
             Kind::P50k | Kind::Words => self.to_string(),
@@ -252,7 +202,7 @@ impl Tokenizer {
         }
     }
 
-    /// The bytes of `text` that each of its tokens stands for, in order. Tokens that share a character overlap.
+    /// Returns the range of bytes of `text` for each of its tokens, in order. Tokens that share a character overlap.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         match &self.0 {
             Kind::P50k => p50k_spans(text),
@@ -276,7 +226,7 @@ impl fmt::Display for Tokenizer {
 impl FromStr for Tokenizer {
     type Err = Error;
 
-    /// Of the setting `p50k_base`, `words`, or the path of a `tokenizer.json`.
+    /// Parses `p50k_base`, `words`, or the path of a `tokenizer.json`.
     fn from_str(setting: &str) -> Result<Self> {
         match setting {
             "p50k_base" => Ok(Self::p50k_base()),
@@ -299,7 +249,7 @@ fn p50k_spans(text: &str) -> Vec<Range<usize>> {
     widen_to_characters(text, spans)
 }
 
-/// Tokens of parts of a character, each said to stand for the whole of it.
+/// Widens tokens of parts of a character to the whole character.
 fn widen_to_characters(text: &str, mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     for span in &mut spans {
         while !text.is_char_boundary(span.start) {
@@ -334,7 +284,7 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Bytes of the character that starts at `at`; none at the end.
+/// Number of bytes of the character that starts at `at`; 0 at the end.
 fn width(text: &str, at: usize) -> usize {
     match text.as_bytes().get(at) {
         Some(byte) => match byte.leading_ones() {

@@ -135,7 +135,7 @@ fn a_tokenizer_says_what_is_wrong_with_its_file() {
         text.strip_prefix(&place).unwrap().to_owned()
     };
     assert!(
-        problem(b"\x0a\x0e\x0a\x05<unk>").starts_with("it is no tokenizer.json, which is JSON")
+        problem(b"\x0a\x0e\x0a\x05<unk>").starts_with("it is not a tokenizer.json, which is JSON")
     );
     assert!(
         problem(b"{\"tokenizer_class\": \"Llama\"}").starts_with("it is a tokenizer_config.json")
@@ -152,7 +152,10 @@ fn a_tokenizer_says_what_is_wrong_with_its_file() {
     assert!(problem(words).starts_with("it cannot tokenize code: "));
 
     let missing = "p50kbase".parse::<Tokenizer>().unwrap_err();
-    assert_eq!(missing.to_string(), "p50kbase: there is no such tokenizer");
+    assert_eq!(
+        missing.to_string(),
+        "p50kbase: this tokenizer does not exist"
+    );
     assert!(
         missing
             .hint()

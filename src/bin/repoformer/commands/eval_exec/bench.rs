@@ -20,7 +20,7 @@ const PROGRAM: &str = "/proc/self/exe";
 /// Where and how runs are made.
 pub(super) struct Bench {
     pub(super) guard: Guard,
-    pub(super) settings: execute::Settings,
+    pub(super) settings: execute::ExecutionSettings,
     pub(super) work_dir: PathBuf,
     pub(super) setup_seconds: f64,
     setup_command: Option<String>,
@@ -79,7 +79,7 @@ impl Bench {
         }
         Ok(Self {
             guard,
-            settings: execute::Settings {
+            settings: execute::ExecutionSettings {
                 limits,
                 oracle_runs: exec.oracle_runs.unwrap_or(1).max(1),
                 results,

@@ -70,13 +70,7 @@ pub(super) fn mine_tests(
         bar.set_length(known as u64);
         bar.set_position(done as u64);
     };
-    let mined = mine(
-        tasks,
-        subjects,
-        &mining,
-        (&bench.settings, copies),
-        &progress,
-    )?;
+    let mined = mine(tasks, subjects, &mining, &bench.settings, copies, &progress)?;
     bar.finish_and_clear();
     for (place, reason) in &mined.broken {
         printer.failed(&format!(

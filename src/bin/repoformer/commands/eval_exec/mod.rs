@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::execute::{
-    self, Commands, Copies, Execution, Runner, Summaries, Template, TestMap,
+    self, Commands, Copies, CopyFolders, Execution, Runner, Summaries, Template, TestMap,
 };
 use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
@@ -48,11 +48,11 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     }
     let setup = bench.setup(exec, &experiment)?;
     let copies = Copies::new(
-        (
-            &experiment.repos_dir,
-            &bench.work_dir,
-            &experiment.layout.cache,
-        ),
+        CopyFolders {
+            repos_dir: &experiment.repos_dir,
+            work_dir: &bench.work_dir,
+            cache: &experiment.layout.cache,
+        },
         &experiment.repositories,
         &bench.guard,
         setup,
@@ -88,7 +88,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
             &tasks,
             &subjects,
             &samples,
-            (&bench.settings, &copies),
+            &bench.settings,
+            &copies,
             &progress,
         )?;
         bar.finish_and_clear();
@@ -153,8 +154,8 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<C
         .map(|text| Template::parse("test-cmd", text));
     let mut map = None;
     if let Some(path) = &exec.tests {
-        let reading = TestMap::read(path, tasks)?;
-        printer.problems(&reading.problems);
+        let (read, problems) = TestMap::read(path, tasks)?;
+        printer.problems(&problems);
         if let (Some(test), false) = (&exec.test_cmd, test_names_tests(exec)?) {
             return Err(hinted(
                 anyhow!(
@@ -163,7 +164,7 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<C
                 "put {tests} where tests are named, or leave out --tests",
             ));
         }
-        map = Some(reading.map);
+        map = Some(read);
     }
     Ok(Commands {
         test: test.transpose()?,

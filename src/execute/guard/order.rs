@@ -1,0 +1,142 @@
+//! Orders to a guard, and their outcomes.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the hidden subcommand that serves an order.
+pub const SUBCOMMAND: &str = "__guard";
+
+/// Limits of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Wall-clock seconds.
+    pub wall_seconds: f64,
+    /// Processor seconds of all its processes.
+    pub cpu_seconds: f64,
+    /// Megabytes (2²⁰ bytes) of memory of all its processes together.
+    pub memory_mb: u64,
+    /// Megabytes of files written.
+    pub disk_mb: u64,
+    /// Number of processes at a time.
+    pub processes: usize,
+}
+
+/// View of the file system that a command gets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Files {
+    /// The copy below a layer of its own: writes to it, to the home folder and to temporary folders vanish with the run.
+    Layered,
+    /// The copy itself; home and temporary folders as above if the command is enclosed.
+    InPlace,
+    /// Everything, with one read-only folder: for setting a copy up.
+    Open {
+        /// The user's repositories.
+        protected: PathBuf,
+    },
+}
+
+/// A command for a guard to run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunOrder {
+    /// For `sh -c`.
+    pub command: String,
+    /// The copy, in which the command runs; an absolute path.
+    pub folder: PathBuf,
+    /// Files of the copy and their new content.
+    pub texts: Vec<(String, String)>,
+    /// Environment variables besides those of the program.
+    pub environment: Vec<(String, String)>,
+    /// Limits of the run.
+    pub limits: Limits,
+    /// Whether the network is available; without an enclosure it always is.
+    pub network: bool,
+    /// View of the file system.
+    pub files: Files,
+    /// Folder for temporary files, if the run has no `/tmp` of its own.
+    pub scratch: PathBuf,
+    /// File of the copy to read after the end.
+    pub collect: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// By itself.
+    Exited,
+    /// At the limit of wall-clock time.
+    Wall,
+    /// At the limit of processor time.
+    Cpu,
+    /// At the limit of memory, or when the system ran out of it.
+    Memory,
+    /// At the limit of disk space.
+    Disk,
+    /// At the limit of processes.
+    Processes,
+    /// The program that gave the order is gone.
+    Abandoned,
+    /// The guard itself was killed.
+    Lost,
+}
+
+/// Result of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// Why there was no run: the system refused a step, or a file could not be prepared.
+    pub refused: Option<String>,
+    /// How the run ended.
+    pub ended: Ended,
+    /// Exit code of the command.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Processor seconds.
+    pub cpu_seconds: f64,
+    /// Peak memory in megabytes, as far as it was observed.
+    pub peak_memory_mb: f64,
+    /// Number of processes that outlived the command and were killed.
+    pub left_behind: usize,
+    /// Standard output and error, interleaved; head and tail of a long output.
+    pub output: String,
+    /// Length of the output in bytes.
+    pub output_bytes: u64,
+    /// Whether the disk was full.
+    pub disk_full: bool,
+    /// Content of the collected file.
+    pub collected: Option<String>,
+    /// Parts that could not be enclosed.
+    pub notes: Vec<String>,
+}
+
+impl RunOutcome {
+    /// Outcome of a run that did not start.
+    pub fn refused(reason: impl Into<String>) -> Self {
+        Self {
+            refused: Some(reason.into()),
+            ..Self::lost(None)
+        }
+    }
+
+    /// Outcome of a run whose guard was killed.
+    pub(crate) fn lost(signal: Option<i32>) -> Self {
+        Self {
+            refused: None,
+            ended: Ended::Lost,
+            exit_code: None,
+            signal,
+            seconds: 0.0,
+            cpu_seconds: 0.0,
+            peak_memory_mb: 0.0,
+            left_behind: 0,
+            output: String::new(),
+            output_bytes: 0,
+            disk_full: false,
+            collected: None,
+            notes: Vec::new(),
+        }
+    }
+}

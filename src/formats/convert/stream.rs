@@ -1,0 +1,115 @@
+//! Conversion of a file record by record.
+
+use std::fmt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result, parse_by_name};
+use crate::selective::label::Label;
+use crate::store::jsonl::{self, At, Object, Reader};
+use crate::task::Format;
+use crate::task::kind::RecordKind;
+
+/// Format to convert to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetFormat {
+    /// Records of a kind.
+    Records(RecordKind),
+    /// A folder for each repository.
+    Folders,
+}
+
+impl TargetFormat {
+    /// Every target format.
+    pub const ALL: [Self; 11] = [
+        Self::Records(RecordKind::Task(Format::RepoEval)),
+        Self::Records(RecordKind::Task(Format::Repoformer)),
+        Self::Records(RecordKind::Task(Format::CrossCodeEval)),
+        Self::Records(RecordKind::Task(Format::CrossCodeLongEval)),
+        Self::Records(RecordKind::RepoCoderPrediction),
+        Self::Records(RecordKind::CrossCodeEvalPrediction),
+        Self::Records(RecordKind::BatchRequest),
+        Self::Records(RecordKind::Label),
+        Self::Records(RecordKind::Package),
+        Self::Records(RecordKind::RawRepository),
+        Self::Folders,
+    ];
+
+    /// Returns the name, which can be parsed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Records(kind) => kind.name(),
+            Self::Folders => "repos",
+        }
+    }
+}
+
+impl fmt::Display for TargetFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+parse_by_name!(TargetFormat, "target format");
+
+/// Result of a conversion.
+#[derive(Debug, Default)]
+pub struct Conversion {
+    /// Number of records written; for folders, number of files.
+    pub records: usize,
+    /// Records that could not be converted, each with its line and reason.
+    pub problems: Vec<Error>,
+    /// Fields that were dropped or are missing, in words.
+    pub warnings: Vec<String>,
+}
+
+/// Receives the records of a conversion, one after another.
+pub type Emit<'a> = dyn FnMut(&Value) -> Result<()> + 'a;
+
+/// Reads a file, passes each record to `convert`, and the resulting records to `emit`.
+pub(super) fn each<Records: IntoIterator<Item = Value>>(
+    path: &Path,
+    emit: &mut Emit<'_>,
+    mut convert: impl FnMut(At, Object) -> Result<Records>,
+) -> Result<Conversion> {
+    let mut conversion = Conversion::default();
+    let mut reader = Reader::open(path)?;
+    while let Some((at, bytes)) = reader.next_record()? {
+        match jsonl::parse(path, at.line, bytes).and_then(|object| convert(at, object)) {
+            Ok(records) => {
+                for record in records {
+                    emit(&record)?;
+                    conversion.records += 1;
+                }
+            }
+            Err(problem) => conversion.problems.push(problem),
+        }
+    }
+    Ok(conversion)
+}
+
+/// Error for a record of a kind that cannot be converted to the target format.
+pub(super) fn other_kind(path: &Path, line: usize, object: &Object, to: TargetFormat) -> Error {
+    let reason = match RecordKind::of(object) {
+        Some(kind) => format!("this is {}, which cannot become {to}", kind.record()),
+        None => RecordKind::unknown(),
+    };
+    Error::record(path, line, reason)
+}
+
+/// Rewrites labels; unknown fields are kept.
+///
+/// # Errors
+/// The file cannot be read, or an error of `emit`.
+pub fn labels(path: &Path, emit: &mut Emit<'_>) -> Result<Conversion> {
+    each(path, emit, |at, object| match RecordKind::of(&object) {
+        Some(RecordKind::Label) => {
+            Label::read(path, at.line, object).map(|label| Some(label.to_record()))
+        }
+        _ => {
+            let to = TargetFormat::Records(RecordKind::Label);
+            Err(other_kind(path, at.line, &object, to))
+        }
+    })
+}
