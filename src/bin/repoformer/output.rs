@@ -6,11 +6,36 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
 use repoformer::pipeline::Report;
 
-use crate::args::{ColorWhen, ScreenFlags};
+/// Flags that say how much is printed, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ScreenFlags {
+    /// Print nothing but errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Print more: every path, every problem
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Draw no progress bar (none is drawn unless stderr is a terminal)
+    #[arg(long, global = true)]
+    no_progress: bool,
+    /// When to use colours; NO_COLOR is respected
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorWhen,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
 
 /// Warnings of one stage shown without `-v`.
 const WARNINGS_SHOWN: usize = 3;

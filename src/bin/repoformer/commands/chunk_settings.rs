@@ -1,4 +1,4 @@
-//! From settings to how chunks are searched and shown.
+//! Settings of the search of chunks and of its prompts.
 
 use std::time::Duration;
 
@@ -11,47 +11,37 @@ use repoformer::retrieve::chunks::{Align, Limits, QueryForm};
 use repoformer::retrieve::rank::Ranker;
 use repoformer::text::tokenize::model::Tokenizer;
 
-use super::session::number;
-use crate::config::Settings;
 use crate::output::{announce, hinted};
-
-/// Larger than any file, and small enough to be added to.
-const MOST: usize = u32::MAX as usize / 4;
+use crate::settings::Settings;
 
 /// Whether chunks are searched.
 pub(super) fn searches_chunks(settings: &Settings) -> Result<bool> {
-    match settings.text("unit").unwrap_or("windows") {
-        "windows" => match settings.chosen_for_chunks() {
-            None => Ok(false),
-            Some(key) => Err(hinted(
-                anyhow!("--{key} is a setting of chunks, and windows are searched"),
-                "add --unit chunks, or a --profile that searches them",
-            )),
-        },
-        "chunks" => Ok(true),
-        other => bail!("unit '{other}' is neither windows nor chunks"),
+    if settings.text("unit") == Some("chunks") {
+        return Ok(true);
+    }
+    match settings.chosen_for_chunks() {
+        None => Ok(false),
+        Some(key) => Err(hinted(
+            anyhow!("--{key} is a setting of chunks, and windows are searched"),
+            "add --unit chunks, or a --profile that searches them",
+        )),
     }
 }
 
-/// How chunks are searched and shown, where they are.
+/// Settings of chunks; `None` where windows are searched.
 pub(super) fn chunk_settings(settings: &Settings) -> Result<Option<ChunkSettings>> {
     if !searches_chunks(settings)? {
         return Ok(None);
     }
     let ranker = ranker(settings)?;
-    let tokenizer = settings.text("tokenizer").unwrap_or_default();
-    let size = |key, least| number(settings, key, least..=MOST);
-    let limit = |key| match settings.text(key) {
-        Some(_) => number(settings, key, 1..=usize::MAX),
-        None => Ok(usize::MAX),
-    };
+    let limit = |key| Ok::<_, anyhow::Error>(settings.parsed_option(key)?.unwrap_or(usize::MAX));
     let shape = ChunkShape {
-        size: size("chunk-size", 1)?,
-        stride: size("chunk-stride", 1)?,
+        size: settings.parsed("chunk-size")?,
+        stride: settings.parsed("chunk-stride")?,
     };
     shape.check()?;
     let budget = Budget {
-        total: number(settings, "max-prompt-tokens", 1..=MOST)?,
+        total: settings.parsed("max-prompt-tokens")?,
         left: settings.parsed_option("max-left-tokens")?,
         right: settings.parsed_option("max-right-tokens")?,
         cross_file: settings.parsed_option("max-cross-file-tokens")?,
@@ -59,7 +49,7 @@ pub(super) fn chunk_settings(settings: &Settings) -> Result<Option<ChunkSettings
     Ok(Some(ChunkSettings {
         shape,
         form: settings.parsed("query")?,
-        query_lines: size("query-lines", 1)?,
+        query_lines: settings.parsed("query-lines")?,
         dense: dense(settings)?,
         notice: Notice::to(announce),
         ranker,
@@ -69,18 +59,14 @@ pub(super) fn chunk_settings(settings: &Settings) -> Result<Option<ChunkSettings
             chunks: limit("max-chunks")?,
         },
         order: settings.parsed("ties")?,
-        full_paths: match settings.text("fragment-paths").unwrap_or_default() {
-            "full" => true,
-            "repository" => false,
-            other => bail!("fragment-paths '{other}' is neither repository nor full"),
-        },
+        full_paths: settings.text("fragment-paths") == Some("full"),
         layout: layout(settings)?,
         budget,
-        tokenizer: tokenizer.parse::<Tokenizer>()?,
+        tokenizer: settings.parsed::<Tokenizer>("tokenizer")?,
     }))
 }
 
-/// What of them is part of the artifacts' names.
+/// Chunk settings that are part of file names.
 pub(super) fn names(chunks: &ChunkSettings) -> ChunkNames {
     let form: QueryForm = chunks.form;
     let align: Align = chunks.align;
@@ -120,8 +106,8 @@ fn ranker(settings: &Settings) -> Result<Ranker> {
         )),
         None | Some("words" | "dense") => Ok(ranker),
         Some(other) => Err(hinted(
-            anyhow!("vectorizer '{other}' is not known where chunks are searched"),
-            "there are words and dense; leave it out and it follows from the ranker",
+            anyhow!("vectorizer '{other}' is not used by chunks; known: words, dense"),
+            "leave --vectorizer out: it follows from the ranker",
         )),
     }
 }
@@ -152,11 +138,9 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
             DenseSource::Endpoint {
                 url: url.to_owned(),
                 model: model.to_owned(),
-                batch: number(settings, "embedding-batch", 1..=MOST)?,
-                concurrency: number(settings, "embedding-concurrency", 1..=256)?,
-                timeout: Duration::from_secs(
-                    number(settings, "embedding-timeout", 1..=86_400)? as u64
-                ),
+                batch: settings.parsed("embedding-batch")?,
+                concurrency: settings.parsed("embedding-concurrency")?,
+                timeout: Duration::from_secs(settings.parsed("embedding-timeout")?),
             }
         }
         (None, None) => return Ok(None),
@@ -165,22 +149,13 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
 }
 
 fn layout(settings: &Settings) -> Result<PromptLayout> {
-    let name = settings.text("prompt-style").unwrap_or_default();
-    if name == "attach" {
+    if settings.text("prompt-style") == Some("attach") {
         return Ok(PromptLayout::Attach);
     }
-    let style: Style = name.parse()?;
+    let style: Style = settings.parsed("prompt-style")?;
     let include = Include {
-        right: yes(settings, "right-context")?,
+        right: settings.text("right-context") == Some("yes"),
         cross_file: true,
     };
     Ok(PromptLayout::Style(style.including(include)))
-}
-
-fn yes(settings: &Settings, key: &str) -> Result<bool> {
-    match settings.text(key).unwrap_or_default() {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        other => bail!("{key} '{other}' is neither yes nor no"),
-    }
 }

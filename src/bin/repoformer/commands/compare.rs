@@ -5,17 +5,17 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use repoformer::evaluate::comparison::{self, Comparison, PerTask, Settings as Comparing, Side};
 use repoformer::evaluate::score::Missing;
-use repoformer::evaluate::statistics::{Resampling, SignFlips, Unit};
+use repoformer::evaluate::statistics::{SignFlips, Unit};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
 use repoformer::retrieve::query::Mode;
 use serde_json::Value;
 
 use super::comparison_text::{self, listed};
 use super::eval::{metrics, postprocess};
-use super::session::{completion, open, without_repositories};
+use super::session::{completion, open, resampling, seed, without_repositories};
 use crate::args::{CompareArgs, ResampledUnit, ScoreFormat};
-use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
+use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
         scorer.load(&args.a, printer)?,
         scorer.load(&args.b, printer)?,
     );
-    let comparison = Comparison::of(&a, &b, &settings(args))?;
+    let comparison = Comparison::of(&a, &b, &comparing(args, &scorer.settings)?)?;
     printer.problems(&comparison.problems);
     warn(&comparison, printer);
     write_data(&args.output, written(&comparison, args)?.as_bytes())
@@ -80,7 +80,7 @@ impl<'a> Scorer<'a> {
             bail!("--tasks is not set, so predictions cannot be scored")
         };
         let path = match mode {
-            Some(mode) => cached_predictions(experiment, mode, &completion(&self.settings, None)?)?,
+            Some(mode) => cached_predictions(experiment, mode, &completion(&self.settings)?)?,
             None => given.into(),
         };
         let metrics = metrics(&self.args.metrics)?;
@@ -111,24 +111,20 @@ fn told(reading: comparison::Reading, printer: &mut Printer) -> PerTask {
     reading.scores
 }
 
-fn settings(args: &CompareArgs) -> Comparing {
-    Comparing {
+fn comparing(args: &CompareArgs, settings: &Settings) -> Result<Comparing> {
+    Ok(Comparing {
         measures: args.measure.clone(),
         unit: args.resample.map(|unit| match unit {
             ResampledUnit::Repository => Unit::Repositories,
             ResampledUnit::Task => Unit::Tasks,
         }),
-        resampling: Resampling {
-            resamples: args.resamples,
-            seed: args.seed,
-            ..Resampling::default()
-        },
+        resampling: resampling(settings)?,
         flips: SignFlips {
-            seed: args.seed,
+            seed: seed(settings)?,
             ..SignFlips::default()
         },
         by_repository: args.by_repository,
-    }
+    })
 }
 
 /// Tells what the comparison is not about.

@@ -9,27 +9,22 @@ use repoformer::pipeline::{
 use repoformer::retrieve::query::Mode;
 
 use super::prompt::check_one_mode;
-use super::server::{self, Asked, resumable};
+use super::server::{self, resumable};
 use super::session::{
     WITHOUT_PREDICTION, check_completable, check_not_tasks, label, modes, open,
     without_repositories,
 };
 use crate::args::{CompleteArgs, ProbabilityArgs};
-use crate::config::Settings;
 use crate::output::{Printer, check_output, group, hinted, write_data};
+use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
-    let asked = Asked {
-        flags: &args.settings,
-        server: &args.server,
-        seed: args.seed,
-        by_batch: args.write_batch.is_some() || !args.read_batch.is_empty(),
-    };
-    let completion = server::model(&asked, &settings, args.max_lines)?;
-    if completion.server.is_none() && args.seed.is_some() {
+    let by_batch = args.write_batch.is_some() || !args.read_batch.is_empty();
+    let completion = server::model(&settings, settings.parsed_option("seed")?, by_batch)?;
+    if completion.server.is_none() && settings.is_flag("seed") {
         return Err(hinted(
             anyhow!("--seed is for samples of a model on a server; the embedded one draws none"),
             "leave it out",

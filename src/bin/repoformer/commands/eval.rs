@@ -21,8 +21,8 @@ use super::eval_output::{Named, write, write_results};
 use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
 use crate::args::EvalArgs;
-use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted};
+use crate::settings::Settings;
 
 /// How everything is scored.
 struct Scoring {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         tell_ceilings(tasks, &scoring, printer)?;
     }
     manifest.count("tasks", tasks.tasks.len());
-    write(args, &named, &manifest)
+    write(args, &settings, &named, &manifest)
 }
 
 impl Scoring {
@@ -141,7 +141,7 @@ fn of_pairs(
     let language = language.unwrap_or_default();
     let scores = score_pairs(&reading.pairs, metrics, &scoring.postprocess, language);
     let named = [("pairs".into(), scores)];
-    write(args, &named, &manifest)?;
+    write(args, settings, &named, &manifest)?;
     // The program ends; to free hundreds of thousands of small texts one by one is a tenth of its work.
     std::mem::forget((reading, named));
     Ok(())
@@ -246,7 +246,7 @@ fn of_predictions(
         let name = stem.to_string_lossy().into_owned();
         return Ok(vec![of_file(name, path, args.results.clone(), printer)?]);
     }
-    let completion = completion(settings, None)?;
+    let completion = completion(settings)?;
     let (mut named, mut left_out) = (Vec::new(), Vec::new());
     for mode in asked_modes(experiment, settings)? {
         let asked = !settings.list("mode").is_empty();

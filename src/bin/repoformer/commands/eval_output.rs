@@ -13,8 +13,10 @@ use repoformer::store::artifact::write_file;
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
+use super::session::resampling;
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{write_data, write_manifest_beside};
+use crate::settings::Settings;
 use crate::table::Table;
 
 /// What was scored, by name: a mode, a file, the references.
@@ -39,12 +41,13 @@ pub(super) fn write_results(
 }
 
 /// Writes the scores as they were asked for; JSON objects carry the manifest, other files have it beside.
-pub(super) fn write(args: &EvalArgs, named: &[Named], manifest: &Manifest) -> Result<()> {
-    let resampling = Resampling {
-        resamples: args.resamples,
-        seed: args.seed,
-        ..Resampling::default()
-    };
+pub(super) fn write(
+    args: &EvalArgs,
+    settings: &Settings,
+    named: &[Named],
+    manifest: &Manifest,
+) -> Result<()> {
+    let resampling = resampling(settings)?;
     let how = (manifest, &resampling);
     let (text, has_manifest) = match args.format {
         ScoreFormat::Text => (text(named, args.per_task, &resampling), false),

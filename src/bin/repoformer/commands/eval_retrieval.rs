@@ -12,8 +12,8 @@ use super::chunk_settings::names;
 use super::session::single;
 use super::window::read_predictions;
 use crate::args::{EvalArgs, ScoreFormat};
-use crate::config::Settings;
 use crate::output::{Printer, hinted, write_data};
+use crate::settings::Settings;
 use crate::table::Table;
 
 /// The measures of the table; JSON gives all.

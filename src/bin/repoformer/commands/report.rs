@@ -16,10 +16,10 @@ use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::{metrics, postprocess};
-use super::session::{completion, modes, open, without_repositories};
+use super::session::{completion, modes, open, resampling, without_repositories};
 use crate::args::ReportArgs;
-use crate::config::Settings;
 use crate::output::{Printer, hinted};
+use crate::settings::Settings;
 
 /// What a report shows unless other metrics are named.
 pub(super) const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
@@ -72,11 +72,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
         postprocess: args.postprocess.clone(),
         title: args.title.clone(),
         baseline: args.baseline.clone(),
-        resampling: Resampling {
-            resamples: args.resamples,
-            seed: args.seed,
-            ..Resampling::default()
-        },
+        resampling: resampling(&settings)?,
     };
     let place = make(&experiment, sources, &making, &args.output, printer)?;
     printer.note(format!("report: {}", place.display()));
@@ -107,7 +103,7 @@ fn of_file(given: &str) -> Source {
 
 /// The modes that were asked for, or all that are completed.
 pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
-    let completion = completion(settings, None)?;
+    let completion = completion(settings)?;
     let all: &[Mode] = match experiment.chunks {
         Some(_) => &Mode::ALL,
         None => &REPOCODER_MODES,

@@ -7,7 +7,7 @@ use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
-use super::session::{open, repos_dir};
+use super::session::{open, repos_dir, seed};
 use crate::args::SampleArgs;
 use crate::output::{Printer, group, write_data};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     let sampling = Sampling {
         language,
         per_repository: args.per_repo,
-        seed: args.seed,
+        seed: seed(&settings)?,
         context_tokens: args.context_tokens,
         min_tokens: args.min_tokens,
         ..Sampling::new(kind)

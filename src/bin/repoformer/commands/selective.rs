@@ -21,8 +21,8 @@ use super::report::Source;
 use super::server::resumable;
 use super::session::label;
 use crate::args::RunArgs;
-use crate::config::Settings;
 use crate::output::{Printer, hinted};
+use crate::settings::Settings;
 
 /// A policy with its threshold, as `learned@0.2`.
 #[derive(Debug, Clone)]
@@ -44,14 +44,8 @@ pub(super) struct Policies {
 }
 
 impl Policies {
-    /// Those of the flags, or else of the settings.
     pub(super) fn of(args: &RunArgs, settings: &Settings) -> Result<Self> {
-        let of_flags = |flags: &[String], key: &str| match flags {
-            [] => settings.list(key).to_vec(),
-            flags => flags.to_vec(),
-        };
-        let chosen = of_flags(&args.policy, "policy");
-        let models = of_flags(&args.policy_model, "policy-model");
+        let chosen = settings.list("policy");
         let mut names = BTreeSet::new();
         if let Some(twice) = chosen.iter().find(|name| !names.insert(name.as_str())) {
             return Err(hinted(
@@ -76,9 +70,9 @@ impl Policies {
         }
         Ok(Self {
             chosen,
-            trained: Trained::read(&models)?,
+            trained: Trained::read(settings.list("policy-model"))?,
             probabilities: args.probabilities.clone(),
-            asked: !args.policy.is_empty(),
+            asked: settings.is_chosen("policy"),
         })
     }
 

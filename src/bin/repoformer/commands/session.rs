@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::Layout;
 use repoformer::pipeline::{Completion, Experiment, PromptLayout};
 use repoformer::prompt::Budget;
@@ -14,47 +15,26 @@ use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 
 use super::chunk_settings::{chunk_settings, names, searches_chunks};
-use crate::args::SettingFlags;
-use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
+use crate::settings::{SettingFlags, Settings};
 
-/// What a command needs to begin; `None` where the settings were only to be shown.
+/// Resolves a command's settings; `None` where they were only to be shown.
 pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
-    let settings = Settings::resolve(flags)?;
+    begin(Settings::resolve(flags)?, flags)
+}
+
+/// Begins a command with these settings; `None` where they were only to be shown.
+pub(super) fn begin(settings: Settings, flags: &SettingFlags) -> Result<Option<Settings>> {
     if flags.show_settings {
         let text = settings.lines().join("\n") + "\n";
         write_data(Path::new("-"), text.as_bytes())?;
         return Ok(None);
     }
-    set_threads(&settings)?;
+    use_threads(settings.parsed("threads")?)?;
     Ok(Some(settings))
 }
 
-/// More than any machine this runs on has cores.
-const MOST_THREADS: usize = 1024;
-
-/// A whole number within bounds.
-pub(super) fn number(
-    settings: &Settings,
-    key: &str,
-    bounds: std::ops::RangeInclusive<usize>,
-) -> Result<usize> {
-    let number: usize = settings.parsed(key)?;
-    if bounds.contains(&number) {
-        return Ok(number);
-    }
-    let (least, most) = (bounds.start(), bounds.end());
-    Err(hinted(
-        anyhow!("--{key} cannot be {number}"),
-        format!("choose a number from {least} to {most}"),
-    ))
-}
-
-fn set_threads(settings: &Settings) -> Result<()> {
-    use_threads(number(settings, "threads", 0..=MOST_THREADS)?)
-}
-
-/// Works with so many threads; 0: as many as there are cores.
+/// Sets the number of threads; 0 stands for the number of cores.
 pub(super) fn use_threads(threads: usize) -> Result<()> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -174,7 +154,7 @@ fn experiment(
     };
     shape.check()?;
     let layout = Layout {
-        cache: settings.text("cache-dir").unwrap_or("data/cache").into(),
+        cache: settings.parsed("cache-dir")?,
         benchmark: benchmark(settings, file)?,
         language,
         shape,
@@ -183,12 +163,12 @@ fn experiment(
             None => settings.parsed("vectorizer")?,
         },
         chunks: chunks.as_ref().map(names),
-        top_k: number(settings, "top-k", 1..=u32::MAX as usize)?,
+        top_k: settings.parsed("top-k")?,
         iteration: 1,
     };
     let budget = Budget {
         tokens: settings.parsed("max-prompt-tokens")?,
-        blocks: number(settings, "max-blocks", 1..=usize::MAX)?,
+        blocks: settings.parsed("max-blocks")?,
     };
     Ok(Experiment {
         repos_dir,
@@ -296,8 +276,8 @@ fn check_fixed(settings: &Settings) -> Result<()> {
         let value: String = settings.parsed(key)?;
         if value != only {
             return Err(hinted(
-                anyhow!("{key} '{value}' is not known"),
-                format!("there is {only}; with --unit chunks there are others (see --help)"),
+                anyhow!("{key} '{value}' is not used by windows; known: {only}"),
+                "add --unit chunks, or a --profile that searches them",
             ));
         }
     }
@@ -347,15 +327,32 @@ pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
     }
 }
 
-/// How prompts are completed.
-pub(super) fn completion(settings: &Settings, max_lines: Option<usize>) -> Result<Completion> {
-    let completion = Completion {
+/// The model that completes, and the limits of a completion.
+pub(super) fn completion(settings: &Settings) -> Result<Completion> {
+    let mut completion = Completion {
         model: settings.parsed("model")?,
         max_tokens: settings.parsed("max-tokens")?,
-        max_lines,
+        max_lines: None,
         server: None,
     };
+    if completion.is_embedded() {
+        completion.max_lines = settings.parsed_option("max-lines")?;
+    }
     Ok(completion)
+}
+
+/// Resampling of intervals.
+pub(super) fn resampling(settings: &Settings) -> Result<Resampling> {
+    Ok(Resampling {
+        resamples: settings.parsed("resamples")?,
+        seed: seed(settings)?,
+        ..Resampling::default()
+    })
+}
+
+/// Seed of what is drawn at random.
+pub(super) fn seed(settings: &Settings) -> Result<u64> {
+    Ok(settings.parsed_option("seed")?.unwrap_or(0))
 }
 
 /// Runs a stage on each experiment and tells what it did.

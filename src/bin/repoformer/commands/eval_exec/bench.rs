@@ -10,7 +10,7 @@ use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use serde_json::{Map, Value, json};
 
-use super::Named;
+use super::messages::Named;
 use crate::args::{ExecArgs, Isolation, Switch};
 use crate::output::{Printer, hinted};
 

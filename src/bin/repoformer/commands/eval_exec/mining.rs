@@ -7,7 +7,7 @@ use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
 
 use super::bench::Bench;
-use super::tell::list_tasks;
+use super::messages::list_tasks;
 use crate::args::EvalArgs;
 use crate::output::{Printer, hinted, write_data};
 

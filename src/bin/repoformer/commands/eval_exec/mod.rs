@@ -1,29 +1,26 @@
 //! `eval --exec`: predictions judged by the repository's own tests.
 
 mod bench;
+mod messages;
 mod mining;
 mod output;
 mod samples;
-mod tell;
 
 use anyhow::{Result, anyhow, bail};
 use repoformer::evaluate::score::Missing;
-use repoformer::evaluate::statistics::Resampling;
-use repoformer::execute::{
-    self, Commands, Copies, Execution, Runner, Summaries, Template, TestMap,
-};
+use repoformer::execute::{self, Commands, Copies, Runner, Summaries, Template, TestMap};
 use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
 
 use self::bench::Bench;
+use self::messages::{tell_execution, tell_summaries};
 use self::mining::mine_tests;
 use self::output::Results;
 use self::samples::samples;
-use self::tell::{tell_execution, tell_summaries};
-use super::session::single;
+use super::session::{resampling, single};
 use crate::args::{EvalArgs, ExecArgs};
-use crate::config::Settings;
 use crate::output::{Printer, hinted, write_data, write_manifest_beside};
+use crate::settings::Settings;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
     let exec = &args.exec;
@@ -102,11 +99,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     }
     let manifest = manifest.to_record();
     bench.write_manifest(&manifest, &named)?;
-    let resampling = Resampling {
-        resamples: args.resamples,
-        seed: args.seed,
-        ..Resampling::default()
-    };
+    let resampling = resampling(settings)?;
     let summaries: Vec<Summaries> = named
         .iter()
         .map(|(_, execution)| Summaries::of(execution, &ks, missing, &resampling))
@@ -127,9 +120,6 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         false => write_manifest_beside(&args.output, &manifest),
     }
 }
-
-/// Executions by the name of what was executed.
-type Named = (String, Execution);
 
 /// The tasks of the repositories that take part.
 fn taking_part(experiment: &Experiment) -> Result<TaskSet> {

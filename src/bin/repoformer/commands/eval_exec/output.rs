@@ -4,7 +4,7 @@ use repoformer::evaluate::statistics::Resampling;
 use repoformer::execute::{Status, Summaries, Summary};
 use serde_json::{Map, Value, json};
 
-use super::Named;
+use super::messages::Named;
 use crate::args::ScoreFormat;
 use crate::commands::eval_output::interval;
 use crate::table::Table;

@@ -12,8 +12,8 @@ use repoformer::task::{Task, TaskSet};
 
 use crate::args::EvalArgs;
 use crate::commands::session::{completion, modes};
-use crate::config::Settings;
 use crate::output::{Printer, hinted};
+use crate::settings::Settings;
 
 /// What is done to predictions before they are put into their files; nothing unless it is asked for.
 fn recipe(args: &EvalArgs) -> Result<Recipe> {
@@ -79,7 +79,7 @@ pub(super) fn samples(
         let samples = read(&name, path)?;
         return Ok(vec![(name, samples)]);
     }
-    let completion = completion(settings, None)?;
+    let completion = completion(settings)?;
     let asked = !settings.list("mode").is_empty();
     let all: &[Mode] = match experiment.chunks {
         Some(_) => &Mode::ALL,

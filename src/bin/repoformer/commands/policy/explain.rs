@@ -6,7 +6,7 @@ use anyhow::Result;
 use repoformer::selective::policy::model::{Calibration, Curve, PolicyModel, Training};
 use serde_json::{Value, json};
 
-use crate::args::{ExplainFormat, PolicyExplainArgs};
+use crate::args::{PolicyExplainArgs, ReportFormat};
 use crate::output::{group, write_data};
 use crate::table::Table;
 
@@ -29,8 +29,8 @@ pub(super) fn trained_on(training: &Training) -> String {
 pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
     let policy = PolicyModel::read(&args.file)?;
     let text = match args.format {
-        ExplainFormat::Text => explanation(&policy, args.top),
-        ExplainFormat::Json => explanation_json(&policy, args.top),
+        ReportFormat::Text => explanation(&policy, args.top),
+        ReportFormat::Json => explanation_json(&policy, args.top),
     };
     write_data(Path::new("-"), text.as_bytes())
 }

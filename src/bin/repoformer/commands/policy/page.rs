@@ -7,7 +7,7 @@ use repoformer::report::{Chart, ChartPage, Line};
 use repoformer::selective::policy::sweep::{Curve, Point};
 use repoformer::store::artifact::write_file;
 
-use super::sweep::tables::{NOTE, Swept};
+use super::tables::{NOTE, Swept};
 
 /// Writes `index.html` and its figures into a folder.
 pub(super) fn write(folder: &Path, swept: &Swept<'_>) -> Result<()> {

@@ -1,19 +1,17 @@
 //! `policy sweep`: policies' scores, and the curves that come of them.
 
-pub(super) mod tables;
-
-use std::path::{Path, PathBuf};
+pub(super) use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use repoformer::selective::policy::model::Method;
 use repoformer::selective::policy::sweep::{Clock, Curve};
 use repoformer::selective::policy::{Examples, Policy};
 
-use self::tables::Swept;
 use super::clocks::{self, clocks};
+use super::labels::read_labels;
 use super::page;
-use super::read_labels;
 use super::scored::{Scored, Trained, score};
+use super::tables::{self, Swept};
 use crate::args::{LabelFlags, PolicySweepArgs};
 use crate::output::{Printer, check_output, group, hinted, write_data};
 

@@ -4,40 +4,40 @@ use repoformer::selective::policy::sweep::{Curve, Point};
 use repoformer::selective::policy::{Example, Examples, Policy};
 use serde_json::{Value, json};
 
-use crate::args::SweepFormat;
+use crate::args::ScoreFormat;
 use crate::output::group;
 use crate::table::Table;
 
 /// What a sweep gave.
-pub(in crate::commands::policy) struct Swept<'a> {
+pub(super) struct Swept<'a> {
     /// What can be had at all.
-    pub(in crate::commands::policy) finding: String,
-    pub(in crate::commands::policy) curves: &'a [Curve],
+    pub(super) finding: String,
+    pub(super) curves: &'a [Curve],
     /// The names of the clocks, in the order of each point's latencies.
-    pub(in crate::commands::policy) retrievers: &'a [String],
+    pub(super) retrievers: &'a [String],
 }
 
 impl Swept<'_> {
-    pub(super) fn text(&self, format: SweepFormat) -> String {
+    pub(super) fn text(&self, format: ScoreFormat) -> String {
         let (curves, retrievers) = (self.curves, self.retrievers);
         match format {
-            SweepFormat::Text => {
+            ScoreFormat::Text => {
                 let summary = summary(curves, retrievers).text();
                 format!("{}\n\n{summary}\n{NOTE}\n", self.finding)
             }
-            SweepFormat::Tsv => table(curves, retrievers).tsv(),
-            SweepFormat::Json => {
+            ScoreFormat::Tsv => table(curves, retrievers).tsv(),
+            ScoreFormat::Json => {
                 let records: Vec<Value> = records(curves, retrievers).collect();
                 format!("{:#}\n", Value::Array(records))
             }
-            SweepFormat::Jsonl => records(curves, retrievers)
+            ScoreFormat::Jsonl => records(curves, retrievers)
                 .map(|record| format!("{record}\n"))
                 .collect(),
         }
     }
 
     /// The rows of the summary, the head first.
-    pub(in crate::commands::policy) fn rows(&self) -> Vec<Vec<String>> {
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let mut rows = summary(self.curves, self.retrievers).into_rows();
         // Rules between the columns of a text; a page has its own.
         let head = rows.first_mut().into_iter().flatten();
@@ -165,7 +165,7 @@ fn summary(curves: &[Curve], retrievers: &[String]) -> Table {
 }
 
 /// What the columns are.
-pub(in crate::commands::policy) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
+pub(super) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
 
 /// What a cell says of a point.

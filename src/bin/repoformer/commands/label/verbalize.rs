@@ -9,8 +9,8 @@ use repoformer::selective::label::verbalize::{
 };
 use repoformer::text::tokenize::model::Encoder;
 
-use super::session::use_threads;
 use crate::args::{LabelVerbalizeArgs, SequenceFlags};
+use crate::commands::session::use_threads;
 use crate::output::{Printer, check_folder, check_output, check_rereadable, group, hinted};
 
 pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()> {
@@ -20,7 +20,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
     let making = Making {
         tokenizer: &args.tokenizer,
         prompt_style: &args.prompt_style,
-        max_tokens: args.max_tokens,
+        max_tokens: args.max_sequence_tokens,
         seed: args.seed,
         flags: &args.sequences,
     };

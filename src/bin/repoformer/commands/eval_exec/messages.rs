@@ -6,8 +6,10 @@ use repoformer::evaluate::score::Missing;
 use repoformer::execute::{Execution, Summaries};
 use repoformer::task::TaskSet;
 
-use super::Named;
 use crate::output::Printer;
+
+/// The name of some predictions, and their execution.
+pub(super) type Named = (String, Execution);
 
 /// Reasons of exclusions that are told without `-v`, and tasks that are named for each.
 const EXCLUDED_SHOWN: usize = 20;

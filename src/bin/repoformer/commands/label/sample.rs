@@ -1,4 +1,4 @@
-//! `label`: labelled data for selective retrieval.
+//! `label sample`: instances drawn from repositories.
 
 use std::path::{Path, PathBuf};
 
@@ -6,29 +6,17 @@ use anyhow::{Result, anyhow};
 use repoformer::error::Error;
 use repoformer::repository::corpus::repository_names;
 use repoformer::selective::label::{
-    Collecting, Drawing, Filter, InstanceKind, Judged, Judging, OfLength, Recorded, Repositories,
-    Shard, collect, fingerprint, judge,
+    Collecting, Drawing, Filter, InstanceKind, Recorded, Repositories, Shard, collect, fingerprint,
 };
 use repoformer::text::language::Language;
 
-use super::comparison_text::histogram;
-use super::session::{open, repos_dir};
-use crate::args::{LabelArgs, LabelCommand, LabelJudgeArgs, LabelSampleArgs};
-use crate::config::Settings;
-use crate::output::{Printer, check_output, check_rereadable, group, hinted};
+use crate::args::LabelSampleArgs;
+use crate::commands::session::{open, repos_dir, seed};
+use crate::output::{Printer, check_output, group, hinted};
 use crate::records_output::RecordsOutput;
-use crate::table::Table;
+use crate::settings::Settings;
 
-pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
-    match &args.command {
-        LabelCommand::Sample(args) => sample(args, printer),
-        LabelCommand::Judge(args) => judge_instances(args, printer),
-        LabelCommand::Verbalize(args) => super::verbalize::run(args, printer),
-        LabelCommand::All(args) => super::label_all::run(args, printer),
-    }
-}
-
-fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
+pub(super) fn run(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
@@ -38,24 +26,26 @@ fn sample(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
     };
     if let Some(key) = settings.flag_beside(known) {
         return Err(hinted(
-            anyhow!("--{key} has no say in what label sample draws from {from}"),
-            "leave it out; what is searched and prompted, prompt and complete are told",
+            anyhow!("--{key} is not used by label sample, which draws from {from}"),
+            "leave it out; it is a setting of the later stages",
         ));
     }
     draw_instances(args, &settings, printer)
 }
 
-/// The settings that drawing heeds; the first two where folders are drawn from.
-const SAMPLED_WITH: [&str; 6] = [
+/// The settings that drawing uses, the first two only with folders.
+const SAMPLED_WITH: [&str; 8] = [
     "repos-dir",
     "walk",
     "repo",
     "language",
     "profile",
     "threads",
+    "seed",
+    "config",
 ];
 
-/// What is drawn, as flags and settings say.
+/// Instances to draw, as flags and settings describe them.
 struct Wanted {
     from: Repositories,
     /// How many repositories there are, where that is known.
@@ -115,7 +105,7 @@ impl Wanted {
             drawing: Drawing {
                 language,
                 ratio,
-                seed: args.seed,
+                seed: seed(settings)?,
                 retrieves: !args.as_benchmark,
                 ..paper
             },
@@ -234,105 +224,4 @@ fn shard(text: &str) -> Result<Shard> {
             "the second of eight parts is 2/8",
         )),
     }
-}
-
-pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
-    let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
-    inputs.extend(args.prompts.as_deref());
-    inputs.extend(args.probabilities.as_deref());
-    check_rereadable(&inputs, "label judge")?;
-    check_output(Some(&args.output), &inputs)?;
-    check_threshold(args.threshold)?;
-    let judging = Judging {
-        instances: &args.instances,
-        base: &args.base,
-        augmented: &args.rag,
-        prompts: args.prompts.as_deref(),
-        probabilities: args.probabilities.as_deref(),
-        model: args.model.as_deref(),
-        threshold: args.threshold,
-    };
-    let mut output = RecordsOutput::new(&args.output);
-    let judged = judge(&judging, &mut |record| output.line(record))?;
-    if judged.gains.is_empty() {
-        printer.problems(&judged.problems);
-        return Err(hinted(
-            anyhow!(
-                "{}: no instance has completions both without and with retrieval",
-                args.instances.display()
-            ),
-            "complete prompts of modes none and given of these instances, and give the two files",
-        ));
-    }
-    output.finish()?;
-    printer.problems(&judged.problems);
-    for (reason, count) in &judged.lacking {
-        printer.failed(&format!(
-            "{} instances are left out: {reason}",
-            group(*count as u64)
-        ));
-    }
-    if args.probabilities.is_some() && judged.probable < judged.gains.len() {
-        printer.warning(format!(
-            "{} of {} instances have no probability in --probabilities, and policy self no score of them",
-            group((judged.gains.len() - judged.probable) as u64),
-            group(judged.gains.len() as u64)
-        ));
-    }
-    printer.note(report(&judged));
-    Ok(())
-}
-
-pub(super) fn check_threshold(threshold: f64) -> Result<()> {
-    match threshold.is_finite() {
-        true => Ok(()),
-        false => Err(hinted(
-            anyhow!("--threshold must be a number"),
-            "the paper's is 0: what makes a completion any better helps",
-        )),
-    }
-}
-
-/// The share of positive labels, the gains by size (figure 10), and both by the length of the targets.
-fn report(judged: &Judged) -> String {
-    let count = judged.gains.len();
-    format!(
-        "label judge: {} instances, {:.2} % positive; gain × 100:\n{}\n\n{}",
-        group(count as u64),
-        100.0 * judged.positive as f64 / count as f64,
-        histogram(&judged.buckets()).trim_end(),
-        lengths(judged).text().trim_end(),
-    )
-}
-
-/// Instances by the lines of their targets, longer ones together.
-fn lengths(judged: &Judged) -> Table {
-    /// From so many lines on, up to the next.
-    const FROM: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
-    let mut table = Table::new(&["lines", "instances", "%", "positive %", "mean gain × 100"]);
-    for (place, &from) in FROM.iter().enumerate() {
-        let next = FROM.get(place + 1).copied();
-        let of = judged.lengths.range(from..next.unwrap_or(usize::MAX));
-        let all = of.fold(OfLength::default(), |sum, (_, one)| OfLength {
-            count: sum.count + one.count,
-            positive: sum.positive + one.positive,
-            gain: sum.gain + one.gain,
-        });
-        if all.count == 0 {
-            continue;
-        }
-        let count = all.count as f64;
-        table.row(vec![
-            match next {
-                None => format!("{from}+"),
-                Some(next) if next == from + 1 => from.to_string(),
-                Some(next) => format!("{from}-{}", next - 1),
-            },
-            all.count.to_string(),
-            format!("{:.1}", 100.0 * count / judged.gains.len() as f64),
-            format!("{:.1}", 100.0 * all.positive as f64 / count),
-            format!("{:+.2}", 100.0 * all.gain / count),
-        ]);
-    }
-    table
 }

@@ -1,0 +1,319 @@
+//! One setting: its key, values, default and help, from which its flag, its variable and its checks follow.
+
+use std::ops::RangeInclusive;
+
+use clap::{Arg, ArgAction};
+use repoformer::text::distance::levenshtein;
+
+use super::listed::Listed;
+
+/// Start of the names of environment variables.
+pub(super) const PREFIX: &str = "REPOFORMER_";
+
+/// Heading that a setting's flag stands under in `--help`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    DataSet,
+    Fragments,
+    Search,
+    Embeddings,
+    Prompts,
+    Model,
+    Server,
+    Policies,
+    Statistics,
+}
+
+impl Group {
+    fn heading(self) -> &'static str {
+        match self {
+            Self::DataSet => "Data set",
+            Self::Fragments => "Fragments",
+            Self::Search => "Search",
+            Self::Embeddings => "Embeddings",
+            Self::Prompts => "Prompts",
+            Self::Model => "Model",
+            Self::Server => "With --endpoint",
+            Self::Policies => "Selective retrieval",
+            Self::Statistics => "Random numbers and intervals",
+        }
+    }
+
+    /// Whether the short help (`-h`) of a subcommand shows the group.
+    fn is_short_in(self, command: &str) -> bool {
+        match self {
+            Self::DataSet | Self::Policies | Self::Statistics => true,
+            Self::Fragments => command == "window",
+            Self::Search => command == "search",
+            Self::Embeddings => command == "vectorize",
+            Self::Prompts => command == "prompt",
+            Self::Model => matches!(command, "complete" | "run" | "all"),
+            Self::Server => command == "complete",
+        }
+    }
+}
+
+/// Values that a setting takes.
+#[derive(Debug, Clone)]
+pub(super) enum Values {
+    /// Any text: a name, a path, a URL.
+    Text,
+    /// A whole number within bounds.
+    Whole(RangeInclusive<u64>),
+    /// A number that a check accepts, and what the check demands.
+    Number(fn(f64) -> bool, &'static str),
+    /// One of these names.
+    OneOf(fn() -> Vec<String>),
+    /// One of these names, or text of other forms: a check that recognises them, and their description.
+    OneOfOr(fn() -> Vec<String>, fn(&str) -> bool, &'static str),
+    /// A flag without a value; `yes` or `no` elsewhere.
+    Switch,
+}
+
+/// How many values a setting has, and how they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Number {
+    One,
+    /// Repeatable; commas separate names as well.
+    Names,
+    /// Repeatable; commas separate paths, unless the whole is the path of a file.
+    Paths,
+    /// Repeatable; a comma is part of the text.
+    Texts,
+}
+
+/// A setting.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) key: &'static str,
+    pub(super) default: Option<&'static str>,
+    pub(super) values: Values,
+    pub(super) number: Number,
+    /// Whether a file can hold it.
+    pub(super) in_files: bool,
+    /// Whether it has a meaning only where chunks are searched.
+    pub(super) for_chunks: bool,
+    group: Group,
+    value_name: &'static str,
+    /// One sentence; `{names}` stands for the known names.
+    help: &'static str,
+    /// Default in words, where it is not a value.
+    otherwise: Option<&'static str>,
+    /// Subcommands that have the flag; none means all.
+    commands: &'static [&'static str],
+}
+
+impl Group {
+    /// A text of one value without a default.
+    pub(super) const fn text(
+        self,
+        key: &'static str,
+        value_name: &'static str,
+        help: &'static str,
+    ) -> Setting {
+        Setting {
+            key,
+            default: None,
+            values: Values::Text,
+            number: Number::One,
+            in_files: true,
+            for_chunks: false,
+            group: self,
+            value_name,
+            help,
+            otherwise: None,
+            commands: &[],
+        }
+    }
+
+    /// A whole number of at least `least`.
+    pub(super) const fn whole(self, key: &'static str, least: u64, help: &'static str) -> Setting {
+        /// Larger than any file, and small enough to be added to.
+        const MOST: u64 = u32::MAX as u64 / 4;
+        Setting {
+            values: Values::Whole(least..=MOST),
+            ..self.text(key, "N", help)
+        }
+    }
+
+    /// One of these names.
+    pub(super) const fn one_of(
+        self,
+        key: &'static str,
+        names: fn() -> Vec<String>,
+        help: &'static str,
+    ) -> Setting {
+        Setting {
+            values: Values::OneOf(names),
+            ..self.text(key, "NAME", help)
+        }
+    }
+}
+
+impl Setting {
+    pub(super) const fn default(self, default: &'static str) -> Self {
+        Self {
+            default: Some(default),
+            ..self
+        }
+    }
+
+    pub(super) const fn otherwise(self, words: &'static str) -> Self {
+        Self {
+            otherwise: Some(words),
+            ..self
+        }
+    }
+
+    pub(super) const fn values(self, values: Values) -> Self {
+        Self { values, ..self }
+    }
+
+    pub(super) const fn list(self, number: Number) -> Self {
+        Self { number, ..self }
+    }
+
+    pub(super) const fn for_chunks(self) -> Self {
+        Self {
+            for_chunks: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn outside_files(self) -> Self {
+        Self {
+            in_files: false,
+            ..self
+        }
+    }
+
+    /// Only these subcommands have the flag; the environment and files serve all.
+    pub(super) const fn flag_of(self, commands: &'static [&'static str]) -> Self {
+        Self { commands, ..self }
+    }
+
+    /// Name of its environment variable.
+    pub(super) fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.key.replace('-', "_").to_uppercase())
+    }
+
+    pub(super) fn is_list(&self) -> bool {
+        self.number != Number::One
+    }
+
+    /// Whether the flag belongs to the server's settings.
+    pub(super) fn is_for_servers(&self) -> bool {
+        self.group == Group::Server
+    }
+
+    /// The values that one text gives, as a flag or a variable has it.
+    pub(super) fn split(&self, text: &str) -> Vec<String> {
+        let is_split = match self.number {
+            Number::One | Number::Texts => false,
+            Number::Names => true,
+            Number::Paths => !std::path::Path::new(text).exists(),
+        };
+        match is_split {
+            true => text.split(',').map(|part| part.trim().into()).collect(),
+            false => vec![text.to_owned()],
+        }
+    }
+
+    /// The names that are known, where values are names.
+    pub(super) fn names(&self) -> Vec<String> {
+        match &self.values {
+            Values::OneOf(names) | Values::OneOfOr(names, ..) => names(),
+            Values::Switch => vec!["yes".into(), "no".into()],
+            Values::Text | Values::Whole(_) | Values::Number(..) => Vec::new(),
+        }
+    }
+
+    /// Checks one value; the error and its hint name where the value came from.
+    pub(super) fn check(&self, value: &str, source: &str) -> Result<(), (String, Option<String>)> {
+        let invalid = |expected: &str| {
+            let text = format!(
+                "invalid {} '{value}' (from {source}): expected {expected}",
+                self.key
+            );
+            Err((text, None))
+        };
+        match &self.values {
+            Values::Text => Ok(()),
+            Values::Whole(bounds) => match value.parse::<u64>() {
+                Ok(number) if bounds.contains(&number) => Ok(()),
+                _ => invalid(&expected_whole(bounds)),
+            },
+            Values::Number(is_valid, expected) => match value.parse::<f64>() {
+                Ok(number) if is_valid(number) => Ok(()),
+                _ => invalid(expected),
+            },
+            Values::OneOfOr(_, is_other, _) if is_other(value) => Ok(()),
+            Values::OneOf(_) | Values::OneOfOr(..) | Values::Switch => {
+                let names = self.names();
+                if names.iter().any(|name| name == value) {
+                    return Ok(());
+                }
+                let others = match self.values {
+                    Values::OneOfOr(_, _, others) => format!(", or {others}"),
+                    _ => String::new(),
+                };
+                let text = format!(
+                    "unknown {} '{value}' (from {source}); known: {}{others}",
+                    self.key,
+                    names.join(", ")
+                );
+                let nearest = nearest(value, names.iter().map(String::as_str));
+                let is_near = |name: &&str| levenshtein::distance(value, name) <= name.len() / 3;
+                let hint = nearest.filter(is_near);
+                Err((text, hint.map(|name| format!("did you mean '{name}'?"))))
+            }
+        }
+    }
+
+    /// Its flag, as a subcommand has it.
+    pub(super) fn flag(&self, command: &str) -> Option<Arg> {
+        if !self.commands.is_empty() && !self.commands.contains(&command) {
+            return None;
+        }
+        let mut help = self.help.replace("{names}", &self.names().join(", "));
+        help.push_str(match self.number {
+            Number::One => "",
+            Number::Names | Number::Paths => " (repeatable, or separated by commas)",
+            Number::Texts => " (repeatable)",
+        });
+        if let Some(words) = self.otherwise {
+            help.push_str(&format!(" [default: {words}]"));
+        }
+        let mut flag = Arg::new(self.key)
+            .long(self.key)
+            .help(help)
+            .help_heading(self.group.heading())
+            .hide_short_help(!self.group.is_short_in(command));
+        if matches!(self.values, Values::Switch) {
+            return Some(flag.action(ArgAction::SetTrue));
+        }
+        if let Values::OneOf(names) = self.values {
+            flag = flag.value_parser(Listed(names()));
+        }
+        if let (Some(default), None) = (self.default, self.otherwise) {
+            flag = flag.default_value(default);
+        }
+        let action = match self.is_list() {
+            true => ArgAction::Append,
+            false => ArgAction::Set,
+        };
+        Some(flag.value_name(self.value_name).action(action))
+    }
+}
+
+fn expected_whole(bounds: &RangeInclusive<u64>) -> String {
+    match (bounds.start(), bounds.end()) {
+        (0, &u64::MAX) => "a whole number".into(),
+        (least, most) => format!("a whole number from {least} to {most}"),
+    }
+}
+
+/// The name that differs least from `text`.
+pub(super) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names.min_by_key(|name| levenshtein::distance(text, name))
+}
