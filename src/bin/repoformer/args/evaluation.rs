@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 use repoformer::execute::Status;
@@ -151,101 +151,82 @@ pub(crate) struct GuardArgs {
 
 /// How the repositories' own tests judge predictions.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Execution")]
+#[command(next_help_heading = "Execution", mut_args(only_in_long_help))]
 pub(crate) struct ExecArgs {
     /// Put each prediction in its place in a copy and run the repository's tests: the unit-test pass rate
     #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
     pub(crate) exec: bool,
     /// Shell command that runs a task's tests; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest or
     /// unittest, by the look of the repository]
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        requires = "exec",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub(crate) test_cmd: Option<String>,
     /// Shell command that prepares a copy for its tests, once; {repository} is filled in
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        requires = "exec",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub(crate) setup_cmd: Option<String>,
     /// Time limit of the setup, and of a run of the whole suite that mines tests, in seconds [default: 1800]
-    #[arg(long, value_name = "S", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) setup_timeout: Option<f64>,
     /// Tests of each task: lines `{"task_id", "tests": […]}` [default: all of the repository's]
-    #[arg(long, value_name = "FILE", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) tests: Option<PathBuf>,
     /// Instead of judging, find the tests of each task and write them (to -o) as --tests reads them
-    #[arg(long, requires = "exec", hide_short_help = true, conflicts_with_all = ["predictions", "tests", "check_references"])]
+    #[arg(long, requires = "exec", conflicts_with_all = ["predictions", "tests", "check_references"])]
     pub(crate) mine_tests: bool,
     /// Shell command that prints the tests of a repository, one per line, to mine from (not needed for Python)
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        requires = "mine_tests",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND", requires = "mine_tests")]
     pub(crate) list_tests_cmd: Option<String>,
     /// Maximum number of tests mined per task [default: 10]
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "mine_tests",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "N", requires = "mine_tests")]
     pub(crate) max_tests: Option<usize>,
     /// Reader of the test command's result [default: auto]
-    #[arg(long, value_name = "NAME", requires = "exec", hide_short_help = true,
+    #[arg(long, value_name = "NAME", requires = "exec",
         value_parser = Listed::of(["auto", "pytest", "unittest", "exit-code"]))]
     pub(crate) runner: Option<String>,
     /// Time limit of a run, in seconds [default: 60]
-    #[arg(long, value_name = "S", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) timeout: Option<f64>,
     /// Limit of the processor time of all processes of a run, in seconds [default: 4 times --timeout]
-    #[arg(long, value_name = "S", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) cpu_limit: Option<f64>,
     /// Limit of the memory of all processes of a run, in megabytes [default: 4096]
-    #[arg(long, value_name = "MB", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "MB", requires = "exec")]
     pub(crate) memory_limit: Option<u64>,
     /// Limit of what a run writes, in megabytes [default: 1024]
-    #[arg(long, value_name = "MB", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "MB", requires = "exec")]
     pub(crate) disk_limit: Option<u64>,
     /// Limit of simultaneous processes of a run [default: 256]
-    #[arg(long, value_name = "N", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "N", requires = "exec")]
     pub(crate) process_limit: Option<usize>,
     /// Whether tests can use the network (the setup always can) [default: off]
-    #[arg(long, value_name = "WHEN", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) network: Option<Switch>,
     /// Whether runs are isolated: as far as the system allows (auto), completely or not at all (required), never (off)
     /// [default: auto]
-    #[arg(long, value_name = "WHEN", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) isolation: Option<Isolation>,
     /// Number of runs of the reference; tasks whose runs disagree are left out [default: 1]
-    #[arg(long, value_name = "N", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "N", requires = "exec")]
     pub(crate) oracle_runs: Option<usize>,
     /// The k of pass@k (repeatable, or separated by commas) [default: 1]
-    #[arg(
-        long,
-        value_name = "K",
-        value_delimiter = ',',
-        requires = "exec",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
     pub(crate) pass_k: Vec<usize>,
     /// Repeat the runs whose result has this status (repeatable, or separated by commas)
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec", hide_short_help = true,
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec",
         value_parser = Listed::of(Status::ALL).and("all"))]
     pub(crate) rerun: Vec<String>,
     /// File that results are appended to, and known ones are read from [default: exec/BENCHMARK/results.jsonl in the cache]
-    #[arg(long, value_name = "FILE", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) exec_results: Option<PathBuf>,
     /// Folder of the repositories' copies [default: exec/BENCHMARK/copies in the cache]
-    #[arg(long, value_name = "DIR", requires = "exec", hide_short_help = true)]
+    #[arg(long, value_name = "DIR", requires = "exec")]
     pub(crate) work_dir: Option<PathBuf>,
+}
+
+/// Hides the details of executions in the short help.
+fn only_in_long_help(flag: Arg) -> Arg {
+    let is_detail = flag.get_help_heading() == Some("Execution") && flag.get_id() != "exec";
+    let is_hidden = is_detail || flag.is_hide_short_help_set();
+    flag.hide_short_help(is_hidden)
 }
 
 /// Something that is off or on.

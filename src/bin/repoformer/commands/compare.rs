@@ -39,11 +39,11 @@ pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
     write_data(&args.output, written(&comparison, args)?.as_bytes())
 }
 
-/// Finds the scores of what stands on the command line as A or B.
+/// Finds the scores that A or B names on the command line.
 struct Scorer<'a> {
     args: &'a CompareArgs,
     settings: Settings,
-    /// Read when predictions are first to be scored.
+    /// Read when the first predictions are scored.
     experiment: Option<Experiment>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Scorer<'a> {
         }))
     }
 
-    /// Each task's scores of a file of scores, and with tasks of a file of predictions, or of a mode in the cache.
+    /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str, printer: &mut Printer) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
             return Ok(told(comparison::read(given)?, printer));
@@ -99,12 +99,12 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// The scores of a file, and a word on what of it takes no part.
+/// The scores of a file; excluded tasks are reported.
 fn told(reading: comparison::Reading, printer: &mut Printer) -> PerTask {
     printer.problems(&reading.problems);
     if reading.excluded > 0 {
         printer.warning(format!(
-            "{}: {} tasks take no part, since their unit tests cannot tell",
+            "{}: {} tasks are excluded: their unit tests are not conclusive",
             reading.scores.name, reading.excluded
         ));
     }
@@ -127,7 +127,7 @@ fn comparing(args: &CompareArgs, settings: &Settings) -> Result<Comparing> {
     })
 }
 
-/// Tells what the comparison is not about.
+/// Reports tasks and measures that are not compared.
 fn warn(comparison: &Comparison, printer: &Printer) {
     for (Side { name, alone, .. }, other) in [
         (&comparison.a, &comparison.b),
@@ -135,7 +135,7 @@ fn warn(comparison: &Comparison, printer: &Printer) {
     ] {
         if !alone.is_empty() {
             printer.warning(format!(
-                "left out: {} in {name} alone, and not in {}",
+                "left out: {} in {name} only, not in {}",
                 listed(alone),
                 other.name
             ));
@@ -143,7 +143,7 @@ fn warn(comparison: &Comparison, printer: &Printer) {
     }
     if comparison.moved > 0 {
         printer.warning(format!(
-            "{} ids are in both at other rows: were both scored with the same task file?",
+            "{} ids are at different rows in A and B: were both scored with the same task file?",
             comparison.moved
         ));
     }

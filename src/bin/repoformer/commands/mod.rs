@@ -1,4 +1,4 @@
-//! One file a subcommand.
+//! One file or folder per subcommand.
 
 mod chunk_settings;
 pub(crate) mod compare;

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use rayon::prelude::*;
-use repoformer::repository::corpus::{Repository, repository_names};
+use repoformer::repository::corpus::Repository;
 use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
-use super::session::{open, repos_dir, seed};
+use super::session::{open, repos_dir, repositories_in, seed};
 use crate::args::SampleArgs;
 use crate::output::{Printer, group, write_data};
 
@@ -16,14 +16,7 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
         return Ok(());
     };
     let dir = repos_dir(&settings)?;
-    let named = settings.list("repo");
-    let mut names = if named.is_empty() {
-        repository_names(&dir)?
-    } else {
-        named.to_vec()
-    };
-    names.sort_unstable();
-    names.dedup();
+    let names = repositories_in(&dir, &settings)?;
     let kind: Kind = args.kind.parse()?;
     let language: Language = settings.parsed_option("language")?.unwrap_or_default();
     let sampling = Sampling {

@@ -24,7 +24,7 @@ pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> R
         if settings.is_chosen("max-lines") {
             return Err(hinted(
                 anyhow!(
-                    "--max-lines is for the embedded model; a server's is limited by tokens and by texts that end a completion"
+                    "--max-lines is for the embedded model; a model on a server is limited by tokens and stop texts"
                 ),
                 "use --max-tokens and --stop; scores cut completions to the target's lines",
             ));
@@ -33,8 +33,8 @@ pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> R
         completion.max_lines = None;
     } else if let Some(key) = settings.chosen_for_server() {
         return Err(hinted(
-            anyhow!("--{key} is for a model on a server, and the embedded one completes"),
-            "name the server and its model with --endpoint and --model, or leave the flag out",
+            anyhow!("--{key} is for a model on a server; the embedded model is in use"),
+            "name the server and its model with --endpoint and --model, or leave it out",
         ));
     }
     completion.check()?;
@@ -58,15 +58,16 @@ fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -
     let has_own_journal = own_journal.is_some();
     let cache: PathBuf = settings.parsed("cache-dir")?;
     let in_cache = || cache.join("journal").join(file_name(model) + ".jsonl");
-    let asked = match by_batch {
-        true => None,
-        false => Some(pipeline::Asked {
+    let asked = if by_batch {
+        None
+    } else {
+        Some(pipeline::Asked {
             endpoint: endpoint(settings, model)?,
             sending: Sending {
                 connections: settings.parsed("concurrency")?,
                 retry_failed: settings.text("retry-failed") == Some("yes"),
             },
-        }),
+        })
     };
     Ok(Server {
         asking,
@@ -80,7 +81,7 @@ fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -
 fn check(asking: &Asking) -> Result<()> {
     if asking.temperature == 0.0 && asking.samples > 1 {
         return Err(hinted(
-            anyhow!("--samples asks for several completions, and greedy ones are all the same"),
+            anyhow!("--samples asks for several completions, but greedy ones are all alike"),
             "add --temperature 1",
         ));
     }
@@ -96,7 +97,7 @@ fn check(asking: &Asking) -> Result<()> {
 fn endpoint(settings: &Settings, model: &str) -> Result<Endpoint> {
     let Some(url) = settings.text("endpoint") else {
         return Err(hinted(
-            anyhow!("--model {model} is not the embedded one, and --endpoint is not set"),
+            anyhow!("--endpoint is not set, and model {model} is not the embedded one"),
             "name the server that has it, such as --endpoint http://localhost:8080",
         ));
     };

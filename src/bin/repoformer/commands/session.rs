@@ -1,4 +1,4 @@
-//! From flags to the experiment that a stage works on.
+//! The experiment that a stage works on, from the settings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::Layout;
 use repoformer::pipeline::{Completion, Experiment, PromptLayout};
 use repoformer::prompt::Budget;
+use repoformer::repository::corpus::repository_names;
 use repoformer::repository::window::WindowShape;
 use repoformer::retrieve::chunks::QueryForm;
 use repoformer::retrieve::query::Mode;
@@ -54,13 +55,24 @@ pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
     }
 }
 
-/// One experiment a task file; one without tasks where there is none.
+/// The repositories of a folder that were named, or all; sorted, each once.
+pub(super) fn repositories_in(dir: &Path, settings: &Settings) -> Result<Vec<String>> {
+    let mut names = settings.list("repo").to_vec();
+    if names.is_empty() {
+        names = repository_names(dir)?;
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+/// One experiment per task file; one without tasks where there is no file.
 pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
     repos_dir(settings)?;
     open_experiments(settings, printer)
 }
 
-/// The same for these modes: chunks of no repository are needed where nothing is retrieved.
+/// Experiments for these modes: with chunks, no repositories are needed where nothing is retrieved.
 pub(super) fn experiments_of(
     settings: &Settings,
     modes: &[Mode],
@@ -79,7 +91,7 @@ fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Ex
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
         bail!(
-            "--benchmark names one task file's folders, and there are {}",
+            "--benchmark names the folders of one task file, but there are {}",
             files.len()
         );
     }
@@ -114,7 +126,7 @@ pub(super) fn single(settings: &Settings, printer: &mut Printer) -> Result<Exper
     without_repositories(settings, printer)
 }
 
-/// The same for a command that reads no repository: without their folder, all that the tasks name take part.
+/// The experiment of a command that needs no repositories: without their folder, it has all that the tasks name.
 pub(super) fn without_repositories(
     settings: &Settings,
     printer: &mut Printer,
@@ -123,17 +135,17 @@ pub(super) fn without_repositories(
     Ok(open_experiments(settings, printer)?.remove(0))
 }
 
-/// That `-o` is none of the task files.
+/// Checks that `-o` is not a task file.
 pub(super) fn check_not_tasks(settings: &Settings, output: Option<&Path>) -> Result<()> {
     let files: Vec<&Path> = settings.list("tasks").iter().map(Path::new).collect();
     check_output(output, &files)
 }
 
-/// That there is at most one task file.
+/// Checks that there is at most one task file.
 pub(super) fn check_single(settings: &Settings) -> Result<()> {
     match settings.list("tasks").len() {
         0 | 1 => Ok(()),
-        n => bail!("this works on one task file, and there are {n}"),
+        n => bail!("this command works on one task file, but there are {n}"),
     }
 }
 
@@ -182,7 +194,7 @@ fn experiment(
     })
 }
 
-/// The language asked for, else that of most of the tasks' files, else Python.
+/// The requested language, else that of most of the tasks' files, else Python.
 fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
     if let Some(language) = settings.parsed_option("language")? {
         return Ok(language);
@@ -266,7 +278,7 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     ))
 }
 
-/// Choices that the command line names already, of which there is one.
+/// Checks settings of which windows know a single value.
 fn check_fixed(settings: &Settings) -> Result<()> {
     for (key, only) in [
         ("tokenizer", "p50k_base"),
@@ -284,7 +296,7 @@ fn check_fixed(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// The modes asked for, or `default`, in the order of a results table.
+/// The requested modes, or `default`, in the order of a results table.
 pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     let mut modes: Vec<Mode> = settings.parsed_list("mode")?;
     let chunks = searches_chunks(settings)?;
@@ -316,7 +328,7 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
     Ok(modes)
 }
 
-/// That prompts are for a model: tasks with their cross-file context are none.
+/// Checks that prompts are for a model, rather than tasks with their cross-file context.
 pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
     match &experiment.chunks {
         Some(chunks) if matches!(chunks.layout, PromptLayout::Attach) => Err(hinted(
@@ -355,7 +367,7 @@ pub(super) fn seed(settings: &Settings) -> Result<u64> {
     Ok(settings.parsed_option("seed")?.unwrap_or(0))
 }
 
-/// Runs a stage on each experiment and tells what it did.
+/// Runs a stage on each experiment, and reports it.
 pub(super) fn stage(
     name: &str,
     flags: &SettingFlags,
@@ -380,7 +392,7 @@ pub(super) fn label(name: &str, experiment: &Experiment) -> String {
     }
 }
 
-/// The modes that retrieve with what is there before any completion.
+/// The modes that retrieve without a completion.
 pub(super) const FIRST: [Mode; 2] = [Mode::LeftContext, Mode::GroundTruth];
 /// The modes that need no prediction.
 pub(super) const WITHOUT_PREDICTION: [Mode; 3] =

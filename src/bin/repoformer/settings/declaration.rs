@@ -93,103 +93,38 @@ pub(super) struct Setting {
     pub(super) in_files: bool,
     /// Whether it has a meaning only where chunks are searched.
     pub(super) for_chunks: bool,
-    group: Group,
-    value_name: &'static str,
-    /// One sentence; `{names}` stands for the known names.
-    help: &'static str,
     /// Default in words, where it is not a value.
-    otherwise: Option<&'static str>,
-    /// Subcommands that have the flag; none means all.
-    commands: &'static [&'static str],
+    pub(super) otherwise: Option<&'static str>,
+    /// Subcommands that have the flag; none means all. The environment and files serve every subcommand.
+    pub(super) commands: &'static [&'static str],
+    pub(super) group: Group,
+    pub(super) value_name: &'static str,
+    /// One sentence; `{names}` stands for the known names.
+    pub(super) help: &'static str,
 }
 
-impl Group {
-    /// A text of one value without a default.
-    pub(super) const fn text(
-        self,
+impl Setting {
+    /// A setting of one value that every file can hold and every subcommand has a flag for, without a default.
+    pub(super) const fn new(
+        group: Group,
         key: &'static str,
         value_name: &'static str,
+        values: Values,
         help: &'static str,
-    ) -> Setting {
-        Setting {
+    ) -> Self {
+        Self {
             key,
             default: None,
-            values: Values::Text,
+            values,
             number: Number::One,
             in_files: true,
             for_chunks: false,
-            group: self,
+            group,
             value_name,
             help,
             otherwise: None,
             commands: &[],
         }
-    }
-
-    /// A whole number of at least `least`.
-    pub(super) const fn whole(self, key: &'static str, least: u64, help: &'static str) -> Setting {
-        /// Larger than any file, and small enough to be added to.
-        const MOST: u64 = u32::MAX as u64 / 4;
-        Setting {
-            values: Values::Whole(least..=MOST),
-            ..self.text(key, "N", help)
-        }
-    }
-
-    /// One of these names.
-    pub(super) const fn one_of(
-        self,
-        key: &'static str,
-        names: fn() -> Vec<String>,
-        help: &'static str,
-    ) -> Setting {
-        Setting {
-            values: Values::OneOf(names),
-            ..self.text(key, "NAME", help)
-        }
-    }
-}
-
-impl Setting {
-    pub(super) const fn default(self, default: &'static str) -> Self {
-        Self {
-            default: Some(default),
-            ..self
-        }
-    }
-
-    pub(super) const fn otherwise(self, words: &'static str) -> Self {
-        Self {
-            otherwise: Some(words),
-            ..self
-        }
-    }
-
-    pub(super) const fn values(self, values: Values) -> Self {
-        Self { values, ..self }
-    }
-
-    pub(super) const fn list(self, number: Number) -> Self {
-        Self { number, ..self }
-    }
-
-    pub(super) const fn for_chunks(self) -> Self {
-        Self {
-            for_chunks: true,
-            ..self
-        }
-    }
-
-    pub(super) const fn outside_files(self) -> Self {
-        Self {
-            in_files: false,
-            ..self
-        }
-    }
-
-    /// Only these subcommands have the flag; the environment and files serve all.
-    pub(super) const fn flag_of(self, commands: &'static [&'static str]) -> Self {
-        Self { commands, ..self }
     }
 
     /// Name of its environment variable.
@@ -213,9 +148,10 @@ impl Setting {
             Number::Names => true,
             Number::Paths => !std::path::Path::new(text).exists(),
         };
-        match is_split {
-            true => text.split(',').map(|part| part.trim().into()).collect(),
-            false => vec![text.to_owned()],
+        if is_split {
+            text.split(',').map(|part| part.trim().into()).collect()
+        } else {
+            vec![text.to_owned()]
         }
     }
 
@@ -225,6 +161,15 @@ impl Setting {
             Values::OneOf(names) | Values::OneOfOr(names, ..) => names(),
             Values::Switch => vec!["yes".into(), "no".into()],
             Values::Text | Values::Whole(_) | Values::Number(..) => Vec::new(),
+        }
+    }
+
+    /// The known names and other forms, in words.
+    fn known(&self) -> String {
+        let names = self.names().join(", ");
+        match self.values {
+            Values::OneOfOr(_, _, others) => format!("{names}, or {others}"),
+            _ => names,
         }
     }
 
@@ -253,14 +198,10 @@ impl Setting {
                 if names.iter().any(|name| name == value) {
                     return Ok(());
                 }
-                let others = match self.values {
-                    Values::OneOfOr(_, _, others) => format!(", or {others}"),
-                    _ => String::new(),
-                };
                 let text = format!(
-                    "unknown {} '{value}' (from {source}); known: {}{others}",
+                    "unknown {} '{value}' (from {source}); known: {}",
                     self.key,
-                    names.join(", ")
+                    self.known()
                 );
                 let nearest = nearest(value, names.iter().map(String::as_str));
                 let is_near = |name: &&str| levenshtein::distance(value, name) <= name.len() / 3;
@@ -275,7 +216,7 @@ impl Setting {
         if !self.commands.is_empty() && !self.commands.contains(&command) {
             return None;
         }
-        let mut help = self.help.replace("{names}", &self.names().join(", "));
+        let mut help = self.help.replace("{names}", &self.known());
         help.push_str(match self.number {
             Number::One => "",
             Number::Names | Number::Paths => " (repeatable, or separated by commas)",
@@ -298,9 +239,12 @@ impl Setting {
         if let (Some(default), None) = (self.default, self.otherwise) {
             flag = flag.default_value(default);
         }
-        let action = match self.is_list() {
-            true => ArgAction::Append,
-            false => ArgAction::Set,
+        let is_number = matches!(self.values, Values::Whole(_) | Values::Number(..));
+        flag = flag.allow_negative_numbers(is_number);
+        let action = if self.is_list() {
+            ArgAction::Append
+        } else {
+            ArgAction::Set
         };
         Some(flag.value_name(self.value_name).action(action))
     }

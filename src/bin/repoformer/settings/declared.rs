@@ -13,352 +13,190 @@ use repoformer::retrieve::rank::Ranker;
 use repoformer::selective::policy::Policy;
 use repoformer::text::language::Language;
 
-use super::declaration::Group::{
-    DataSet, Embeddings, Fragments, Model, Policies, Prompts, Search, Server, Statistics,
-};
-use super::declaration::{Number, Setting, Values};
+use super::declaration::Number::{Names, Paths, Texts};
+use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
+use super::declaration::{Group, Setting, Values};
 
 /// The subcommands that complete prompts (`all`: `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all"];
+/// The subcommands that draw at random.
+const DRAWING: &[&str] = &[
+    "complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all",
+];
+/// Larger than any file, and small enough to be added to.
+const MOST: u64 = u32::MAX as u64 / 4;
+const COUNT: Values = Whole(1..=MOST);
+const LIMIT: Values = Whole(0..=MOST);
 
-const fn of_server(setting: Setting) -> Setting {
-    setting.flag_of(COMPLETING)
+/// Rows: key, name of the value, values => help, then the fields that differ from [`Setting::new`].
+macro_rules! settings {
+    ($($group:ident {
+        $($key:literal $name:literal $values:expr => $help:literal $(, $field:ident: $value:expr)*;)*
+    })*) => {
+        &[$($(Setting {
+            $($field: $value,)*
+            ..Setting::new(Group::$group, $key, $name, $values, $help)
+        },)*)*]
+    };
 }
 
-pub(super) static SETTINGS: &[Setting] = &[
-    DataSet.text("repos-dir", "DIR", "Folder that holds one folder per repository"),
-    DataSet
-        .text("repo", "NAME", "Use only this repository")
-        .list(Number::Names)
-        .otherwise("the repositories that the tasks name, or all"),
-    DataSet
-        .text("tasks", "FILE", "Task file: JSONL, plain, gzip or zstd")
-        .list(Number::Paths),
-    DataSet
-        .text("benchmark", "NAME", "Name of the benchmark's cache folders")
-        .otherwise("the task file's stem"),
-    DataSet
-        .text("cache-dir", "DIR", "Folder of the cached artifacts")
-        .default("data/cache"),
-    DataSet
-        .one_of(
-            "mode",
-            || names(Mode::ALL),
-            "Source of the queries: none, the left context (rg1), the ground truth (gt), a prediction (rg-rg); or, \
-             without a query, the context that the tasks carry (given)",
-        )
-        .list(Number::Names)
-        .otherwise("the modes that the stage can serve"),
-    DataSet.text("profile", "NAME", "Bundled profile, or configs/NAME.toml in the working folder"),
-    DataSet
-        .text("config", "FILE", "File of settings (TOML)")
-        .otherwise("repoformer.toml, where the working folder has one")
-        .outside_files(),
-    DataSet
-        .whole("threads", 0, "Number of threads; the output does not depend on it")
-        .values(Values::Whole(0..=1024))
-        .default("0")
-        .otherwise("all cores"),
-    // How files are cut, and which of the fragments count.
-    Fragments
-        .one_of(
-            "unit",
-            || names(["windows", "chunks"]),
+pub(super) static SETTINGS: &[Setting] = settings! {
+    DataSet {
+        "repos-dir" "DIR" Text => "Folder that holds one folder per repository";
+        "repo" "NAME" Text => "Use only this repository",
+            number: Names, otherwise: Some("the repositories that the tasks name, or all");
+        "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", number: Paths;
+        "benchmark" "NAME" Text => "Name of the benchmark's cache folders",
+            otherwise: Some("the task file's stem");
+        "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
+        "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
+            "Source of the queries: none, the left context (rg1), the ground truth (gt), a prediction (rg-rg); or, without a \
+             query, the context that the tasks carry (given)",
+            number: Names, otherwise: Some("the modes that the stage can serve");
+        "profile" "NAME" Text => "Bundled profile, or configs/NAME.toml in the working folder";
+        "config" "FILE" Text => "File of settings (TOML)",
+            otherwise: Some("repoformer.toml, where the working folder has one"), in_files: false;
+        "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
+            default: Some("0"), otherwise: Some("all cores");
+    }
+    Fragments {
+        "unit" "UNIT" OneOf(|| names(["windows", "chunks"])) =>
             "Kind of the fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
-        )
-        .default("windows"),
-    Fragments
-        .one_of("language", || names(Language::ALL), "Language of the repositories")
-        .otherwise("the language of most of the tasks' files"),
-    Fragments
-        .one_of(
-            "walk",
-            || names([Walk::Glob, Walk::Rglob]),
-            "Files that count: glob skips hidden files and follows links (RepoCoder); rglob takes hidden files and follows \
-             no links to folders (Repoformer)",
-        )
-        .default("glob"),
-    Fragments.whole("window-size", 1, "Lines of a window").default("20"),
-    Fragments
-        .whole("slice-size", 1, "A window starts every window-size / slice-size lines")
-        .default("2"),
-    Fragments
-        .one_of(
-            "center",
-            || names([Center::Half, Center::Step]),
+            default: Some("windows");
+        "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
+            otherwise: Some("the language of most of the tasks' files");
+        "walk" "NAME" OneOf(|| names([Walk::Glob, Walk::Rglob])) =>
+            "Files that count: glob skips hidden files and follows links (RepoCoder); rglob takes hidden files and follows no \
+             links to folders (Repoformer)",
+            default: Some("glob");
+        "window-size" "N" COUNT => "Lines of a window", default: Some("20");
+        "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2");
+        "center" "NAME" OneOf(|| names([Center::Half, Center::Step])) =>
             "Lines of a window before the line that it is centred on: half a window, or one step",
-        )
-        .default("half"),
-    Fragments
-        .whole("chunk-size", 1, "Non-blank lines of a chunk")
-        .default("20")
-        .for_chunks(),
-    Fragments
-        .whole("chunk-stride", 1, "Lines between the starts of two chunks")
-        .default("10")
-        .for_chunks(),
-    Fragments
-        .one_of(
-            "hole-guard",
-            || names(["strict", "reference"]),
+            default: Some("half");
+        "chunk-size" "N" COUNT => "Non-blank lines of a chunk", default: Some("20"), for_chunks: true;
+        "chunk-stride" "N" COUNT => "Lines between the starts of two chunks", default: Some("10"), for_chunks: true;
+        "hole-guard" "NAME" OneOf(|| names(["strict", "reference"])) =>
             "How the hole is kept out of its own prompt: strictly, or as in RepoCoder's program",
-        )
-        .default("strict"),
-    Search
-        .text(
-            "tokenizer",
-            "NAME|FILE",
+            default: Some("strict");
+    }
+    Search {
+        "tokenizer" "NAME|FILE" Text =>
             "Tokenizer of vectors and budgets: p50k_base; with chunks also words, or a model's tokenizer.json",
-        )
-        .default("p50k_base"),
-    Search
-        .one_of(
-            "vectorizer",
-            || names(["one-gram", "words", "dense"]),
-            "Vectors: one-gram, the set of a window's tokens; of chunks words or dense, as the ranker needs",
-        )
-        .default("one-gram"),
-    Search
-        .text(
-            "ranker",
-            "NAME",
-            "Ranker: {names}; or several fused, as in rrf:jaccard,bm25. Windows are ranked by jaccard",
-        )
-        .values(Values::OneOfOr(
-            || names(Ranker::NAMES),
-            |name| name.starts_with("rrf:"),
-            "several fused, as in rrf:jaccard,bm25",
-        ))
-        .default("jaccard"),
-    Search
-        .whole("top-k", 1, "Fragments kept per query")
-        .values(Values::Whole(1..=u32::MAX as u64))
-        .default("20"),
-    Search
-        .one_of(
-            "query",
-            || names(QueryForm::ALL),
+            default: Some("p50k_base");
+        "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "dense"])) =>
+            "Vectors: one-gram, the set of a window's tokens; for chunks words or dense, as the ranker needs",
+            default: Some("one-gram");
+        "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.starts_with("rrf:"), "several fused, as in rrf:jaccard,bm25") =>
+            "Ranker: {names}. Windows are ranked by jaccard",
+            default: Some("jaccard");
+        "top-k" "N" Whole(1..=u32::MAX as u64) => "Fragments kept per query", default: Some("20");
+        "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
             "Text that is searched for, with chunks; each belongs to one mode",
-        )
-        .default("last-n-lines")
-        .for_chunks(),
-    Search
-        .whole("query-lines", 1, "Lines of a query")
-        .default("20")
-        .for_chunks(),
-    Search
-        .one_of(
-            "ties",
-            || names([Order::Nearest, Order::Reference]),
+            default: Some("last-n-lines"), for_chunks: true;
+        "query-lines" "N" COUNT => "Lines of a query", default: Some("20"), for_chunks: true;
+        "ties" "NAME" OneOf(|| names([Order::Nearest, Order::Reference])) =>
             "Order of equal scores: the nearest file first, or as in the reference program",
-        )
-        .default("nearest")
-        .for_chunks(),
-    Search
-        .whole("max-files", 1, "Maximum number of files ranked, nearest first")
-        .otherwise("all")
-        .for_chunks(),
-    Search
-        .whole("max-chunks", 1, "Maximum number of chunks ranked, those of the nearest files first")
-        .otherwise("all")
-        .for_chunks(),
-    Embeddings
-        .text("embedding-model", "NAME", "Model that the server at --endpoint embeds texts with")
-        .for_chunks(),
-    Embeddings
-        .whole("embedding-batch", 1, "Texts per request")
-        .default("64")
-        .for_chunks(),
-    Embeddings
-        .whole("embedding-concurrency", 1, "Simultaneous requests")
-        .values(Values::Whole(1..=256))
-        .default("2")
-        .for_chunks(),
-    Embeddings
-        .whole("embedding-timeout", 1, "Time limit of a request, in seconds")
-        .values(Values::Whole(1..=86_400))
-        .default("600")
-        .for_chunks(),
-    Embeddings
-        .text(
-            "vectors",
-            "FILE",
+            default: Some("nearest"), for_chunks: true;
+        "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
+            otherwise: Some("all"), for_chunks: true;
+        "max-chunks" "N" COUNT => "Maximum number of chunks ranked, those of the nearest files first",
+            otherwise: Some("all"), for_chunks: true;
+    }
+    Embeddings {
+        "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with", for_chunks: true;
+        "embedding-batch" "N" COUNT => "Texts per request", default: Some("64"), for_chunks: true;
+        "embedding-concurrency" "N" Whole(1..=256) => "Simultaneous requests", default: Some("2"), for_chunks: true;
+        "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of a request, in seconds",
+            default: Some("600"), for_chunks: true;
+        "vectors" "FILE" Text =>
             "Vectors computed elsewhere (JSONL or NPY), of the texts that `vectorize --write-texts` writes",
-        )
-        .for_chunks(),
-    Embeddings
-        .text(
-            "vector-texts",
-            "FILE",
-            "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to",
-        )
-        .for_chunks(),
-    Prompts
-        .whole("max-blocks", 1, "Maximum number of fragments in a prompt")
-        .default("10"),
-    Prompts
-        .whole(
-            "max-prompt-tokens",
-            0,
+            for_chunks: true;
+        "vector-texts" "FILE" Text => "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to",
+            for_chunks: true;
+    }
+    Prompts {
+        "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");
+        "max-prompt-tokens" "N" LIMIT =>
             "With windows, tokens that the retrieved part of a prompt stays below; with chunks, maximum tokens of a prompt",
-        )
-        .default("2000"),
-    Prompts
-        .one_of(
-            "align",
-            || names(Align::ALL),
+            default: Some("2000");
+        "align" "NAME" OneOf(|| names(Align::ALL)) =>
             "Text shown for a chunk: the chunk (none), the next or the previous one, the lines one stride further down (extend), \
              the function or class around it (enclosing), or what suits the query (auto)",
-        )
-        .default("auto")
-        .for_chunks(),
-    Prompts
-        .one_of(
-            "fragment-paths",
-            || names(["repository", "full"]),
+            default: Some("auto"), for_chunks: true;
+        "fragment-paths" "NAME" OneOf(|| names(["repository", "full"])) =>
             "Start of a fragment's path: inside its repository, or with the repository's folder",
-        )
-        .default("repository")
-        .for_chunks(),
-    Prompts
-        .text(
-            "prompt-style",
-            "NAME|FILE",
-            "Layout of prompts: {names}, or a template file; attach writes the tasks with their cross-file context",
-        )
-        .values(Values::OneOfOr(
-            || names(Style::names().chain(["attach"])),
-            |name| Path::new(name).exists(),
-            "a template file",
-        ))
-        .default("plain")
-        .for_chunks(),
-    Prompts
-        .one_of(
-            "right-context",
-            || names(["yes", "no"]),
-            "Whether prompts hold the right context",
-        )
-        .default("yes")
-        .for_chunks(),
-    Prompts
-        .whole("max-left-tokens", 0, "Maximum tokens of the left context in a prompt")
-        .otherwise("what remains")
-        .for_chunks(),
-    Prompts
-        .whole("max-right-tokens", 0, "Maximum tokens of the right context in a prompt")
-        .default("512")
-        .for_chunks(),
-    Prompts
-        .whole(
-            "max-cross-file-tokens",
-            0,
-            "Maximum tokens of the cross-file context in a prompt",
-        )
-        .default("512")
-        .for_chunks(),
-    Model
-        .text(
-            "model",
-            "NAME",
-            "Model that completes: in-context, the embedded one, or with --endpoint the server's name of it",
-        )
-        .default("in-context"),
-    Model.text(
-        "endpoint",
-        "URL",
-        "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
-         REPOFORMER_API_KEY holds its key",
-    ),
-    Model
-        .whole("max-tokens", 1, "Maximum tokens of a completion")
-        .default("500"),
-    Model
-        .whole("max-lines", 0, "Maximum lines of a completion by the embedded model")
-        .otherwise("the number of the target's lines")
-        .flag_of(&["complete"]),
-    of_server(Server.one_of(
-        "api",
-        || names([Api::Completions, Api::Chat]),
-        "API of the server: /v1/completions or /v1/chat/completions",
-    ))
-    .default("completions"),
-    of_server(Server.whole("concurrency", 1, "Simultaneous requests")).default("4"),
-    of_server(Server.whole("samples", 1, "Completions per prompt")).default("1"),
-    of_server(Server.text("temperature", "T", "Temperature; 0 takes the likeliest token at each step"))
-        .values(Values::Number(
-            |number| (0.0..=100.0).contains(&number),
-            "a number from 0 to 100",
-        ))
-        .default("0"),
-    of_server(Server.text("top-p", "P", "Share of the probability that tokens are drawn from"))
-        .values(Values::Number(
-            |number| number > 0.0 && number <= 1.0,
-            "a number above 0 and at most 1",
-        ))
-        .otherwise("the server's"),
-    of_server(Server.text(
-        "stop",
-        "TEXT",
-        "Text that ends a completion, in addition to those of the prompt style",
-    ))
-    .list(Number::Texts),
-    of_server(Server.one_of(
-        "prompt-end",
-        || names([Ending::BeforeWhitespace, Ending::AsIs]),
-        "White space at the end of a prompt: before-whitespace keeps it back, and drops it from the completion",
-    ))
-    .default("before-whitespace"),
-    of_server(Server.text("instruction", "TEXT", "System message for a chat model"))
-        .otherwise("write what comes next, and nothing else"),
-    of_server(Server.text("request-timeout", "S", "Time limit of a request, in seconds"))
-        .values(Values::Number(
-            |seconds| seconds > 0.0 && seconds < 1e9,
-            "a number above 0",
-        ))
-        .default("600"),
-    of_server(Server.text("retry-failed", "", "Repeat the requests that failed")).values(Values::Switch),
-    of_server(Server.text("journal", "FILE", "File that keeps the answers as they arrive"))
-        .otherwise("journal/MODEL.jsonl in the cache"),
-    Policies
-        .text(
-            "policy",
-            "NAME[@T]",
-            "Add a row that retrieves by a policy above a threshold, as in learned@0.2. Policies: {names}",
-        )
-        .values(Values::OneOfOr(
+            default: Some("repository"), for_chunks: true;
+        "prompt-style" "NAME|FILE" OneOfOr(
+            || names(Style::names().chain(["attach"])), |name| Path::new(name).exists(), "a template file",
+        ) => "Layout of prompts: {names}; attach writes the tasks with their cross-file context",
+            default: Some("plain"), for_chunks: true;
+        "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
+            default: Some("yes"), for_chunks: true;
+        "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
+            otherwise: Some("what remains"), for_chunks: true;
+        "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
+            default: Some("512"), for_chunks: true;
+        "max-cross-file-tokens" "N" LIMIT => "Maximum tokens of the cross-file context in a prompt",
+            default: Some("512"), for_chunks: true;
+    }
+    Model {
+        "model" "NAME" Text =>
+            "Model that completes: in-context, the embedded one; or, with --endpoint, the server's model of this name",
+            default: Some("in-context");
+        "endpoint" "URL" Text =>
+            "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
+             REPOFORMER_API_KEY holds its key";
+        "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500");
+        "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
+            otherwise: Some("the number of the target's lines"), commands: &["complete"];
+    }
+    Server {
+        "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
+            "API of the server: /v1/completions or /v1/chat/completions",
+            default: Some("completions"), commands: COMPLETING;
+        "concurrency" "N" COUNT => "Simultaneous requests", default: Some("4"), commands: COMPLETING;
+        "samples" "N" COUNT => "Completions per prompt", default: Some("1"), commands: COMPLETING;
+        "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
+            "Temperature; 0 takes the likeliest token at each step",
+            default: Some("0"), commands: COMPLETING;
+        "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
+            "Share of the probability that tokens are drawn from",
+            otherwise: Some("the server's"), commands: COMPLETING;
+        "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
+            number: Texts, commands: COMPLETING;
+        "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
+            "White space at the end of a prompt: sent (as-is), or kept back and dropped from the completion \
+             (before-whitespace)",
+            default: Some("before-whitespace"), commands: COMPLETING;
+        "instruction" "TEXT" Text => "System message for a chat model",
+            otherwise: Some("write what comes next, and nothing else"), commands: COMPLETING;
+        "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
+            "Time limit of a request, in seconds",
+            default: Some("600"), commands: COMPLETING;
+        "retry-failed" "" Switch => "Repeat the requests that failed", default: Some("no"), commands: COMPLETING;
+        "journal" "FILE" Text => "File that keeps the answers as they arrive",
+            otherwise: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
+    }
+    Policies {
+        "policy" "NAME[@T]" OneOfOr(
             || names(Policy::ALL),
-            |text| {
-                let name = text.split_once('@').map(|(name, _)| name);
-                name.is_some_and(|name| name.parse::<Policy>().is_ok())
-            },
+            |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
             "one with a threshold, as in learned@0.2",
-        ))
-        .list(Number::Names)
-        .flag_of(&["run"]),
-    Policies
-        .text("policy-model", "FILE", "Trained policy")
-        .list(Number::Paths)
-        .otherwise("learned policies score each repository by what the others teach")
-        .flag_of(&["run"]),
-    Statistics
-        .text(
-            "seed",
-            "N",
-            "Seed of samples, intervals and tests: the same seed, the same bytes",
-        )
-        .values(Values::Whole(0..=u64::MAX))
-        .otherwise("0")
-        .flag_of(&[
-            "complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all",
-        ]),
-    // Fewer leave nothing outside of 95 %, and a million already take minutes.
-    Statistics
-        .whole("resamples", 100, "Number of resamples of an interval")
-        .values(Values::Whole(100..=1_000_000))
-        .default("10000")
-        .flag_of(&["eval", "compare", "report", "run"]),
-];
+        ) => "Add a row that retrieves by a policy above a threshold. Policies: {names}",
+            number: Names, commands: &["run"];
+        "policy-model" "FILE" Text => "Trained policy",
+            number: Paths, otherwise: Some("learned policies score each repository after training on the others"),
+            commands: &["run"];
+    }
+    Statistics {
+        "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
+            otherwise: Some("0"), commands: DRAWING;
+        // Fewer leave nothing outside of 95 %, and a million already take minutes.
+        "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
+            default: Some("10000"), commands: &["eval", "compare", "report", "run"];
+    }
+};
 
 fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
     values.into_iter().map(|value| value.to_string()).collect()

@@ -301,14 +301,18 @@ impl Settings {
 
 fn toml_value(setting: &Setting, values: &[String]) -> String {
     let is_number = matches!(setting.values, Values::Whole(_) | Values::Number(..));
-    let written = |value: &String| match is_number {
-        true => value.clone(),
-        false => toml::Value::from(value.as_str()).to_string(),
+    let written = |value: &String| {
+        if is_number {
+            value.clone()
+        } else {
+            toml::Value::from(value.as_str()).to_string()
+        }
     };
     let all = values.iter().map(written).collect::<Vec<_>>().join(", ");
-    match setting.is_list() {
-        true => format!("[{all}]"),
-        false => all,
+    if setting.is_list() {
+        format!("[{all}]")
+    } else {
+        all
     }
 }
 

@@ -93,7 +93,7 @@ fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Option<Settings>> {
     begin(settings, flags)
 }
 
-/// Draws the instances, unless they are there and would be the same.
+/// Draws the instances, unless the file holds them already.
 fn draw(
     args: &LabelAllArgs,
     settings: &Settings,
@@ -142,7 +142,7 @@ fn draw(
     write_manifest_beside(instances, &wanted(&digest(instances).unwrap_or_default()))
 }
 
-/// A digest of a file's bytes, where it can be read.
+/// Digest of a file's bytes, if it can be read.
 fn digest(path: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(std::fs::File::open(path).ok()?).ok()?;

@@ -33,10 +33,10 @@ pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
         printer.problems(&judged.problems);
         return Err(hinted(
             anyhow!(
-                "{}: no instance has completions both without and with retrieval",
+                "{}: no instance has both a completion without and one with retrieval",
                 args.instances.display()
             ),
-            "complete prompts of modes none and given of these instances, and give the two files",
+            "complete the prompts of modes none and given of these instances, and give both files",
         ));
     }
     output.finish()?;
@@ -49,7 +49,7 @@ pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
     }
     if args.probabilities.is_some() && judged.probable < judged.gains.len() {
         printer.warning(format!(
-            "{} of {} instances have no probability in --probabilities, and policy self no score of them",
+            "{} of {} instances have no probability in --probabilities, so policy self cannot score them",
             group((judged.gains.len() - judged.probable) as u64),
             group(judged.gains.len() as u64)
         ));
@@ -59,16 +59,17 @@ pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
 }
 
 pub(super) fn check_threshold(threshold: f64) -> Result<()> {
-    match threshold.is_finite() {
-        true => Ok(()),
-        false => Err(hinted(
+    if threshold.is_finite() {
+        Ok(())
+    } else {
+        Err(hinted(
             anyhow!("--threshold must be a number"),
-            "the paper's is 0: what makes a completion any better helps",
-        )),
+            "the paper's is 0: any improvement counts",
+        ))
     }
 }
 
-/// The share of positive labels, the gains by size (figure 10), and both by the length of the targets.
+/// Share of positive labels, gains by size (figure 10), and both by the length of the targets.
 fn report(judged: &Judged) -> String {
     let count = judged.gains.len();
     format!(
@@ -80,9 +81,9 @@ fn report(judged: &Judged) -> String {
     )
 }
 
-/// Instances by the lines of their targets, longer ones together.
+/// Table of the instances by the lines of their targets; long ones share a row.
 fn lengths(judged: &Judged) -> Table {
-    /// From so many lines on, up to the next.
+    /// First number of lines of each row.
     const FROM: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
     let mut table = Table::new(&["lines", "instances", "%", "positive %", "mean gain × 100"]);
     for (place, &from) in FROM.iter().enumerate() {

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use repoformer::error::Error;
-use repoformer::repository::corpus::repository_names;
 use repoformer::selective::label::{
     Collecting, Drawing, Filter, InstanceKind, Recorded, Repositories, Shard, collect, fingerprint,
 };
 use repoformer::text::language::Language;
 
 use crate::args::LabelSampleArgs;
-use crate::commands::session::{open, repos_dir, seed};
+use crate::commands::session::{open, repos_dir, repositories_in, seed};
 use crate::output::{Printer, check_output, group, hinted};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
@@ -48,7 +47,7 @@ const SAMPLED_WITH: [&str; 8] = [
 /// Instances to draw, as flags and settings describe them.
 struct Wanted {
     from: Repositories,
-    /// How many repositories there are, where that is known.
+    /// Number of repositories, where it is known.
     total: usize,
     shard: Shard,
     filter: Filter,
@@ -81,12 +80,7 @@ impl Wanted {
             }
             None => {
                 let dir = repos_dir(settings)?;
-                let mut names = match settings.list("repo") {
-                    [] => repository_names(&dir)?,
-                    named => named.to_vec(),
-                };
-                names.sort_unstable();
-                names.dedup();
+                let names = repositories_in(&dir, settings)?;
                 let total = names.len();
                 (
                     Repositories::Folders(dir, names, settings.parsed("walk")?),
@@ -98,9 +92,10 @@ impl Wanted {
             from,
             total,
             shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
-            filter: match args.drawing.no_filter {
-                true => Filter::none(),
-                false => Filter::paper(language),
+            filter: if args.drawing.no_filter {
+                Filter::none()
+            } else {
+                Filter::paper(language)
             },
             drawing: Drawing {
                 language,
@@ -109,9 +104,10 @@ impl Wanted {
                 retrieves: !args.as_benchmark,
                 ..paper
             },
-            recorded: match args.as_benchmark {
-                true => Recorded::Tasks,
-                false => Recorded::Labels,
+            recorded: if args.as_benchmark {
+                Recorded::Tasks
+            } else {
+                Recorded::Labels
             },
         })
     }
@@ -128,7 +124,7 @@ impl Wanted {
     }
 }
 
-/// A digest of the instances that would be drawn, from the repositories' files as they are now, and what could not be read.
+/// Digest of the instances that would be drawn from the repositories as they are now, and the files that cannot be read.
 pub(super) fn instances_digest(
     args: &LabelSampleArgs,
     settings: &Settings,
@@ -137,7 +133,7 @@ pub(super) fn instances_digest(
     Ok(fingerprint(&wanted.collecting(None))?)
 }
 
-/// Draws instances with these settings, in force already.
+/// Draws instances with these settings.
 pub(super) fn draw_instances(
     args: &LabelSampleArgs,
     settings: &Settings,
@@ -156,7 +152,7 @@ pub(super) fn draw_instances(
     printer.problems(&collected.problems);
     if let (Some(journal), 1..) = (&journal, collected.known) {
         printer.note(format!(
-            "label sample: {} had been drawn from before it was broken off ({})",
+            "label sample: resumes after {} ({})",
             repositories(collected.known),
             journal.display(),
         ));
@@ -169,18 +165,18 @@ pub(super) fn draw_instances(
     }
     let forget = || {
         if let Some(journal) = &journal {
-            // Left behind, it would be of no harm.
+            // A file that stays does no harm.
             let _ = std::fs::remove_file(journal);
         }
     };
     if collected.instances == 0 {
         forget();
     }
-    // A part of the repositories may have none that serves.
+    // A part of the repositories may have no suitable one.
     if collected.instances == 0 && (args.shard.is_none() || !collected.problems.is_empty()) {
         return Err(hinted(
             anyhow!("no instance could be drawn"),
-            "--no-filter takes repositories whose files do not import one another; --language names another language",
+            "--no-filter also uses repositories whose files do not import one another; --language names another language",
         ));
     }
     output.finish()?;
@@ -195,7 +191,7 @@ pub(super) fn draw_instances(
     Ok(())
 }
 
-/// Where a drawing into this file keeps what it has drawn until it is whole; nowhere for what is no file.
+/// File that holds the instances drawn so far, until all are drawn; `None` if the output is not a file.
 fn journal_beside(output: &Path) -> Option<PathBuf> {
     let is_file = output != Path::new("-") && (output.is_file() || !output.exists());
     let mut name = output.file_name().filter(|_| is_file)?.to_owned();
@@ -210,7 +206,7 @@ fn repositories(count: usize) -> String {
     }
 }
 
-/// `2/8`: the second of eight.
+/// Parses `2/8`, the second of eight parts.
 fn shard(text: &str) -> Result<Shard> {
     let parts = text.split_once('/');
     let numbers = parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
@@ -220,7 +216,7 @@ fn shard(text: &str) -> Result<Shard> {
             count,
         }),
         _ => Err(hinted(
-            anyhow!("--shard '{text}' is no part of a whole"),
+            anyhow!("invalid --shard '{text}'"),
             "the second of eight parts is 2/8",
         )),
     }

@@ -1,4 +1,4 @@
-//! `policy explain`: what a trained policy goes by.
+//! `policy explain`: the features that a trained policy uses.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::args::{PolicyExplainArgs, ReportFormat};
 use crate::output::{group, write_data};
 use crate::table::Table;
 
-/// What a policy learned from, and how well.
+/// Training data of a policy, and its quality on held-out data.
 pub(super) fn trained_on(training: &Training) -> String {
     format!(
         "{} instances of {} repositories, {:.2} % positive, by model {}; held out: AUC {:.3}, calibration error {:.3}",
@@ -35,7 +35,7 @@ pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
     write_data(Path::new("-"), text.as_bytes())
 }
 
-/// What a policy goes by, what counts most first.
+/// The features of a policy, the weightiest first.
 fn explanation(policy: &PolicyModel, top: usize) -> String {
     let mut text = format!(
         "{}: trained on {}\nrepositories: {}\n",
@@ -97,7 +97,7 @@ fn explanation_json(policy: &PolicyModel, top: usize) -> String {
     format!("{record:#}\n")
 }
 
-/// The meanings and curves of the features that count most, so many of them.
+/// Meanings and curves of the `top` weightiest features.
 fn by_spread(policy: &PolicyModel, top: usize) -> Vec<(&'static str, &Curve)> {
     let meanings = policy.policy.features().map(|(_, meaning)| meaning.trim());
     let mut features: Vec<_> = meanings.zip(&policy.model.curves).collect();

@@ -39,7 +39,7 @@ pub(super) fn run(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()
     output.finish()?;
     let count = |kind: Kind| kind.features().count();
     printer.note(format!(
-        "policy features: {} instances, {} features of contexts and {} of what was retrieved",
+        "policy features: {} instances, {} features of contexts and {} of retrieved fragments",
         group(examples.all.len() as u64),
         count(Kind::Learned),
         count(Kind::LearnedScored) - count(Kind::Learned),

@@ -20,25 +20,26 @@ pub(super) fn read_labels(
     printer.problems(&examples.problems);
     for (missing, count) in &examples.unjudged {
         printer.failed(&format!(
-            "{} instances are left out: not judged (no {missing})",
+            "{} instances are left out: not labelled (no {missing})",
             group(*count as u64)
         ));
     }
     if examples.repeated > 0 {
         printer.warning(format!(
-            "{} instances have the id of another of their repository: given twice they count twice",
+            "{} instances repeat an id of their repository; each counts",
             group(examples.repeated as u64)
         ));
     }
     let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
     if knowing > 0 {
-        let them = "instances whose fragments were found with the target in the query";
-        printer.note(match flags.no_target_queries {
-            true => format!("{} {them} are left out", group(knowing as u64)),
-            false => format!(
-                "{} {them} are among them (--no-target-queries leaves them out)",
+        let them = "instances whose query contained the target";
+        printer.note(if flags.no_target_queries {
+            format!("{} {them} are left out", group(knowing as u64))
+        } else {
+            format!(
+                "{} {them} are included (--no-target-queries leaves them out)",
                 group(knowing as u64)
-            ),
+            )
         });
     }
     if flags.no_target_queries {
@@ -46,8 +47,8 @@ pub(super) fn read_labels(
     }
     if examples.all.is_empty() {
         return Err(hinted(
-            anyhow!("no judged instance in these labels"),
-            "`repoformer label judge` makes them",
+            anyhow!("these files hold no labelled instance"),
+            "make labels with `repoformer label judge`",
         ));
     }
     Ok(examples)

@@ -1,4 +1,4 @@
-//! A sweep as it is asked for: every point for programs, a summary for readers.
+//! Output of a sweep: every point for programs, a summary for readers.
 
 use repoformer::selective::policy::sweep::{Curve, Point};
 use repoformer::selective::policy::{Example, Examples, Policy};
@@ -8,12 +8,12 @@ use crate::args::ScoreFormat;
 use crate::output::group;
 use crate::table::Table;
 
-/// What a sweep gave.
+/// Results of a sweep.
 pub(super) struct Swept<'a> {
-    /// What can be had at all.
+    /// Scores of never, always and the oracle, in words.
     pub(super) finding: String,
     pub(super) curves: &'a [Curve],
-    /// The names of the clocks, in the order of each point's latencies.
+    /// Names of the clocks, in the order of each point's latencies.
     pub(super) retrievers: &'a [String],
 }
 
@@ -80,7 +80,7 @@ fn records<'a>(curves: &'a [Curve], retrievers: &'a [String]) -> impl Iterator<I
     })
 }
 
-/// Never and always have no threshold that could be written.
+/// Threshold of a point; never and always have none.
 fn threshold(threshold: f64) -> Option<f64> {
     threshold.is_finite().then_some(threshold)
 }
@@ -125,7 +125,7 @@ fn table(curves: &[Curve], retrievers: &[String]) -> Table {
     table
 }
 
-/// What can be had at all.
+/// Scores of never, always and the oracle, in words.
 pub(super) fn finding(examples: &Examples) -> String {
     format!(
         "{} instances of {} repositories, ES x 100: never {}, always {}, oracle {}",
@@ -137,7 +137,7 @@ pub(super) fn finding(examples: &Examples) -> String {
     )
 }
 
-/// What each policy comes to: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
+/// Summary of each policy: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
 /// threshold in hindsight, and where it is as good as always retrieving.
 fn summary(curves: &[Curve], retrievers: &[String]) -> Table {
     let mut head: Vec<String> = ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"]
@@ -164,11 +164,11 @@ fn summary(curves: &[Curve], retrievers: &[String]) -> Table {
     table
 }
 
-/// What the columns are.
+/// Legend of the columns.
 pub(super) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
 
-/// What a cell says of a point.
+/// Cells of a point.
 type Cell<'a> = &'a dyn Fn(&Point) -> Option<String>;
 
 fn row(curve: &Curve, clocks: usize) -> Vec<String> {

@@ -16,7 +16,7 @@ pub(super) fn run(args: &PolicyTrainArgs, printer: &mut Printer) -> Result<()> {
     let training = &policy.training;
     if training.repositories.len() < 2 {
         printer.warning(format!(
-            "all instances are of one repository ({}): what is said of held-out instances is said of its own",
+            "all instances are of one repository ({}), so the held-out quality is measured on it as well",
             training.repositories.join(", ")
         ));
     }
