@@ -157,7 +157,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
     pub(crate) exec: bool,
     /// Shell command that runs a task's tests; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest or
-    /// unittest, by the look of the repository]
+    /// unittest, whichever the repository uses]
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub(crate) test_cmd: Option<String>,
     /// Shell command that prepares a copy for its tests, once; {repository} is filled in

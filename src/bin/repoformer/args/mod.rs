@@ -41,9 +41,12 @@ const STYLES: Styles = Styles::styled()
 /// Repository-level code completion experiments: window, retrieve, prompt, complete, retrieve again, score
 #[derive(Debug, Parser)]
 #[command(name = "repoformer", version, styles = STYLES, propagate_version = true, max_term_width = 100)]
-#[command(
-    after_help = "`repoformer run` runs the embedded demonstration. Every setting that `--show-settings` lists is a flag, an\nenvironment variable (REPOFORMER_TOP_K) and a key of a configuration file (top-k); flags beat the environment,\nwhich beats the file, which beats the profile. Exit status: 0 done, 1 done but something was skipped or a check\nfailed, 2 could not run."
-)]
+#[command(after_help = "`repoformer run` runs the embedded demonstration.
+
+Every setting that `--show-settings` lists is a flag (--top-k), an environment variable (REPOFORMER_TOP_K) and a key of a \
+configuration file (top-k). Flags beat the environment, which beats the file, which beats the profile.
+
+Exit status: 0 done, 1 done but something was skipped or a check failed, 2 could not run.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -43,7 +43,7 @@ pub(crate) struct SearchArgs {
 pub(crate) enum ExportFormat {
     /// Lines of a TREC run
     Trec,
-    /// A BEIR collection; its judgements are the retrieval of the ground truth (search with --mode gt first)
+    /// A BEIR collection; its relevance judgements come from mode gt (search with --mode gt first)
     Beir,
 }
 

@@ -47,7 +47,7 @@ impl Group {
             Self::Search => command == "search",
             Self::Embeddings => command == "vectorize",
             Self::Prompts => command == "prompt",
-            Self::Model => matches!(command, "complete" | "run" | "all"),
+            Self::Model => ["complete", "rg-rg", "run", "all", "eval", "report"].contains(&command),
             Self::Server => command == "complete",
         }
     }
@@ -217,6 +217,9 @@ impl Setting {
             return None;
         }
         let mut help = self.help.replace("{names}", &self.known());
+        if self.for_chunks {
+            help.push_str(" (with --unit chunks)");
+        }
         help.push_str(match self.number {
             Number::One => "",
             Number::Names | Number::Paths => " (repeatable, or separated by commas)",

@@ -50,8 +50,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             otherwise: Some("the task file's stem");
         "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
         "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
-            "Source of the queries: none, the left context (rg1), the ground truth (gt), a prediction (rg-rg); or, without a \
-             query, the context that the tasks carry (given)",
+            "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
+             given (no query: the tasks' own cross-file context)",
             number: Names, otherwise: Some("the modes that the stage can serve");
         "profile" "NAME" Text => "Bundled profile, or configs/NAME.toml in the working folder";
         "config" "FILE" Text => "File of settings (TOML)",
@@ -88,15 +88,15 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "Vectors: one-gram, the set of a window's tokens; for chunks words or dense, as the ranker needs",
             default: Some("one-gram");
         "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.starts_with("rrf:"), "several fused, as in rrf:jaccard,bm25") =>
-            "Ranker: {names}. Windows are ranked by jaccard",
+            "Ranker of chunks: {names}; windows are ranked by jaccard",
             default: Some("jaccard");
         "top-k" "N" Whole(1..=u32::MAX as u64) => "Fragments kept per query", default: Some("20");
         "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
-            "Text that is searched for, with chunks; each belongs to one mode",
+            "Text that is searched for; each kind belongs to one mode",
             default: Some("last-n-lines"), for_chunks: true;
         "query-lines" "N" COUNT => "Lines of a query", default: Some("20"), for_chunks: true;
         "ties" "NAME" OneOf(|| names([Order::Nearest, Order::Reference])) =>
-            "Order of equal scores: the nearest file first, or as in the reference program",
+            "Order of equal scores: the nearest file first, or as in Repoformer's program",
             default: Some("nearest"), for_chunks: true;
         "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
             otherwise: Some("all"), for_chunks: true;
@@ -105,9 +105,9 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     }
     Embeddings {
         "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with", for_chunks: true;
-        "embedding-batch" "N" COUNT => "Texts per request", default: Some("64"), for_chunks: true;
-        "embedding-concurrency" "N" Whole(1..=256) => "Simultaneous requests", default: Some("2"), for_chunks: true;
-        "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of a request, in seconds",
+        "embedding-batch" "N" COUNT => "Texts per embedding request", default: Some("64"), for_chunks: true;
+        "embedding-concurrency" "N" Whole(1..=256) => "Simultaneous embedding requests", default: Some("2"), for_chunks: true;
+        "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of an embedding request, in seconds",
             default: Some("600"), for_chunks: true;
         "vectors" "FILE" Text =>
             "Vectors computed elsewhere (JSONL or NPY), of the texts that `vectorize --write-texts` writes",
@@ -118,7 +118,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     Prompts {
         "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");
         "max-prompt-tokens" "N" LIMIT =>
-            "With windows, tokens that the retrieved part of a prompt stays below; with chunks, maximum tokens of a prompt",
+            "Token budget: with windows, the retrieved part of a prompt stays below it; with chunks, a whole prompt has at most this many",
             default: Some("2000");
         "align" "NAME" OneOf(|| names(Align::ALL)) =>
             "Text shown for a chunk: the chunk (none), the next or the previous one, the lines one stride further down (extend), \
@@ -142,7 +142,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     }
     Model {
         "model" "NAME" Text =>
-            "Model that completes: in-context, the embedded one; or, with --endpoint, the server's model of this name",
+            "Model that completes: in-context (the embedded one), or the name of a model of the server at --endpoint",
             default: Some("in-context");
         "endpoint" "URL" Text =>
             "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
@@ -170,7 +170,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
              (before-whitespace)",
             default: Some("before-whitespace"), commands: COMPLETING;
         "instruction" "TEXT" Text => "System message for a chat model",
-            otherwise: Some("write what comes next, and nothing else"), commands: COMPLETING;
+            otherwise: Some("to continue the code and write nothing else"), commands: COMPLETING;
         "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
             "Time limit of a request, in seconds",
             default: Some("600"), commands: COMPLETING;
@@ -183,7 +183,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             || names(Policy::ALL),
             |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
             "one with a threshold, as in learned@0.2",
-        ) => "Add a row that retrieves by a policy above a threshold. Policies: {names}",
+        ) => "Add a row for a policy: {names}",
             number: Names, commands: &["run"];
         "policy-model" "FILE" Text => "Trained policy",
             number: Paths, otherwise: Some("learned policies score each repository after training on the others"),
@@ -191,7 +191,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     }
     Statistics {
         "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
-            otherwise: Some("0"), commands: DRAWING;
+            otherwise: Some("0; a server gets none"), commands: DRAWING;
         // Fewer leave nothing outside of 95 %, and a million already take minutes.
         "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
             default: Some("10000"), commands: &["eval", "compare", "report", "run"];
