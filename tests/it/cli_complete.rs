@@ -221,9 +221,9 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
             "unknown prompt-end 'newline' (from command line); known: before-whitespace, as-is",
         ]);
     place
-        .stage(&complete(nowhere, &["invalid request-timeout '0'", "0"]))
+        .stage(&complete(nowhere, &["--request-timeout", "0"]))
         .failed()
-        .says(&["--request-timeout"]);
+        .says(&["invalid request-timeout '0'"]);
 }
 
 #[test]

@@ -60,14 +60,14 @@ impl<'a> Scorer<'a> {
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str, printer: &mut Printer) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
-            return Ok(told(comparison::read(given)?, printer));
+            return Ok(reported(comparison::read(given)?, printer));
         }
         let is_file = Path::new(given).exists();
         let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
         if mode.is_none()
             && let Ok(reading) = comparison::read(given)
         {
-            return Ok(told(reading, printer));
+            return Ok(reported(reading, printer));
         }
         if self.experiment.is_none() {
             self.experiment = Some(without_repositories(&self.settings, printer)?);
@@ -100,7 +100,7 @@ impl<'a> Scorer<'a> {
 }
 
 /// The scores of a file; excluded tasks are reported.
-fn told(reading: comparison::Reading, printer: &mut Printer) -> PerTask {
+fn reported(reading: comparison::Reading, printer: &mut Printer) -> PerTask {
     printer.problems(&reading.problems);
     if reading.excluded > 0 {
         printer.warning(format!(

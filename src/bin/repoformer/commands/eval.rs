@@ -79,7 +79,7 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         )?
     };
     if !args.check_references {
-        tell_ceilings(tasks, &scoring, printer)?;
+        warn_of_ceilings(tasks, &scoring, printer)?;
     }
     manifest.count("tasks", tasks.tasks.len());
     write(args, &settings, &named, &manifest)
@@ -148,7 +148,7 @@ fn of_pairs(
 }
 
 /// Warns of metrics that truncate targets, with the score that the references would have.
-fn tell_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Result<()> {
+fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Result<()> {
     let Scoring {
         metrics,
         postprocess,

@@ -18,7 +18,7 @@ use super::session::{begin, check_completable, experiments_of, label, modes, res
 use super::{rg_rg, window};
 use crate::args::RunArgs;
 use crate::output::{Printer, write_data};
-use crate::settings::{SettingFlags, Settings};
+use crate::settings::{Given, SettingFlags, Settings};
 
 /// The demonstration's data, for a program that runs elsewhere than in its project.
 mod demo {
@@ -164,15 +164,16 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
     let has_settings = ["profile", "config"]
         .iter()
         .any(|key| given.text(key).is_some());
-    let presets = match has_settings {
-        false => vec![("profile", vec!["demo".into()])],
+    let presets = if has_settings {
         // Settings without data use the demonstration's.
-        true => vec![
+        Given::from([
             ("repos-dir", vec![demo::REPOS.into()]),
             ("tasks", demo::TASKS.map(String::from).to_vec()),
-        ],
+        ])
+    } else {
+        Given::from([("profile", vec!["demo".into()])])
     };
-    let settings = Settings::with_presets(flags, "run", &presets)?;
+    let settings = Settings::with_presets(flags, "run", presets)?;
     let Some(mut settings) = begin(settings, flags)? else {
         return Ok(None);
     };

@@ -47,7 +47,9 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
                 printer.detail(format!("  {name}: {} tasks", tasks.len()));
                 if tasks.len() < args.per_repo {
                     let (drawn, asked) = (tasks.len(), args.per_repo);
-                    printer.note(format!("{name}: {drawn} {kind} tasks, where {asked} were asked for: it holds no more"));
+                    printer.note(format!(
+                        "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more"
+                    ));
                 }
                 total += tasks.len();
                 for task in tasks {

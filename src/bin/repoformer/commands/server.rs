@@ -120,9 +120,9 @@ pub(super) fn resumable<T>(
         "{} keeps the answers: the same command resumes there",
         server.journal.display()
     );
-    tell_at_interruption(Some(text.clone()));
+    set_interruption_message(Some(text.clone()));
     let done = work();
-    tell_at_interruption(None);
+    set_interruption_message(None);
     done.map_err(|error| {
         // A wrong address or key is no interruption.
         if server.journal.metadata().is_ok_and(|file| file.len() > 0) {
@@ -133,14 +133,16 @@ pub(super) fn resumable<T>(
 }
 
 /// Message of an interruption.
-static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
+static INTERRUPTION_MESSAGE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Sets the message that Ctrl-C prints before the program ends.
-fn tell_at_interruption(text: Option<String>) {
+fn set_interruption_message(text: Option<String>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    let is_told = text.is_some();
-    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    if is_told && !ignores_interruptions() {
+    let is_set = text.is_some();
+    *INTERRUPTION_MESSAGE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner) = text;
+    if is_set && !ignores_interruptions() {
         // Without a handler the program ends silently, which loses nothing either.
         ONCE.call_once(|| drop(ctrlc::set_handler(end)));
     }
@@ -156,7 +158,9 @@ fn ignores_interruptions() -> bool {
 }
 
 fn end() {
-    let text = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = INTERRUPTION_MESSAGE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(text) = &*text {
         announce(&format!("\ninterrupted; {text}"));
     }

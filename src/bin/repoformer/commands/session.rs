@@ -245,7 +245,7 @@ pub(super) fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> 
     }
     if reading.repeated_ids > 0 {
         printer.note(format!(
-            "{}: {} tasks repeat an id; tasks are told apart by their row",
+            "{}: {} tasks repeat an id; their rows distinguish them",
             file.display(),
             reading.repeated_ids
         ));

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
         };
         match args.format {
             ReportFormat::Text => {
-                tell(&report, args.strict, printer);
+                report_findings(&report, args.strict, printer);
                 text += &summary(&report);
             }
             ReportFormat::Json => {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
 }
 
 /// Prints every finding, by line.
-fn tell(report: &Report, strict: bool, printer: &mut Printer) {
+fn report_findings(report: &Report, strict: bool, printer: &mut Printer) {
     for finding in &report.findings {
         let message = report.message(finding);
         match finding.severity {

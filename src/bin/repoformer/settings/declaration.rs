@@ -1,5 +1,6 @@
 //! One setting: its key, values, default and help, from which its flag, its variable and its checks follow.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use clap::{Arg, ArgAction};
@@ -9,6 +10,14 @@ use super::listed::Listed;
 
 /// Start of the names of environment variables.
 pub(super) const PREFIX: &str = "REPOFORMER_";
+
+/// Name of a setting's environment variable.
+pub(super) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('-', "_").to_uppercase())
+}
+
+/// Settings from one source, by key.
+pub(crate) type Given = BTreeMap<&'static str, Vec<String>>;
 
 /// Heading that a setting's flag stands under in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,11 +134,6 @@ impl Setting {
             otherwise: None,
             commands: &[],
         }
-    }
-
-    /// Name of its environment variable.
-    pub(super) fn variable(&self) -> String {
-        format!("{PREFIX}{}", self.key.replace('-', "_").to_uppercase())
     }
 
     pub(super) fn is_list(&self) -> bool {

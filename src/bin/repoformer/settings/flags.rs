@@ -1,10 +1,9 @@
 //! The settings that stand on the command line.
 
-use std::collections::BTreeMap;
-
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+use super::declaration::Given;
 use super::declared::SETTINGS;
 
 const SHOW: &str = "show-settings";
@@ -12,7 +11,7 @@ const SHOW: &str = "show-settings";
 /// Flags of the settings that a subcommand takes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingFlags {
-    pub(super) given: BTreeMap<&'static str, Vec<String>>,
+    pub(super) given: Given,
     /// Whether the settings are only to be shown.
     pub(crate) show_settings: bool,
 }

@@ -6,6 +6,7 @@ mod flags;
 mod listed;
 mod resolved;
 
+pub(crate) use declaration::Given;
 pub(crate) use flags::SettingFlags;
 pub(crate) use listed::Listed;
 pub(crate) use resolved::Settings;

@@ -1,13 +1,13 @@
 //! The settings in force: defaults, then a profile, a file, the environment and flags, each beating the ones before.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::declaration::{PREFIX, Setting, Values, nearest};
+use super::declaration::{Given, PREFIX, Setting, Values, nearest, variable};
 use super::declared::{SETTINGS, declared};
 use super::flags::SettingFlags;
 use crate::output::hinted;
@@ -49,7 +49,7 @@ const OTHER_VARIABLES: [&str; 9] = [
     "NLTK_WORDS",
 ];
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Default,
@@ -57,21 +57,8 @@ enum Source {
     Subcommand(&'static str),
     Profile(String),
     File(PathBuf),
-    Environment(String),
+    Environment,
     Flag,
-}
-
-impl Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::Subcommand(name) => f.write_str(name),
-            Self::Profile(name) => write!(f, "profile {name}"),
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Environment(name) => write!(f, "environment {name}"),
-            Self::Flag => f.write_str("command line"),
-        }
-    }
 }
 
 /// The values of a setting: one, unless it is a list.
@@ -90,69 +77,59 @@ pub(crate) struct Settings {
 impl Settings {
     /// Resolves all settings.
     pub(crate) fn resolve(flags: &SettingFlags) -> Result<Self> {
-        Self::with_presets(flags, "", &[])
+        Self::with_presets(flags, "", Given::new())
     }
 
     /// Resolves all settings for a subcommand with defaults of its own.
     pub(crate) fn with_presets(
         flags: &SettingFlags,
         subcommand: &'static str,
-        presets: &[(&'static str, Vec<String>)],
+        presets: Given,
     ) -> Result<Self> {
+        let environment = environment()?;
+        let given = |key| {
+            flags
+                .given
+                .get(key)
+                .or_else(|| environment.get(key))?
+                .first()
+        };
+        let config = given("config").map(PathBuf::from).or_else(|| {
+            let found = Path::new(FOUND_BY_ITSELF);
+            found.is_file().then(|| found.to_owned())
+        });
+        let file = config.as_deref().map(read_file).transpose()?;
+        let file = file.unwrap_or_default();
+        let profile = given("profile").or_else(|| {
+            let named = file.get("profile").or_else(|| presets.get("profile"));
+            named?.first()
+        });
+
         let mut settings = Self::default();
         for setting in SETTINGS {
             if let Some(default) = setting.default {
                 settings.set(setting.key, vec![default.to_owned()], Source::Default);
             }
         }
-        for (key, values) in presets {
-            settings.set(key, values.clone(), Source::Subcommand(subcommand));
+        settings.set_all(&presets, &Source::Subcommand(subcommand));
+        if let Some(name) = profile {
+            settings.set_all(&read_profile(name)?, &Source::Profile(name.clone()));
         }
-        let environment = environment()?;
-        let of_environment = |key| {
-            let found = environment.iter().find(|(setting, _)| setting.key == key);
-            found.map(|(_, values)| values.clone())
-        };
-        let named = |key| {
-            flags
-                .given
-                .get(key)
-                .cloned()
-                .or_else(|| of_environment(key))
-        };
-        let first = |values: Vec<String>| values.into_iter().next();
-        let found = Path::new(FOUND_BY_ITSELF);
-        let config = named("config").and_then(first).map(PathBuf::from);
-        let config = config.or_else(|| found.is_file().then(|| found.to_owned()));
-        let file = config.as_deref().map(read_file).transpose()?;
-        let profile = named("profile").or_else(|| {
-            let mut file = file.iter().flatten();
-            Some(file.find(|(key, _)| *key == "profile")?.1.clone())
-        });
-        let profile = profile.and_then(first);
-        if let Some(name) = profile.or_else(|| settings.text("profile").map(str::to_owned)) {
-            for (key, values) in read_profile(&name)? {
-                settings.set(key, values, Source::Profile(name.clone()));
-            }
+        if let Some(path) = config {
+            let name = path.to_string_lossy().into_owned();
+            settings.set("config", vec![name], Source::Default);
+            settings.set_all(&file, &Source::File(path));
         }
-        if let (Some(config), Some(file)) = (config, file) {
-            for (key, values) in file {
-                settings.set(key, values, Source::File(config.clone()));
-            }
-            settings.set(
-                "config",
-                vec![config.to_string_lossy().into_owned()],
-                Source::Default,
-            );
-        }
-        for (setting, values) in environment {
-            settings.set(setting.key, values, Source::Environment(setting.variable()));
-        }
-        for (key, values) in &flags.given {
-            settings.set(key, values.clone(), Source::Flag);
-        }
+        settings.set_all(&environment, &Source::Environment);
+        settings.set_all(&flags.given, &Source::Flag);
         settings.check()?;
         Ok(settings)
+    }
+
+    fn set_all(&mut self, given: &Given, source: &Source) {
+        for (key, values) in given {
+            self.set(key, values.clone(), source.clone());
+        }
     }
 
     fn set(&mut self, key: &'static str, values: Vec<String>, source: Source) {
@@ -263,8 +240,7 @@ impl Settings {
     /// Whether the value was chosen for this run, on the command line or in the environment.
     pub(crate) fn is_chosen(&self, key: &str) -> bool {
         let setting = self.values.get(key);
-        setting
-            .is_some_and(|setting| matches!(setting.source, Source::Flag | Source::Environment(_)))
+        setting.is_some_and(|setting| matches!(setting.source, Source::Flag | Source::Environment))
     }
 
     /// Whether the value stands on the command line.
@@ -279,9 +255,17 @@ impl Settings {
         setting.is_none_or(|setting| setting.source == Source::Default)
     }
 
+    /// The origin of a value, in words.
     fn source(&self, key: &str) -> String {
-        let setting = self.values.get(key);
-        setting.map_or_else(|| "not set".into(), |setting| setting.source.to_string())
+        match self.values.get(key).map(|setting| &setting.source) {
+            None => "not set".into(),
+            Some(Source::Default) => "default".into(),
+            Some(Source::Subcommand(name)) => (*name).into(),
+            Some(Source::Profile(name)) => format!("profile {name}"),
+            Some(Source::File(path)) => path.display().to_string(),
+            Some(Source::Environment) => format!("environment {}", variable(key)),
+            Some(Source::Flag) => "command line".into(),
+        }
     }
 
     /// The lines of `--show-settings`: TOML, with each value's source as a comment.
@@ -317,8 +301,8 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
 }
 
 /// The settings that the environment holds.
-fn environment() -> Result<Vec<(&'static Setting, Vec<String>)>> {
-    let mut found = Vec::new();
+fn environment() -> Result<Given> {
+    let mut found = Given::new();
     for (name, value) in std::env::vars_os() {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
         let Some(rest) = name.strip_prefix(PREFIX) else {
@@ -327,25 +311,21 @@ fn environment() -> Result<Vec<(&'static Setting, Vec<String>)>> {
         if OTHER_VARIABLES.contains(&rest) || value.is_empty() {
             continue;
         }
-        match SETTINGS.iter().find(|setting| setting.variable() == name) {
-            Some(setting) => found.push((setting, setting.split(&value))),
-            None => {
-                let names: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
-                let nearest = nearest(&name, names.iter().map(String::as_str));
-                return Err(hinted(
-                    anyhow!("unknown environment variable {name}"),
-                    format!("did you mean {}?", nearest.unwrap_or_default()),
-                ));
-            }
-        }
+        let mut settings = SETTINGS.iter();
+        let Some(setting) = settings.find(|setting| variable(setting.key) == name) else {
+            let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
+            let nearest = nearest(&name, names.iter().map(String::as_str));
+            return Err(hinted(
+                anyhow!("unknown environment variable {name}"),
+                format!("did you mean {}?", nearest.unwrap_or_default()),
+            ));
+        };
+        found.insert(setting.key, setting.split(&value));
     }
     Ok(found)
 }
 
-/// Keys and their values, in the order of a file.
-type Keys = Vec<(&'static str, Vec<String>)>;
-
-fn read_profile(name: &str) -> Result<Keys> {
+fn read_profile(name: &str) -> Result<Given> {
     let own = Path::new("configs").join(format!("{name}.toml"));
     if own.is_file() {
         return read_file(&own);
@@ -362,17 +342,17 @@ fn read_profile(name: &str) -> Result<Keys> {
     }
 }
 
-fn read_file(path: &Path) -> Result<Keys> {
+fn read_file(path: &Path) -> Result<Given> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("{}: cannot read this configuration", path.display()))?;
     parse(&text, &path.display().to_string())
 }
 
-fn parse(text: &str, name: &str) -> Result<Keys> {
+fn parse(text: &str, name: &str) -> Result<Given> {
     let table: toml::Table = text
         .parse()
         .map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.to_string().trim_end()))?;
-    let mut keys = Vec::new();
+    let mut found = Given::new();
     for (key, value) in &table {
         let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
             let known = SETTINGS.iter().filter(|setting| setting.in_files);
@@ -389,9 +369,9 @@ fn parse(text: &str, name: &str) -> Result<Keys> {
                 .collect::<Result<_>>()?,
             single => setting.split(&scalar(setting, single, name)?),
         };
-        keys.push((setting.key, values));
+        found.insert(setting.key, values);
     }
-    Ok(keys)
+    Ok(found)
 }
 
 /// One value of a file as text.
@@ -445,7 +425,7 @@ mod tests {
     fn other_variables_are_not_settings() {
         for name in OTHER_VARIABLES {
             let name = format!("{PREFIX}{name}");
-            assert!(SETTINGS.iter().all(|setting| setting.variable() != name));
+            assert!(SETTINGS.iter().all(|setting| variable(setting.key) != name));
         }
     }
 }

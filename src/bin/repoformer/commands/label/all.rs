@@ -16,7 +16,7 @@ use crate::commands::complete::complete_modes;
 use crate::commands::server;
 use crate::commands::session::{begin, check_completable, label, seed, without_repositories};
 use crate::output::{Printer, check_folder, hinted, write_manifest_beside};
-use crate::settings::Settings;
+use crate::settings::{Given, Settings};
 
 /// The subcommand, as the source of settings.
 const NAME: &str = "label all";
@@ -82,12 +82,12 @@ fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Option<Settings>> {
             "leave it out",
         ));
     }
-    let mut presets = vec![("cache-dir", vec![text(&args.output.join("cache"))?])];
+    let mut presets = Given::from([("cache-dir", vec![text(&args.output.join("cache"))?])]);
     // A configuration that was named is complete.
     if !flags.has("config") {
-        presets.push(("profile", vec!["repoformer-paper".into()]));
+        presets.insert("profile", vec!["repoformer-paper".into()]);
     }
-    let mut settings = Settings::with_presets(flags, NAME, &presets)?;
+    let mut settings = Settings::with_presets(flags, NAME, presets)?;
     settings.fix("tasks", vec![text(instances)?], NAME);
     settings.fix("mode", MODES.map(|mode| mode.to_string()).to_vec(), NAME);
     begin(settings, flags)
