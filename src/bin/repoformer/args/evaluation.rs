@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Arg, Args, ValueEnum};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
-use repoformer::execute::Status;
 
 use super::formats::ScoreFormat;
 use crate::settings::{Listed, SettingFlags};
@@ -13,6 +12,15 @@ use crate::settings::{Listed, SettingFlags};
 /// Names of the metrics, and `all`.
 fn metrics() -> Listed {
     Listed::of(Metric::ALL).and("all")
+}
+
+/// Names of the statuses of test runs, and `all`.
+fn statuses() -> Listed {
+    #[cfg(target_os = "linux")]
+    let known = Listed::of(repoformer::execute::Status::ALL);
+    #[cfg(not(target_os = "linux"))]
+    let known = Listed::of([""; 0]);
+    known.and("all")
 }
 
 #[derive(Debug, Args)]
@@ -212,7 +220,7 @@ pub(crate) struct ExecArgs {
     pub(crate) pass_k: Vec<usize>,
     /// Repeat the runs whose result has this status (repeatable, or separated by commas)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec",
-        value_parser = Listed::of(Status::ALL).and("all"))]
+        value_parser = statuses())]
     pub(crate) rerun: Vec<String>,
     /// File that results are appended to, and known ones are read from [default: exec/BENCHMARK/results.jsonl in the cache]
     #[arg(long, value_name = "FILE", requires = "exec")]

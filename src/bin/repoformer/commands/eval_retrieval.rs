@@ -29,7 +29,7 @@ const COLUMNS: [(&str, Measure); 9] = [
     ("gt@10", Measure::GroundTruthRecall(10)),
 ];
 
-/// What was measured with one ranker and query.
+/// Measurements of one ranker and query.
 struct Row {
     ranker: String,
     query: QueryForm,

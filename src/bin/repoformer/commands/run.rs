@@ -20,13 +20,13 @@ use crate::args::RunArgs;
 use crate::output::{Printer, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
 
-/// The demonstration's data, for a program that runs elsewhere than in its project.
+/// The demonstration's data, for a program that runs outside its project.
 mod demo {
     include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
 
-    /// Where `configs/demo.toml` says that its repositories lie.
+    /// Folder of its repositories, as in `configs/demo.toml`.
     pub(super) const REPOS: &str = "data/repos";
-    /// And its tasks.
+    /// Files of its tasks, as in `configs/demo.toml`.
     pub(super) const TASKS: [&str; 3] = [
         "data/tasks/line.jsonl",
         "data/tasks/api.jsonl",
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
                 continue;
             }
             if !has_predictions(&experiment, mode, &completion)? {
-                printer.failed(&format!("{mode} has no prediction, and so no row"));
+                printer.failed(&format!("{mode} is left out: it has no prediction"));
                 continue;
             }
             let row = Row::of(&experiment, mode, &completion, &resampling, printer)?;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// Completions that were made before anybody measured have no time, and are not made again for that alone.
+/// Reports completions without times: they are not made again only to be measured.
 fn tell_untimed(
     row: &Row,
     experiment: &Experiment,
@@ -109,7 +109,7 @@ fn tell_untimed(
     if completion.is_embedded() && !row.is_timed() {
         let path = experiment.layout.predictions(mode, &completion.model);
         printer.note(format!(
-            "{} {mode}: not all completions were timed when they were made; they are made and timed anew without {}",
+            "{} {mode}: some completions were made without timing; delete {} to make and time them again",
             experiment.layout.benchmark,
             path.display()
         ));
@@ -120,7 +120,7 @@ fn has_predictions(experiment: &Experiment, mode: Mode, completion: &Completion)
     Ok(pipeline::count_predictions(experiment, mode, completion)? > 0)
 }
 
-/// Leaves the report of a benchmark, with what policies chose.
+/// Writes the report of a benchmark, with the choices of the policies.
 fn leave_report(
     experiment: &Experiment,
     settings: &Settings,
@@ -142,7 +142,7 @@ fn leave_report(
     report::make(experiment, sources, &making, &folder, printer)
 }
 
-/// Where the artifacts of a benchmark lie.
+/// Folders of a benchmark's artifacts.
 fn place(experiment: &Experiment) -> String {
     let Layout {
         cache, benchmark, ..
@@ -154,7 +154,7 @@ fn place(experiment: &Experiment) -> String {
     )
 }
 
-/// The user's settings, or those of the demonstration where no data is named.
+/// The given settings, or the demonstration's where no data is named.
 fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
     let given = Settings::resolve(flags)?;
     let named = ["repos-dir", "tasks"];
