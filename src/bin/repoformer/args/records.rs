@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use repoformer::task::sample::Kind;
+use repoformer::text::language::Language;
 
 use super::formats::ReportFormat;
-use crate::settings::SettingFlags;
+use crate::settings::{Listed, SettingFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -32,7 +34,7 @@ pub(crate) struct SampleArgs {
     pub(crate) settings: SettingFlags,
     /// Kind of the holes: line (a line of code), api (a call of a definition in another file), function (a body of 3 to 30
     /// lines), chunk (a few lines)
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = Listed::of(Kind::ALL))]
     pub(crate) kind: String,
     /// Maximum number of tasks per repository
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -68,7 +70,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) repo: Vec<String>,
     /// Language of the files of --repos-dir that packages and raw records take
-    #[arg(long, value_name = "NAME", default_value = "python")]
+    #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::of(Language::ALL))]
     pub(crate) language: String,
     /// Tasks that the predictions or batch answers belong to
     #[arg(long, value_name = "FILE")]

@@ -47,19 +47,6 @@ impl Group {
             Self::Statistics => "Random numbers and intervals",
         }
     }
-
-    /// Whether the short help (`-h`) of a subcommand shows the group.
-    fn is_short_in(self, command: &str) -> bool {
-        match self {
-            Self::DataSet | Self::Policies | Self::Statistics => true,
-            Self::Fragments => command == "window",
-            Self::Search => command == "search",
-            Self::Embeddings => command == "vectorize",
-            Self::Prompts => command == "prompt",
-            Self::Model => ["complete", "rg-rg", "run", "all", "eval", "report"].contains(&command),
-            Self::Server => command == "complete",
-        }
-    }
 }
 
 /// Values that a setting takes.
@@ -81,7 +68,7 @@ pub(super) enum Values {
 
 /// How many values a setting has, and how they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Number {
+pub(super) enum Arity {
     One,
     /// Repeatable; commas separate names as well.
     Names,
@@ -97,13 +84,13 @@ pub(super) struct Setting {
     pub(super) key: &'static str,
     pub(super) default: Option<&'static str>,
     pub(super) values: Values,
-    pub(super) number: Number,
+    pub(super) arity: Arity,
     /// Whether a file can hold it.
     pub(super) in_files: bool,
     /// Whether it has a meaning only where chunks are searched.
     pub(super) for_chunks: bool,
     /// Default in words, where it is not a value.
-    pub(super) otherwise: Option<&'static str>,
+    pub(super) default_text: Option<&'static str>,
     /// Subcommands that have the flag; none means all. The environment and files serve every subcommand.
     pub(super) commands: &'static [&'static str],
     pub(super) group: Group,
@@ -125,19 +112,19 @@ impl Setting {
             key,
             default: None,
             values,
-            number: Number::One,
+            arity: Arity::One,
             in_files: true,
             for_chunks: false,
             group,
             value_name,
             help,
-            otherwise: None,
+            default_text: None,
             commands: &[],
         }
     }
 
     pub(super) fn is_list(&self) -> bool {
-        self.number != Number::One
+        self.arity != Arity::One
     }
 
     /// Whether the flag belongs to the server's settings.
@@ -147,10 +134,10 @@ impl Setting {
 
     /// The values that one text gives, as a flag or a variable has it.
     pub(super) fn split(&self, text: &str) -> Vec<String> {
-        let is_split = match self.number {
-            Number::One | Number::Texts => false,
-            Number::Names => true,
-            Number::Paths => !std::path::Path::new(text).exists(),
+        let is_split = match self.arity {
+            Arity::One | Arity::Texts => false,
+            Arity::Names => true,
+            Arity::Paths => !std::path::Path::new(text).exists(),
         };
         if is_split {
             text.split(',').map(|part| part.trim().into()).collect()
@@ -215,6 +202,23 @@ impl Setting {
         }
     }
 
+    /// Whether the short help (`-h`) of a subcommand shows the flag.
+    fn is_in_short_help(&self, command: &str) -> bool {
+        let draws = matches!(command, "sample" | "all");
+        match self.group {
+            Group::DataSet => !draws || !matches!(self.key, "tasks" | "benchmark" | "mode"),
+            Group::Policies | Group::Statistics => true,
+            Group::Fragments => command == "window" || draws && self.key == "language",
+            Group::Search => command == "search",
+            Group::Embeddings => command == "vectorize",
+            Group::Prompts => command == "prompt",
+            Group::Model => {
+                ["complete", "rg-rg", "run", "all", "eval", "report"].contains(&command)
+            }
+            Group::Server => command == "complete",
+        }
+    }
+
     /// Its flag, as a subcommand has it.
     pub(super) fn flag(&self, command: &str) -> Option<Arg> {
         if !self.commands.is_empty() && !self.commands.contains(&command) {
@@ -224,26 +228,26 @@ impl Setting {
         if self.for_chunks {
             help.push_str(" (with --unit chunks)");
         }
-        help.push_str(match self.number {
-            Number::One => "",
-            Number::Names | Number::Paths => " (repeatable, or separated by commas)",
-            Number::Texts => " (repeatable)",
+        help.push_str(match self.arity {
+            Arity::One => "",
+            Arity::Names | Arity::Paths => " (repeatable, or separated by commas)",
+            Arity::Texts => " (repeatable)",
         });
-        if let Some(words) = self.otherwise {
+        if let Some(words) = self.default_text {
             help.push_str(&format!(" [default: {words}]"));
         }
         let mut flag = Arg::new(self.key)
             .long(self.key)
             .help(help)
             .help_heading(self.group.heading())
-            .hide_short_help(!self.group.is_short_in(command));
+            .hide_short_help(!self.is_in_short_help(command));
         if matches!(self.values, Values::Switch) {
             return Some(flag.action(ArgAction::SetTrue));
         }
         if let Values::OneOf(names) = self.values {
             flag = flag.value_parser(Listed(names()));
         }
-        if let (Some(default), None) = (self.default, self.otherwise) {
+        if let (Some(default), None) = (self.default, self.default_text) {
             flag = flag.default_value(default);
         }
         let is_number = matches!(self.values, Values::Whole(_) | Values::Number(..));

@@ -13,7 +13,7 @@ use repoformer::retrieve::rank::Ranker;
 use repoformer::selective::policy::Policy;
 use repoformer::text::language::Language;
 
-use super::declaration::Number::{Names, Paths, Texts};
+use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
 use super::declaration::{Group, Setting, Values};
 
@@ -44,27 +44,27 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     DataSet {
         "repos-dir" "DIR" Text => "Folder that holds one folder per repository";
         "repo" "NAME" Text => "Use only this repository",
-            number: Names, otherwise: Some("the repositories that the tasks name, or all");
-        "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", number: Paths;
+            arity: Names, default_text: Some("the repositories that the tasks name, or all");
+        "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths;
         "benchmark" "NAME" Text => "Name of the benchmark's cache folders",
-            otherwise: Some("the task file's stem");
+            default_text: Some("the task file's stem");
         "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
         "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
             "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
              given (no query: the tasks' own cross-file context)",
-            number: Names, otherwise: Some("the modes that the stage can serve");
+            arity: Names, default_text: Some("the modes that the stage can serve");
         "profile" "NAME" Text => "Bundled profile, or configs/NAME.toml in the working folder";
         "config" "FILE" Text => "File of settings (TOML)",
-            otherwise: Some("repoformer.toml, where the working folder has one"), in_files: false;
+            default_text: Some("repoformer.toml, where the working folder has one"), in_files: false;
         "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
-            default: Some("0"), otherwise: Some("all cores");
+            default: Some("0"), default_text: Some("all cores");
     }
     Fragments {
         "unit" "UNIT" OneOf(|| names(["windows", "chunks"])) =>
             "Kind of the fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
             default: Some("windows");
         "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
-            otherwise: Some("the language of most of the tasks' files");
+            default_text: Some("the language of most of the tasks' files");
         "walk" "NAME" OneOf(|| names([Walk::Glob, Walk::Rglob])) =>
             "Files that count: glob skips hidden files and follows links (RepoCoder); rglob takes hidden files and follows no \
              links to folders (Repoformer)",
@@ -99,9 +99,9 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "Order of equal scores: the nearest file first, or as in Repoformer's program",
             default: Some("nearest"), for_chunks: true;
         "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
-            otherwise: Some("all"), for_chunks: true;
+            default_text: Some("all"), for_chunks: true;
         "max-chunks" "N" COUNT => "Maximum number of chunks ranked, those of the nearest files first",
-            otherwise: Some("all"), for_chunks: true;
+            default_text: Some("all"), for_chunks: true;
     }
     Embeddings {
         "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with", for_chunks: true;
@@ -134,7 +134,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
             default: Some("yes"), for_chunks: true;
         "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
-            otherwise: Some("what remains"), for_chunks: true;
+            default_text: Some("what remains"), for_chunks: true;
         "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
             default: Some("512"), for_chunks: true;
         "max-cross-file-tokens" "N" LIMIT => "Maximum tokens of the cross-file context in a prompt",
@@ -149,7 +149,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
              REPOFORMER_API_KEY holds its key";
         "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500");
         "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
-            otherwise: Some("the number of the target's lines"), commands: &["complete"];
+            default_text: Some("the number of the target's lines"), commands: &["complete"];
     }
     Server {
         "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
@@ -162,21 +162,21 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default: Some("0"), commands: COMPLETING;
         "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
             "Share of the probability that tokens are drawn from",
-            otherwise: Some("the server's"), commands: COMPLETING;
+            default_text: Some("the server's"), commands: COMPLETING;
         "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
-            number: Texts, commands: COMPLETING;
+            arity: Texts, commands: COMPLETING;
         "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
             "White space at the end of a prompt: sent (as-is), or kept back and dropped from the completion \
              (before-whitespace)",
             default: Some("before-whitespace"), commands: COMPLETING;
         "instruction" "TEXT" Text => "System message for a chat model",
-            otherwise: Some("to continue the code and write nothing else"), commands: COMPLETING;
+            default_text: Some("to continue the code and write nothing else"), commands: COMPLETING;
         "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
             "Time limit of a request, in seconds",
             default: Some("600"), commands: COMPLETING;
         "retry-failed" "" Switch => "Repeat the requests that failed", default: Some("no"), commands: COMPLETING;
         "journal" "FILE" Text => "File that keeps the answers as they arrive",
-            otherwise: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
+            default_text: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
     }
     Policies {
         "policy" "NAME[@T]" OneOfOr(
@@ -184,14 +184,14 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
             "one with a threshold, as in learned@0.2",
         ) => "Add a row for a policy: {names}",
-            number: Names, commands: &["run"];
+            arity: Names, commands: &["run"];
         "policy-model" "FILE" Text => "Trained policy",
-            number: Paths, otherwise: Some("learned policies score each repository after training on the others"),
+            arity: Paths, default_text: Some("learned policies score each repository after training on the others"),
             commands: &["run"];
     }
     Statistics {
         "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
-            otherwise: Some("0; a server gets none"), commands: DRAWING;
+            default_text: Some("0, or the server's"), commands: DRAWING;
         // Fewer leave nothing outside of 95 %, and a million already take minutes.
         "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
             default: Some("10000"), commands: &["eval", "compare", "report", "run"];
