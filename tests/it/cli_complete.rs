@@ -814,9 +814,9 @@ fn a_mode_without_any_answer_leaves_the_others_their_rows() {
         "8",
     ];
     let ran = place.stage(&run).partly().says(&[
-        "rg1 has no prediction",
+        "rg1 is left out: it has no prediction",
         "rg-rg is left out",
-        "gt has no prediction",
+        "gt is left out: it has no prediction",
     ]);
     let rows: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(rows.len(), 2, "{}", ran.stdout);

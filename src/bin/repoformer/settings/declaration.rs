@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use anyhow::{Result, anyhow, bail};
 use clap::{Arg, ArgAction};
 use repoformer::text::distance::levenshtein;
 
 use super::listed::Listed;
+use crate::output::hinted;
 
 /// Start of the names of environment variables.
 pub(super) const PREFIX: &str = "REPOFORMER_";
@@ -164,15 +166,11 @@ impl Setting {
         }
     }
 
-    /// Checks one value; the error and its hint name where the value came from.
-    pub(super) fn check(&self, value: &str, source: &str) -> Result<(), (String, Option<String>)> {
-        let invalid = |expected: &str| {
-            let text = format!(
-                "invalid {} '{value}' (from {source}): expected {expected}",
-                self.key
-            );
-            Err((text, None))
-        };
+    /// Checks one value; `source` tells the reader of the error where it came from.
+    pub(super) fn check(&self, value: &str, source: &str) -> Result<()> {
+        let key = self.key;
+        let invalid =
+            |expected: &str| bail!("invalid {key} '{value}' (from {source}): expected {expected}");
         match &self.values {
             Values::Text => Ok(()),
             Values::Whole(bounds) => match value.parse::<u64>() {
@@ -189,15 +187,14 @@ impl Setting {
                 if names.iter().any(|name| name == value) {
                     return Ok(());
                 }
-                let text = format!(
-                    "unknown {} '{value}' (from {source}); known: {}",
-                    self.key,
-                    self.known()
-                );
-                let nearest = nearest(value, names.iter().map(String::as_str));
+                let known = self.known();
+                let error = anyhow!("unknown {key} '{value}' (from {source}); known: {known}");
                 let is_near = |name: &&str| levenshtein::distance(value, name) <= name.len() / 3;
-                let hint = nearest.filter(is_near);
-                Err((text, hint.map(|name| format!("did you mean '{name}'?"))))
+                let nearest = nearest(value, names.iter().map(String::as_str));
+                Err(match nearest.filter(is_near) {
+                    Some(name) => hinted(error, format!("did you mean '{name}'?")),
+                    None => error,
+                })
             }
         }
     }

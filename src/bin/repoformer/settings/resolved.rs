@@ -140,11 +140,7 @@ impl Settings {
     fn check(&self) -> Result<()> {
         for setting in SETTINGS {
             for value in self.list(setting.key) {
-                let checked = setting.check(value, &self.source(setting.key));
-                checked.map_err(|(text, hint)| match hint {
-                    Some(hint) => hinted(anyhow!(text), hint),
-                    None => anyhow!(text),
-                })?;
+                setting.check(value, &self.source(setting.key))?;
             }
         }
         Ok(())
