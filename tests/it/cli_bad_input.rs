@@ -221,7 +221,7 @@ fn ids_that_repeat_keep_their_tasks_apart() {
     place
         .stage(&["run", "-v"])
         .done()
-        .says(&["tasks.jsonl: 2 tasks repeat an id; tasks are told apart by their row"]);
+        .says(&["tasks.jsonl: 2 tasks repeat an id; their rows distinguish them"]);
     assert_served(&place, &[0, 1, 2, 3, 4]);
     let ran = place
         .stage(&["eval", "--mode", "gt", "--per-task", "--format", "jsonl"])

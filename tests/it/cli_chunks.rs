@@ -476,7 +476,9 @@ fn other_languages_are_found_by_their_tasks() {
     let refused = place
         .run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"]))
         .failed();
-    refused.says(&["'cobol' is not supported; the languages are python, java, csharp, typescript"]);
+    refused.says(&[
+        "unknown language 'cobol' (from command line); known: python, java, csharp, typescript",
+    ]);
 }
 
 /// A vector that anyone can compute: how often each of some letters stands in a text, and its length.
@@ -760,11 +762,11 @@ fn bad_settings_are_named_with_the_way_out() {
     let windows = place
         .run(&place.args(&["search", "--ranker", "bm25"]))
         .failed();
-    windows.says(&["ranker 'bm25' is not known", "--unit chunks"]);
+    windows.says(&["ranker 'bm25' is not used by windows", "--unit chunks"]);
     place
         .run(&place.args(&["window", "--unit", "files"]))
         .failed()
-        .says(&["neither windows nor chunks"]);
+        .says(&["known: windows, chunks"]);
     // A right context that takes all the room: each task is named, and none is lost in silence.
     let args = [
         "--unit",

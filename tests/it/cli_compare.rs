@@ -279,8 +279,8 @@ fn tasks_of_one_side_alone_are_told_and_left_out() {
     );
     let ran = place.run(&compare(&[])).done();
     let ran = ran.says(&[
-        "warning: left out: 2 tasks (beta/6, beta/7) in a.json alone, and not in b.jsonl",
-        "warning: left out: 1 task (beta/9) in b.jsonl alone, and not in a.json",
+        "warning: left out: 2 tasks (beta/6, beta/7) in a.json only, not in b.jsonl",
+        "warning: left out: 1 task (beta/9) in b.jsonl only, not in a.json",
     ]);
     assert!(
         ran.stdout
@@ -451,5 +451,5 @@ fn excluded_tasks_take_no_part() {
         .done();
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(record["n"], 2, "{}", ran.stdout);
-    ran.says(&["a.jsonl: 1 tasks take no part"]);
+    ran.says(&["a.jsonl: 1 tasks are excluded"]);
 }

@@ -183,7 +183,7 @@ fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
     command.env("REPOFORMER_API_KEY", "secret-key");
     let ran = crate::support::Ran::of(command.output().unwrap());
     ran.failed()
-        .says(&["401", "REPOFORMER_API_KEY", "goes on from there"])
+        .says(&["401", "REPOFORMER_API_KEY", "resumes there"])
         .silent_on("secret-key");
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(!journal.contains("secret-key"), "{journal}");
@@ -213,15 +213,17 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
     place
         .stage(&complete(nowhere, &["--api", "soap"]))
         .failed()
-        .says(&["unknown API 'soap'; known: completions, chat"]);
+        .says(&["unknown api 'soap' (from command line); known: completions, chat"]);
     place
         .stage(&complete(nowhere, &["--prompt-end", "newline"]))
         .failed()
-        .says(&["unknown prompt end 'newline'; known: as-is, before-whitespace"]);
+        .says(&[
+            "unknown prompt-end 'newline' (from command line); known: before-whitespace, as-is",
+        ]);
     place
         .stage(&complete(nowhere, &["--request-timeout", "0"]))
         .failed()
-        .says(&["--request-timeout"]);
+        .says(&["invalid request-timeout '0'"]);
 }
 
 #[test]
@@ -247,11 +249,11 @@ fn options_for_a_server_are_not_ignored_without_one() {
         (["--samples", "3"], "--temperature 1"),
         (["--stop", ""], "--stop is empty"),
         (["--max-lines", "1"], "--max-tokens"),
-        (["--temperature", "nan"], "0 or more"),
-        (["--top-p", "2"], "--top-p"),
-        (["--samples", "0"], "--samples"),
-        (["--concurrency", "0"], "--concurrency"),
-        (["--journal", "/dev/full"], "not a file"),
+        (["--temperature", "nan"], "invalid temperature 'nan'"),
+        (["--top-p", "2"], "invalid top-p '2'"),
+        (["--samples", "0"], "invalid samples '0'"),
+        (["--concurrency", "0"], "invalid concurrency '0'"),
+        (["--journal", "/dev/full"], "no file"),
     ] {
         place
             .stage(&complete(nowhere, &flags))
@@ -374,7 +376,7 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     read.says(&[
         "answers.jsonl:2: the answer to \"row-4-of-rg1-0123456789abcdef\" belongs to none of these prompts",
         "answers.jsonl:6: ",
-        "3 answers, 1 failures, 2 that belong",
+        "3 answers, 1 failures, 2 without a prompt",
         "task beta/0: too late",
         "task alpha/1: it has no answer yet",
     ]);
@@ -419,7 +421,7 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     place
         .stage(&of(&["--write-batch", "rest.jsonl"]))
         .done()
-        .says(&["3 requests (3 prompts have an answer"]);
+        .says(&["3 requests (3 prompts are answered"]);
     let rest = place.records("rest.jsonl");
     assert_eq!(rest, requests[3..]);
     let answers: Vec<Value> = rest
@@ -762,7 +764,7 @@ fn an_interruption_says_how_to_go_on() {
         .unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(
-        said.contains("interrupted; what was answered is kept in cache/journal/org-tiny-1.jsonl"),
+        said.contains("interrupted; cache/journal/org-tiny-1.jsonl keeps the answers"),
         "{said}"
     );
     *is_awake.lock().unwrap() = true;
@@ -782,11 +784,8 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
     let ran = place.shell(&format!("trap '' XFSZ; ulimit -f 2; $BIN {args} {data}"));
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(journal.ends_with('\n'), "half a line stayed: {journal}");
-    ran.failed().says(&[
-        "cannot append to this file",
-        "journal",
-        "goes on from there",
-    ]);
+    ran.failed()
+        .says(&["cannot append to this file", "journal", "resumes there"]);
     assert!(!place.path(PREDICTIONS).exists());
     let before = seen.lock().unwrap().len();
     place.stage(&complete(&url, &[])).done();
@@ -815,9 +814,9 @@ fn a_mode_without_any_answer_leaves_the_others_their_rows() {
         "8",
     ];
     let ran = place.stage(&run).partly().says(&[
-        "rg1 has no prediction",
+        "rg1 is left out: it has no prediction",
         "rg-rg is left out",
-        "gt has no prediction",
+        "gt is left out: it has no prediction",
     ]);
     let rows: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(rows.len(), 2, "{}", ran.stdout);
@@ -912,7 +911,7 @@ fn a_model_decides_by_itself() {
     place.write("some.jsonl", crate::support::jsonl(&some));
     let sweep = ["policy", "sweep", "--labels", "some.jsonl"];
     let ran = place.run(&sweep).done();
-    ran.says(&["left out: policy self: 1 of 3 instances lack cc_probability"]);
+    ran.says(&["policy self is left out: 1 of 3 instances lack cc_probability"]);
     // Files that are something else are told from probabilities.
     place
         .run(&[&judge[..], &[&base]].concat())

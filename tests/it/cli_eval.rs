@@ -240,7 +240,7 @@ fn empty_and_unusable_predictions_are_told() {
         .partly();
     assert!(ran.stdout.contains("all\t3\t0.00\t0.00"), "{}", ran.stdout);
     ran.says(&[
-        "warning: mine.jsonl: 1 empty predictions; they score as such",
+        "warning: mine.jsonl: 1 empty predictions; they are scored as empty text",
         "mine.jsonl:2: ",
     ]);
 }
@@ -342,7 +342,7 @@ fn pairs_need_no_tasks() {
     place
         .run(&["eval", "--pairs", "pairs.jsonl", "--threads", "x"])
         .failed()
-        .says(&["threads = \"x\""]);
+        .says(&["invalid threads 'x'"]);
 }
 
 #[test]

@@ -400,7 +400,7 @@ fn rates_have_one_denominator() {
     // By hand: 1 of 4 passes; of the 6 pairs 3 hold it.
     let skip = run("skip")
         .partly()
-        .says(&["there is no pass@5: a task has 4 sample(s)"])
+        .says(&["pass@5 needs more samples: a task has 4"])
         .stdout;
     assert!(
         skip.contains("\np\tall\t2\t0\t1\t4\t25.00\t50.00\t-\t1\t3\t0\t0\t0\t0\t0\n"),
@@ -542,7 +542,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     place
         .stage(&exec("true", &["--setup-cmd", "x {tests}"]))
         .failed()
-        .says(&["once a repository"]);
+        .says(&["once per repository"]);
     place
         .stage(&exec("true", &["--pass-k", "0"]))
         .failed()
@@ -562,7 +562,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     place
         .stage(&["eval", "--exec", "--test-cmd", "true"])
         .failed()
-        .says(&["no predictions in the cache", "--check-references"]);
+        .says(&["the cache holds no predictions", "--check-references"]);
     place
         .stage(&["eval", "--exec", "--mine-tests", "--test-cmd", "true"])
         .failed()

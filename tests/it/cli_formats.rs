@@ -138,7 +138,7 @@ fn repositories_leave_their_records_and_come_back() {
     place
         .run(&["convert", &packages, "--to", "repos"])
         .failed()
-        .says(&["standard output is none", "hint: name the folder"]);
+        .says(&["not to standard output", "hint: name the folder"]);
     place
         .run(&[
             "convert",

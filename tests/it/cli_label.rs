@@ -104,9 +104,9 @@ fn repositories_that_do_not_serve_are_counted_by_reason() {
         // What has no say is not passed over in silence.
         (
             ["--top-k", "3"],
-            "--top-k has no say in what label sample draws from --repos-dir",
+            "--top-k is not used by label sample, which draws from --repos-dir",
         ),
-        (["--tasks", "t.jsonl"], "--tasks has no say"),
+        (["--tasks", "t.jsonl"], "--tasks is not used"),
     ] {
         place
             .run(&[&SAMPLE[..], &flags].concat())
@@ -124,7 +124,7 @@ fn repositories_that_do_not_serve_are_counted_by_reason() {
             "repos",
         ])
         .failed()
-        .says(&["--repos-dir has no say in what label sample draws from --raw"]);
+        .says(&["--repos-dir is not used by label sample, which draws from --raw"]);
     place
         .run(&["label", "sample", "--raw", "raw.jsonl"])
         .failed()

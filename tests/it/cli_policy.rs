@@ -121,9 +121,9 @@ fn a_sweep_tells_what_each_policy_comes_to() {
     ];
     let once = place.run(&sweep).done();
     once.says(&[
-        "left out: policy self: no instance has what it goes by: cc_probability",
+        "left out: policy self: no instance has its signal: cc_probability",
         "left out: policy entropy",
-        "no times",
+        "no latencies",
     ]);
     let list: Vec<Value> = serde_json::from_str(&place.run(&sweep).done().stdout).unwrap();
     assert!(list.len() > 20 && list[0].get("abstention_precision").is_some());
@@ -171,7 +171,7 @@ fn retrievers_have_times_of_their_own_and_measured_ones_count() {
         (&["--generation-ms", "3"], "add --retrieval-ms MS"),
         (
             &["--retrieval-ms", "x", "--generation-ms", "1"],
-            "no number of milliseconds",
+            "expected a number of milliseconds",
         ),
         (
             &[
@@ -182,12 +182,12 @@ fn retrievers_have_times_of_their_own_and_measured_ones_count() {
                 "--generation-ms",
                 "1",
             ],
-            "two retrievers are called",
+            "two retrievers have the name",
         ),
         (&["--latency", "none.jsonl"], "none.jsonl"),
         (
             &["--latency", "times.jsonl", "--base-latency", "other.jsonl"],
-            "the times of measured without retrieval are of none of these instances",
+            "the times of measured without retrieval belong to none of these instances",
         ),
         (&["--base-latency", "times.jsonl"], "add --latency FILE"),
         (&["--policy", "sometimes"], "trial-retrieval"),
@@ -324,7 +324,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     train("odd.jsonl").partly().says(&[
         "odd.jsonl:2: field 'es_rg1' must be a number",
         "odd.jsonl:61",
-        "1 instances are left out: not judged (no es_infile)",
+        "1 instances are left out: not labelled (no es_infile)",
         "58 instances",
     ]);
     let mut two = labels(0..2);
@@ -506,7 +506,7 @@ fn run_adds_a_row_a_policy() {
     place
         .run(&with("always,always"))
         .failed()
-        .says(&["'always' is named twice"]);
+        .says(&["'always' is given twice"]);
     place
         .run(&[&with("always")[..], &["--probabilities", "none.jsonl"]].concat())
         .failed()
@@ -533,7 +533,7 @@ fn run_adds_a_row_a_policy() {
     place
         .run(&with("perhaps"))
         .failed()
-        .says(&["'perhaps' is not one of never"]);
+        .says(&["unknown policy 'perhaps' (from command line); known: never"]);
 }
 
 #[test]

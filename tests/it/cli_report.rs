@@ -106,7 +106,7 @@ fn modes_of_the_cache_show_what_was_retrieved() {
 fn what_cannot_be_shown() {
     let place = with_predictions();
     place.run(&report(&[])).failed().says(&[
-        "no predictions in the cache to report on",
+        "the cache holds no predictions to report on",
         "--predictions NAME=FILE",
     ]);
     place
@@ -117,7 +117,7 @@ fn what_cannot_be_shown() {
             "base=better.jsonl",
         ]))
         .failed()
-        .says(&["two predictions are called 'base'"]);
+        .says(&["two predictions have the name 'base'"]);
     place
         .run(&report(&[
             "--predictions",
@@ -126,7 +126,7 @@ fn what_cannot_be_shown() {
             "none",
         ]))
         .failed()
-        .says(&["--baseline 'none' is not one of base"]);
+        .says(&["unknown --baseline 'none'; known: base"]);
     place
         .run(&["report", "--predictions", "base.jsonl"])
         .failed()
@@ -164,7 +164,7 @@ fn predictions_are_compared_as_they_are() {
         (&json!(2), &json!(1), &json!(1), &json!(0)),
         "{es}"
     );
-    ran.says(&["left out: 1 task (beta/0) in base.jsonl alone"]);
+    ran.says(&["left out: 1 task (beta/0) in base.jsonl only"]);
     place
         .run(&["compare", "none", "rg1", "--tasks", "tasks.jsonl"])
         .failed()
@@ -213,7 +213,7 @@ fn unit_tests_are_shown() {
     place
         .run(&with("other=base-exec.jsonl"))
         .failed()
-        .says(&["'other' is not one of base, new"]);
+        .says(&["unknown system 'other'; known: base, new"]);
     place
         .run(&with("base=tasks.jsonl"))
         .failed()

@@ -113,8 +113,7 @@ fn a_profile_of_ones_own_lies_below_configs() {
         .run(&["window", "--profile", "yours"])
         .failed()
         .says(&[
-            "no profile \"yours\"",
-            "hint: bundled: demo, repocoder",
+            "unknown profile 'yours'; known: demo, repocoder",
             "configs/yours.toml",
         ]);
 }
@@ -151,41 +150,47 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
             "windowsize = 10\n",
             vec![
                 "c.toml: unknown key 'windowsize'",
-                "hint: the nearest known key is 'window-size'",
+                "hint: did you mean 'window-size'?",
             ],
         ),
         (
             "topk = 10\n",
-            vec![
-                "c.toml: unknown key 'topk'",
-                "hint: the nearest known key is 'top-k'",
-            ],
+            vec!["c.toml: unknown key 'topk'", "hint: did you mean 'top-k'?"],
         ),
         (
             "top-k = true\n",
-            vec!["c.toml: top-k must be a text or a whole number, not boolean"],
+            vec!["c.toml: top-k must be a whole number, not boolean"],
         ),
         (
             "top-k = [1, 2]\n",
-            vec!["c.toml: top-k must be a text or a whole number, not array"],
+            vec!["c.toml: top-k must be a whole number, not array"],
         ),
         ("top-k = \n", vec!["c.toml: TOML parse error at line 1"]),
-        ("top-k = \"many\"\n", vec!["top-k = \"many\" (c.toml)"]),
+        (
+            "top-k = \"many\"\n",
+            vec!["invalid top-k 'many' (from c.toml): expected a whole number from 1 to"],
+        ),
         (
             "window-size = 0\n",
-            vec!["window-size: must lie between 1 and"],
+            vec!["invalid window-size '0' (from c.toml): expected a whole number from 1 to"],
         ),
         (
             "center = \"left\"\n",
-            vec!["'left' is neither half nor step"],
+            vec!["unknown center 'left' (from c.toml); known: half, step"],
         ),
         (
             "mode = \"rg2\"\n",
-            vec!["'rg2' is no mode; the modes are none, rg1, rg-rg, gt and given"],
+            vec![
+                "unknown mode 'rg2' (from c.toml); known: none, rg1, rg-rg, gt, given",
+                "hint: did you mean 'rg1'?",
+            ],
         ),
         (
             "ranker = \"bm26\"\n",
-            vec!["ranker 'bm26' is not known", "hint: "],
+            vec![
+                "unknown ranker 'bm26' (from c.toml); known: jaccard, bm25, ",
+                "hint: did you mean 'bm25'?",
+            ],
         ),
         (
             "benchmark = \"../x\"\n",
@@ -193,7 +198,7 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
         ),
         (
             "model = \"gpt\"\n",
-            vec!["--model gpt is not the embedded one", "--endpoint"],
+            vec!["--endpoint is not set, and model gpt is not the embedded one"],
         ),
     ];
     for (text, says) in cases {
@@ -217,7 +222,129 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
         .output();
     Ran::of(output.unwrap())
         .failed()
-        .says(&["slice-size = \"half\" (environment REPOFORMER_SLICE_SIZE)"]);
+        .says(&["invalid slice-size 'half' (from environment REPOFORMER_SLICE_SIZE)"]);
+}
+
+#[test]
+fn every_source_is_checked_in_the_same_words() {
+    let place = Place::new();
+    place.write("c.toml", "temperature = 0.8\nranker = \"bm26\"\n");
+    let known = "; known: jaccard, bm25, bm25-by-line, ";
+    place
+        .run(&["search", "--config", "c.toml"])
+        .failed()
+        .says(&[&format!("unknown ranker 'bm26' (from c.toml){known}")]);
+    place
+        .run(&["search", "--ranker", "bm27"])
+        .failed()
+        .says(&[&format!("unknown ranker 'bm27' (from command line){known}")]);
+    let environment = |name: &str, value: &str| {
+        let mut command = place.command(&["complete", "--show-settings"]);
+        Ran::of(command.env(name, value).output().unwrap()).failed()
+    };
+    environment("REPOFORMER_RANKER", "bm28").says(&[&format!(
+        "unknown ranker 'bm28' (from environment REPOFORMER_RANKER){known}"
+    )]);
+    environment("REPOFORMER_SAMPLES", "0")
+        .says(&["invalid samples '0' (from environment REPOFORMER_SAMPLES): expected a whole number from 1 to"]);
+    environment("REPOFORMER_TEMPERATUR", "1").says(&[
+        "unknown environment variable REPOFORMER_TEMPERATUR",
+        "hint: did you mean REPOFORMER_TEMPERATURE?",
+    ]);
+    place
+        .run(&["complete", "--temperature", "-1"])
+        .failed()
+        .says(&["invalid temperature '-1' (from command line): expected a number from 0 to 100"]);
+}
+
+#[test]
+fn settings_of_completions_come_from_every_source() {
+    let place = Place::empty();
+    place.write(
+        "repoformer.toml",
+        "samples = 3\ntemperature = 0.8\nstop = [\"a,b\", \"c\"]\nseed = 5\ntop-p = 0.5\n",
+    );
+    let ran = shown(&place, &[("REPOFORMER_TOP_P", "0.9")], &[]);
+    for (key, value, source) in [
+        ("samples", "samples = 3", "repoformer.toml"),
+        ("temperature", "temperature = 0.8", "repoformer.toml"),
+        ("stop", "stop = [\"a,b\", \"c\"]", "repoformer.toml"),
+        ("seed", "seed = 5", "repoformer.toml"),
+        ("top-p", "top-p = 0.9", "environment REPOFORMER_TOP_P"),
+        ("concurrency", "concurrency = 4", "default"),
+        ("journal", "# journal =", "not set"),
+    ] {
+        assert_eq!(setting(&ran, key), (value.to_owned(), source.to_owned()));
+    }
+    // Another configuration takes the place of the one that is found by itself.
+    place.write("c.toml", "samples = 2\n");
+    let ran = shown(&place, &[], &["--config", "c.toml"]);
+    assert_eq!(setting(&ran, "samples").0, "samples = 2");
+    assert_eq!(setting(&ran, "seed").0, "# seed =");
+}
+
+#[test]
+fn samples_of_the_environment_reach_the_model() {
+    let place = Place::new();
+    let complete = |name: &str, value: &str| {
+        let args = place.args(&["complete"]);
+        let mut command = place.command(&args);
+        Ran::of(command.env(name, value).output().unwrap()).failed()
+    };
+    complete("REPOFORMER_SAMPLES", "3")
+        .says(&["--samples is for a model on a server; the embedded model is in use"]);
+    complete("REPOFORMER_MODEL", "other").says(&["--endpoint is not set"]);
+}
+
+#[test]
+fn label_all_reads_the_environment_and_files() {
+    let place = Place::empty();
+    let show = |environment: &[(&str, &str)]| {
+        let mut command = place.command(&[
+            "label",
+            "all",
+            "--show-settings",
+            "--tokenizer",
+            "t.json",
+            "-o",
+            "d",
+        ]);
+        Ran::of(command.envs(environment.iter().copied()).output().unwrap()).done()
+    };
+    let ran = show(&[]);
+    assert_eq!(
+        setting(&ran, "cache-dir"),
+        ("cache-dir = \"d/cache\"".into(), "label all".into())
+    );
+    assert_eq!(setting(&ran, "profile").0, "profile = \"repoformer-paper\"");
+    assert_eq!(setting(&ran, "unit").1, "profile repoformer-paper");
+    place.write("repoformer.toml", "profile = \"repoformer-release\"\n");
+    let ran = show(&[
+        ("REPOFORMER_CACHE_DIR", "kept"),
+        ("REPOFORMER_TASKS", "other.jsonl"),
+    ]);
+    assert_eq!(setting(&ran, "cache-dir").0, "cache-dir = \"kept\"");
+    assert_eq!(
+        setting(&ran, "chunk-stride").1,
+        "profile repoformer-release"
+    );
+    assert_eq!(
+        setting(&ran, "tasks"),
+        ("tasks = [\"d/instances.jsonl\"]".into(), "label all".into())
+    );
+}
+
+#[test]
+fn lists_of_files_are_split_by_commas_unless_a_file_has_one() {
+    let place = Place::empty();
+    let ran = shown(&place, &[], &["--tasks", "a.jsonl,b.jsonl"]);
+    assert_eq!(
+        setting(&ran, "tasks").0,
+        "tasks = [\"a.jsonl\", \"b.jsonl\"]"
+    );
+    place.write("a,b.jsonl", "");
+    let ran = shown(&place, &[], &["--tasks", "a,b.jsonl"]);
+    assert_eq!(setting(&ran, "tasks").0, "tasks = [\"a,b.jsonl\"]");
 }
 
 #[test]
@@ -329,6 +456,10 @@ fn usage_is_explained() {
     ] {
         assert!(help.contains(flag), "{flag}");
     }
+    assert!(help.contains("[possible values: half, step]") && help.contains("[default: 20]"));
+    let short = place.run(&["window", "-h"]).done().stdout;
+    assert!(short.contains("--window-size") && !short.contains("--embedding-timeout"));
+    place.run(&["label", "score", "--help"]).done();
     let version = place.run(&["--version"]).done().stdout;
     assert_eq!(
         version,

@@ -93,7 +93,7 @@ fn missing_artifacts_name_their_file_and_the_command_that_makes_them() {
         (
             0,
             &["eval"],
-            "no predictions in the cache",
+            "the cache holds no predictions",
             "`repoformer complete`",
         ),
     ];

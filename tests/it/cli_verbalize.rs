@@ -304,14 +304,14 @@ fn what_cannot_be_used_is_told_and_counted() {
             "--tokenizer must be the file of a model",
         ),
         (["--eof-token", "<cc>"], "'<cc>'"),
-        (["--eof-token", "end"], "'end' could stand in a program"),
-        (["--end-token", ""], "'' could stand in a program"),
+        (["--eof-token", "end"], "'end' could occur in code"),
+        (["--end-token", ""], "'' could occur in code"),
         (
             ["--end-token", "<fim_suffix>"],
-            "--end-token <fim_suffix> has its place",
+            "--end-token <fim_suffix> is already part",
         ),
-        (["--max-tokens", "6"], "cannot hold its 5 special ones"),
-        (["-o", "labels.jsonl"], "labels.jsonl: is a file"),
+        (["--max-tokens", "6"], "cannot hold its 5 special tokens"),
+        (["-o", "labels.jsonl"], "labels.jsonl: this is a file"),
         (["--labels", "-"], "name a file"),
         (
             ["--max-cc-tokens", "0"],
@@ -496,7 +496,7 @@ fn all_of_it_in_one_command() {
     place
         .run(&tasks)
         .failed()
-        .says(&["--tasks is not for label all"]);
+        .says(&["--tasks is not used by label all"]);
     place
         .run(&[&all[..], &["--threshold", "nan"]].concat())
         .failed()

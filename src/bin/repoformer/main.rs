@@ -2,9 +2,9 @@
 
 mod args;
 mod commands;
-mod config;
 mod output;
 mod records_output;
+mod settings;
 mod table;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What is said and where: data to stdout, everything else to stderr.
+//! Printing: data to stdout, everything else to stderr.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -6,18 +6,43 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
 use repoformer::pipeline::StageReport;
 
-use crate::args::{ColorWhen, ScreenFlags};
+/// Flags that say how much is printed, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ScreenFlags {
+    /// Print nothing but errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Print more: every path, every problem
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Draw no progress bar (none is drawn unless stderr is a terminal)
+    #[arg(long, global = true)]
+    no_progress: bool,
+    /// When to use colours; NO_COLOR is respected
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorWhen,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
 
 /// Warnings of one stage shown without `-v`.
 const WARNINGS_SHOWN: usize = 3;
 /// Problems shown without `-v`.
 const PROBLEMS_SHOWN: usize = 20;
 
-/// An error with the way out.
+/// An error with a hint.
 #[derive(Debug)]
 struct Hinted {
     source: anyhow::Error,
@@ -32,7 +57,7 @@ impl std::fmt::Display for Hinted {
 
 impl std::error::Error for Hinted {}
 
-/// Adds the way out to an error.
+/// Adds a hint to an error.
 pub(crate) fn hinted(source: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Hinted {
         source,
@@ -101,7 +126,7 @@ pub(crate) fn with_flags(text: &str) -> String {
     text
 }
 
-/// The lines that tell of an error: itself with its causes, then the way out.
+/// Lines of an error message: the error with its causes, then the hint.
 pub(crate) fn describe(error: &anyhow::Error) -> Vec<String> {
     let mut lines = vec![format!("error: {}", with_flags(&format!("{error:#}")))];
     let hint = error
@@ -114,24 +139,24 @@ pub(crate) fn describe(error: &anyhow::Error) -> Vec<String> {
     lines
 }
 
-/// Says a line on stderr, the one place that does. Where nobody listens — a closed pipe, a full disk below a log — the
-/// work goes on, and its exit code tells.
+/// Prints a line to stderr; nothing else does. If stderr cannot be written (a closed pipe, a full disk), the work continues,
+/// and the exit code reports its end.
 fn say(line: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
-/// Tells what a stage waits for, which cannot wait for its report.
+/// Prints a message of a running stage, which cannot wait for its report.
 pub(crate) fn announce(text: &str) {
     say(text);
 }
 
-/// Speaks to the person at the terminal, and remembers whether anything was skipped.
+/// Prints messages, and remembers whether anything was skipped.
 #[derive(Debug)]
 pub(crate) struct Printer {
     quiet: bool,
     verbose: bool,
     progress: bool,
-    /// Number of things stepped over and checks failed.
+    /// Number of skipped items and failed checks.
     problems: usize,
     seen: std::collections::HashSet<String>,
 }
@@ -189,7 +214,7 @@ impl Printer {
         }
     }
 
-    /// Tells of things stepped over, each once, and counts them.
+    /// Reports skipped items, each once, and counts them.
     pub(crate) fn problems(&mut self, problems: &[Error]) {
         let mut shown = 0;
         let mut hidden = 0;
@@ -202,7 +227,7 @@ impl Printer {
             if shown < PROBLEMS_SHOWN || self.verbose {
                 shown += 1;
                 say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
-                // The way out of one is mostly that of the next.
+                // Problems of one kind share a hint.
                 let hint = problem.hint().map(|hint| with_flags(&hint));
                 if let Some(hint) = hint.filter(|hint| self.seen.insert(hint.clone())) {
                     say(format_args!("\x1b[1;36mhint\x1b[0m: {hint}"));
@@ -216,12 +241,12 @@ impl Printer {
         }
     }
 
-    /// Whether more is to be said.
+    /// Whether `-v` was given.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// Says these lines below a warning, so many of them without `-v`.
+    /// Prints these lines below a warning, `shown` of them without `-v`.
     pub(crate) fn list(&self, lines: Vec<String>, shown: usize) {
         let shown = if self.verbose { usize::MAX } else { shown };
         let notes = lines.iter().take(shown);
@@ -237,12 +262,12 @@ impl Printer {
         say(format_args!("\x1b[1;31merror\x1b[0m: {}", with_flags(text)));
     }
 
-    /// Counts failed checks that the data tell of.
+    /// Counts failed checks that the output lists.
     pub(crate) fn failures(&mut self, number: usize) {
         self.problems += number;
     }
 
-    /// Tells what a stage did.
+    /// Reports the work of a stage.
     pub(crate) fn report(&mut self, stage: &str, report: &StageReport) {
         let shown = if self.verbose {
             usize::MAX
@@ -282,7 +307,7 @@ impl Printer {
         }
     }
 
-    /// A bar over `total` steps, or none where none is wanted.
+    /// A progress bar over `total` steps, hidden where none is wanted.
     pub(crate) fn bar(&self, label: &str, total: usize) -> ProgressBar {
         if !self.progress {
             return ProgressBar::hidden();
@@ -306,7 +331,7 @@ impl Printer {
     }
 }
 
-/// 14457 → `14,457`.
+/// Groups digits: 14457 → `14,457`.
 pub(crate) fn group(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -319,7 +344,7 @@ pub(crate) fn group(number: u64) -> String {
     text
 }
 
-/// That a command does not overwrite what it reads.
+/// Checks that a command does not overwrite its inputs.
 pub(crate) fn check_output(output: Option<&Path>, inputs: &[&Path]) -> Result<()> {
     let same = |input: &&&Path| {
         let real = |path: &Path| path.canonicalize().ok();
@@ -329,25 +354,25 @@ pub(crate) fn check_output(output: Option<&Path>, inputs: &[&Path]) -> Result<()
     };
     match inputs.iter().find(same) {
         Some(input) => Err(hinted(
-            anyhow::anyhow!("-o would overwrite {}, which is read", input.display()),
+            anyhow::anyhow!("-o would overwrite {}, an input", input.display()),
             "name another file",
         )),
         None => Ok(()),
     }
 }
 
-/// What is read more than once can be no pipe.
+/// Checks that inputs read more than once are files, not pipes.
 pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
     let is_pipe = |path: &&&Path| **path == Path::new("-") || path.exists() && !path.is_file();
     match inputs.iter().find(is_pipe) {
         None => Ok(()),
         Some(path) if path.is_dir() => Err(hinted(
-            anyhow::anyhow!("{}: is a folder", path.display()),
+            anyhow::anyhow!("{}: this is a folder", path.display()),
             "name a file",
         )),
         Some(path) => Err(hinted(
             anyhow::anyhow!(
-                "{command} reads this twice, and {} can be read once",
+                "{command} reads its input twice, but {} can be read only once",
                 match path.to_str() {
                     Some("-") => "standard input".into(),
                     _ => path.display().to_string(),
@@ -358,13 +383,13 @@ pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
     }
 }
 
-/// Several files need a folder.
+/// Checks that the output of several files is a folder.
 pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
     let reason = match output == Path::new("-") {
         true => format!("{command} writes several files"),
         false if output.is_file() => {
             format!(
-                "{}: is a file, and {command} writes several",
+                "{}: this is a file, but {command} writes several files",
                 output.display()
             )
         }
@@ -383,7 +408,7 @@ pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
     written.context("standard output: cannot write")
 }
 
-/// Writes a manifest beside a file that has no place for it, as `FILE.manifest.json`; beside standard output there is none.
+/// Writes a manifest beside a file, as `FILE.manifest.json`; standard output has none.
 pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -> Result<()> {
     if path == Path::new("-") || path.exists() && !path.is_file() {
         return Ok(());
@@ -397,7 +422,7 @@ pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -
     )?)
 }
 
-/// Whether an error only says that nobody reads on.
+/// Whether an error is a closed pipe.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let direct = cause.downcast_ref::<io::Error>();

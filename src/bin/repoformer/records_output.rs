@@ -1,4 +1,4 @@
-//! Records that are written one after another, to a file that takes its place when it is whole.
+//! Records written one after another, to a file that appears when it is complete.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use repoformer::error::Error;
 use repoformer::store::artifact::OutputFile;
 
-/// Where records go: begun with the first of them.
+/// Destination of records, opened at the first of them.
 pub(crate) enum RecordsOutput<'a> {
     Unopened(&'a Path),
     Stdout(io::BufWriter<io::StdoutLock<'static>>),
@@ -22,7 +22,7 @@ impl<'a> RecordsOutput<'a> {
         self.text(&record.to_string())
     }
 
-    /// A record as a line without its end.
+    /// Writes a record, given as a line without its end.
     pub(crate) fn text(&mut self, line: &str) -> Result<(), Error> {
         self.open()?.write(line.as_bytes())?;
         self.write(b"\n")

@@ -1,6 +1,6 @@
-//! Tables as aligned text or with tabs.
+//! Tables as aligned text, or with tabs.
 
-/// Rows of cells; the first row is the head, and the first column is text, the others numbers.
+/// Rows of cells. The first row is the head; the first column is text, the others are numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -17,7 +17,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// With tabs between the cells.
+    /// The table with tabs between cells.
     pub(crate) fn tsv(&self) -> String {
         self.rows.iter().map(|row| row.join("\t") + "\n").collect()
     }
@@ -27,7 +27,7 @@ impl Table {
         self.rows
     }
 
-    /// Aligned by columns.
+    /// The table with aligned columns.
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {

@@ -1,10 +1,27 @@
-//! Flags of what judges predictions: `eval`, `compare`, `report`, and the guard of test runs.
+//! Flags of the subcommands that judge predictions: `eval`, `compare`, `report`, and the guard of test runs.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::score::Missing;
 
-use super::{ScoreFormat, SettingFlags};
+use super::formats::ScoreFormat;
+use crate::settings::{Listed, SettingFlags};
+
+/// Names of the metrics, and `all`.
+fn metrics() -> Listed {
+    Listed::of(Metric::ALL).and("all")
+}
+
+/// Names of the statuses of test runs, and `all`.
+fn statuses() -> Listed {
+    #[cfg(target_os = "linux")]
+    let known = Listed::of(repoformer::execute::Status::ALL);
+    #[cfg(not(target_os = "linux"))]
+    let known = Listed::of([""; 0]);
+    known.and("all")
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
@@ -13,13 +30,13 @@ pub(crate) struct EvalArgs {
     /// Predictions to score, of any model and mode [default: the model's in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
-    /// Measure instead what was retrieved, without any model: its overlap with the targets (chunks alone)
+    /// Instead of predictions, measure the retrieval: its overlap with the targets (chunks only)
     #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
     pub(crate) retrieval: bool,
-    /// Rankers to compare with --retrieval (repeatable, or separated by commas where none is a fusion) [default: the one that is set]
+    /// Rankers to compare with --retrieval (repeatable, or separated by commas unless one is a fusion) [default: --ranker]
     #[arg(long, value_name = "NAME", requires = "retrieval")]
     pub(crate) rankers: Vec<String>,
-    /// Queries to compare with --retrieval (repeatable, or separated by commas) [default: the one that is set]
+    /// Queries to compare with --retrieval (repeatable, or separated by commas) [default: --query]
     #[arg(
         long,
         value_name = "NAME",
@@ -27,41 +44,35 @@ pub(crate) struct EvalArgs {
         requires = "retrieval"
     )]
     pub(crate) queries: Vec<String>,
-    /// Score pairs `{"task_id", "target", "pred"}` instead, without any task file
+    /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references", "tasks"])]
     pub(crate) pairs: Option<PathBuf>,
-    /// Metric (repeatable): repocoder, repoformer, repoformer-difflib, crosscodeeval, repobench, chars, or all
-    /// [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Metric (repeatable, or separated by commas) [default: repocoder]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metrics())]
     pub(crate) metrics: Vec<String>,
-    /// What of a prediction is compared: own (for each metric as its program cuts it), none, or steps one after the other:
-    /// fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, bracket, function-body,
-    /// comments, comment-signs [default: own; none for --pairs]
+    /// How predictions are cut before they are scored: own (for each metric as its program does), none, or steps separated
+    /// by commas: fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, bracket,
+    /// function-body, comments, comment-signs [default: own; none for --pairs]
     #[arg(long, value_name = "STEPS")]
     pub(crate) postprocess: Option<String>,
-    /// Resamples of the means' intervals
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
-    pub(crate) resamples: usize,
-    /// Same seed, same intervals
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
     /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
-    /// exact_match_idx.jsonl to this folder, with a manifest; below a folder a mode where several are scored
+    /// exact_match_idx.jsonl to this folder, with a manifest; several modes get a folder each
     #[arg(long, value_name = "DIR", conflicts_with_all = ["check_references", "exec", "pairs"])]
     pub(crate) results: Option<PathBuf>,
-    /// Also give each task's scores
+    /// Also write the scores of each task
     #[arg(long)]
     pub(crate) per_task: bool,
-    /// How the scores are written
+    /// Format of the scores
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ScoreFormat,
-    /// What a task without prediction means: error (score nothing), zero (it scores 0), skip (leave it out)
-    #[arg(long, value_name = "POLICY", default_value = "error")]
+    /// Treatment of tasks without prediction: fail (error), score 0 (zero), leave out (skip)
+    #[arg(long, value_name = "HOW", default_value = "error",
+        value_parser = Listed::of([Missing::Error, Missing::Zero, Missing::Skip]))]
     pub(crate) missing: String,
-    /// Score the references against themselves: less than the best that a metric has for them is a failure
+    /// Score the references against themselves; a score below a metric's best is a failure
     #[arg(long, conflicts_with = "predictions")]
     pub(crate) check_references: bool,
-    /// Where the scores go (`-`: standard output)
+    /// File for the scores (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
@@ -72,89 +83,68 @@ pub(crate) struct EvalArgs {
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// The baseline: scores as `eval --per-task --format json` (or jsonl) writes them, FILE#NAME where a file holds those of
-    /// several predictions (`-`: standard input); or, with --tasks, a file of predictions, or a mode whose predictions are
-    /// in the cache
+    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME picks one of
+    /// several predictions); with --tasks also a file of predictions, or a mode whose predictions are in the cache
     pub(crate) a: String,
-    /// Scores of the system; every difference is B - A
+    /// Scores of the system, likewise; differences are B - A
     pub(crate) b: String,
-    /// Metric that predictions are scored by (repeatable), as eval takes it [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Metric that predictions are scored by (repeatable, or separated by commas) [default: repocoder]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metrics())]
     pub(crate) metrics: Vec<String>,
-    /// What of predictions is compared, as eval takes it [default: own]
+    /// How predictions are cut before they are scored, as in `eval` [default: own]
     #[arg(long, value_name = "STEPS")]
     pub(crate) postprocess: Option<String>,
-    /// Measure, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
+    /// Measure to compare, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) measure: Vec<String>,
-    /// What intervals draw anew: repositories with all of their tasks, or single tasks [default: repository, where the
+    /// Unit that intervals resample: repositories with all of their tasks, or single tasks [default: repository, where the
     /// scores name two or more]
     #[arg(long, value_name = "UNIT")]
     pub(crate) resample: Option<ResampledUnit>,
-    /// Resamples of an interval
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
-    pub(crate) resamples: usize,
-    /// Same seed, same resamples and sign flips
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
     /// Also compare within each repository
     #[arg(long)]
     pub(crate) by_repository: bool,
-    /// Also give each task's values; with tsv and jsonl, instead
+    /// Also write the values of each task (with tsv and jsonl, only these)
     #[arg(long)]
     pub(crate) per_task: bool,
-    /// How the comparison is written; in tsv and jsonl a measure a line
+    /// Format of the comparison; tsv and jsonl have a line per measure
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ScoreFormat,
-    /// Where it goes (`-`: standard output)
+    /// File for the comparison (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 }
 
-/// What intervals draw anew.
+/// Unit that intervals resample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ResampledUnit {
     Repository,
     Task,
 }
 
-/// Fewer leave nothing outside of 95 %, and a million already take minutes to tell hardly more.
-pub(super) fn parse_resamples(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number @ 100..=1_000_000) => Ok(number),
-        _ => Err("a whole number from 100 to 1000000 is expected".into()),
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// Predictions to show, as FILE or NAME=FILE (repeatable) [default: the model's in the cache, mode by mode]
+    /// Predictions to show (repeatable) [default: the model's in the cache, mode by mode]
     #[arg(long, value_name = "[NAME=]FILE")]
     pub(crate) predictions: Vec<String>,
-    /// How the unit tests went: what `eval --exec --per-task --format jsonl` wrote, of one system as NAME=FILE (repeatable)
+    /// Results of unit tests, from `eval --exec --per-task --format jsonl`; NAME is the system's (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]
     pub(crate) exec: Vec<String>,
-    /// What the others are compared with [default: the first]
+    /// System that the others are compared with [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
-    /// Metric (repeatable), as eval takes it; the first one's edit similarity is plotted
-    /// [default: repocoder,repoformer]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Metric (repeatable, or separated by commas); the edit similarity of the first is plotted [default:
+    /// repocoder,repoformer]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metrics())]
     pub(crate) metrics: Vec<String>,
-    /// What of a prediction is compared, as eval takes it [default: own]
+    /// How predictions are cut before they are scored, as in `eval` [default: own]
     #[arg(long, value_name = "STEPS")]
     pub(crate) postprocess: Option<String>,
-    /// Headline [default: the benchmark's name]
+    /// Headline of the page [default: the benchmark's name]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Resamples of an interval
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_resamples)]
-    pub(crate) resamples: usize,
-    /// Same seed, same intervals
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
     /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures
     #[arg(short, long, value_name = "DIR", default_value = "report")]
     pub(crate) output: PathBuf,
@@ -167,85 +157,94 @@ pub(crate) struct GuardArgs {
     pub(crate) stage: String,
 }
 
-/// How predictions are judged by the repository's own tests.
+/// How the repositories' own tests judge predictions.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Execution")]
+#[command(next_help_heading = "Execution", mut_args(only_in_long_help))]
 pub(crate) struct ExecArgs {
-    /// Put each prediction in its place and run the repository's tests, in a copy: the unit-test pass rate
+    /// Put each prediction in its place in a copy and run the repository's tests: the unit-test pass rate
     #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
     pub(crate) exec: bool,
-    /// What runs a task's tests, for the shell; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest
-    /// or unittest, as the repository looks]
+    /// Shell command that runs a task's tests; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest or
+    /// unittest, whichever the repository uses]
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub(crate) test_cmd: Option<String>,
-    /// What makes a copy ready for its tests, once; {repository} is filled in
+    /// Shell command that prepares a copy for its tests, once; {repository} is filled in
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub(crate) setup_cmd: Option<String>,
-    /// Seconds that setting up, and a run of the whole suite that mines tests, may take [default: 1800]
+    /// Time limit of the setup, and of a run of the whole suite that mines tests, in seconds [default: 1800]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) setup_timeout: Option<f64>,
-    /// The tests of each task: lines `{"task_id", "tests": […]}` [default: all of the repository's]
+    /// Tests of each task: lines `{"task_id", "tests": […]}` [default: all of the repository's]
     #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) tests: Option<PathBuf>,
-    /// Instead find the tests of each task, and write them as --tests reads them (to -o)
+    /// Instead of judging, find the tests of each task and write them (to -o) as --tests reads them
     #[arg(long, requires = "exec", conflicts_with_all = ["predictions", "tests", "check_references"])]
     pub(crate) mine_tests: bool,
-    /// What prints the tests of a repository, one a line, to mine from (Python needs none)
+    /// Shell command that prints the tests of a repository, one per line, to mine from (not needed for Python)
     #[arg(long, value_name = "COMMAND", requires = "mine_tests")]
     pub(crate) list_tests_cmd: Option<String>,
-    /// Tests that are mined a task, at most [default: 10]
+    /// Maximum number of tests mined per task [default: 10]
     #[arg(long, value_name = "N", requires = "mine_tests")]
     pub(crate) max_tests: Option<usize>,
-    /// How the command's end is read: auto, pytest, unittest, exit-code [default: auto]
-    #[arg(long, value_name = "NAME", requires = "exec")]
+    /// Reader of the test command's result [default: auto]
+    #[arg(long, value_name = "NAME", requires = "exec",
+        value_parser = Listed::of(["auto", "pytest", "unittest", "exit-code"]))]
     pub(crate) runner: Option<String>,
-    /// Seconds that one run may take [default: 60]
+    /// Time limit of a run, in seconds [default: 60]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) timeout: Option<f64>,
-    /// Seconds of processor time that all processes of one run may take [default: 4 times --timeout]
+    /// Limit of the processor time of all processes of a run, in seconds [default: 4 times --timeout]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) cpu_limit: Option<f64>,
-    /// Megabytes of memory of all processes of one run [default: 4096]
+    /// Limit of the memory of all processes of a run, in megabytes [default: 4096]
     #[arg(long, value_name = "MB", requires = "exec")]
     pub(crate) memory_limit: Option<u64>,
-    /// Megabytes that one run may write [default: 1024]
+    /// Limit of what a run writes, in megabytes [default: 1024]
     #[arg(long, value_name = "MB", requires = "exec")]
     pub(crate) disk_limit: Option<u64>,
-    /// Processes of one run at a time [default: 256]
+    /// Limit of simultaneous processes of a run [default: 256]
     #[arg(long, value_name = "N", requires = "exec")]
     pub(crate) process_limit: Option<usize>,
-    /// Whether tests have the network: off, on (setting up always has) [default: off]
-    #[arg(long, value_name = "off|on", requires = "exec")]
+    /// Whether tests can use the network (the setup always can) [default: off]
+    #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) network: Option<Switch>,
-    /// Whether runs are closed off: auto (as far as the system allows), required (or not at all), off [default: auto]
+    /// Whether runs are isolated: as far as the system allows (auto), completely or not at all (required), never (off)
+    /// [default: auto]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) isolation: Option<Isolation>,
-    /// How often the truth is run; tasks whose runs disagree are left out [default: 1]
+    /// Number of runs of the reference; tasks whose runs disagree are left out [default: 1]
     #[arg(long, value_name = "N", requires = "exec")]
     pub(crate) oracle_runs: Option<usize>,
     /// The k of pass@k (repeatable, or separated by commas) [default: 1]
     #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
     pub(crate) pass_k: Vec<usize>,
-    /// Make results again that have this status: pass, fail, error, timeout, out-of-memory, no-tests, or all (repeatable, or
-    /// separated by commas)
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec")]
+    /// Repeat the runs whose result has this status (repeatable, or separated by commas)
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec",
+        value_parser = statuses())]
     pub(crate) rerun: Vec<String>,
-    /// Where results are appended, and what was run is looked up [default: exec/BENCHMARK/results.jsonl in the cache]
+    /// File that results are appended to, and known ones are read from [default: exec/BENCHMARK/results.jsonl in the cache]
     #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) exec_results: Option<PathBuf>,
-    /// Where copies of repositories lie [default: exec/BENCHMARK/copies in the cache]
+    /// Folder of the repositories' copies [default: exec/BENCHMARK/copies in the cache]
     #[arg(long, value_name = "DIR", requires = "exec")]
     pub(crate) work_dir: Option<PathBuf>,
 }
 
-/// Something that is there or not.
+/// Hides the details of executions in the short help.
+fn only_in_long_help(flag: Arg) -> Arg {
+    let is_detail = flag.get_help_heading() == Some("Execution") && flag.get_id() != "exec";
+    let is_hidden = is_detail || flag.is_hide_short_help_set();
+    flag.hide_short_help(is_hidden)
+}
+
+/// Something that is off or on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
     Off,
     On,
 }
 
-/// Whether runs of tests are closed off.
+/// Whether runs of tests are isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Isolation {
     Auto,

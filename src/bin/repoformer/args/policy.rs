@@ -1,8 +1,13 @@
-//! What `policy` can be told.
+//! Flags of `policy`.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use repoformer::selective::policy::Policy;
+use repoformer::selective::policy::model::LearnedPolicy;
+
+use super::formats::{ReportFormat, ScoreFormat};
+use crate::settings::Listed;
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
@@ -12,13 +17,13 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Train a policy on judged instances, calibrated on repositories that it did not learn from
+    /// Train a policy on labelled instances, calibrated on repositories outside its training data
     Train(PolicyTrainArgs),
-    /// Say what a trained policy goes by
+    /// List the features that a trained policy weighs most
     Explain(PolicyExplainArgs),
-    /// For each policy and threshold: share retrieved for, accuracy, latency
+    /// For each policy and threshold: share of retrievals, accuracy, latency
     Sweep(Box<PolicySweepArgs>),
-    /// Write what the learned policies see of judged instances, for a learner of one's own
+    /// Write the features of labelled instances, for a learner of your own
     Features(PolicyFeaturesArgs),
 }
 
@@ -26,55 +31,50 @@ pub(crate) enum PolicyCommand {
 pub(crate) struct PolicyTrainArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
-    /// What is learned: learned (decides before retrieval), learned-scored (decides whether to show what was retrieved)
-    #[arg(long, value_name = "NAME", default_value = "learned")]
+    /// Policy to train: learned (decides before retrieval), learned-scored (decides whether to show the retrieved fragments)
+    #[arg(long, value_name = "NAME", default_value = "learned",
+        value_parser = Listed::of([LearnedPolicy::Learned, LearnedPolicy::LearnedScored].map(LearnedPolicy::name)))]
     pub(crate) policy: String,
-    /// How scores become probabilities: platt, isotonic
-    #[arg(long, value_name = "NAME", default_value = "platt")]
+    /// Method that turns scores into probabilities
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
     pub(crate) calibration: String,
-    /// Where the policy goes (`-`: standard output)
+    /// File for the policy (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {
-    /// The trained policy
+    /// Trained policy
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Features shown, those that count most first
+    /// Number of features to list, the weightiest first
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
-    /// As text, or as JSON
-    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
-    pub(crate) format: ExplainFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExplainFormat {
-    Text,
-    Json,
+    /// Format of the list
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicySweepArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
-    /// A policy: never, always, random, trial-retrieval, trial-generation, entropy, self, oracle, learned, learned-scored
-    /// (repeatable, or separated by commas) [default: all that the labels have what they go by for]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(Policy::ALL))]
     pub(crate) policy: Vec<String>,
-    /// A trained policy (repeatable); without one learned policies are trained here, and score each repository by what they
-    /// learned from the others
+    /// Trained policy (repeatable) [default: learned policies are trained here, and score each repository after training on
+    /// the others]
     #[arg(long, value_name = "FILE")]
     pub(crate) model: Vec<PathBuf>,
-    /// Judged instances that policies trained here learn from, too, but for those of the repository they score (repeatable)
+    /// More labelled instances for policies trained here; those of the scored repository are left out (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub(crate) train_labels: Vec<PathBuf>,
-    /// How scores of policies that are trained here become probabilities: platt, isotonic
-    #[arg(long, value_name = "NAME", default_value = "platt")]
+    /// Method that turns scores of policies trained here into probabilities
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
     pub(crate) calibration: String,
-    /// Retrieve where the score is above this (repeatable, or separated by commas) [default: every fortieth of the instances]
+    /// Retrieve where the score is above this (repeatable, or separated by commas) [default: at every fortieth of the
+    /// instances]
     #[arg(
         long,
         value_name = "T",
@@ -82,59 +82,51 @@ pub(crate) struct PolicySweepArgs {
         allow_negative_numbers = true
     )]
     pub(crate) threshold: Vec<f64>,
-    /// Measured times, with or without a retriever's name: JSON lines with task_id, retrieval_ms, generation_ms (repeatable)
+    /// Measured times, of a retriever if named: JSONL with task_id, retrieval_ms, generation_ms (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]
     pub(crate) latency: Vec<String>,
-    /// What completions without retrieval took, as --latency has it [default: as long as those with it]
+    /// Measured times of completions without retrieval, in the same format [default: those with retrieval]
     #[arg(long, value_name = "FILE")]
     pub(crate) base_latency: Option<PathBuf>,
-    /// Milliseconds of a retrieval, with or without a retriever's name (repeatable)
+    /// Time of a retrieval in milliseconds, of a retriever if named (repeatable)
     #[arg(long, value_name = "[NAME=]MS")]
     pub(crate) retrieval_ms: Vec<String>,
-    /// Milliseconds of a generation
+    /// Time of a generation in milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) generation_ms: Option<f64>,
-    /// Milliseconds that the generator needs to decide by itself
+    /// Time of the generator's own decision in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) decision_ms: f64,
-    /// What `random` draws from
+    /// Seed of policy random
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Text: what each policy comes to; or every point
-    #[arg(long, value_enum, default_value_t = SweepFormat::Text)]
-    pub(crate) format: SweepFormat,
-    /// Also leave a page with the curves as figures: index.html and its figures in this folder
+    /// Format: a summary of each policy (text), or every point
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ScoreFormat,
+    /// Also write a page with the curves to this folder: index.html and its figures
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
-    /// Where the points or the text go (`-`: standard output)
+    /// File for the summary or the points (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SweepFormat {
-    Text,
-    Tsv,
-    Json,
-    Jsonl,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyFeaturesArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
-    /// Where the records go (`-`: standard output)
+    /// File for the records (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelFlags {
-    /// Judged instances: JSONL, plain, gzip or zstd (repeatable)
+    /// Labelled instances: JSONL, plain, gzip or zstd (repeatable)
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) labels: Vec<PathBuf>,
-    /// Leave out instances whose fragments were found with the target in the query, as half of those are that `label
-    /// sample` draws: no query that is made before completing knows it
+    /// Leave out instances whose query contained the target (half of those from `label sample`): no query made before
+    /// completing does
     #[arg(long)]
     pub(crate) no_target_queries: bool,
 }

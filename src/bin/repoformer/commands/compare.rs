@@ -8,17 +8,17 @@ use repoformer::evaluate::comparison::{
     self, Comparison, ComparisonSettings, PerTask, ReadScores, Side,
 };
 use repoformer::evaluate::score::Missing;
-use repoformer::evaluate::statistics::{Resampling, SignFlips, Unit};
+use repoformer::evaluate::statistics::{SignFlips, Unit};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
 use repoformer::retrieve::Mode;
 use serde_json::Value;
 
 use super::comparison_text::{self, listed};
 use super::eval::{metrics, postprocess};
-use super::session::{completion, open, without_repositories};
+use super::session::{completion, open, resampling, seed, without_repositories};
 use crate::args::{CompareArgs, ResampledUnit, ScoreFormat};
-use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
+use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
@@ -36,17 +36,18 @@ pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
         scorer.load(&args.a, printer)?,
         scorer.load(&args.b, printer)?,
     );
-    let comparison = Comparison::of(&a, &b, &settings(args)).map_err(with_flags)?;
+    let comparison =
+        Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
     printer.problems(&comparison.problems);
     warn(&comparison, printer);
     write_data(&args.output, written(&comparison, args)?.as_bytes())
 }
 
-/// Finds the scores of what stands on the command line as A or B.
+/// Finds the scores that A or B names on the command line.
 struct Scorer<'a> {
     args: &'a CompareArgs,
     settings: Settings,
-    /// Read when predictions are first to be scored.
+    /// Read when the first predictions are scored.
     experiment: Option<Experiment>,
 }
 
@@ -60,18 +61,18 @@ impl<'a> Scorer<'a> {
         }))
     }
 
-    /// Each task's scores of a file of scores, and with tasks of a file of predictions, or of a mode in the cache.
+    /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str, printer: &mut Printer) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
             let scores = comparison::read(given).map_err(with_flags)?;
-            return Ok(told(scores, printer));
+            return Ok(reported(scores, printer));
         }
         let is_file = Path::new(given).exists();
         let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
         if mode.is_none()
             && let Ok(reading) = comparison::read(given)
         {
-            return Ok(told(reading, printer));
+            return Ok(reported(reading, printer));
         }
         if self.experiment.is_none() {
             self.experiment = Some(without_repositories(&self.settings, printer)?);
@@ -84,7 +85,7 @@ impl<'a> Scorer<'a> {
             bail!("--tasks is not set, so predictions cannot be scored")
         };
         let path = match mode {
-            Some(mode) => cached_predictions(experiment, mode, &completion(&self.settings, None)?)?,
+            Some(mode) => cached_predictions(experiment, mode, &completion(&self.settings)?)?,
             None => given.into(),
         };
         let metrics = metrics(&self.args.metrics)?;
@@ -103,12 +104,12 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// The scores of a file, and a word on what of it takes no part.
-fn told(reading: ReadScores, printer: &mut Printer) -> PerTask {
+/// The scores of a file; excluded tasks are reported.
+fn reported(reading: ReadScores, printer: &mut Printer) -> PerTask {
     printer.problems(&reading.problems);
     if reading.excluded > 0 {
         printer.warning(format!(
-            "{}: {} tasks take no part, since their unit tests cannot tell",
+            "{}: {} tasks are excluded: their unit tests are not conclusive",
             reading.scores.name, reading.excluded
         ));
     }
@@ -132,27 +133,23 @@ fn with_flags(error: Error) -> anyhow::Error {
     hinted(error.into(), hint)
 }
 
-fn settings(args: &CompareArgs) -> ComparisonSettings {
-    ComparisonSettings {
+fn comparing(args: &CompareArgs, settings: &Settings) -> Result<ComparisonSettings> {
+    Ok(ComparisonSettings {
         measures: args.measure.clone(),
         unit: args.resample.map(|unit| match unit {
             ResampledUnit::Repository => Unit::Repositories,
             ResampledUnit::Task => Unit::Tasks,
         }),
-        resampling: Resampling {
-            resamples: args.resamples,
-            seed: args.seed,
-            ..Resampling::default()
-        },
+        resampling: resampling(settings)?,
         flips: SignFlips {
-            seed: args.seed,
+            seed: seed(settings)?,
             ..SignFlips::default()
         },
         by_repository: args.by_repository,
-    }
+    })
 }
 
-/// Tells what the comparison is not about.
+/// Reports tasks and measures that are not compared.
 fn warn(comparison: &Comparison, printer: &Printer) {
     for (Side { name, alone, .. }, other) in [
         (&comparison.a, &comparison.b),
@@ -160,7 +157,7 @@ fn warn(comparison: &Comparison, printer: &Printer) {
     ] {
         if !alone.is_empty() {
             printer.warning(format!(
-                "left out: {} in {name} alone, and not in {}",
+                "left out: {} in {name} only, not in {}",
                 listed(alone),
                 other.name
             ));
@@ -168,7 +165,7 @@ fn warn(comparison: &Comparison, printer: &Printer) {
     }
     if comparison.moved > 0 {
         printer.warning(format!(
-            "{} ids are in both at other rows: were both scored with the same task file?",
+            "{} ids are at different rows in A and B: were both scored with the same task file?",
             comparison.moved
         ));
     }

@@ -1,4 +1,4 @@
-//! A comparison for people: a table, the gains by size, and what is to be known of both. Values × 100.
+//! A comparison as text: a table, the gains by size, and notes on both. Values × 100.
 
 use std::fmt::Write;
 
@@ -10,12 +10,12 @@ use crate::table::Table;
 
 /// Width of the longest bar.
 const BAR: usize = 40;
-/// Ids shown of tasks that are left out.
+/// Maximum number of ids shown of tasks that are left out.
 const SHOWN: usize = 3;
 /// With fewer repositories intervals are noticeably too short: at 20 a 95 % interval holds the mean 93 times in 100.
 const FEW: usize = 20;
 
-/// All that `compare` prints as text.
+/// The text that `compare` prints.
 pub(super) fn text(comparison: &Comparison, per_task: bool) -> String {
     let mut text = format!(
         "A  {}\nB  {}\n\n{}",
@@ -41,7 +41,7 @@ pub(super) fn text(comparison: &Comparison, per_task: bool) -> String {
     text
 }
 
-/// A row a measure, of each repository first where that was asked for.
+/// A row per measure; those of each repository come first, where requested.
 fn rows(comparison: &Comparison) -> Vec<(&str, &Difference)> {
     let within = comparison.repositories.iter();
     let within = within.flat_map(|(name, here)| here.iter().map(|d| (name.as_str(), d)));
@@ -79,7 +79,7 @@ fn table(comparison: &Comparison) -> Table {
     table
 }
 
-/// The same for programs: a number a column, the buckets of the gain as the last ones.
+/// The table for programs: one number per column, the buckets of the gain last.
 pub(super) fn columns(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["measure", "repository", "n"].map(Into::into).into();
     for name in ["a", "b", "difference"] {
@@ -109,7 +109,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
     table
 }
 
-/// A row a task, with A, B and their difference for each measure.
+/// A row per task, with A, B and their difference for each measure.
 pub(super) fn task_table(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["task_id", "row", "repository"].map(Into::into).into();
     for Difference { measure, .. } in &comparison.all {
@@ -132,14 +132,14 @@ pub(super) fn task_table(comparison: &Comparison) -> Table {
     table
 }
 
-/// A line a bucket: its label, count, share and bar.
+/// A line per bucket: its label, count, share and bar.
 pub(super) fn histogram(buckets: &Buckets) -> String {
     let (total, most) = (buckets.total(), buckets.counts.iter().copied().max());
     let (total, most) = (total.max(1) as f64, most.unwrap_or(0).max(1) as f64);
     let mut text = String::new();
     for (bucket, count) in buckets.iter() {
         let length = (BAR as f64 * count as f64 / most).round() as usize;
-        // One task of thousands is still seen.
+        // A single task among thousands stays visible.
         let bar = match (count, length) {
             (0, _) => String::new(),
             (_, 0) => "▏".into(),
@@ -153,7 +153,7 @@ pub(super) fn histogram(buckets: &Buckets) -> String {
     text
 }
 
-/// A bucket's label: 0 has no sign.
+/// Label of a bucket; 0 has no sign.
 fn label(bucket: Bucket) -> String {
     match bucket.label() {
         0 => "0".to_owned(),
@@ -161,7 +161,7 @@ fn label(bucket: Bucket) -> String {
     }
 }
 
-/// How the numbers came about, and what they are not about.
+/// Notes on the resampling, the tests, and the tasks left out.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![resampled(comparison)];
     let (by_repository, units) = (comparison.unit == Unit::Repositories, comparison.units);

@@ -9,35 +9,30 @@ use repoformer::pipeline::{
 use repoformer::retrieve::Mode;
 
 use super::prompt::check_one_mode;
-use super::server::{self, Asked, resumable};
+use super::server::{self, resumable};
 use super::session::{
     WITHOUT_PREDICTION, check_completable, check_not_tasks, label, modes, open,
     without_repositories,
 };
 use crate::args::{CompleteArgs, ProbabilityArgs};
-use crate::config::Settings;
 use crate::output::{Printer, check_output, group, hinted, write_data};
+use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
-    let asked = Asked {
-        flags: &args.settings,
-        server: &args.server,
-        seed: args.seed,
-        by_batch: args.write_batch.is_some() || !args.read_batch.is_empty(),
-    };
-    let completion = server::model(&asked, &settings, args.max_lines)?;
-    if completion.server.is_none() && args.seed.is_some() {
+    let by_batch = args.write_batch.is_some() || !args.read_batch.is_empty();
+    let completion = server::model(&settings, settings.parsed_option("seed")?, by_batch)?;
+    if completion.server.is_none() && settings.is_flag("seed") {
         return Err(hinted(
-            anyhow!("--seed is for samples of a model on a server; the embedded one draws none"),
+            anyhow!("--seed is for samples of a model on a server; the embedded model draws none"),
             "leave it out",
         ));
     }
     let data = Data::of(args, &settings, printer)?;
     let place = args.output.as_deref().unwrap_or(Path::new("-"));
-    // What is written must be none of what is read, nor what was answered.
+    // The output must differ from the inputs and from the journal.
     let mut read = data.files();
     read.extend(args.read_batch.iter().map(PathBuf::as_path));
     read.extend(completion.server.iter().map(|server| &*server.journal));
@@ -64,7 +59,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     }
 }
 
-/// What is completed.
+/// Prompts to complete.
 enum Data {
     /// A file of prompts.
     File(PathBuf),
@@ -85,7 +80,7 @@ impl Data {
                 anyhow!(
                     "neither --tasks nor --benchmark is set, so there are no prompts to complete"
                 ),
-                "name the data set as for `repoformer prompt`, or any prompts with --prompts",
+                "name the data set as for `repoformer prompt`, or a file with --prompts",
             ));
         }
         check_completable(&experiment)?;
@@ -96,7 +91,7 @@ impl Data {
         Ok(Self::Cache(Box::new(experiment), modes))
     }
 
-    /// The files that are read.
+    /// Files that are read.
     fn files(&self) -> Vec<&Path> {
         match self {
             Self::File(path) => vec![path],
@@ -152,7 +147,7 @@ fn complete_cached(
     Ok(())
 }
 
-/// Completes the cached prompts of these modes, and tells of it.
+/// Completes the cached prompts of these modes, and reports it.
 pub(super) fn complete_modes(
     experiment: &Experiment,
     modes: &[Mode],
@@ -213,7 +208,7 @@ fn write_batch(
     let others = match batch.others {
         0 => String::new(),
         n => format!(
-            " ({} prompts have an answer, or are the same as another)",
+            " ({} prompts are answered, or repeat another)",
             group(n as u64)
         ),
     };
@@ -221,7 +216,7 @@ fn write_batch(
     printer.note(format!("complete: {requests} requests{others}"));
     if batch.requests > 50_000 || batch.text.len() > 200_000_000 {
         printer.warning(
-            "OpenAI takes 50,000 requests and 200 MB a file at most; its answers to parts of this one can be read one by one",
+            "OpenAI takes at most 50,000 requests and 200 MB per file; split this one, and read the answers to its parts one by one",
         );
     }
     Ok(())
@@ -236,7 +231,7 @@ fn read_batch(
     let read = pipeline::read_batch(files, prompts, completion)?;
     printer.problems(&read.problems);
     printer.note(format!(
-        "complete: {} answers, {} failures, {} that belong to no prompt or cannot be read",
+        "complete: {} answers, {} failures, {} without a prompt or unreadable",
         group(read.answers as u64),
         group(read.failed as u64),
         group(read.problems.len() as u64)

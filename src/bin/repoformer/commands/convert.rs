@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// The file to read, where the conversion cannot do without.
+/// The file to read, for conversions that need one.
 fn input(args: &ConvertArgs) -> Result<&Path> {
     args.file.as_deref().ok_or_else(|| {
         hinted(
@@ -59,7 +59,7 @@ fn input(args: &ConvertArgs) -> Result<&Path> {
 fn folders(args: &ConvertArgs) -> Result<Conversion> {
     if args.output == Path::new("-") {
         return Err(hinted(
-            anyhow!("--to repos writes folders, and standard output is none"),
+            anyhow!("--to repos writes folders, not to standard output"),
             "name the folder for them with -o",
         ));
     }
@@ -80,7 +80,7 @@ fn records(args: &ConvertArgs, kind: RecordKind, printer: &mut Printer) -> Resul
     Ok(outcome)
 }
 
-/// The first problem, where nothing at all could be converted: no file is written then.
+/// The first problem, where nothing could be converted; then no file is written.
 fn nothing_done(outcome: &mut Conversion) -> Result<()> {
     if outcome.records == 0 && !outcome.problems.is_empty() {
         return Err(outcome.problems.swap_remove(0).into());

@@ -21,10 +21,10 @@ use super::eval_output::{Named, write, write_results};
 use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
 use crate::args::EvalArgs;
-use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted};
+use crate::settings::Settings;
 
-/// How everything is scored.
+/// Metrics, post-processing, and the treatment of missing predictions.
 struct Scoring {
     metrics: Vec<Metric>,
     postprocess: Postprocess,
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         #[cfg(target_os = "linux")]
         return super::eval_exec::run(args, &settings, printer);
         #[cfg(not(target_os = "linux"))]
-        bail!("tests are run on Linux alone");
+        bail!("tests can only be run on Linux");
     }
     if let Some(path) = &args.pairs {
         return of_pairs(args, path, &metrics, &settings, printer);
@@ -79,10 +79,10 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         )?
     };
     if !args.check_references {
-        tell_ceilings(tasks, &scoring, printer)?;
+        warn_of_ceilings(tasks, &scoring, printer)?;
     }
     manifest.count("tasks", tasks.tasks.len());
-    write(args, &named, &manifest)
+    write(args, &settings, &named, &manifest)
 }
 
 impl Scoring {
@@ -99,7 +99,7 @@ impl Scoring {
     }
 }
 
-/// The post-processing asked for, or the one that this data has of its own.
+/// The requested post-processing, or the data's own.
 pub(super) fn postprocess(
     asked: &Option<String>,
     own: impl FnOnce() -> Postprocess,
@@ -121,7 +121,7 @@ fn of_pairs(
     let scoring = Scoring {
         metrics: metrics.to_vec(),
         postprocess: match &args.postprocess {
-            // What a metric's definition contains is done all the same.
+            // Cuts in a metric's definition still apply.
             None => Postprocess::NONE,
             asked => postprocess(asked, || Postprocess::Own {
                 function_bodies: false,
@@ -134,21 +134,21 @@ fn of_pairs(
     let reading = pairs::read(path)?;
     printer.problems(&reading.problems);
     if reading.pairs.is_empty() {
-        bail!("{}: holds no pair to score", path.display());
+        bail!("{}: no pair to score", path.display());
     }
     manifest.count("pairs", reading.pairs.len());
     manifest.count("unusable", reading.problems.len());
     let language = language.unwrap_or_default();
     let scores = score_pairs(&reading.pairs, metrics, &scoring.postprocess, language);
     let named = [("pairs".into(), scores)];
-    write(args, &named, &manifest)?;
-    // The program ends; to free hundreds of thousands of small texts one by one is a tenth of its work.
+    write(args, settings, &named, &manifest)?;
+    // The program ends: freeing hundreds of thousands of small texts would take a tenth of its time.
     std::mem::forget((reading, named));
     Ok(())
 }
 
-/// Says of metrics that cut predictions to less than their targets what the truth itself would score.
-fn tell_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Result<()> {
+/// Warns of metrics that truncate targets, with the score that the references would have.
+fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Result<()> {
     let Scoring {
         metrics,
         postprocess,
@@ -181,7 +181,7 @@ fn tell_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Resul
             .map(|(name, value)| format!("{name} {:.2}", 100.0 * value))
             .collect();
         printer.warning(format!(
-            "{} compares less than these targets hold: the truth itself would have {}",
+            "{} truncates these targets, so even the reference text cannot score 100: it has {}",
             mean.metric,
             values.join(", ")
         ));
@@ -189,7 +189,7 @@ fn tell_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Resul
     Ok(())
 }
 
-/// The references as predictions.
+/// Scores the references as predictions.
 fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Result<Named> {
     let truth = |task: &repoformer::task::Task| vec![task.ground_truth.clone()];
     let perfect: Vec<Vec<String>> = tasks.tasks.iter().map(truth).collect();
@@ -202,7 +202,10 @@ fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Resu
             let hole = repoformer::evaluate::postprocess::Hole::of(task);
             let target = cut.apply(hole, &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
-                let reason = format!("its reference does not score as perfect by {}", one.metric);
+                let reason = format!(
+                    "its reference does not have the best score of {}",
+                    one.metric
+                );
                 imperfect.push(tasks.error(task, reason));
             }
         }
@@ -211,7 +214,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Resu
     Ok(("references".into(), scores))
 }
 
-/// The predictions of a file, or those of the cache, mode by mode.
+/// Scores the predictions of a file, or those of the cache, mode by mode.
 fn of_predictions(
     args: &EvalArgs,
     experiment: &Experiment,
@@ -250,7 +253,7 @@ fn of_predictions(
         let name = stem.to_string_lossy().into_owned();
         return Ok(vec![of_file(name, path, args.results.clone(), printer)?]);
     }
-    let completion = completion(settings, None)?;
+    let completion = completion(settings)?;
     let (mut named, mut left_out) = (Vec::new(), Vec::new());
     for mode in asked_modes(experiment, settings)? {
         let asked = !settings.list("mode").is_empty();
@@ -267,7 +270,7 @@ fn of_predictions(
         if header_path(&path).exists() {
             let is_whole = one.1.missing == 0 && scoring.metrics == [Metric::RepoCoder];
             let known = (is_whole && args.postprocess.is_none()).then_some(&one.1);
-            // Scores that cannot be kept are still told.
+            // Scores that cannot be cached are still printed.
             if let Err(error) = pipeline::scores(experiment, mode, &completion.model, known) {
                 printer.problems(&[error]);
             }
@@ -277,7 +280,7 @@ fn of_predictions(
     if named.is_empty() {
         let hint = "make them with `repoformer complete`, or name a file with --predictions";
         return Err(hinted(
-            anyhow::anyhow!("there are no predictions in the cache to score"),
+            anyhow::anyhow!("the cache holds no predictions to score"),
             hint,
         ));
     }
@@ -287,7 +290,7 @@ fn of_predictions(
     Ok(named)
 }
 
-/// A file appended to itself gives some tasks more samples than others.
+/// Warns of uneven numbers of samples, as a file appended to itself may have them.
 fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
     let tasks = evaluation.tasks.tasks.iter().zip(&evaluation.samples);
     let given = tasks.filter(|(_, samples)| !samples.is_empty());
@@ -302,7 +305,7 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
     if let (true, Some(task)) = (most > fewest, of_most) {
         let more = given.filter(|(_, samples)| samples.len() > fewest).count();
         printer.warning(format!(
-            "{}: {more} tasks have more samples than others, task {} (row {}) {most} and others {fewest}; was the file appended to itself?",
+            "{}: {more} tasks have more samples than others: task {} (row {}) has {most}, others have {fewest}; was the file appended to itself?",
             path.display(),
             task.id,
             task.row
@@ -310,7 +313,7 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
     }
 }
 
-/// A file that was appended to itself has each task's samples twice.
+/// Warns of doubled samples, as a file appended to itself has them.
 fn warn_of_doubled(evaluation: &Evaluation, path: &Path, printer: &Printer) {
     let given = || {
         evaluation
@@ -380,7 +383,7 @@ fn score(
     warn_of_doubled(&evaluation, path, printer);
     if evaluation.empty > 0 {
         printer.warning(format!(
-            "{}: {} empty predictions; they score as such",
+            "{}: {} empty predictions; they are scored as empty text",
             path.display(),
             evaluation.empty
         ));

@@ -13,11 +13,13 @@ use repoformer::store::artifact::write_file;
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
+use super::session::resampling;
 use crate::args::{EvalArgs, ScoreFormat};
 use crate::output::{write_data, write_manifest_beside};
+use crate::settings::Settings;
 use crate::table::Table;
 
-/// What was scored, by name: a mode, a file, the references.
+/// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);
 
 /// Writes CrossCodeEval's result files and a manifest that names them.
@@ -38,13 +40,14 @@ pub(super) fn write_results(
     Ok(())
 }
 
-/// Writes the scores as they were asked for; JSON objects carry the manifest, other files have it beside.
-pub(super) fn write(args: &EvalArgs, named: &[Named], manifest: &Manifest) -> Result<()> {
-    let resampling = Resampling {
-        resamples: args.resamples,
-        seed: args.seed,
-        ..Resampling::default()
-    };
+/// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
+pub(super) fn write(
+    args: &EvalArgs,
+    settings: &Settings,
+    named: &[Named],
+    manifest: &Manifest,
+) -> Result<()> {
+    let resampling = resampling(settings)?;
     let how = (manifest, &resampling);
     let (text, has_manifest) = match args.format {
         ScoreFormat::Text => (text(named, args.per_task, &resampling), false),
@@ -56,13 +59,14 @@ pub(super) fn write(args: &EvalArgs, named: &[Named], manifest: &Manifest) -> Re
         ScoreFormat::Jsonl => (jsonl(named, args.per_task, how), !args.per_task),
     };
     write_data(&args.output, text.as_bytes())?;
-    match has_manifest {
-        true => Ok(()),
-        false => write_manifest_beside(&args.output, &manifest.to_record()),
+    if has_manifest {
+        Ok(())
+    } else {
+        write_manifest_beside(&args.output, &manifest.to_record())
     }
 }
 
-/// A table for each metric with the intervals of the means, then what these were drawn from and what was compared.
+/// A table per metric with the intervals of the means, then the resampling and the cuts.
 fn text(named: &[Named], per_task: bool, resampling: &Resampling) -> String {
     let scores = &named[0].1;
     let intervals: Vec<Intervals> = named
@@ -87,7 +91,7 @@ fn text(named: &[Named], per_task: bool, resampling: &Resampling) -> String {
     text
 }
 
-/// A row a task where asked for, a repository, and one for all; values × 100, of these metrics.
+/// A row per task where requested, per repository, and one for all; values × 100, of these metrics.
 fn table(
     named: &[Named],
     per_task: bool,
@@ -184,7 +188,7 @@ fn percent(value: &f64) -> String {
     format!("{:.2}", 100.0 * value)
 }
 
-/// What all records of a result share.
+/// Manifest and resampling, shared by all records of a result.
 type Shared<'a> = (&'a Manifest, &'a Resampling);
 
 /// The record of one set of predictions; the tasks come last.
@@ -213,7 +217,7 @@ fn json(named: &[Named], per_task: bool, how: Shared<'_>) -> String {
     serde_json::to_string_pretty(&value).unwrap_or_default()
 }
 
-/// Task records where asked for, else a line for each set of predictions.
+/// Task records where requested, else a line per set of predictions.
 fn jsonl(named: &[Named], per_task: bool, how: Shared<'_>) -> String {
     let mut lines = String::new();
     for one in named {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::session::single;
 use super::window::read_predictions;
 use crate::args::{EvalArgs, ScoreFormat};
-use crate::config::Settings;
 use crate::output::{Printer, write_data};
+use crate::settings::Settings;
 use crate::table::Table;
 
 /// The measures of the table; JSON gives all.
@@ -27,7 +27,7 @@ const COLUMNS: [(&str, Measure); 9] = [
     ("gt@10", Measure::GroundTruthRecall(10)),
 ];
 
-/// What was measured with one ranker and query.
+/// Measurements of one ranker and query.
 struct Row {
     ranker: String,
     query: QueryForm,

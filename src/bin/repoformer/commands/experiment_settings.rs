@@ -10,19 +10,14 @@ use repoformer::retrieve::rank::{Ranker, Vocabulary};
 use repoformer::retrieve::{Limits, QueryForm, SearchSettings, Visibility};
 use repoformer::text::tokenize::model::Tokenizer;
 
-use super::numbers::{MOST, number};
-use crate::config::Settings;
 use crate::output::{announce, hinted};
+use crate::settings::Settings;
 
 /// Whether files are cut into chunks.
 pub(super) fn cuts_chunks(settings: &Settings) -> Result<bool> {
-    let unit = settings.text("unit").unwrap_or("windows");
-    let is_chunks = match unit {
-        "windows" => false,
-        "chunks" => true,
-        other => bail!("unknown unit '{other}'; known: windows, chunks"),
-    };
-    if let Some(key) = settings.chosen_of_other_unit(is_chunks) {
+    let unit = settings.text("unit").unwrap_or_default();
+    let is_chunks = unit == "chunks";
+    if let Some(key) = settings.chosen_of_other_unit() {
         let (other, way) = match is_chunks {
             false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
             true => (
@@ -43,8 +38,8 @@ pub(super) fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
     let mut cuts = Vec::new();
     if cuts_chunks(settings)? {
         cuts.push(Cut::Chunks(ChunkShape {
-            size: number(settings, "chunk-size", 1..=MOST)?,
-            stride: number(settings, "chunk-stride", 1..=MOST)?,
+            size: settings.parsed("chunk-size")?,
+            stride: settings.parsed("chunk-stride")?,
         }));
     } else {
         let center = settings.parsed("center")?;
@@ -73,10 +68,7 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
             "choose another --query, or cut windows with --unit windows",
         ));
     }
-    let limit = |key| match settings.text(key) {
-        Some(_) => number(settings, key, 1..=usize::MAX),
-        None => Ok(usize::MAX),
-    };
+    let limit = |key| Ok::<_, anyhow::Error>(settings.parsed_option(key)?.unwrap_or(usize::MAX));
     let visibility = match is_chunks {
         false => Visibility::Guarded(settings.parsed("hole-guard")?),
         true => Visibility::OtherFiles {
@@ -89,12 +81,12 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     };
     Ok(RetrievalSettings {
         form,
-        query_lines: number(settings, "query-lines", 1..=MOST)?,
+        query_lines: settings.parsed("query-lines")?,
         search: SearchSettings {
             ranker: ranker(settings)?,
             vocabulary: vocabulary(settings)?,
             visibility,
-            top_k: number(settings, "top-k", 1..=u32::MAX as usize)?,
+            top_k: settings.parsed("top-k")?,
         },
         dense: dense(settings)?,
         notice: Notice::to(announce),
@@ -103,34 +95,28 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
 
 /// How prompts are laid out.
 pub(super) fn prompts(settings: &Settings) -> Result<PromptSettings> {
-    let tokenizer = settings.text("tokenizer").unwrap_or_default();
     Ok(PromptSettings {
         align: settings.parsed("align")?,
-        most: number(settings, "max-blocks", 1..=usize::MAX)?,
-        full_paths: match settings.text("fragment-paths").unwrap_or_default() {
-            "full" => true,
-            "repository" => false,
-            other => bail!("unknown fragment-paths '{other}'; known: repository, full"),
-        },
+        most: settings.parsed("max-blocks")?,
+        full_paths: settings.text("fragment-paths") == Some("full"),
         layout: layout(settings)?,
         budget: Budget {
-            total: number(settings, "max-prompt-tokens", 1..=MOST)?,
+            total: settings.parsed("max-prompt-tokens")?,
             left: settings.parsed_option("max-left-tokens")?,
             right: settings.parsed_option("max-right-tokens")?,
             cross_file: settings.parsed_option("max-cross-file-tokens")?,
         },
-        tokenizer: tokenizer.parse::<Tokenizer>()?,
+        tokenizer: settings.parsed::<Tokenizer>("tokenizer")?,
     })
 }
 
 /// Terms that lexical rankers compare.
 fn vocabulary(settings: &Settings) -> Result<Vocabulary> {
-    let tokenizer = settings.text("tokenizer").unwrap_or_default();
-    match (settings.text("vectorizer").unwrap_or_default(), tokenizer) {
-        ("words" | "dense", _) | ("one-gram", "words") => Ok(Vocabulary::Words),
-        ("one-gram", tokenizer) => Ok(Vocabulary::Tokens(tokenizer.parse()?)),
-        (other, _) => bail!("unknown vectorizer '{other}'; known: one-gram, words, dense"),
+    let is_words = settings.text("tokenizer") == Some("words");
+    if settings.text("vectorizer") == Some("one-gram") && !is_words {
+        return Ok(Vocabulary::Tokens(settings.parsed("tokenizer")?));
     }
+    Ok(Vocabulary::Words)
 }
 
 /// The ranker; dense where dense vectors are asked for and no ranker is.
@@ -181,11 +167,9 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
             DenseSource::Endpoint {
                 url: url.to_owned(),
                 model: model.to_owned(),
-                batch: number(settings, "embedding-batch", 1..=MOST)?,
-                concurrency: number(settings, "embedding-concurrency", 1..=256)?,
-                timeout: Duration::from_secs(
-                    number(settings, "embedding-timeout", 1..=86_400)? as u64
-                ),
+                batch: settings.parsed("embedding-batch")?,
+                concurrency: settings.parsed("embedding-concurrency")?,
+                timeout: Duration::from_secs(settings.parsed("embedding-timeout")?),
             }
         }
         (None, None) => return Ok(None),
@@ -197,19 +181,11 @@ fn layout(settings: &Settings) -> Result<PromptLayout> {
     let style = match settings.text("prompt-style").unwrap_or_default() {
         "repocoder" => return Ok(PromptLayout::RepoCoder),
         "attach" => return Ok(PromptLayout::Attach),
-        name => name.parse::<Style>()?,
+        _ => settings.parsed::<Style>("prompt-style")?,
     };
     let include = Include {
-        right: yes(settings, "right-context")?,
+        right: settings.text("right-context") == Some("yes"),
         cross_file: true,
     };
     Ok(PromptLayout::Style(style.including(include)))
-}
-
-fn yes(settings: &Settings, key: &str) -> Result<bool> {
-    match settings.text(key).unwrap_or_default() {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        other => bail!("unknown {key} '{other}'; known: yes, no"),
-    }
 }

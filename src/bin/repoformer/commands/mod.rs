@@ -1,4 +1,4 @@
-//! One file a subcommand.
+//! One file or folder per subcommand.
 
 pub(crate) mod compare;
 mod comparison_text;
@@ -14,8 +14,6 @@ mod experiment_settings;
 pub(crate) mod guard;
 pub(crate) mod inspect;
 pub(crate) mod label;
-mod label_all;
-mod numbers;
 pub(crate) mod policy;
 pub(crate) mod prompt;
 pub(crate) mod report;
@@ -29,5 +27,4 @@ mod server;
 mod session;
 pub(crate) mod validate;
 pub(crate) mod vectorize;
-mod verbalize;
 pub(crate) mod window;

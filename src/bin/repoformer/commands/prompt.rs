@@ -32,7 +32,7 @@ pub(crate) fn run(args: &PromptArgs, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// That `-o` is to take one mode's records.
+/// Checks that `-o` takes the records of one mode.
 pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
     match modes {
         [_] => Ok(()),

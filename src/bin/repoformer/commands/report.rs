@@ -15,31 +15,31 @@ use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::{metrics, postprocess};
-use super::session::{completion, modes, open, without_repositories};
+use super::session::{completion, modes, open, resampling, without_repositories};
 use crate::args::ReportArgs;
-use crate::config::Settings;
 use crate::output::{Printer, hinted};
+use crate::settings::Settings;
 
-/// What a report shows unless other metrics are named.
+/// Metrics of a report, unless others are named.
 pub(super) const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
 
-/// A word on each row's unit tests.
+/// Results of unit tests by row.
 type ByRow = BTreeMap<usize, Executed>;
 
 /// Predictions to show: their name, their file, and the prompts that they are of.
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) predictions: PathBuf,
-    /// The artifact that says how they were made, where it is not they themselves.
+    /// Artifact that records how they were made, where they do not themselves.
     pub(super) made_as: Option<PathBuf>,
     pub(super) prompts: Option<PathBuf>,
-    /// Of a policy: the rows that it retrieves for.
+    /// Rows that a policy retrieves for.
     pub(super) retrieved: Option<BTreeSet<usize>>,
 }
 
-/// How a report is made.
+/// Contents of a report.
 pub(super) struct Making {
-    /// What `eval --exec` wrote, as `NAME=FILE` or for all systems.
+    /// Results of `eval --exec`, as `NAME=FILE` or for all systems.
     pub(super) exec: Vec<String>,
     pub(super) metrics: Vec<Metric>,
     pub(super) postprocess: Option<String>,
@@ -57,13 +57,13 @@ pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
         return Ok(());
     };
     let experiment = without_repositories(&settings, printer)?;
-    let sources = match args.predictions.is_empty() {
-        true => of_cache(&experiment, &settings)?,
-        false => args
-            .predictions
+    let sources = if args.predictions.is_empty() {
+        of_cache(&experiment, &settings)?
+    } else {
+        args.predictions
             .iter()
             .map(|given| of_file(given))
-            .collect(),
+            .collect()
     };
     let making = Making {
         exec: args.exec.clone(),
@@ -71,18 +71,14 @@ pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
         postprocess: args.postprocess.clone(),
         title: args.title.clone(),
         baseline: args.baseline.clone(),
-        resampling: Resampling {
-            resamples: args.resamples,
-            seed: args.seed,
-            ..Resampling::default()
-        },
+        resampling: resampling(&settings)?,
     };
     let place = make(&experiment, sources, &making, &args.output, printer)?;
     printer.note(format!("report: {}", place.display()));
     Ok(())
 }
 
-/// `NAME=FILE`, or a file that is called by its stem.
+/// Predictions given as `NAME=FILE`, or as a file whose stem is the name.
 fn of_file(given: &str) -> Source {
     let (name, path) = match given.split_once('=') {
         Some((name, path)) if !Path::new(given).exists() => (name.to_owned(), PathBuf::from(path)),
@@ -104,9 +100,9 @@ fn of_file(given: &str) -> Source {
     }
 }
 
-/// The modes that were asked for, or all that are completed.
+/// The requested modes, or all that are completed.
 pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
-    let completion = completion(settings, None)?;
+    let completion = completion(settings)?;
     let asked = !settings.list("mode").is_empty();
     let mut sources = Vec::new();
     for mode in modes(settings, experiment.known_modes())? {
@@ -123,14 +119,14 @@ pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<V
     }
     if sources.is_empty() {
         return Err(hinted(
-            anyhow!("there are no predictions in the cache to report on"),
+            anyhow!("the cache holds no predictions to report on"),
             "make them with `repoformer run` or `complete`, or name files with --predictions NAME=FILE",
         ));
     }
     Ok(sources)
 }
 
-/// Writes a report; returns where its page lies. `output` is a folder, or the page's own name where it ends in `.html`.
+/// Writes a report; returns the path of its page. `output` is a folder, or the page itself if it ends in `.html`.
 pub(super) fn make(
     experiment: &Experiment,
     sources: Vec<Source>,
@@ -200,7 +196,7 @@ pub(super) fn make(
     write(&gather(about, contenders)?, manifest, output)
 }
 
-/// What a system was made with, as its cached artifacts tell.
+/// Parameters of a system, from its cached artifacts.
 fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Vec<(String, String)> {
     let mut settings = prompts.map(parameters).unwrap_or_default();
     settings.extend(parameters(predictions));
@@ -208,22 +204,25 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Vec<(String, Strin
     settings.into_iter().collect()
 }
 
-/// How the unit tests of a system went, by row, where a file tells.
+/// Results of a system's unit tests by row, from a file.
 fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByRow> {
     let mut all = ByRow::default();
     for given in given {
         let path = match given.split_once('=') {
-            Some((of, path)) if !Path::new(given).exists() => match of == name {
-                true => path,
-                false => continue,
-            },
+            Some((of, path)) if !Path::new(given).exists() => {
+                if of == name {
+                    path
+                } else {
+                    continue;
+                }
+            }
             _ => given,
         };
         manifest.input(&format!("exec.{name}"), Path::new(path))?;
         let found = read_executed(Path::new(path), name)?;
         if found.is_empty() && given.contains('=') {
             return Err(hinted(
-                anyhow!("{path}: holds no executions of '{name}'"),
+                anyhow!("{path}: no executions of '{name}'"),
                 "write them with `eval --exec --per-task --format jsonl`",
             ));
         }
@@ -239,7 +238,7 @@ fn check_names(sources: &[Source], making: &Making) -> Result<()> {
             .any(|other| other.name == source.name)
         {
             return Err(hinted(
-                anyhow!("two predictions are called '{}'", source.name),
+                anyhow!("two predictions have the name '{}'", source.name),
                 "name them: --predictions NAME=FILE",
             ));
         }
@@ -250,7 +249,7 @@ fn check_names(sources: &[Source], making: &Making) -> Result<()> {
         {
             let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
             bail!(
-                "--exec '{given}': '{of}' is not one of {}",
+                "--exec '{given}': unknown system '{of}'; known: {}",
                 names.join(", ")
             )
         }
@@ -260,7 +259,7 @@ fn check_names(sources: &[Source], making: &Making) -> Result<()> {
         None => Ok(()),
         Some(name) => {
             let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-            bail!("--baseline '{name}' is not one of {}", names.join(", "))
+            bail!("unknown --baseline '{name}'; known: {}", names.join(", "))
         }
     }
 }
@@ -295,9 +294,10 @@ fn write(
     output: &Path,
 ) -> Result<PathBuf> {
     let is_page = output.extension().is_some_and(|ending| ending == "html");
-    let (page, folder) = match is_page {
-        true => (output.to_owned(), output.with_extension("figures")),
-        false => (output.join("index.html"), output.join("figures")),
+    let (page, folder) = if is_page {
+        (output.to_owned(), output.with_extension("figures"))
+    } else {
+        (output.join("index.html"), output.join("figures"))
     };
     remove_old_figures(&folder)?;
     let text = report.page();
@@ -312,7 +312,7 @@ fn write(
     Ok(page)
 }
 
-/// A folder of figures holds those of one report; what an earlier one left would be taken for its own.
+/// Removes the figures of an earlier report: a folder holds those of one report.
 fn remove_old_figures(folder: &Path) -> Result<()> {
     let manifest = std::fs::read(folder.join("manifest.json")).unwrap_or_default();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();

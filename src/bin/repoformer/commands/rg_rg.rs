@@ -13,12 +13,12 @@ use repoformer::retrieve::Mode;
 use super::complete::complete_modes;
 use super::prompt::copy;
 use super::rows::{self, Row};
-use super::server::{self, Asked};
+use super::server;
 use super::session::{check_completable, check_not_tasks, label, open, single};
 use super::window::read_predictions;
 use crate::args::RgRgArgs;
-use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
+use crate::settings::Settings;
 
 pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
     match args.iterations {
         Some(iterations) => {
             check_completable(&experiment)?;
-            let completion = model(args, &settings)?;
+            let completion = model(&settings)?;
             let mut rows = Vec::new();
             if args.predictions.is_none() {
                 let first = Mode::LeftContext;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
             rows::warn_of_gaps(&rows, printer);
         }
         None => {
-            check_no_server(args)?;
+            check_no_server(&settings)?;
             let report = stages(&experiment, &joined)?;
             printer.report(&label("rg-rg", &experiment), &report);
         }
@@ -65,13 +65,12 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// What only a completion could use.
-fn check_no_server(args: &RgRgArgs) -> Result<()> {
-    let seed = args.seed.map(|_| "--seed");
-    match args.server.given().or(seed) {
-        Some(flag) => Err(hinted(
+/// Refuses flags that only completions use.
+fn check_no_server(settings: &Settings) -> Result<()> {
+    match settings.completion_flag() {
+        Some(key) => Err(hinted(
             anyhow!(
-                "{flag} is for completions, and rg-rg makes prompts unless --iterations is given"
+                "--{key} is for completions, and rg-rg makes prompts unless --iterations is given"
             ),
             "give it to `repoformer complete --mode rg-rg`, or add --iterations",
         )),
@@ -80,8 +79,8 @@ fn check_no_server(args: &RgRgArgs) -> Result<()> {
 }
 
 /// The model that completes between two retrievals.
-fn model(args: &RgRgArgs, settings: &Settings) -> Result<Completion> {
-    if args.server.samples.is_some_and(|samples| samples > 1) {
+fn model(settings: &Settings) -> Result<Completion> {
+    if settings.parsed::<usize>("samples")? > 1 {
         return Err(hinted(
             anyhow!(
                 "--iterations follows one completion of each prompt, and --samples asks for more"
@@ -89,13 +88,7 @@ fn model(args: &RgRgArgs, settings: &Settings) -> Result<Completion> {
             "leave --samples out; of predictions with several samples each is followed by itself",
         ));
     }
-    let asked = Asked {
-        flags: &args.settings,
-        server: &args.server,
-        seed: args.seed,
-        by_batch: false,
-    };
-    server::model(&asked, settings, None)
+    server::model(settings, settings.parsed_option("seed")?, false)
 }
 
 /// Retrieves, completes, and retrieves again with that, from one iteration to another.

@@ -1,4 +1,4 @@
-//! The table of an experiment: a row a mode, or an iteration.
+//! The table of an experiment: a row per mode or iteration.
 
 use anyhow::Result;
 use repoformer::evaluate::statistics::{Groups, Interval, Resampling};
@@ -19,25 +19,25 @@ pub(super) struct Row {
     benchmark: String,
     /// The mode's name, with its iteration.
     mode: String,
-    /// The mode's scores, as their artifact holds them.
+    /// The mode's scores, as in their artifact.
     scores: Value,
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
-    /// Of the mode's prompts; a policy chooses among those of two modes.
+    /// Totals of the mode's prompts; a policy chooses among those of two modes.
     prompts: Option<PromptTotals>,
     /// Share of the tasks that a policy retrieves for.
     rag_rate: Option<f64>,
     time: Option<SearchTime>,
-    /// Milliseconds that a completion took, where all were measured.
+    /// Mean milliseconds of a completion, where all were measured.
     generation_ms: Option<f64>,
-    /// Milliseconds from a request to its completion: what is retrieved for it, and the completion.
+    /// Mean milliseconds from a request to its completion, retrieval included.
     latency_ms: Option<f64>,
-    /// Share of the tasks whose predictions are those of the iteration before.
+    /// Share of the tasks whose predictions equal those of the previous iteration.
     pub(super) unchanged: Option<f64>,
 }
 
 impl Row {
-    /// Of a mode whose predictions are there.
+    /// The row of a completed mode.
     pub(super) fn of(
         experiment: &Experiment,
         mode: Mode,
@@ -63,13 +63,14 @@ impl Row {
             latency_ms: None,
             unchanged: None,
         };
-        match completion.is_embedded() {
-            true => Ok(row),
-            false => row.timed(experiment, mode, &completion.model),
+        if completion.is_embedded() {
+            Ok(row)
+        } else {
+            row.timed(experiment, mode, &completion.model)
         }
     }
 
-    /// Of a policy.
+    /// The row of a policy.
     pub(super) fn selective(
         experiment: &Experiment,
         selected: &Selected,
@@ -95,33 +96,33 @@ impl Row {
         self.generation_ms.is_some()
     }
 
-    /// With what its prompts took, measured now where it was not yet.
+    /// Adds the time of its prompts, measured now if it was not before.
     pub(super) fn timed(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
         let latencies = pipeline::latencies(experiment, mode, model)?;
         let latency = |latency: &Latency| Some(latency.retrieval(mode)? + latency.generation_ms?);
         Ok(Self {
             generation_ms: mean(latencies.iter().map(|latency| latency.generation_ms)),
-            // A second retrieval waits for a completion before it.
+            // The second retrieval waits for a completion.
             latency_ms: mean(latencies.iter().map(latency)).filter(|_| mode != Mode::Prediction),
             ..self
         })
     }
 }
 
-/// The mean of these, if there are any and all are known.
+/// Mean of these values, if there are any and all are known.
 fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let times: Vec<f64> = times.collect::<Option<_>>()?;
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
-/// Tells where rows of a benchmark are of different tasks, since some have no prediction.
+/// Warns of rows over different tasks, where predictions are missing.
 pub(super) fn warn_of_gaps(rows: &[Row], printer: &Printer) {
     for row in rows {
         let same = rows.iter().filter(|other| other.benchmark == row.benchmark);
         let most = same.map(Row::count).max().unwrap_or(0);
         if row.count() < most {
             printer.warning(format!(
-                "{} {}: {} of {most} tasks have a prediction, so its row does not compare with the others; `compare` pairs tasks",
+                "{} {}: only {} of {most} tasks have a prediction, so its row is not comparable with the others; `compare` pairs tasks",
                 row.benchmark,
                 row.mode,
                 row.count()
@@ -130,7 +131,7 @@ pub(super) fn warn_of_gaps(rows: &[Row], printer: &Printer) {
     }
 }
 
-/// The rows as they are asked for.
+/// The rows in the requested format.
 pub(super) fn text(rows: &[Row], format: ScoreFormat) -> Result<String> {
     Ok(match format {
         ScoreFormat::Text => table(rows, true).text(),
@@ -145,7 +146,7 @@ pub(super) fn text(rows: &[Row], format: ScoreFormat) -> Result<String> {
     })
 }
 
-/// The intervals of a mode's means, from the scores of its tasks.
+/// Intervals of a mode's means, from the scores of its tasks.
 fn intervals(scores: &Value, resampling: &Resampling) -> [Option<Interval>; 2] {
     let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
     let groups = Groups::of(tasks.iter().map(|task| task["repository"].as_str()));
@@ -176,7 +177,7 @@ impl Row {
         Some(prompts.tokens as f64 / prompts.prompts.max(1) as f64)
     }
 
-    /// Share of the tasks for which something retrieved is shown.
+    /// Share of the tasks whose prompt shows retrieved fragments.
     fn share_with_blocks(&self) -> f64 {
         match (&self.prompts, self.rag_rate) {
             (Some(prompts), None) => prompts.with_blocks as f64 / prompts.prompts.max(1) as f64,
@@ -190,7 +191,7 @@ impl Row {
     }
 }
 
-/// The intervals, `[low, high]`, stand behind their means; with tabs, where one number a column is wanted, last.
+/// The table. Intervals, `[low, high]`, follow their means; with tabs they come last, one number per column.
 fn table(rows: &[Row], intervals_inside: bool) -> Table {
     let mut head = vec![
         "tasks",
@@ -202,7 +203,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
         "with retrieved %",
         "retrieval ms/query",
     ];
-    // Columns of which nothing is known are left out.
+    // Empty columns are left out.
     let has_generation = rows.iter().any(|row| row.generation_ms.is_some());
     let has_latency = rows.iter().any(|row| row.latency_ms.is_some());
     let has_unchanged = rows.iter().any(|row| row.unchanged.is_some());
@@ -264,7 +265,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     table
 }
 
-/// Whole ones, but for short times.
+/// Milliseconds, whole unless short.
 fn milliseconds(time: Option<f64>) -> String {
     match time {
         None => "-".into(),

@@ -13,20 +13,20 @@ use super::complete::complete_modes;
 use super::report::{self, Making};
 use super::rows::{self, Row};
 use super::selective::{Policies, Selected};
-use super::server::{self, Asked};
-use super::session::{check_completable, experiments_of, label, modes, open};
+use super::server;
+use super::session::{begin, check_completable, experiments_of, label, modes, resampling, seed};
 use super::{rg_rg, window};
-use crate::args::{RunArgs, SettingFlags};
-use crate::config::Settings;
+use crate::args::RunArgs;
 use crate::output::{Printer, write_data};
+use crate::settings::{Given, SettingFlags, Settings};
 
-/// The demonstration's data, for a program that runs elsewhere than in its project.
+/// The demonstration's data, for a program that runs outside its project.
 mod demo {
     include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
 
-    /// Where `configs/demo.toml` says that its repositories lie.
+    /// Folder of its repositories, as in `configs/demo.toml`.
     pub(super) const REPOS: &str = "data/repos";
-    /// And its tasks.
+    /// Files of its tasks, as in `configs/demo.toml`.
     pub(super) const TASKS: [&str; 3] = [
         "data/tasks/line.jsonl",
         "data/tasks/api.jsonl",
@@ -38,22 +38,14 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = settings(&args.settings)? else {
         return Ok(());
     };
-    let asked = Asked {
-        flags: &args.settings,
-        server: &args.server,
-        // Greedy completions draw nothing.
-        seed: (args.server.temperature.unwrap_or(0.0) > 0.0).then_some(args.seed),
-        by_batch: false,
-    };
-    let completion = server::model(&asked, &settings, None)?;
+    let seed = seed(&settings)?;
+    // Greedy completions draw nothing.
+    let is_greedy = settings.parsed::<f64>("temperature")? == 0.0;
+    let completion = server::model(&settings, (!is_greedy).then_some(seed), false)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
     let policies = Policies::of(args, &settings)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
-    let resampling = Resampling {
-        resamples: args.resamples,
-        seed: args.seed,
-        ..Resampling::default()
-    };
+    let resampling = resampling(&settings)?;
     for experiment in experiments_of(&settings, &modes, printer)? {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
@@ -69,7 +61,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
                 continue;
             }
             if !has_predictions(&experiment, mode, &completion)? {
-                printer.failed(&format!("{mode} has no prediction, and so no row"));
+                printer.failed(&format!("{mode} is left out: it has no prediction"));
                 continue;
             }
             let row = Row::of(&experiment, mode, &completion, &resampling, printer)?;
@@ -83,7 +75,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
                 }
             });
         }
-        let selected = policies.choose(&experiment, &modes, &completion, args.seed, printer)?;
+        let selected = policies.choose(&experiment, &modes, &completion, seed, printer)?;
         let selective = |selected| Row::selective(&experiment, selected, &resampling);
         rows.extend(selected.iter().map(selective));
         if let Some(folder) = &args.report {
@@ -106,7 +98,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// Completions that were made before anybody measured have no time, and are not made again for that alone.
+/// Reports completions without times: they are not made again only to be measured.
 fn tell_untimed(
     row: &Row,
     experiment: &Experiment,
@@ -117,7 +109,7 @@ fn tell_untimed(
     if completion.is_embedded() && !row.is_timed() {
         let path = experiment.layout.predictions(mode, &completion.model);
         printer.note(format!(
-            "{} {mode}: not all completions were timed when they were made; they are made and timed anew without {}",
+            "{} {mode}: some completions were made without timing; delete {} to make and time them again",
             experiment.name,
             path.display()
         ));
@@ -128,7 +120,7 @@ fn has_predictions(experiment: &Experiment, mode: Mode, completion: &Completion)
     Ok(pipeline::count_predictions(experiment, mode, completion)? > 0)
 }
 
-/// Leaves the report of a benchmark, with what policies chose.
+/// Writes the report of a benchmark, with the choices of the policies.
 fn leave_report(
     experiment: &Experiment,
     settings: &Settings,
@@ -150,7 +142,7 @@ fn leave_report(
     report::make(experiment, sources, &making, &folder, printer)
 }
 
-/// Where the artifacts of a benchmark lie.
+/// Folders of a benchmark's artifacts.
 fn place(experiment: &Experiment) -> String {
     let Layout {
         cache, benchmark, ..
@@ -162,28 +154,27 @@ fn place(experiment: &Experiment) -> String {
     )
 }
 
-/// The user's settings, or those of the demonstration where no data is named.
+/// The given settings, or the demonstration's where no data is named.
 fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
-    let asked = Settings::resolve(flags)?;
-    let named = ["repos-dir", "tasks"]
-        .iter()
-        .any(|key| asked.text(key).is_some());
-    if named {
-        return open(flags);
+    let given = Settings::resolve(flags)?;
+    let named = ["repos-dir", "tasks"];
+    if named.iter().any(|key| given.text(key).is_some()) {
+        return begin(given, flags);
     }
-    let demo = match asked.text("profile").is_some() || flags.config.is_some() {
-        false => SettingFlags {
-            profile: Some("demo".into()),
-            ..flags.clone()
-        },
-        // Settings without data: the demonstration's serves.
-        true => SettingFlags {
-            repos_dir: Some(demo::REPOS.into()),
-            tasks: demo::TASKS.map(String::from).to_vec(),
-            ..flags.clone()
-        },
+    let has_settings = ["profile", "config"]
+        .iter()
+        .any(|key| given.text(key).is_some());
+    let presets = if has_settings {
+        // Settings without data use the demonstration's.
+        Given::from([
+            ("repos-dir", vec![demo::REPOS.into()]),
+            ("tasks", demo::TASKS.map(String::from).to_vec()),
+        ])
+    } else {
+        Given::from([("profile", vec!["demo".into()])])
     };
-    let Some(mut settings) = open(&demo)? else {
+    let settings = Settings::with_presets(flags, "run", presets)?;
+    let Some(mut settings) = begin(settings, flags)? else {
         return Ok(None);
     };
     // Another project's data/repos is not the demonstration's.
@@ -192,7 +183,7 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
         .flat_map(|key| settings.list(key));
     let here = named.all(|path| Path::new(path).exists());
     if !here && settings.text("repos-dir").is_some() {
-        let root = Path::new(settings.text("cache-dir").unwrap_or("data/cache")).join("demo");
+        let root = settings.parsed::<PathBuf>("cache-dir")?.join("demo");
         for (path, text) in demo::FILES {
             let path = root.join(path);
             if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {

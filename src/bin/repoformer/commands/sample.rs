@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use rayon::prelude::*;
-use repoformer::repository::corpus::{Repository, repository_names};
+use repoformer::repository::corpus::Repository;
 use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
-use super::session::{open, repos_dir};
+use super::session::{open, repos_dir, repositories_in, seed};
 use crate::args::SampleArgs;
 use crate::output::{Printer, group, write_data};
 
@@ -16,20 +16,13 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
         return Ok(());
     };
     let dir = repos_dir(&settings)?;
-    let named = settings.list("repo");
-    let mut names = if named.is_empty() {
-        repository_names(&dir)?
-    } else {
-        named.to_vec()
-    };
-    names.sort_unstable();
-    names.dedup();
+    let names = repositories_in(&dir, &settings)?;
     let kind: Kind = args.kind.parse()?;
     let language: Language = settings.parsed_option("language")?.unwrap_or_default();
     let sampling = Sampling {
         language,
         per_repository: args.per_repo,
-        seed: args.seed,
+        seed: seed(&settings)?,
         context_tokens: args.context_tokens,
         min_tokens: args.min_tokens,
         ..Sampling::new(kind)
@@ -54,7 +47,9 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
                 printer.detail(format!("  {name}: {} tasks", tasks.len()));
                 if tasks.len() < args.per_repo {
                     let (drawn, asked) = (tasks.len(), args.per_repo);
-                    printer.note(format!("{name}: {drawn} {kind} tasks, where {asked} were asked for: it holds no more"));
+                    printer.note(format!(
+                        "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more"
+                    ));
                 }
                 total += tasks.len();
                 for task in tasks {

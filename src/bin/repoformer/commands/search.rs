@@ -62,7 +62,7 @@ fn manifest_text(manifest: &Manifest) -> Result<String> {
     Ok(serde_json::to_string_pretty(&manifest.to_record())? + "\n")
 }
 
-/// What was searched, with what and how.
+/// Manifest of an exported search.
 fn manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Manifest> {
     let layout = &experiment.layout;
     let mut manifest = Manifest::new(kind);

@@ -1,4 +1,4 @@
-//! Policies in a run: which of two predictions each takes for every task.
+//! Policies in a run: each chooses one of two predictions for every task.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,8 +21,8 @@ use super::report::Source;
 use super::server::resumable;
 use super::session::label;
 use crate::args::RunArgs;
-use crate::config::Settings;
 use crate::output::{Printer, hinted};
+use crate::settings::Settings;
 
 /// A policy with its threshold, as `learned@0.2`.
 #[derive(Debug, Clone)]
@@ -37,26 +37,20 @@ pub(super) struct Chosen {
 pub(super) struct Policies {
     chosen: Vec<Chosen>,
     trained: Trained,
-    /// Files of the probabilities that policy self goes by.
+    /// Files of the probabilities that policy self uses.
     probabilities: Vec<PathBuf>,
-    /// Whether flags name them: what settings name serves where it can.
+    /// Whether they were chosen for this run; those of a file are used where possible.
     asked: bool,
 }
 
 impl Policies {
-    /// Those of the flags, or else of the settings.
     pub(super) fn of(args: &RunArgs, settings: &Settings) -> Result<Self> {
-        let of_flags = |flags: &[String], key: &str| match flags {
-            [] => settings.list(key).to_vec(),
-            flags => flags.to_vec(),
-        };
-        let chosen = of_flags(&args.policy, "policy");
-        let models = of_flags(&args.policy_model, "policy-model");
+        let chosen = settings.list("policy");
         let mut names = BTreeSet::new();
         if let Some(twice) = chosen.iter().find(|name| !names.insert(name.as_str())) {
             return Err(hinted(
-                anyhow!("policy '{twice}' is named twice"),
-                "name each once, or with another threshold",
+                anyhow!("policy '{twice}' is given twice"),
+                "give each once, or with another threshold",
             ));
         }
         let chosen: Vec<Chosen> = chosen
@@ -66,7 +60,7 @@ impl Policies {
         let has_self = chosen.iter().any(|one| one.policy == Policy::SelfDecision);
         if !args.probabilities.is_empty() && !has_self {
             return Err(hinted(
-                anyhow!("--probabilities is for policy self, which is none of these policies"),
+                anyhow!("--probabilities is for policy self, which is not among the policies"),
                 "add --policy self@0.5, or leave it out",
             ));
         }
@@ -76,9 +70,9 @@ impl Policies {
         }
         Ok(Self {
             chosen,
-            trained: Trained::read(&models)?,
+            trained: Trained::read(settings.list("policy-model"))?,
             probabilities: args.probabilities.clone(),
-            asked: !args.policy.is_empty(),
+            asked: settings.is_chosen("policy"),
         })
     }
 
@@ -87,7 +81,7 @@ impl Policies {
         self.chosen.is_empty()
     }
 
-    /// What each policy chooses, where both the predictions that it chooses between are there.
+    /// The choices of each policy, where both sets of predictions exist.
     pub(super) fn choose(
         &self,
         experiment: &Experiment,
@@ -156,15 +150,16 @@ impl Policies {
         self.chosen.iter().any(|chosen| chosen.policy == policy)
     }
 
-    /// Tells of rows that cannot be.
+    /// Reports rows that cannot be made.
     fn left_out(&self, reason: &str, printer: &mut Printer) {
-        match self.asked {
-            true => printer.failed(reason),
-            false => printer.note(reason),
+        if self.asked {
+            printer.failed(reason)
+        } else {
+            printer.note(reason)
         }
     }
 
-    /// What decides for each task.
+    /// The policy's score of each task.
     fn scores(&self, policy: Policy, examples: &[Example], seed: u64) -> Result<Vec<f64>> {
         let scored = score(
             policy,
@@ -181,8 +176,8 @@ impl Policies {
     }
 }
 
-/// Asks the server for the probability of the token that asks for retrieval, where there is a server and the prompt style says
-/// which token that is; returns where the answers lie.
+/// Asks the server for the probability of the token that asks for retrieval, if there is a server and the prompt style names
+/// the token; returns the files of the answers.
 fn ask(
     experiment: &Experiment,
     completion: &Completion,
@@ -227,7 +222,7 @@ fn parse(text: &str) -> Result<Chosen> {
     if let (Policy::Never | Policy::Always, Some(_)) = (policy, threshold) {
         return Err(hinted(
             anyhow!("policy '{text}': {policy} has no threshold"),
-            format!("leave it out: {policy}"),
+            format!("leave the threshold out: {policy}"),
         ));
     }
     let threshold = match threshold {
@@ -239,8 +234,8 @@ fn parse(text: &str) -> Result<Chosen> {
     };
     let threshold = threshold.ok_or_else(|| {
         hinted(
-            anyhow!("policy '{text}' has no threshold that is a number"),
-            format!("it retrieves where its score is above one: {name}@0.3; `policy sweep` shows which is good"),
+            anyhow!("policy '{text}' needs a threshold that is a number"),
+            format!("it retrieves where its score is above the threshold: {name}@0.3; `policy sweep` helps to choose one"),
         )
     })?;
     Ok(Chosen {
@@ -250,27 +245,27 @@ fn parse(text: &str) -> Result<Chosen> {
     })
 }
 
-/// What a policy chose.
+/// The choices of a policy.
 #[derive(Debug)]
 pub(super) struct Selected {
     /// The policy's name, with its threshold.
     pub(super) policy: String,
-    /// The scores of the predictions it chose, in the form of a mode's.
+    /// Scores of the chosen predictions, in the form of a mode's.
     pub(super) scores: Value,
-    /// The rows of the tasks that it retrieves for.
+    /// Rows of the tasks that it retrieves for.
     pub(super) retrieved: BTreeSet<usize>,
-    /// Milliseconds a task by the paper's latency model, where its parts were measured.
+    /// Mean milliseconds per task in the paper's latency model, where its parts were measured.
     pub(super) latency_ms: Option<f64>,
-    /// Where the predictions that it chose lie.
+    /// Path of the chosen predictions.
     predictions: PathBuf,
-    /// Those with retrieval.
+    /// Path of the predictions with retrieval.
     augmented: PathBuf,
-    /// And their prompts.
+    /// Path of their prompts.
     prompts: PathBuf,
 }
 
 impl Selected {
-    /// As a report takes it.
+    /// The predictions as a source of a report.
     pub(super) fn into_source(self) -> Source {
         Source {
             name: self.policy,
@@ -282,7 +277,7 @@ impl Selected {
     }
 }
 
-/// For each task the prediction that the policy chooses.
+/// Takes for each task the prediction that the policy chooses.
 fn select(
     chosen: &Chosen,
     (found, scores): (&Selective, &[f64]),

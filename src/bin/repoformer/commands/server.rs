@@ -1,166 +1,114 @@
-//! From flags to a model on a server.
+//! The model that completes, and the server that has it.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use repoformer::complete::server::{Api, CompletionRequest, Ending, Sending};
+use repoformer::complete::server::{CompletionRequest, Sending};
 use repoformer::endpoint::{self, Endpoint};
 use repoformer::error::Error;
 use repoformer::pipeline::file_name;
 use repoformer::pipeline::{self, Completion, Server};
 
 use super::session::completion;
-use crate::args::{ServerArgs, SettingFlags};
-use crate::config::Settings;
 use crate::output::{announce, hinted};
+use crate::settings::Settings;
 
-/// What a command was told of its model.
-pub(super) struct Asked<'a> {
-    pub(super) flags: &'a SettingFlags,
-    pub(super) server: &'a ServerArgs,
-    /// Seed of the samples.
-    pub(super) seed: Option<u64>,
-    /// Whether answers come from a batch, so that no server is asked.
-    pub(super) by_batch: bool,
-}
-
-/// The model that completes: the embedded one, or one on a server.
-pub(super) fn model(
-    asked: &Asked<'_>,
-    settings: &Settings,
-    max_lines: Option<usize>,
-) -> Result<Completion> {
-    let mut completion = completion(settings, max_lines)?;
+/// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
+pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<Completion> {
+    let mut completion = completion(settings)?;
     // A server may be there for vectors alone.
-    let is_named =
-        asked.flags.chunks.endpoint.is_some() && settings.text("embedding-model").is_none();
-    if !completion.is_embedded() || is_named || asked.by_batch {
-        completion.server = Some(server(asked, settings, &completion.model)?);
-        if max_lines.is_some() {
+    let is_named = settings.is_flag("endpoint") && settings.text("embedding-model").is_none();
+    if !completion.is_embedded() || is_named || by_batch {
+        if settings.is_chosen("max-lines") {
             return Err(hinted(
                 anyhow!(
-                    "--max-lines is for the embedded model; a server's knows tokens and texts that end a completion"
+                    "--max-lines is for the embedded model; a model on a server is limited by tokens and stop texts"
                 ),
-                "use --max-tokens and --stop; scores cut completions to the target's lines by themselves",
+                "use --max-tokens and --stop; scores cut completions to the target's lines",
             ));
         }
-    } else if let Some(flag) = asked.server.given() {
+        completion.server = Some(server(settings, &completion.model, seed, by_batch)?);
+        completion.max_lines = None;
+    } else if let Some(key) = settings.chosen_for_server() {
         return Err(hinted(
-            anyhow!("{flag} is for a model on a server, and the embedded one completes"),
-            "name the server and its model with --endpoint and --model, or leave the flag out",
+            anyhow!("--{key} is for a model on a server; the embedded model is in use"),
+            "name the server and its model with --endpoint and --model, or leave it out",
         ));
     }
     completion.check()?;
     Ok(completion)
 }
 
-fn server(asked: &Asked<'_>, settings: &Settings, model: &str) -> Result<Server> {
-    let of = asked.server;
-    check(of)?;
-    let named = |name: &Option<String>| name.as_deref().map(str::to_owned);
+fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -> Result<Server> {
     let asking = CompletionRequest {
-        api: named(&of.api).map_or(Ok(Api::default()), |name| name.parse())?,
-        temperature: of.temperature.unwrap_or(0.0),
-        top_p: of.top_p,
-        seed: asked.seed,
-        stop: of.stop.clone(),
-        samples: of.samples.unwrap_or(1).max(1),
-        ending: named(&of.prompt_end).map_or(Ok(Ending::default()), |name| name.parse())?,
-        instruction: of.instruction.clone(),
+        api: settings.parsed("api")?,
+        temperature: settings.parsed("temperature")?,
+        top_p: settings.parsed_option("top-p")?,
+        seed,
+        stop: settings.list("stop").to_vec(),
+        samples: settings.parsed("samples")?,
+        ending: settings.parsed("prompt-end")?,
+        instruction: settings.parsed_option("instruction")?,
         ..CompletionRequest::new(model, 1)
     };
-    let journal = match &of.journal {
-        Some(path) => path.clone(),
-        None => {
-            let cache = Path::new(settings.text("cache-dir").unwrap_or("data/cache"));
-            let name = format!("{}.jsonl", file_name(model));
-            cache.join("journal").join(name)
-        }
-    };
-    let sending = Sending {
-        connections: of.concurrency.unwrap_or(4).max(1),
-        retry_failed: of.retry_failed,
-    };
-    let asked = match asked.by_batch {
-        true => None,
-        false => Some(pipeline::Asked {
-            endpoint: endpoint(of, settings, model)?,
-            sending,
-        }),
+    check(&asking)?;
+    let own_journal: Option<PathBuf> = settings.parsed_option("journal")?;
+    let has_own_journal = own_journal.is_some();
+    let cache: PathBuf = settings.parsed("cache-dir")?;
+    let in_cache = || cache.join("journal").join(file_name(model) + ".jsonl");
+    let asked = if by_batch {
+        None
+    } else {
+        Some(pipeline::Asked {
+            endpoint: endpoint(settings, model)?,
+            sending: Sending {
+                connections: settings.parsed("concurrency")?,
+                retry_failed: settings.text("retry-failed") == Some("yes"),
+            },
+        })
     };
     Ok(Server {
         asking,
-        journal,
-        has_own_journal: of.journal.is_some(),
+        journal: own_journal.unwrap_or_else(in_cache),
+        has_own_journal,
         asked,
     })
 }
 
-/// What would not do what it says.
-fn check(of: &ServerArgs) -> Result<()> {
-    let is_greedy = of.temperature.unwrap_or(0.0) == 0.0;
-    if is_greedy && of.samples.unwrap_or(1) > 1 {
+/// Refuses combinations that would not do what they say.
+fn check(asking: &CompletionRequest) -> Result<()> {
+    if asking.temperature == 0.0 && asking.samples > 1 {
         return Err(hinted(
-            anyhow!("--samples asks for several completions, and greedy ones are all the same"),
+            anyhow!("--samples asks for several completions, but greedy ones are all alike"),
             "add --temperature 1",
         ));
     }
-    if of
-        .temperature
-        .is_some_and(|temperature| !(0.0..=100.0).contains(&temperature))
-    {
+    if asking.stop.iter().any(String::is_empty) {
         return Err(hinted(
-            anyhow!("--temperature must be 0 or more"),
-            "choose another",
-        ));
-    }
-    if of.top_p.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-        return Err(hinted(
-            anyhow!("--top-p must be more than 0 and at most 1"),
-            "choose another",
-        ));
-    }
-    for (flag, number) in [("--samples", of.samples), ("--concurrency", of.concurrency)] {
-        if number == Some(0) {
-            return Err(hinted(
-                anyhow!("{flag} must be at least 1"),
-                "choose another",
-            ));
-        }
-    }
-    if of.stop.iter().any(String::is_empty) {
-        return Err(hinted(
-            anyhow!("--stop is empty, and would end every completion where it begins"),
-            "leave it out; is a variable of the shell not set?",
+            anyhow!("--stop is empty, and would end every completion before its first token"),
+            "leave it out; is a shell variable not set?",
         ));
     }
     Ok(())
 }
 
-fn endpoint(of: &ServerArgs, settings: &Settings, model: &str) -> Result<Endpoint> {
+fn endpoint(settings: &Settings, model: &str) -> Result<Endpoint> {
     let Some(url) = settings.text("endpoint") else {
         return Err(hinted(
-            anyhow!("--model {model} is not the embedded one, and --endpoint is not set"),
+            anyhow!("--endpoint is not set, and model {model} is not the embedded one"),
             "name the server that has it, such as --endpoint http://localhost:8080",
         ));
     };
-    let seconds = of.request_timeout.unwrap_or(600.0);
-    if !(seconds > 0.0 && seconds < 1e9) {
-        return Err(hinted(
-            anyhow!("--request-timeout must be more than 0 seconds"),
-            "choose another",
-        ));
-    }
     let connection = endpoint::ConnectionSettings {
-        timeout: Duration::from_secs_f64(seconds),
+        timeout: Duration::from_secs_f64(settings.parsed("request-timeout")?),
         ..endpoint::ConnectionSettings::patient()
     };
     Ok(Endpoint::new(url, connection)?.on_retry(announce))
 }
 
-/// Work that answers are kept of: an interruption is told how to go on, and so is an error.
+/// Runs work whose answers are kept: after an interruption or an error, a message says how to resume.
 pub(super) fn resumable<T>(
     completion: &Completion,
     work: impl FnOnce() -> Result<T, Error>,
@@ -169,12 +117,12 @@ pub(super) fn resumable<T>(
         return Ok(work()?);
     };
     let text = format!(
-        "what was answered is kept in {}: the same command goes on from there",
+        "{} keeps the answers: the same command resumes there",
         server.journal.display()
     );
-    tell_at_interruption(Some(text.clone()));
+    set_interruption_message(Some(text.clone()));
     let done = work();
-    tell_at_interruption(None);
+    set_interruption_message(None);
     done.map_err(|error| {
         // A wrong address or key is no interruption.
         if server.journal.metadata().is_ok_and(|file| file.len() > 0) {
@@ -184,21 +132,23 @@ pub(super) fn resumable<T>(
     })
 }
 
-/// What an interruption is told.
-static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
+/// Message of an interruption.
+static INTERRUPTION_MESSAGE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Has Ctrl-C say this before the program ends.
-fn tell_at_interruption(text: Option<String>) {
+/// Sets the message that Ctrl-C prints before the program ends.
+fn set_interruption_message(text: Option<String>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    let is_told = text.is_some();
-    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    if is_told && !ignores_interruptions() {
+    let is_set = text.is_some();
+    *INTERRUPTION_MESSAGE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner) = text;
+    if is_set && !ignores_interruptions() {
         // Without a handler the program ends silently, which loses nothing either.
         ONCE.call_once(|| drop(ctrlc::set_handler(end)));
     }
 }
 
-/// Whether whoever started the program has it go on at Ctrl-C, as a shell's script does with what runs beside it.
+/// Whether the parent process had the program ignore Ctrl-C, as a shell script does with background jobs.
 fn ignores_interruptions() -> bool {
     const SIGINT: u32 = 2;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -208,10 +158,12 @@ fn ignores_interruptions() -> bool {
 }
 
 fn end() {
-    let text = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = INTERRUPTION_MESSAGE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(text) = &*text {
         announce(&format!("\ninterrupted; {text}"));
     }
-    // What shells report of a program that Ctrl-C ends.
+    // The status that shells report of a program that Ctrl-C ends.
     std::process::exit(130);
 }

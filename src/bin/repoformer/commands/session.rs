@@ -1,42 +1,39 @@
-//! From flags to the experiment that a stage works on.
+//! The experiment that a stage works on, from the settings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::Layout;
 use repoformer::pipeline::{Completion, Experiment, PromptLayout};
+use repoformer::repository::corpus::repository_names;
 use repoformer::repository::fragment::Cut;
 use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 
 use super::experiment_settings::{cuts, cuts_chunks, prompts, retrieval};
-use super::numbers::number;
-use crate::args::SettingFlags;
-use crate::config::Settings;
 use crate::output::{Printer, check_output, hinted, write_data};
+use crate::settings::{SettingFlags, Settings};
 
-/// What a command needs to begin; `None` where the settings were only to be shown.
+/// Resolves a command's settings; `None` where they were only to be shown.
 pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
-    let settings = Settings::resolve(flags)?;
+    begin(Settings::resolve(flags)?, flags)
+}
+
+/// Begins a command with these settings; `None` where they were only to be shown.
+pub(super) fn begin(settings: Settings, flags: &SettingFlags) -> Result<Option<Settings>> {
     if flags.show_settings {
         let text = settings.lines().join("\n") + "\n";
         write_data(Path::new("-"), text.as_bytes())?;
         return Ok(None);
     }
-    set_threads(&settings)?;
+    use_threads(settings.parsed("threads")?)?;
     Ok(Some(settings))
 }
 
-/// More than any machine this runs on has cores.
-const MOST_THREADS: usize = 1024;
-
-fn set_threads(settings: &Settings) -> Result<()> {
-    use_threads(number(settings, "threads", 0..=MOST_THREADS)?)
-}
-
-/// Works with so many threads; 0: as many as there are cores.
+/// Sets the number of threads; 0 stands for the number of cores.
 pub(super) fn use_threads(threads: usize) -> Result<()> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -56,14 +53,25 @@ pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
     }
 }
 
-/// One experiment a task file; one without tasks where there is none.
+/// The repositories of a folder that were named, or all; sorted, each once.
+pub(super) fn repositories_in(dir: &Path, settings: &Settings) -> Result<Vec<String>> {
+    let mut names = settings.list("repo").to_vec();
+    if names.is_empty() {
+        names = repository_names(dir)?;
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+/// One experiment per task file; one without tasks where there is no file.
 pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
     repos_dir(settings)?;
     open_experiments(settings, printer)
 }
 
-/// One experiment a task file, for these modes: repositories are not needed where nothing is retrieved, but by RepoCoder's prompts,
-/// whose holes lie in them.
+/// Experiments for these modes: no repositories are needed where nothing is retrieved, but by RepoCoder's prompts, whose
+/// holes lie in them.
 pub(super) fn experiments_of(
     settings: &Settings,
     modes: &[Mode],
@@ -80,7 +88,7 @@ fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Ex
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
         bail!(
-            "--benchmark names one task file's folders, and there are {}",
+            "--benchmark names the folders of one task file, but there are {}",
             files.len()
         );
     }
@@ -124,7 +132,7 @@ pub(super) fn single(settings: &Settings, printer: &mut Printer) -> Result<Exper
     without_repositories(settings, printer)
 }
 
-/// The same for a command that reads no repository: without their folder, all that the tasks name take part.
+/// The experiment of a command that needs no repositories: without their folder, it has all that the tasks name.
 pub(super) fn without_repositories(
     settings: &Settings,
     printer: &mut Printer,
@@ -137,17 +145,17 @@ pub(super) fn without_repositories(
     }
 }
 
-/// That `-o` is none of the task files.
+/// Checks that `-o` is not a task file.
 pub(super) fn check_not_tasks(settings: &Settings, output: Option<&Path>) -> Result<()> {
     let files: Vec<&Path> = settings.list("tasks").iter().map(Path::new).collect();
     check_output(output, &files)
 }
 
-/// That there is at most one task file.
+/// Checks that there is at most one task file.
 pub(super) fn check_single(settings: &Settings) -> Result<()> {
     match settings.list("tasks").len() {
         0 | 1 => Ok(()),
-        n => bail!("this works on one task file, and there are {n}"),
+        n => bail!("this command works on one task file, but there are {n}"),
     }
 }
 
@@ -160,11 +168,12 @@ fn experiment(
     let mut tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
     let repos_dir: PathBuf = settings.text("repos-dir").unwrap_or_default().into();
     let repositories = repositories(settings, tasks.as_mut(), printer)?;
+    let language = language(settings, tasks.as_ref())?;
     let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
     let layout = Layout {
-        cache: settings.text("cache-dir").unwrap_or("data/cache").into(),
+        cache: settings.parsed("cache-dir")?,
         benchmark: benchmark(settings, file)?,
-        language: language(settings, tasks.as_ref())?,
+        language,
         cut,
         form: retrieval.form,
         query_lines: retrieval.query_lines,
@@ -187,7 +196,7 @@ fn experiment(
     })
 }
 
-/// The language asked for, else that of most of the tasks' files, else Python.
+/// The requested language, else that of most of the tasks' files, else Python.
 fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
     if let Some(language) = settings.parsed_option("language")? {
         return Ok(language);
@@ -238,7 +247,7 @@ pub(super) fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> 
     }
     if reading.repeated_ids > 0 {
         printer.note(format!(
-            "{}: {} tasks repeat an id; tasks are told apart by their row",
+            "{}: {} tasks repeat an id; their rows distinguish them",
             file.display(),
             reading.repeated_ids
         ));
@@ -271,7 +280,7 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     ))
 }
 
-/// The modes asked for, or `default`, in the order of a results table.
+/// The requested modes, or `default`, in the order of a results table.
 pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     let mut modes: Vec<Mode> = settings.parsed_list("mode")?;
     cuts_chunks(settings)?;
@@ -311,7 +320,7 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
     Ok(modes)
 }
 
-/// That prompts are for a model: tasks with their cross-file context are none.
+/// Checks that prompts are for a model, rather than tasks with their cross-file context.
 pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
     if matches!(experiment.prompts.layout, PromptLayout::Attach) {
         return Err(hinted(
@@ -322,18 +331,35 @@ pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
     Ok(())
 }
 
-/// How prompts are completed.
-pub(super) fn completion(settings: &Settings, max_lines: Option<usize>) -> Result<Completion> {
-    let completion = Completion {
+/// The model that completes, and the limits of a completion.
+pub(super) fn completion(settings: &Settings) -> Result<Completion> {
+    let mut completion = Completion {
         model: settings.parsed("model")?,
         max_tokens: settings.parsed("max-tokens")?,
-        max_lines,
+        max_lines: None,
         server: None,
     };
+    if completion.is_embedded() {
+        completion.max_lines = settings.parsed_option("max-lines")?;
+    }
     Ok(completion)
 }
 
-/// Runs a stage on each experiment and tells what it did.
+/// Resampling of intervals.
+pub(super) fn resampling(settings: &Settings) -> Result<Resampling> {
+    Ok(Resampling {
+        resamples: settings.parsed("resamples")?,
+        seed: seed(settings)?,
+        ..Resampling::default()
+    })
+}
+
+/// Seed of what is drawn at random.
+pub(super) fn seed(settings: &Settings) -> Result<u64> {
+    Ok(settings.parsed_option("seed")?.unwrap_or(0))
+}
+
+/// Runs a stage on each experiment, and reports it.
 pub(super) fn stage(
     name: &str,
     flags: &SettingFlags,
@@ -358,7 +384,7 @@ pub(super) fn label(name: &str, experiment: &Experiment) -> String {
     }
 }
 
-/// The modes that retrieve with what is there before any completion.
+/// The modes that retrieve without a completion.
 pub(super) const FIRST: [Mode; 2] = [Mode::LeftContext, Mode::GroundTruth];
 /// The modes that need no prediction.
 pub(super) const WITHOUT_PREDICTION: [Mode; 3] =

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
     for file in &args.files {
         let report = match validate(file, args.repos_dir.as_deref()) {
             Ok(report) => report,
-            // The other files are looked at all the same.
+            // The other files are still checked.
             Err(error) if args.files.len() > 1 => {
                 printer.problems(std::slice::from_ref(&error));
                 unread.get_or_insert(error);
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
         };
         match args.format {
             ReportFormat::Text => {
-                tell(&report, args.strict, printer);
+                report_findings(&report, args.strict, printer);
                 text += &summary(&report);
             }
             ReportFormat::Json => {
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
     write_data(Path::new("-"), text.as_bytes())
 }
 
-/// Says every finding, by line.
-fn tell(report: &Validation, strict: bool, printer: &mut Printer) {
+/// Prints every finding, by line.
+fn report_findings(report: &Validation, strict: bool, printer: &mut Printer) {
     for finding in &report.findings {
         let message = report.message(finding);
         match finding.severity {
@@ -55,7 +55,7 @@ fn tell(report: &Validation, strict: bool, printer: &mut Printer) {
     }
 }
 
-/// Findings that the data tell of need only be counted.
+/// Counts findings that the JSON output lists.
 fn count(report: &Validation, strict: bool, printer: &mut Printer) {
     let notes = if strict {
         report.count(Severity::Note)

@@ -7,8 +7,8 @@ use repoformer::retrieve::Mode;
 
 use super::session::{FIRST, completion, modes, stage};
 use crate::args::WindowArgs;
-use crate::config::Settings;
 use crate::output::{Printer, hinted};
+use crate::settings::Settings;
 
 pub(crate) fn run(args: &WindowArgs, printer: &mut Printer) -> Result<()> {
     stage("window", &args.settings, printer, |experiment, settings| {
@@ -51,7 +51,7 @@ pub(super) fn read_predictions(
     };
     let path = match named {
         Some(path) => path.to_owned(),
-        None => cached_predictions(experiment, Mode::LeftContext, &completion(settings, None)?)?,
+        None => cached_predictions(experiment, Mode::LeftContext, &completion(settings)?)?,
     };
     let joined = predictions::read(&path, tasks)?;
     if joined.missing.len() < tasks.tasks.len() {

@@ -1,4 +1,4 @@
-//! Where and how runs are made: folders, limits, isolation, setup.
+//! Folders, limits, isolation and setup of test runs.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use serde_json::{Map, Value, json};
 
-use super::Named;
+use super::messages::Named;
 use crate::args::{ExecArgs, Isolation, Switch};
 use crate::output::{Printer, hinted};
 
-/// What the guard is started from: the program that runs, even where its file was replaced meanwhile.
+/// Program that starts the guard: the running one, even if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// Where and how runs are made.
+/// Folders, limits, isolation and setup of test runs.
 pub(super) struct Bench {
     pub(super) guard: Guard,
     pub(super) settings: execute::ExecutionSettings,
@@ -70,8 +70,8 @@ impl Bench {
         let open = &guard.enclosure().open;
         if isolation == Isolation::Required && !open.is_empty() {
             return Err(hinted(
-                anyhow!("runs cannot be closed off here: {}", open.join("; ")),
-                "leave out --isolation required to run them all the same",
+                anyhow!("runs cannot be isolated here: {}", open.join("; ")),
+                "leave out --isolation required to run them anyway",
             ));
         }
         for part in open {
@@ -103,8 +103,8 @@ impl Bench {
                 .any(|place| template.names(place))
         {
             return Err(hinted(
-                anyhow!("--setup-cmd is run once a repository, not once a task"),
-                "of {tests}, {task_id}, {path} and {repository} it can name the last",
+                anyhow!("--setup-cmd runs once per repository, not per task"),
+                "of {tests}, {task_id}, {path} and {repository} it can use only the last",
             ));
         }
         let command = |name: &String| {
@@ -120,8 +120,8 @@ impl Bench {
         })
     }
 
-    /// Says what is run where nobody said so.
-    pub(super) fn tell(
+    /// Reports the commands that were chosen by default.
+    pub(super) fn announce(
         &self,
         commands: &Commands,
         experiment: &Experiment,
@@ -140,15 +140,15 @@ impl Bench {
             }
         }
         if commands.map.is_none() && !mining {
-            printer.note("exec: each task runs all tests of its repository (--tests says which, --mine-tests finds them)");
+            printer.note("exec: each task runs all tests of its repository (--tests names fewer, --mine-tests finds them)");
         }
         printer.note(format!(
-            "exec: each result goes to {} as it comes; what stands there is not run again (--rerun)",
+            "exec: results are appended to {}; known ones are not run again (--rerun)",
             self.settings.results.display()
         ));
     }
 
-    /// What all results are made with; nothing in it depends on the time or the number of workers.
+    /// Manifest of all results, independent of time and number of workers.
     pub(super) fn manifest(
         &self,
         experiment: &Experiment,
@@ -178,7 +178,7 @@ impl Bench {
             manifest.input("tests", &map.path)?;
         }
         for (place, name) in experiment.repositories.iter().enumerate() {
-            // One that cannot be read is told of where its tests are to be run.
+            // An unreadable repository is reported when its tests are run.
             if let Ok(digest) = copies.digest(place) {
                 manifest.digest(&format!("repository.{name}"), &digest);
             }
@@ -186,7 +186,7 @@ impl Bench {
         Ok(manifest)
     }
 
-    /// Beside the results: what each set of predictions was executed with, and how much of it this time.
+    /// Writes the manifest of each set of predictions beside the results, with the number of runs.
     pub(super) fn write_manifest(&self, manifest: &Value, named: &[Named]) -> Result<()> {
         let path = self.settings.results.with_extension("manifest.json");
         let known = std::fs::read(&path).unwrap_or_default();
@@ -202,7 +202,7 @@ impl Bench {
     }
 }
 
-/// The statuses whose results are to be made again.
+/// Statuses whose runs are repeated.
 fn forgotten(exec: &ExecArgs) -> Result<Vec<Status>> {
     if exec.rerun.iter().any(|name| name == "all") {
         return Ok(Status::ALL.into());

@@ -1,4 +1,4 @@
-//! `--mine-tests`: which tests notice a failure in each hole.
+//! `--mine-tests`: the tests that fail when a hole is broken.
 
 use anyhow::{Result, anyhow};
 use repoformer::execute::mine::{Mining, mine};
@@ -7,11 +7,11 @@ use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
 
 use super::bench::Bench;
-use super::tell::list_tasks;
+use super::messages::list_tasks;
 use crate::args::EvalArgs;
 use crate::output::{Printer, hinted, write_data};
 
-/// Writes a map of the tests that notice a failure in each hole.
+/// Writes a map of the tests that fail when a hole is broken.
 pub(super) fn mine_tests(
     args: &EvalArgs,
     (experiment, tasks): (&Experiment, &TaskSet),
@@ -33,7 +33,7 @@ pub(super) fn mine_tests(
     if let Some(fixed) = templates.iter().find(|template| !template.names("tests")) {
         return Err(hinted(
             anyhow!("--test-cmd runs the same tests for every task: `{fixed}`"),
-            "put {tests} where single tests are named",
+            "put {tests} in the place of the tests' names",
         ));
     }
     let suite = |(name, template): (&String, &Template)| {
@@ -41,7 +41,7 @@ pub(super) fn mine_tests(
             repository: name,
             ..Values::default()
         };
-        // The default stops at the first failure; the whole suite is to be seen here.
+        // The default stops at the first failure; here the whole suite is needed.
         let command = template.fill(values);
         if commands.test.is_none() {
             command.replace(" -x ", " ")
@@ -74,7 +74,7 @@ pub(super) fn mine_tests(
     bar.finish_and_clear();
     for (place, reason) in &mined.broken {
         printer.failed(&format!(
-            "{}: its tests cannot be looked at: {reason}",
+            "{}: its tests cannot be listed: {reason}",
             experiment.repositories[*place]
         ));
     }
@@ -92,7 +92,7 @@ pub(super) fn mine_tests(
         let count = lost.len();
         printer.failures(count);
         printer.warning(format!(
-            "{count} of {} tasks have no test that notices a failure in their hole",
+            "{count} of {} tasks have no test that fails when their hole is broken",
             mined.tasks.len()
         ));
         list_tasks(tasks, lost, printer);

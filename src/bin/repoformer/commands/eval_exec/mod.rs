@@ -1,29 +1,28 @@
 //! `eval --exec`: predictions judged by the repository's own tests.
 
 mod bench;
+mod messages;
 mod mining;
 mod output;
 mod samples;
-mod tell;
 
 use anyhow::{Result, anyhow, bail};
 use repoformer::evaluate::score::Missing;
-use repoformer::evaluate::statistics::Resampling;
 use repoformer::execute::{
-    self, Commands, Copies, CopyFolders, Execution, Runner, Summaries, Template, TestMap,
+    self, Commands, Copies, CopyFolders, Runner, Summaries, Template, TestMap,
 };
 use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
 
 use self::bench::Bench;
+use self::messages::{report_execution, report_summaries};
 use self::mining::mine_tests;
 use self::output::Results;
 use self::samples::samples;
-use self::tell::{tell_execution, tell_summaries};
-use super::session::single;
+use super::session::{resampling, single};
 use crate::args::{EvalArgs, ExecArgs};
-use crate::config::Settings;
 use crate::output::{Printer, hinted, write_data, write_manifest_beside};
+use crate::settings::Settings;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
     let exec = &args.exec;
@@ -38,13 +37,15 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         &experiment.repos_dir,
         &commands,
     );
-    bench.tell(&commands, &experiment, exec.mine_tests, printer);
+    bench.announce(&commands, &experiment, exec.mine_tests, printer);
     let in_tests = tasks
         .tasks
         .iter()
         .filter(|task| execute::is_test_file(task.file_in_repository()));
     if let count @ 1.. = in_tests.count() {
-        printer.warning(format!("exec: {count} tasks have their hole in test code, where a test that asserts nothing passes"));
+        printer.warning(format!(
+            "exec: {count} tasks have their hole in test code, where an empty test passes"
+        ));
     }
     let setup = bench.setup(exec, &experiment)?;
     let copies = Copies::new(
@@ -93,7 +94,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
             &progress,
         )?;
         bar.finish_and_clear();
-        tell_execution(
+        report_execution(
             &name,
             &execution,
             (&tasks, &bench.settings.results),
@@ -103,16 +104,12 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     }
     let manifest = manifest.to_record();
     bench.write_manifest(&manifest, &named)?;
-    let resampling = Resampling {
-        resamples: args.resamples,
-        seed: args.seed,
-        ..Resampling::default()
-    };
+    let resampling = resampling(settings)?;
     let summaries: Vec<Summaries> = named
         .iter()
         .map(|(_, execution)| Summaries::of(execution, &ks, missing, &resampling))
         .collect();
-    tell_summaries(&named, &summaries, missing, printer);
+    report_summaries(&named, &summaries, missing, printer);
     let results = Results {
         named: &named,
         summaries: &summaries,
@@ -123,16 +120,14 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     };
     let (text, has_manifest) = results.text(args.format);
     write_data(&args.output, text.as_bytes())?;
-    match has_manifest {
-        true => Ok(()),
-        false => write_manifest_beside(&args.output, &manifest),
+    if has_manifest {
+        Ok(())
+    } else {
+        write_manifest_beside(&args.output, &manifest)
     }
 }
 
-/// Executions by the name of what was executed.
-type Named = (String, Execution);
-
-/// The tasks of the repositories that take part.
+/// Tasks of the selected repositories.
 fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to run")
@@ -159,9 +154,9 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<C
         if let (Some(test), false) = (&exec.test_cmd, test_names_tests(exec)?) {
             return Err(hinted(
                 anyhow!(
-                    "--tests says what is run for each task, but --test-cmd does not take it: `{test}`"
+                    "--tests names the tests of each task, but --test-cmd does not use them: `{test}`"
                 ),
-                "put {tests} where tests are named, or leave out --tests",
+                "put {tests} in the place of the tests' names, or leave out --tests",
             ));
         }
         map = Some(read);
@@ -204,7 +199,7 @@ fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> 
         (Missing::Error, Some((task, _))) => {
             let (count, all) = (without.len(), tasks.tasks.len());
             let reason = format!(
-                "it has no prediction ({count} of {all} tasks have none); --missing zero counts them as failed, --missing skip leaves them out"
+                "it has no prediction ({count} of {all} tasks have none); --missing zero counts such tasks as failed, --missing skip leaves them out"
             );
             Err(tasks.error(task, reason).into())
         }

@@ -4,15 +4,15 @@ use repoformer::evaluate::statistics::Resampling;
 use repoformer::execute::{Status, Summaries, Summary};
 use serde_json::{Map, Value, json};
 
-use super::Named;
+use super::messages::Named;
 use crate::args::ScoreFormat;
 use crate::commands::eval_output::interval;
 use crate::table::Table;
 
-/// What is written.
+/// Results to write.
 pub(super) struct Results<'a> {
     pub(super) named: &'a [Named],
-    /// One for each of those.
+    /// Summary of each of them.
     pub(super) summaries: &'a [Summaries],
     /// The k of pass@k.
     pub(super) ks: &'a [usize],
@@ -26,7 +26,7 @@ fn rate_cell(rate: Option<f64>) -> String {
 }
 
 impl Results<'_> {
-    /// The text, and whether the manifest is part of it.
+    /// Text of the results, and whether it contains the manifest.
     pub(super) fn text(&self, format: ScoreFormat) -> (String, bool) {
         match format {
             ScoreFormat::Text => (self.table(true).text() + &self.footnote(), false),
@@ -36,7 +36,7 @@ impl Results<'_> {
         }
     }
 
-    /// A row a task where asked for, a repository, and one for all; rates × 100, statuses in samples.
+    /// A row per task where requested, per repository, and one for all; rates × 100, statuses in samples.
     fn table(&self, with_intervals: bool) -> Table {
         let rates: Vec<String> = self.ks.iter().map(|k| format!("pass@{k}")).collect();
         let mut head = vec![
@@ -150,7 +150,7 @@ impl Results<'_> {
         serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
     }
 
-    /// Task records where asked for, else a line for each set of predictions.
+    /// Task records where requested, else a line per set of predictions.
     fn jsonl(&self) -> String {
         let mut lines = String::new();
         for (of, summary) in self.named.iter().zip(self.summaries) {

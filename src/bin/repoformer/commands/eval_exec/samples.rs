@@ -1,4 +1,4 @@
-//! What is executed: a file's predictions, the truth, or those of the cache.
+//! Texts to execute: a file's predictions, the references, or the cache's predictions.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use repoformer::task::{Task, TaskSet};
 
 use crate::args::EvalArgs;
 use crate::commands::session::{completion, modes};
-use crate::config::Settings;
 use crate::output::{Printer, hinted};
+use crate::settings::Settings;
 
-/// What is done to predictions before they are put into their files; nothing unless it is asked for.
+/// Post-processing of predictions before they are put into their files; none unless requested.
 fn recipe(args: &EvalArgs) -> Result<Recipe> {
     let names = args.postprocess.as_deref().unwrap_or("none");
     let recipe = match names {
@@ -23,13 +23,13 @@ fn recipe(args: &EvalArgs) -> Result<Recipe> {
     };
     recipe.ok_or_else(|| {
         hinted(
-            anyhow!("--postprocess {names} makes texts to compare, not to put into a file"),
-            "name steps that only cut, such as chat or lines",
+            anyhow!("--postprocess {names} makes texts for comparison, not for execution"),
+            "use steps that only cut, such as chat or lines",
         )
     })
 }
 
-/// What is to be executed, by name: a file, the truth, the modes of the cache.
+/// Texts to execute, by name: a file, the references, the modes of the cache.
 pub(super) fn samples(
     args: &EvalArgs,
     settings: &Settings,
@@ -48,7 +48,7 @@ pub(super) fn samples(
     manifest.setting("postprocess", recipe.to_string());
     let mut read = |name: &str, path: &Path| -> Result<Vec<Vec<String>>> {
         manifest.input(&format!("predictions.{name}"), path)?;
-        // Joined with all tasks of the file: ids are told apart by their places there.
+        // Joined with all tasks of the file, since rows distinguish repeated ids.
         let all = experiment.tasks.as_ref().unwrap_or(tasks);
         let joined = predictions::read(path, all)?;
         printer.problems(&joined.problems);
@@ -78,7 +78,7 @@ pub(super) fn samples(
         let samples = read(&name, path)?;
         return Ok(vec![(name, samples)]);
     }
-    let completion = completion(settings, None)?;
+    let completion = completion(settings)?;
     let asked = !settings.list("mode").is_empty();
     let mut named = Vec::new();
     for mode in modes(settings, experiment.known_modes())? {
@@ -94,14 +94,14 @@ pub(super) fn samples(
     }
     if named.is_empty() {
         return Err(hinted(
-            anyhow!("there are no predictions in the cache to run tests with"),
-            "make them with `repoformer complete`, name a file with --predictions, or look at the oracle alone with --check-references",
+            anyhow!("the cache holds no predictions to run tests with"),
+            "make them with `repoformer complete`, name a file with --predictions, or run the references only with --check-references",
         ));
     }
     Ok(named)
 }
 
-/// Predictions of models that write on behind the hole pass no test as they are.
+/// Warns of predictions that continue after the hole: they pass no test as they are.
 fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>], printer: &Printer) {
     let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_long = |(task, samples): &(&Task, &Vec<String>)| {

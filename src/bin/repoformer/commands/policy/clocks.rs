@@ -1,4 +1,4 @@
-//! The times that `policy sweep` is told: measured or given, one clock a retriever.
+//! Times for `policy sweep`: measured or given, one clock per retriever.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
     if args.latency.is_empty() && args.base_latency.is_some() {
         return Err(hinted(
             anyhow!(
-                "--base-latency says what completions without retrieval took, and nothing says what those with it did"
+                "--base-latency gives the times of completions without retrieval, but those with retrieval are missing"
             ),
             "add --latency FILE",
         ));
@@ -41,7 +41,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
         let Some(generation) = args.generation_ms else {
             return Err(hinted(
                 anyhow!(
-                    "--retrieval-ms says what a retrieval takes, and nothing says what a generation does"
+                    "--retrieval-ms gives the time of a retrieval, but that of a generation is missing"
                 ),
                 "add --generation-ms MS",
             ));
@@ -55,7 +55,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
     if clocks.is_empty() && args.generation_ms.is_some() {
         return Err(hinted(
             anyhow!(
-                "--generation-ms says what a generation takes, and nothing says what a retrieval does"
+                "--generation-ms gives the time of a generation, but that of a retrieval is missing"
             ),
             "add --retrieval-ms MS, or --latency FILE",
         ));
@@ -63,7 +63,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
     for (place, name) in names.iter().enumerate() {
         if names[..place].contains(name) {
             return Err(hinted(
-                anyhow!("two retrievers are called '{name}'"),
+                anyhow!("two retrievers have the name '{name}'"),
                 "name them: --retrieval-ms sparse=12 --retrieval-ms dense=350",
             ));
         }
@@ -87,8 +87,8 @@ fn milliseconds(flag: &str, text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
         _ => Err(hinted(
-            anyhow!("{flag}: '{text}' is no number of milliseconds"),
-            "a number from 0 on, as in 12.5",
+            anyhow!("invalid {flag} '{text}': expected a number of milliseconds"),
+            "a number of at least 0, as in 12.5",
         )),
     }
 }

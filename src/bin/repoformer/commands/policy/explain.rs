@@ -1,4 +1,4 @@
-//! `policy explain`: what a trained policy goes by.
+//! `policy explain`: the features that a trained policy uses.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use repoformer::selective::policy::model::{Calibration, FeatureCurve, PolicyMode
 use serde_json::{Value, json};
 
 use super::scored::read_model;
-use crate::args::{ExplainFormat, PolicyExplainArgs};
+use crate::args::{PolicyExplainArgs, ReportFormat};
 use crate::output::{group, write_data};
 use crate::table::Table;
 
-/// What a policy learned from, and how well.
+/// Training data of a policy, and its quality on held-out data.
 pub(super) fn trained_on(training: &Training) -> String {
     format!(
         "{} instances of {} repositories, {:.2} % positive, by model {}; held out: AUC {:.3}, calibration error {:.3}",
@@ -30,13 +30,13 @@ pub(super) fn trained_on(training: &Training) -> String {
 pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
     let policy = read_model(&args.file)?;
     let text = match args.format {
-        ExplainFormat::Text => explanation(&policy, args.top),
-        ExplainFormat::Json => explanation_json(&policy, args.top),
+        ReportFormat::Text => explanation(&policy, args.top),
+        ReportFormat::Json => explanation_json(&policy, args.top),
     };
     write_data(Path::new("-"), text.as_bytes())
 }
 
-/// What a policy goes by, what counts most first.
+/// The features of a policy, the weightiest first.
 fn explanation(policy: &PolicyModel, top: usize) -> String {
     let mut text = format!(
         "{}: trained on {}\nrepositories: {}\n",
@@ -98,7 +98,7 @@ fn explanation_json(policy: &PolicyModel, top: usize) -> String {
     format!("{record:#}\n")
 }
 
-/// The meanings and curves of the features that count most, so many of them.
+/// Meanings and curves of the `top` weightiest features.
 fn by_spread(policy: &PolicyModel, top: usize) -> Vec<(&'static str, &FeatureCurve)> {
     let meanings = policy.policy.features().map(|(_, meaning)| meaning.trim());
     let mut features: Vec<_> = meanings.zip(&policy.model.curves).collect();

@@ -7,7 +7,7 @@ use repoformer::report::{Chart, ChartPage, Line};
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::store::artifact::write_file;
 
-use super::sweep::tables::{NOTE, Swept};
+use super::tables::{NOTE, Swept};
 
 /// Writes `index.html` and its figures into a folder.
 pub(super) fn write(folder: &Path, swept: &Swept<'_>) -> Result<()> {
@@ -89,7 +89,9 @@ fn charts(curves: &[SweepCurve], retrievers: &[String]) -> Vec<Chart> {
         charts.push(Chart {
             name: format!("latency-{}", clock + 1),
             title: format!("Edit similarity by latency ({name})"),
-            caption: format!("What each policy trades: edit similarity against the mean latency of a request, retriever {name}."),
+            caption: format!(
+                "What each policy trades: edit similarity against the mean latency of a request, retriever {name}."
+            ),
             x: "mean latency, ms".into(),
             y: "edit similarity × 100".into(),
             lines: lines(&|point| Some((point.latencies.get(clock)?.mean_ms, 100.0 * point.es))),

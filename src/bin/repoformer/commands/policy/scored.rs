@@ -25,7 +25,7 @@ impl Trained {
             if models.insert(name, model).is_some() {
                 return Err(hinted(
                     anyhow!(
-                        "{}: another trained policy is of kind {name}, too",
+                        "{}: two trained policies are of kind {name}",
                         path.as_ref().display()
                     ),
                     "give one of each kind",
@@ -35,7 +35,7 @@ impl Trained {
         Ok(Self(models))
     }
 
-    /// A policy looks better on what it learned from, and worse on another model's completions.
+    /// Warns of policies applied to their training data, or to another model's completions.
     pub(in crate::commands) fn warn(
         &self,
         examples: &[Example],
@@ -50,7 +50,7 @@ impl Trained {
                 .collect();
             if !both.is_empty() {
                 printer.warning(format!(
-                    "policy {} was trained on {} of these repositories ({}); without its file each repository is scored by what the others teach",
+                    "policy {} was trained on {} of these repositories ({}); without its file, each repository is scored after training on the others",
                     model.policy,
                     both.len(),
                     both.join(", ")
@@ -60,7 +60,7 @@ impl Trained {
                 && trained != here
             {
                 printer.warning(format!(
-                    "policy {} was trained on completions of {trained}, and these are of {here}",
+                    "policy {} was trained on completions of {trained}, but these are of {here}",
                     model.policy
                 ));
             }
@@ -91,17 +91,17 @@ pub(in crate::commands) fn lacking(policy: Policy) -> String {
     format!("{} ({flags})", policy.lacking())
 }
 
-/// What a policy makes of each instance.
+/// Scores of the instances by one policy.
 pub(in crate::commands) struct Scored {
     pub(in crate::commands) policy: Policy,
-    /// By which instances are ordered; `None` where one lacks what the policy goes by.
+    /// Scores that order the instances; `None` where an instance lacks the policy's signal.
     pub(in crate::commands) ordered: Vec<Option<f64>>,
-    /// Of policies whose scores are probabilities: what thresholds are held against.
+    /// Probabilities to compare with thresholds, for policies that have them.
     pub(in crate::commands) probabilities: Option<Vec<Option<f64>>>,
 }
 
 impl Scored {
-    /// How many instances have no score.
+    /// Number of instances without a score.
     pub(in crate::commands) fn lacking(&self) -> usize {
         self.ordered.iter().filter(|score| score.is_none()).count()
     }
@@ -110,7 +110,7 @@ impl Scored {
 /// Scores instances. Learned policies without a file learn from the other repositories of these instances, and from `more`.
 ///
 /// # Errors
-/// There is nothing to learn from.
+/// No training data is left.
 pub(in crate::commands) fn score(
     policy: Policy,
     (examples, more): (&[Example], &[Example]),
@@ -155,9 +155,9 @@ fn learned(
     if repositories.len() < 2 {
         return Err(hinted(
             anyhow!(
-                "policy {kind}: these instances are of one repository, and there is no other to learn from"
+                "policy {kind}: all instances are of one repository, so there is no other to train on"
             ),
-            "give a trained policy (--model FILE; of `run`, --policy-model FILE), or instances of more repositories",
+            "give a trained policy (--model FILE; for `run`, --policy-model FILE), or instances of more repositories",
         ));
     }
     let held_out = hold_out(examples, more, kind, method)?;

@@ -1,4 +1,4 @@
-//! What is said of an execution beside its results: who takes no part, and why.
+//! Messages of an execution: excluded tasks, broken repositories, missing predictions.
 
 use std::path::Path;
 
@@ -6,14 +6,16 @@ use repoformer::evaluate::score::Missing;
 use repoformer::execute::{Execution, Summaries};
 use repoformer::task::TaskSet;
 
-use super::Named;
 use crate::output::Printer;
 
-/// Reasons of exclusions that are told without `-v`, and tasks that are named for each.
+/// The name of some predictions, and their execution.
+pub(super) type Named = (String, Execution);
+
+/// Reasons of exclusions shown without `-v`, and tasks named for each.
 const EXCLUDED_SHOWN: usize = 20;
 const TASKS_NAMED: usize = 8;
 
-/// Names tasks below a warning, those of one reason together.
+/// Lists tasks below a warning, grouped by reason.
 pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>, printer: &Printer) {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for (line, id, reason) in of {
@@ -35,8 +37,8 @@ pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>, printer:
     printer.list(lines.collect(), EXCLUDED_SHOWN);
 }
 
-/// Says which tasks take no part, and which repositories cannot be run.
-pub(super) fn tell_execution(
+/// Reports excluded tasks, and repositories whose tests cannot be run.
+pub(super) fn report_execution(
     name: &str,
     execution: &Execution,
     (tasks, results): (&TaskSet, &Path),
@@ -60,7 +62,7 @@ pub(super) fn tell_execution(
     if !excluded.is_empty() {
         printer.failures(excluded.len());
         printer.warning(format!(
-            "{name}: {} of {} tasks are excluded, since their tests cannot tell; what they printed is in {}",
+            "{name}: {} of {} tasks are excluded: their tests are not conclusive; their output is in {}",
             excluded.len(),
             execution.tasks.len(),
             results.display()
@@ -76,7 +78,7 @@ pub(super) fn tell_execution(
     ));
 }
 
-pub(super) fn tell_summaries(
+pub(super) fn report_summaries(
     named: &[Named],
     summaries: &[Summaries],
     missing: Missing,
@@ -98,7 +100,7 @@ pub(super) fn tell_summaries(
         for (k, rate) in &all.rates {
             if rate.is_none() && all.n > 0 {
                 printer.failed(&format!(
-                    "{name}: there is no pass@{k}: a task has {} sample(s)",
+                    "{name}: pass@{k} needs more samples: a task has {}",
                     all.samples.0
                 ));
             }

@@ -1,43 +1,43 @@
-//! A sweep as it is asked for: every point for programs, a summary for readers.
+//! Output of a sweep: every point for programs, a summary for readers.
 
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Examples, Policy};
 use serde_json::{Value, json};
 
-use crate::args::SweepFormat;
+use crate::args::ScoreFormat;
 use crate::output::group;
 use crate::table::Table;
 
-/// What a sweep gave.
-pub(in crate::commands::policy) struct Swept<'a> {
-    /// What can be had at all.
-    pub(in crate::commands::policy) finding: String,
-    pub(in crate::commands::policy) curves: &'a [SweepCurve],
-    /// The names of the clocks, in the order of each point's latencies.
-    pub(in crate::commands::policy) retrievers: &'a [String],
+/// Results of a sweep.
+pub(super) struct Swept<'a> {
+    /// Scores of never, always and the oracle, in words.
+    pub(super) finding: String,
+    pub(super) curves: &'a [SweepCurve],
+    /// Names of the clocks, in the order of each point's latencies.
+    pub(super) retrievers: &'a [String],
 }
 
 impl Swept<'_> {
-    pub(super) fn text(&self, format: SweepFormat) -> String {
+    pub(super) fn text(&self, format: ScoreFormat) -> String {
         let (curves, retrievers) = (self.curves, self.retrievers);
         match format {
-            SweepFormat::Text => {
+            ScoreFormat::Text => {
                 let summary = summary(curves, retrievers).text();
                 format!("{}\n\n{summary}\n{NOTE}\n", self.finding)
             }
-            SweepFormat::Tsv => table(curves, retrievers).tsv(),
-            SweepFormat::Json => {
+            ScoreFormat::Tsv => table(curves, retrievers).tsv(),
+            ScoreFormat::Json => {
                 let records: Vec<Value> = records(curves, retrievers).collect();
                 format!("{:#}\n", Value::Array(records))
             }
-            SweepFormat::Jsonl => records(curves, retrievers)
+            ScoreFormat::Jsonl => records(curves, retrievers)
                 .map(|record| format!("{record}\n"))
                 .collect(),
         }
     }
 
     /// The rows of the summary, the head first.
-    pub(in crate::commands::policy) fn rows(&self) -> Vec<Vec<String>> {
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let mut rows = summary(self.curves, self.retrievers).into_rows();
         // Rules between the columns of a text; a page has its own.
         let head = rows.first_mut().into_iter().flatten();
@@ -83,7 +83,7 @@ fn records<'a>(
     })
 }
 
-/// Never and always have no threshold that could be written.
+/// Threshold of a point; never and always have none.
 fn threshold(threshold: f64) -> Option<f64> {
     threshold.is_finite().then_some(threshold)
 }
@@ -128,7 +128,7 @@ fn table(curves: &[SweepCurve], retrievers: &[String]) -> Table {
     table
 }
 
-/// What can be had at all.
+/// Scores of never, always and the oracle, in words.
 pub(super) fn finding(examples: &Examples) -> String {
     format!(
         "{} instances of {} repositories, ES x 100: never {}, always {}, oracle {}",
@@ -140,7 +140,7 @@ pub(super) fn finding(examples: &Examples) -> String {
     )
 }
 
-/// What each policy comes to: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
+/// Summary of each policy: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
 /// threshold in hindsight, and where it is as good as always retrieving.
 fn summary(curves: &[SweepCurve], retrievers: &[String]) -> Table {
     let mut head: Vec<String> = ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"]
@@ -167,11 +167,11 @@ fn summary(curves: &[SweepCurve], retrievers: &[String]) -> Table {
     table
 }
 
-/// What the columns are.
-pub(in crate::commands::policy) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
+/// Legend of the columns.
+pub(super) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
 
-/// What a cell says of a point.
+/// Cells of a point.
 type Cell<'a> = &'a dyn Fn(&SweepPoint) -> Option<String>;
 
 fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {

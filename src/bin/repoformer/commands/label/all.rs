@@ -8,16 +8,19 @@ use repoformer::retrieve::Mode;
 use repoformer::selective::label::verbalize::check_splits;
 use repoformer::store::manifest::Manifest;
 
-use super::complete::complete_modes;
-use super::label::{check_threshold, draw_instances, instances_digest, judge_instances};
-use super::server::{self, Asked};
-use super::session::{check_completable, label, open, without_repositories};
+use super::judge::{self, check_threshold};
+use super::sample::{draw_instances, instances_digest};
 use super::verbalize::{Making, verbalize_labels, with_flags};
-use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs, SettingFlags};
-use crate::config::Settings;
+use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs};
+use crate::commands::complete::complete_modes;
+use crate::commands::server;
+use crate::commands::session::{begin, check_completable, label, seed, without_repositories};
 use crate::output::{Printer, check_folder, hinted, write_manifest_beside};
+use crate::settings::{Given, Settings};
 
-/// Completed without what was retrieved, and with it.
+/// The subcommand, as the source of settings.
+const NAME: &str = "label all";
+/// Completions without retrieved fragments, and with them.
 const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
 
 pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
@@ -25,28 +28,21 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
     check_folder(folder, "label all")?;
     check_threshold(args.threshold)?;
     let instances = folder.join("instances.jsonl");
-    let flags = flags(args, &instances)?;
-    let Some(settings) = open(&flags)? else {
+    let Some(settings) = settings(args, &instances)? else {
         return Ok(());
     };
-    // What cannot be made is known before the hours that lead to it.
+    // Mistakes are reported before the hours of completing.
     let making = Making {
         tokenizer: Path::new(settings.text("tokenizer").unwrap_or_default()),
         prompt_style: settings.text("prompt-style").unwrap_or_default(),
         max_tokens: args.max_sequence_tokens,
-        seed: args.seed,
+        seed: seed(&settings)?,
         flags: &args.sequences,
     };
     making.check_output(folder)?;
     let sequences = making.settings()?;
-    let asked = Asked {
-        flags: &flags,
-        server: &args.server,
-        seed: None,
-        by_batch: false,
-    };
-    let completion = server::model(&asked, &settings, None)?;
-    draw(args, &settings, &flags, &instances, printer)?;
+    let completion = server::model(&settings, None, false)?;
+    draw(args, &settings, &instances, printer)?;
     check_splits(&instances, sequences.0.held_out).map_err(with_flags)?;
 
     let experiment = without_repositories(&settings, printer)?;
@@ -66,64 +62,57 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
         threshold: args.threshold,
         output: labels.clone(),
     };
-    judge_instances(&judging, printer)?;
+    judge::run(&judging, printer)?;
     verbalize_labels(&labels, &sequences, folder, printer)
 }
 
-/// The flags of the stages: their data lies in the folder, and the paper's profile serves where none is named.
-fn flags(args: &LabelAllArgs, instances: &Path) -> Result<SettingFlags> {
+/// The settings: the data lies in the folder, and the paper's profile is the default. `None` where they were only to be
+/// shown.
+fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Option<Settings>> {
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);
         text.with_context(|| format!("{}: not UTF-8", path.display()))
     };
-    let mut flags = args.settings.clone();
-    for (is_free, name) in [
-        (flags.tasks.is_empty(), "tasks"),
-        (flags.mode.is_empty(), "mode"),
-    ] {
-        if !is_free {
-            return Err(hinted(
-                anyhow!(
-                    "--{name} is not for label all, which completes the instances that it draws"
-                ),
-                "leave it out",
-            ));
-        }
+    let flags = &args.settings;
+    if let Some(key) = ["tasks", "mode"].into_iter().find(|key| flags.has(key)) {
+        return Err(hinted(
+            anyhow!(
+                "--{key} is not used by label all, which completes the instances that it draws"
+            ),
+            "leave it out",
+        ));
     }
-    flags.tasks = vec![text(instances)?];
-    flags.mode = MODES.map(|mode| mode.to_string()).to_vec();
-    if flags.cache_dir.is_none() {
-        flags.cache_dir = Some(text(&args.output.join("cache"))?);
+    let mut presets = Given::from([("cache-dir", vec![text(&args.output.join("cache"))?])]);
+    // A configuration that was named is complete.
+    if !flags.has("config") {
+        presets.insert("profile", vec!["repoformer-paper".into()]);
     }
-    // Only where nobody names one, in the environment or in a file either.
-    if Settings::resolve(&flags)?.text("profile").is_none() && flags.config.is_none() {
-        flags.profile = Some("repoformer-paper".into());
-    }
-    Ok(flags)
+    let mut settings = Settings::with_presets(flags, NAME, presets)?;
+    settings.fix("tasks", vec![text(instances)?], NAME);
+    settings.fix("mode", MODES.map(|mode| mode.to_string()).to_vec(), NAME);
+    begin(settings, flags)
 }
 
-/// Draws the instances, unless they are there and would be the same.
+/// Draws the instances, unless the file holds them already.
 fn draw(
     args: &LabelAllArgs,
     settings: &Settings,
-    flags: &SettingFlags,
     instances: &Path,
     printer: &mut Printer,
 ) -> Result<()> {
     let drawing = LabelSampleArgs {
-        settings: flags.clone(),
+        settings: args.settings.clone(),
         raw: None,
         drawing: args.drawing.clone(),
         shard: None,
         as_benchmark: false,
-        seed: args.seed,
         output: instances.to_owned(),
     };
     let mut manifest = Manifest::new("instances");
     let (drawn_from, problems) = instances_digest(&drawing, settings)?;
     for (name, value) in [
         ("kind", args.drawing.kind.clone()),
-        ("seed", args.seed.to_string()),
+        ("seed", seed(settings)?.to_string()),
         ("drawn-from", drawn_from),
     ] {
         manifest.setting(name, value);
@@ -153,7 +142,7 @@ fn draw(
     write_manifest_beside(instances, &wanted(&digest(instances).unwrap_or_default()))
 }
 
-/// A digest of a file's bytes, where it can be read.
+/// Digest of a file's bytes, if it can be read.
 fn digest(path: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(std::fs::File::open(path).ok()?).ok()?;

@@ -1,19 +1,17 @@
-//! `policy sweep`: policies' scores, and the curves that come of them.
+//! `policy sweep`: scores of policies, and their curves.
 
-pub(super) mod tables;
-
-use std::path::{Path, PathBuf};
+pub(super) use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve};
 use repoformer::selective::policy::{Examples, Policy};
 
-use self::tables::Swept;
 use super::clocks::{self, clocks};
+use super::labels::read_labels;
 use super::page;
-use super::read_labels;
 use super::scored::{Scored, Trained, lacking, score};
+use super::tables::{self, Swept};
 use crate::args::{LabelFlags, PolicySweepArgs};
 use crate::output::{Printer, check_output, group, hinted, write_data};
 
@@ -27,29 +25,29 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     let method: CalibrationMethod = args.calibration.parse()?;
     if args.threshold.iter().any(|threshold| threshold.is_nan()) {
         return Err(hinted(
-            anyhow!("--threshold: 'nan' is no threshold"),
-            "a number that scores are held against, as in 0.2",
+            anyhow!("invalid --threshold 'nan': expected a number"),
+            "scores are compared with it, as in 0.2",
         ));
     }
     check_outputs(args)?;
     let trained = Trained::read(&args.model)?;
     let mut examples = read_labels(&args.labels, &args.output, printer)?;
-    let more = match args.train_labels.is_empty() {
-        true => Examples::default(),
-        false => {
-            let flags = LabelFlags {
-                labels: args.train_labels.clone(),
-                ..args.labels
-            };
-            read_labels(&flags, &args.output, printer)?.behind(&examples)
-        }
+    let more = if args.train_labels.is_empty() {
+        Examples::default()
+    } else {
+        let flags = LabelFlags {
+            labels: args.train_labels.clone(),
+            ..args.labels
+        };
+        read_labels(&flags, &args.output, printer)?.behind(&examples)
     };
     same_model(&examples, &more)?;
     trained.warn(&examples.all, examples.model.as_deref(), printer);
     let asked = !policies.is_empty();
-    let policies = match asked {
-        true => policies,
-        false => Policy::ALL.to_vec(),
+    let policies = if asked {
+        policies
+    } else {
+        Policy::ALL.to_vec()
     };
     let mut scored = Vec::new();
     for policy in policies {
@@ -57,9 +55,9 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
         let found = score(policy, data, &trained, (method, args.seed)).and_then(known);
         match found {
             Ok(found) if asked || found.lacking() == 0 => scored.push(found),
-            // Nobody asked for it, and instances that it cannot score are for the others.
+            // It was not requested, and would exclude instances from the other policies.
             Ok(found) => printer.note(format!(
-                "policy sweep: left out: policy {policy}: {} of {} instances lack {} (--policy {policy} sweeps the others)",
+                "policy sweep: policy {policy} is left out: {} of {} instances lack {} (--policy {policy} sweeps the rest)",
                 group(found.lacking() as u64),
                 group(examples.all.len() as u64),
                 lacking(policy)
@@ -82,13 +80,13 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     }
     if clocks.is_empty() {
         printer.note(
-            "policy sweep: no times: --latency FILE, or --retrieval-ms MS with --generation-ms MS, tell what policies save",
+            "policy sweep: no latencies: give --latency FILE, or --retrieval-ms MS with --generation-ms MS",
         );
     }
     Ok(())
 }
 
-/// Nothing that is read is overwritten.
+/// Checks that no input is overwritten.
 fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
     let times = args
         .latency
@@ -100,22 +98,23 @@ fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
     check_output(Some(&args.output), &files.chain(times).collect::<Vec<_>>())
 }
 
-/// A policy that no instance can be scored by is none.
+/// Refuses a policy that can score no instance.
 fn known(scored: Scored) -> Result<Scored> {
-    match scored.ordered.iter().any(Option::is_some) {
-        true => Ok(scored),
-        false => Err(hinted(
+    if scored.ordered.iter().any(Option::is_some) {
+        Ok(scored)
+    } else {
+        Err(hinted(
             anyhow!(
-                "policy {}: no instance has what it goes by: {}",
+                "policy {}: no instance has its signal: {}",
                 scored.policy,
                 lacking(scored.policy)
             ),
-            "complete and judge them again",
-        )),
+            "complete the instances and label them again",
+        ))
     }
 }
 
-/// The policies' curves over the instances that all of them can score; the others are taken out, and told of.
+/// Curves of the policies over the instances that all of them can score; the others are reported.
 fn curves(
     examples: &mut Examples,
     scored: &[Scored],
@@ -150,7 +149,7 @@ fn curves(
     let curve = |scored: &Scored| {
         let ordered = of_kept(&scored.ordered);
         let probabilities = scored.probabilities.as_deref().map(of_kept);
-        // A threshold is held against what would have been known then.
+        // Thresholds compare with what is known at decision time.
         let scores = match (&probabilities, thresholds) {
             (Some(probabilities), [_, ..]) => probabilities,
             _ => &ordered,
@@ -167,7 +166,7 @@ fn curves(
     scored.iter().map(curve).collect()
 }
 
-/// Measured times must be those of these instances.
+/// Checks that measured times belong to these instances.
 fn check_clocks(
     examples: &Examples,
     retrievers: &[String],
@@ -188,13 +187,13 @@ fn check_clocks(
         for (name, known) in found {
             if known == 0 {
                 return Err(hinted(
-                    anyhow!("the times of {name} are of none of these instances"),
-                    "give the latencies of their own predictions, or --retrieval-ms MS with --generation-ms MS",
+                    anyhow!("the times of {name} belong to none of these instances"),
+                    "give the times of their own predictions, or --retrieval-ms MS with --generation-ms MS",
                 ));
             }
             if known < all {
                 printer.warning(format!(
-                    "{} of {} instances have no time of {name}, and take the mean of the others",
+                    "{} of {} instances have no time of {name}; the mean of the others is used",
                     group((all - known) as u64),
                     group(all as u64)
                 ));
@@ -204,12 +203,12 @@ fn check_clocks(
     Ok(())
 }
 
-/// What is learned from must be judged by the model whose labels are swept.
+/// Checks that the training labels are of the same model.
 fn same_model(examples: &Examples, more: &Examples) -> Result<()> {
     match (&examples.model, &more.model) {
         (Some(here), Some(there)) if here != there => Err(hinted(
-            anyhow!("--train-labels are judged by model {there}, and --labels by {here}"),
-            "what helps one model need not help another: judge both by the same",
+            anyhow!("--train-labels are of model {there}, but --labels of {here}"),
+            "what helps one model may not help another: label both with the same model",
         )),
         _ => Ok(()),
     }

@@ -10,8 +10,8 @@ use repoformer::selective::label::verbalize::{
 };
 use repoformer::text::tokenize::model::Encoder;
 
-use super::session::use_threads;
 use crate::args::{LabelVerbalizeArgs, SequenceFlags};
+use crate::commands::session::use_threads;
 use crate::output::{Printer, check_folder, check_output, check_rereadable, group, hinted};
 
 pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()> {
@@ -21,7 +21,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
     let making = Making {
         tokenizer: &args.tokenizer,
         prompt_style: &args.prompt_style,
-        max_tokens: args.max_tokens,
+        max_tokens: args.max_sequence_tokens,
         seed: args.seed,
         flags: &args.sequences,
     };
@@ -33,7 +33,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
     verbalize_labels(&args.labels, &making.settings()?, &args.output, printer)
 }
 
-/// Verbalizes a file of labels into a folder, and tells of it.
+/// Verbalizes a file of labels into a folder, and reports it.
 pub(super) fn verbalize_labels(
     labels: &Path,
     (settings, encoder): &(VerbalizeSettings, Encoder),
@@ -57,7 +57,7 @@ pub(super) fn verbalize_labels(
             group(*count as u64)
         ));
     }
-    tell(&verbalized, settings, encoder, printer);
+    report(&verbalized, settings, encoder, printer);
     printer.note(format!("written to {}", folder.display()));
     Ok(())
 }
@@ -75,7 +75,7 @@ pub(super) fn with_flags(error: Error) -> anyhow::Error {
     }
 }
 
-/// What is written into a folder.
+/// Files written into a folder.
 fn outputs(folder: &Path) -> Vec<PathBuf> {
     let splits = ["train", "validation", "test"].into_iter();
     let splits = splits.flat_map(|name| [format!("{name}.jsonl"), format!("{name}.parquet")]);
@@ -83,7 +83,7 @@ fn outputs(folder: &Path) -> Vec<PathBuf> {
     splits.chain(beside).map(|name| folder.join(name)).collect()
 }
 
-/// What was asked for.
+/// Options of a verbalization.
 pub(super) struct Making<'a> {
     pub(super) tokenizer: &'a Path,
     pub(super) prompt_style: &'a str,
@@ -93,7 +93,7 @@ pub(super) struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// That the tokenizer that is written is not the one that is read.
+    /// Checks that the outputs do not overwrite the tokenizer or the style that is read.
     pub(super) fn check_output(&self, folder: &Path) -> Result<()> {
         let inside = self.tokenizer.join("tokenizer.json");
         let style = Path::new(self.prompt_style);
@@ -102,7 +102,7 @@ impl Making<'_> {
             .try_for_each(|written| check_output(Some(written), &[self.tokenizer, &inside, style]))
     }
 
-    /// How sequences are made, and the tokenizer that makes them.
+    /// Settings of the sequences, and their tokenizer.
     pub(super) fn settings(&self) -> Result<(VerbalizeSettings, Encoder)> {
         let flags = self.flags;
         for (name, share) in [("validation", flags.validation), ("test", flags.test)] {
@@ -129,8 +129,10 @@ impl Making<'_> {
         }
         if matches!(&*self.tokenizer.to_string_lossy(), "p50k_base" | "words") {
             return Err(hinted(
-                anyhow!("--tokenizer must be the file of a model: its ids are trained on"),
-                "name a tokenizer.json as models on the Hugging Face hub carry it",
+                anyhow!(
+                    "--tokenizer must be the file of a model, whose token ids the training uses"
+                ),
+                "name a tokenizer.json, as models on the Hugging Face hub have it",
             ));
         }
         let style: Style = self.prompt_style.parse()?;
@@ -143,17 +145,17 @@ impl Making<'_> {
         }
         if let Some(end) = end.filter(|end| specials.contains(end)) {
             return Err(hinted(
-                anyhow!("--end-token {end} has its place in a sequence already"),
+                anyhow!("--end-token {end} is already part of a sequence"),
                 "take the model's own end of a text, such as <|endoftext|>",
             ));
         }
         specials.extend(end);
-        // Them, and something to decide by and to write.
+        // These, one token of context and one of the target.
         let least = specials.len() + 2;
         if self.max_tokens < least {
             return Err(hinted(
                 anyhow!(
-                    "a sequence of {} tokens cannot hold its {} special ones",
+                    "a sequence of {} tokens cannot hold its {} special tokens",
                     self.max_tokens,
                     specials.len()
                 ),
@@ -177,7 +179,7 @@ impl Making<'_> {
     }
 }
 
-/// A token of its own must be none that code is made of.
+/// Checks that a special token cannot occur in code.
 fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
     let is_code = |token: &&str| {
         let token = token.strip_prefix('\u{2581}').unwrap_or(token);
@@ -190,13 +192,13 @@ fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
     match token.filter(is_code) {
         None => Ok(()),
         Some(token) => Err(hinted(
-            anyhow!("--{flag} '{token}' could stand in a program, where it would be special too"),
-            "take a text that none holds, as in <eof>",
+            anyhow!("--{flag} '{token}' could occur in code, and would be special there too"),
+            "choose a text in angle or square brackets, as in <eof>",
         )),
     }
 }
 
-fn tell(
+fn report(
     verbalized: &VerbalizeSummary,
     settings: &VerbalizeSettings,
     encoder: &Encoder,

@@ -1,0 +1,114 @@
+//! `label judge`: whether retrieval helps a model with an instance.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use repoformer::selective::label::{JudgeSettings, JudgeSummary, LengthCounts, judge};
+
+use crate::args::LabelJudgeArgs;
+use crate::commands::comparison_text::histogram;
+use crate::output::{Printer, check_output, check_rereadable, group, hinted};
+use crate::records_output::RecordsOutput;
+use crate::table::Table;
+
+pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
+    let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
+    inputs.extend(args.prompts.as_deref());
+    inputs.extend(args.probabilities.as_deref());
+    check_rereadable(&inputs, "label judge")?;
+    check_output(Some(&args.output), &inputs)?;
+    check_threshold(args.threshold)?;
+    let judging = JudgeSettings {
+        instances: &args.instances,
+        base: &args.base,
+        augmented: &args.rag,
+        prompts: args.prompts.as_deref(),
+        probabilities: args.probabilities.as_deref(),
+        model: args.model.as_deref(),
+        threshold: args.threshold,
+    };
+    let mut output = RecordsOutput::new(&args.output);
+    let judged = judge(&judging, &mut |record| output.line(record))?;
+    if judged.gains.is_empty() {
+        printer.problems(&judged.problems);
+        return Err(hinted(
+            anyhow!(
+                "{}: no instance has both a completion without and one with retrieval",
+                args.instances.display()
+            ),
+            "complete the prompts of modes none and given of these instances, and give both files",
+        ));
+    }
+    output.finish()?;
+    printer.problems(&judged.problems);
+    for (reason, count) in &judged.lacking {
+        printer.failed(&format!(
+            "{} instances are left out: {reason}",
+            group(*count as u64)
+        ));
+    }
+    if args.probabilities.is_some() && judged.probable < judged.gains.len() {
+        printer.warning(format!(
+            "{} of {} instances have no probability in --probabilities, so policy self cannot score them",
+            group((judged.gains.len() - judged.probable) as u64),
+            group(judged.gains.len() as u64)
+        ));
+    }
+    printer.note(report(&judged));
+    Ok(())
+}
+
+pub(super) fn check_threshold(threshold: f64) -> Result<()> {
+    if threshold.is_finite() {
+        Ok(())
+    } else {
+        Err(hinted(
+            anyhow!("--threshold must be a number"),
+            "the paper's is 0: any improvement counts",
+        ))
+    }
+}
+
+/// Share of positive labels, gains by size (figure 10), and both by the length of the targets.
+fn report(judged: &JudgeSummary) -> String {
+    let count = judged.gains.len();
+    format!(
+        "label judge: {} instances, {:.2} % positive; gain × 100:\n{}\n\n{}",
+        group(count as u64),
+        100.0 * judged.positive as f64 / count as f64,
+        histogram(&judged.buckets()).trim_end(),
+        lengths(judged).text().trim_end(),
+    )
+}
+
+/// Table of the instances by the lines of their targets; long ones share a row.
+fn lengths(judged: &JudgeSummary) -> Table {
+    /// First number of lines of each row.
+    const FROM: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
+    let mut table = Table::new(&["lines", "instances", "%", "positive %", "mean gain × 100"]);
+    for (place, &from) in FROM.iter().enumerate() {
+        let next = FROM.get(place + 1).copied();
+        let of = judged.lengths.range(from..next.unwrap_or(usize::MAX));
+        let all = of.fold(LengthCounts::default(), |sum, (_, one)| LengthCounts {
+            count: sum.count + one.count,
+            positive: sum.positive + one.positive,
+            gain: sum.gain + one.gain,
+        });
+        if all.count == 0 {
+            continue;
+        }
+        let count = all.count as f64;
+        table.row(vec![
+            match next {
+                None => format!("{from}+"),
+                Some(next) if next == from + 1 => from.to_string(),
+                Some(next) => format!("{from}-{}", next - 1),
+            },
+            all.count.to_string(),
+            format!("{:.1}", 100.0 * count / judged.gains.len() as f64),
+            format!("{:.1}", 100.0 * all.positive as f64 / count),
+            format!("{:+.2}", 100.0 * all.gain / count),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,224 @@
+//! `label sample`: instances drawn from repositories.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use repoformer::error::Error;
+use repoformer::selective::label::{
+    CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard, collect,
+    fingerprint,
+};
+use repoformer::text::language::Language;
+
+use crate::args::LabelSampleArgs;
+use crate::commands::session::{open, repos_dir, repositories_in, seed};
+use crate::output::{Printer, check_output, group, hinted};
+use crate::records_output::RecordsOutput;
+use crate::settings::Settings;
+
+pub(super) fn run(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
+    let Some(settings) = open(&args.settings)? else {
+        return Ok(());
+    };
+    let (from, known) = match args.raw {
+        Some(_) => ("--raw", &SAMPLED_WITH[2..]),
+        None => ("--repos-dir", &SAMPLED_WITH[..]),
+    };
+    if let Some(key) = settings.flag_beside(known) {
+        return Err(hinted(
+            anyhow!("--{key} is not used by label sample, which draws from {from}"),
+            "leave it out; it is a setting of the later stages",
+        ));
+    }
+    draw_instances(args, &settings, printer)
+}
+
+/// The settings that drawing uses, the first two only with folders.
+const SAMPLED_WITH: [&str; 8] = [
+    "repos-dir",
+    "walk",
+    "repo",
+    "language",
+    "profile",
+    "threads",
+    "seed",
+    "config",
+];
+
+/// Instances to draw, as flags and settings describe them.
+struct Wanted {
+    from: Repositories,
+    /// Number of repositories, where it is known.
+    total: usize,
+    shard: Shard,
+    filter: Filter,
+    drawing: Drawing,
+    format: RecordFormat,
+}
+
+impl Wanted {
+    fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
+        let kind: InstanceKind = args.drawing.kind.parse()?;
+        let paper = match settings.text("profile") {
+            Some("repoformer-release") => Drawing::release(kind),
+            _ => Drawing::paper(kind),
+        };
+        let language: Language = settings.parsed_option("language")?.unwrap_or_default();
+        let ratio = args.drawing.ratio.unwrap_or(paper.ratio);
+        if !(ratio > 0.0 && ratio <= 1.0) {
+            return Err(hinted(
+                anyhow!("--ratio must be more than 0 and at most 1"),
+                "the paper's is 0.2",
+            ));
+        }
+        let (from, total) = match &args.raw {
+            Some(file) => {
+                check_output(Some(&args.output), &[file])?;
+                (
+                    Repositories::Raw(file.clone(), settings.list("repo").to_vec()),
+                    0,
+                )
+            }
+            None => {
+                let dir = repos_dir(settings)?;
+                let names = repositories_in(&dir, settings)?;
+                let total = names.len();
+                (
+                    Repositories::Folders(dir, names, settings.parsed("walk")?),
+                    total,
+                )
+            }
+        };
+        Ok(Self {
+            from,
+            total,
+            shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
+            filter: if args.drawing.no_filter {
+                Filter::none()
+            } else {
+                Filter::paper(language)
+            },
+            drawing: Drawing {
+                language,
+                ratio,
+                seed: seed(settings)?,
+                retrieves: !args.as_benchmark,
+                ..paper
+            },
+            format: if args.as_benchmark {
+                RecordFormat::Tasks
+            } else {
+                RecordFormat::Labels
+            },
+        })
+    }
+
+    fn collecting<'a>(&'a self, journal: Option<&'a Path>) -> CollectSettings<'a> {
+        CollectSettings {
+            from: &self.from,
+            shard: self.shard,
+            filter: &self.filter,
+            drawing: &self.drawing,
+            format: self.format,
+            journal,
+        }
+    }
+}
+
+/// Digest of the instances that would be drawn from the repositories as they are now, and the files that cannot be read.
+pub(super) fn instances_digest(
+    args: &LabelSampleArgs,
+    settings: &Settings,
+) -> Result<(String, Vec<Error>)> {
+    let wanted = Wanted::of(args, settings)?;
+    Ok(fingerprint(&wanted.collecting(None))?)
+}
+
+/// Draws instances with these settings.
+pub(super) fn draw_instances(
+    args: &LabelSampleArgs,
+    settings: &Settings,
+    printer: &mut Printer,
+) -> Result<()> {
+    let wanted = Wanted::of(args, settings)?;
+    let mut output = RecordsOutput::new(&args.output);
+    let bar = printer.bar("label sample", wanted.total);
+    let journal = journal_beside(&args.output);
+    let collecting = wanted.collecting(journal.as_deref());
+    let collected = collect(&collecting, &|| bar.inc(1), &mut |record| {
+        output.text(record)
+    });
+    bar.finish_and_clear();
+    let collected = collected?;
+    printer.problems(&collected.problems);
+    if let (Some(journal), 1..) = (&journal, collected.known) {
+        printer.note(format!(
+            "label sample: resumes after {} ({})",
+            repositories(collected.known),
+            journal.display(),
+        ));
+    }
+    for (reason, count) in &collected.rejected {
+        printer.note(format!(
+            "label sample: {} left out: {reason}",
+            repositories(*count)
+        ));
+    }
+    let forget = || {
+        if let Some(journal) = &journal {
+            // A file that stays does no harm.
+            let _ = std::fs::remove_file(journal);
+        }
+    };
+    if collected.instances == 0 {
+        forget();
+    }
+    // A part of the repositories may have no suitable one.
+    if collected.instances == 0 && (args.shard.is_none() || !collected.problems.is_empty()) {
+        return Err(hinted(
+            anyhow!("no instance could be drawn"),
+            "--no-filter also uses repositories whose files do not import one another; --language names another language",
+        ));
+    }
+    output.finish()?;
+    forget();
+    printer.note(format!(
+        "label sample: {} {} instances of {:.2} lines from {}",
+        group(collected.instances as u64),
+        wanted.drawing.kind.name(),
+        collected.lines as f64 / collected.instances.max(1) as f64,
+        repositories(collected.repositories),
+    ));
+    Ok(())
+}
+
+/// File that holds the instances drawn so far, until all are drawn; `None` if the output is not a file.
+fn journal_beside(output: &Path) -> Option<PathBuf> {
+    let is_file = output != Path::new("-") && (output.is_file() || !output.exists());
+    let mut name = output.file_name().filter(|_| is_file)?.to_owned();
+    name.push(".drawn");
+    Some(output.with_file_name(name))
+}
+
+fn repositories(count: usize) -> String {
+    match count {
+        1 => "1 repository".into(),
+        n => format!("{} repositories", group(n as u64)),
+    }
+}
+
+/// Parses `2/8`, the second of eight parts.
+fn shard(text: &str) -> Result<Shard> {
+    let parts = text.split_once('/');
+    let numbers = parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+    match numbers {
+        Some((index, count)) if (1..=count).contains(&index) => Ok(Shard {
+            index: index - 1,
+            count,
+        }),
+        _ => Err(hinted(
+            anyhow!("invalid --shard '{text}'"),
+            "the second of eight parts is 2/8",
+        )),
+    }
+}

@@ -1,0 +1,277 @@
+//! One setting: its key, values, default and help, from which its flag, its variable and its checks follow.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use anyhow::{Result, anyhow, bail};
+use clap::{Arg, ArgAction};
+use repoformer::text::distance::levenshtein;
+
+use super::listed::Listed;
+use crate::output::hinted;
+
+/// Start of the names of environment variables.
+pub(super) const PREFIX: &str = "REPOFORMER_";
+
+/// Name of a setting's environment variable.
+pub(super) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('-', "_").to_uppercase())
+}
+
+/// Settings from one source, by key.
+pub(crate) type Given = BTreeMap<&'static str, Vec<String>>;
+
+/// Heading that a setting's flag stands under in `--help`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    DataSet,
+    Fragments,
+    Search,
+    Embeddings,
+    Prompts,
+    Model,
+    Server,
+    Policies,
+    Statistics,
+}
+
+impl Group {
+    fn heading(self) -> &'static str {
+        match self {
+            Self::DataSet => "Data set",
+            Self::Fragments => "Fragments",
+            Self::Search => "Search",
+            Self::Embeddings => "Embeddings",
+            Self::Prompts => "Prompts",
+            Self::Model => "Model",
+            Self::Server => "With --endpoint",
+            Self::Policies => "Selective retrieval",
+            Self::Statistics => "Random numbers and intervals",
+        }
+    }
+}
+
+/// Values that a setting takes.
+#[derive(Debug, Clone)]
+pub(super) enum Values {
+    /// Any text: a name, a path, a URL.
+    Text,
+    /// A whole number within bounds.
+    Whole(RangeInclusive<u64>),
+    /// A number that a check accepts, and what the check demands.
+    Number(fn(f64) -> bool, &'static str),
+    /// One of these names.
+    OneOf(fn() -> Vec<String>),
+    /// One of these names, or text of other forms: a check that recognises them, and their description.
+    OneOfOr(fn() -> Vec<String>, fn(&str) -> bool, &'static str),
+    /// A flag without a value; `yes` or `no` elsewhere.
+    Switch,
+}
+
+/// How many values a setting has, and how they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arity {
+    One,
+    /// Repeatable; commas separate names as well.
+    Names,
+    /// Repeatable; commas separate paths, unless the whole is the path of a file.
+    Paths,
+    /// Repeatable; a comma is part of the text.
+    Texts,
+}
+
+/// A setting.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) key: &'static str,
+    pub(super) default: Option<&'static str>,
+    pub(super) values: Values,
+    pub(super) arity: Arity,
+    /// Whether a file can hold it.
+    pub(super) in_files: bool,
+    /// The only unit that it has a meaning for, if it has not for both.
+    pub(super) only_for: Option<&'static str>,
+    /// Another name of its flag.
+    pub(super) alias: Option<&'static str>,
+    /// Default in words, where it is not a value.
+    pub(super) default_text: Option<&'static str>,
+    /// Subcommands that have the flag; none means all. The environment and files serve every subcommand.
+    pub(super) commands: &'static [&'static str],
+    pub(super) group: Group,
+    pub(super) value_name: &'static str,
+    /// One sentence; `{names}` stands for the known names.
+    pub(super) help: &'static str,
+}
+
+impl Setting {
+    /// A setting of one value that every file can hold and every subcommand has a flag for, without a default.
+    pub(super) const fn new(
+        group: Group,
+        key: &'static str,
+        value_name: &'static str,
+        values: Values,
+        help: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            default: None,
+            values,
+            arity: Arity::One,
+            in_files: true,
+            only_for: None,
+            alias: None,
+            group,
+            value_name,
+            help,
+            default_text: None,
+            commands: &[],
+        }
+    }
+
+    pub(super) fn is_list(&self) -> bool {
+        self.arity != Arity::One
+    }
+
+    /// Whether the flag belongs to the server's settings.
+    pub(super) fn is_for_servers(&self) -> bool {
+        self.group == Group::Server
+    }
+
+    /// The values that one text gives, as a flag or a variable has it.
+    pub(super) fn split(&self, text: &str) -> Vec<String> {
+        let is_split = match self.arity {
+            Arity::One | Arity::Texts => false,
+            Arity::Names => true,
+            Arity::Paths => !std::path::Path::new(text).exists(),
+        };
+        if is_split {
+            text.split(',').map(|part| part.trim().into()).collect()
+        } else {
+            vec![text.to_owned()]
+        }
+    }
+
+    /// The names that are known, where values are names.
+    pub(super) fn names(&self) -> Vec<String> {
+        match &self.values {
+            Values::OneOf(names) | Values::OneOfOr(names, ..) => names(),
+            Values::Switch => vec!["yes".into(), "no".into()],
+            Values::Text | Values::Whole(_) | Values::Number(..) => Vec::new(),
+        }
+    }
+
+    /// The known names and other forms, in words.
+    fn known(&self) -> String {
+        let names = self.names().join(", ");
+        match self.values {
+            Values::OneOfOr(_, _, others) => format!("{names}, or {others}"),
+            _ => names,
+        }
+    }
+
+    /// Checks one value; `source` tells the reader of the error where it came from.
+    pub(super) fn check(&self, value: &str, source: &str) -> Result<()> {
+        let key = self.key;
+        let invalid =
+            |expected: &str| bail!("invalid {key} '{value}' (from {source}): expected {expected}");
+        match &self.values {
+            Values::Text => Ok(()),
+            Values::Whole(bounds) => match value.parse::<u64>() {
+                Ok(number) if bounds.contains(&number) => Ok(()),
+                _ => invalid(&expected_whole(bounds)),
+            },
+            Values::Number(is_valid, expected) => match value.parse::<f64>() {
+                Ok(number) if is_valid(number) => Ok(()),
+                _ => invalid(expected),
+            },
+            Values::OneOfOr(_, is_other, _) if is_other(value) => Ok(()),
+            Values::OneOf(_) | Values::OneOfOr(..) | Values::Switch => {
+                let names = self.names();
+                if names.iter().any(|name| name == value) {
+                    return Ok(());
+                }
+                let known = self.known();
+                let error = anyhow!("unknown {key} '{value}' (from {source}); known: {known}");
+                let is_near = |name: &&str| levenshtein::distance(value, name) <= name.len() / 3;
+                let nearest = nearest(value, names.iter().map(String::as_str));
+                Err(match nearest.filter(is_near) {
+                    Some(name) => hinted(error, format!("did you mean '{name}'?")),
+                    None => error,
+                })
+            }
+        }
+    }
+
+    /// Whether the short help (`-h`) of a subcommand shows the flag.
+    fn is_in_short_help(&self, command: &str) -> bool {
+        let draws = matches!(command, "sample" | "all");
+        match self.group {
+            Group::DataSet => !draws || !matches!(self.key, "tasks" | "benchmark" | "mode"),
+            Group::Policies | Group::Statistics => true,
+            Group::Fragments => command == "window" || draws && self.key == "language",
+            Group::Search => command == "search",
+            Group::Embeddings => command == "vectorize",
+            Group::Prompts => command == "prompt",
+            Group::Model => {
+                ["complete", "rg-rg", "run", "all", "eval", "report"].contains(&command)
+            }
+            Group::Server => command == "complete",
+        }
+    }
+
+    /// Its flag, as a subcommand has it.
+    pub(super) fn flag(&self, command: &str) -> Option<Arg> {
+        if !self.commands.is_empty() && !self.commands.contains(&command) {
+            return None;
+        }
+        let mut help = self.help.replace("{names}", &self.known());
+        if let Some(unit) = self.only_for {
+            help.push_str(&format!(" (with --unit {unit})"));
+        }
+        help.push_str(match self.arity {
+            Arity::One => "",
+            Arity::Names | Arity::Paths => " (repeatable, or separated by commas)",
+            Arity::Texts => " (repeatable)",
+        });
+        if let Some(words) = self.default_text {
+            help.push_str(&format!(" [default: {words}]"));
+        }
+        let mut flag = Arg::new(self.key)
+            .long(self.key)
+            .help(help)
+            .help_heading(self.group.heading())
+            .hide_short_help(!self.is_in_short_help(command));
+        if let Some(alias) = self.alias {
+            flag = flag.visible_alias(alias);
+        }
+        if matches!(self.values, Values::Switch) {
+            return Some(flag.action(ArgAction::SetTrue));
+        }
+        if let Values::OneOf(names) = self.values {
+            flag = flag.value_parser(Listed(names()));
+        }
+        if let (Some(default), None) = (self.default, self.default_text) {
+            flag = flag.default_value(default);
+        }
+        let is_number = matches!(self.values, Values::Whole(_) | Values::Number(..));
+        flag = flag.allow_negative_numbers(is_number);
+        let action = if self.is_list() {
+            ArgAction::Append
+        } else {
+            ArgAction::Set
+        };
+        Some(flag.value_name(self.value_name).action(action))
+    }
+}
+
+fn expected_whole(bounds: &RangeInclusive<u64>) -> String {
+    match (bounds.start(), bounds.end()) {
+        (0, &u64::MAX) => "a whole number".into(),
+        (least, most) => format!("a whole number from {least} to {most}"),
+    }
+}
+
+/// The name that differs least from `text`.
+pub(super) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names.min_by_key(|name| levenshtein::distance(text, name))
+}

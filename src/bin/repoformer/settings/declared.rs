@@ -1,0 +1,208 @@
+//! Every setting, in the order of `--show-settings`.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use repoformer::complete::server::{Api, Ending};
+use repoformer::prompt::style::Style;
+use repoformer::repository::corpus::Walk;
+use repoformer::repository::fragment::Center;
+use repoformer::retrieve::rank::Ranker;
+use repoformer::retrieve::{Align, Mode, QueryForm, Ties};
+use repoformer::selective::policy::Policy;
+use repoformer::text::language::Language;
+
+use super::declaration::Arity::{Names, Paths, Texts};
+use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
+use super::declaration::{Group, Setting, Values};
+
+/// The subcommands that complete prompts (`all`: `label all`).
+const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all"];
+/// The subcommands that draw at random.
+const DRAWING: &[&str] = &[
+    "complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all",
+];
+/// Larger than any file, and small enough to be added to.
+const MOST: u64 = u32::MAX as u64 / 4;
+const COUNT: Values = Whole(1..=MOST);
+const LIMIT: Values = Whole(0..=MOST);
+
+/// Rows: key, name of the value, values => help, then the fields that differ from [`Setting::new`].
+macro_rules! settings {
+    ($($group:ident {
+        $($key:literal $name:literal $values:expr => $help:literal $(, $field:ident: $value:expr)*;)*
+    })*) => {
+        &[$($(Setting {
+            $($field: $value,)*
+            ..Setting::new(Group::$group, $key, $name, $values, $help)
+        },)*)*]
+    };
+}
+
+pub(super) static SETTINGS: &[Setting] = settings! {
+    DataSet {
+        "repos-dir" "DIR" Text => "Folder that holds one folder per repository";
+        "repo" "NAME" Text => "Use only this repository",
+            arity: Names, default_text: Some("the repositories that the tasks name, or all");
+        "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths;
+        "benchmark" "NAME" Text => "Name of the benchmark's cache folders",
+            default_text: Some("the task file's stem");
+        "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
+        "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
+            "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
+             given (no query: the tasks' own cross-file context)",
+            arity: Names, default_text: Some("the modes that the stage can serve");
+        "profile" "NAME" Text => "Bundled profile, or configs/NAME.toml in the working folder";
+        "config" "FILE" Text => "File of settings (TOML)",
+            default_text: Some("repoformer.toml, where the working folder has one"), in_files: false;
+        "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
+            default: Some("0"), default_text: Some("all cores");
+    }
+    Fragments {
+        "unit" "UNIT" OneOf(|| names(["windows", "chunks"])) =>
+            "Kind of the fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
+            default: Some("windows");
+        "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
+            default_text: Some("the language of most of the tasks' files");
+        "walk" "NAME" OneOf(|| names([Walk::Glob, Walk::Rglob])) =>
+            "Files that count: glob skips hidden files and follows links (RepoCoder); rglob takes hidden files and follows no \
+             links to folders (Repoformer)",
+            default: Some("glob");
+        "window-size" "N" COUNT => "Lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
+        "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2"), only_for: Some("windows"), arity: Names, alias: Some("slice");
+        "center" "NAME" OneOf(|| names([Center::Half, Center::Step])) =>
+            "Lines of a window before the line that it is centred on: half a window, or one step",
+            default: Some("half"), only_for: Some("windows");
+        "chunk-size" "N" COUNT => "Non-blank lines of a chunk", default: Some("20"), only_for: Some("chunks");
+        "chunk-stride" "N" COUNT => "Lines between the starts of two chunks", default: Some("10"), only_for: Some("chunks");
+        "hole-guard" "NAME" OneOf(|| names(["strict", "reference"])) =>
+            "How the hole is kept out of its own prompt: strictly, or as in RepoCoder's program",
+            default: Some("strict"), only_for: Some("windows");
+    }
+    Search {
+        "tokenizer" "NAME|FILE" Text =>
+            "Tokenizer of one-gram vectors and of budgets: p50k_base, words, or a model's tokenizer.json; prompt style repocoder \
+             counts p50k_base",
+            default: Some("p50k_base");
+        "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "dense"])) =>
+            "Terms that lexical rankers compare: one-gram (tokens of --tokenizer) or words; dense asks for dense vectors",
+            default_text: Some("one-gram; words with chunks where no tokenizer is named");
+        "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.starts_with("rrf:"), "several fused, as in rrf:jaccard,bm25") =>
+            "Ranker: {names}",
+            default: Some("jaccard");
+        "top-k" "N" Whole(1..=u32::MAX as u64) => "Fragments kept per query", default: Some("20");
+        "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
+            "Text that is searched for; window is RepoCoder's, each other kind belongs to one mode",
+            default_text: Some("window with windows, last-n-lines with chunks");
+        "query-lines" "N" COUNT => "Lines of a query", default: Some("20");
+        "ties" "NAME" OneOf(|| names([Ties::Nearest, Ties::Reference])) =>
+            "Order of equal scores: the nearest file first, or as in Repoformer's program",
+            default: Some("nearest"), only_for: Some("chunks");
+        "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
+            default_text: Some("all"), only_for: Some("chunks");
+        "max-chunks" "N" COUNT => "Maximum number of chunks ranked, those of the nearest files first",
+            default_text: Some("all"), only_for: Some("chunks");
+    }
+    Embeddings {
+        "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with";
+        "embedding-batch" "N" COUNT => "Texts per embedding request", default: Some("64");
+        "embedding-concurrency" "N" Whole(1..=256) => "Simultaneous embedding requests", default: Some("2");
+        "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of an embedding request, in seconds",
+            default: Some("600");
+        "vectors" "FILE" Text =>
+            "Vectors computed elsewhere (JSONL or NPY), of the texts that `vectorize --write-texts` writes";
+        "vector-texts" "FILE" Text => "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to";
+    }
+    Prompts {
+        "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");
+        "max-prompt-tokens" "N" LIMIT =>
+            "Token budget: a whole prompt has at most this many; with prompt style repocoder, its retrieved part stays below it",
+            default: Some("2000");
+        "align" "NAME" OneOf(|| names(Align::ALL)) =>
+            "Text shown for a fragment: the fragment (none), the next or the previous one, the lines one stride further down (extend), \
+             the function or class around it (enclosing), or what suits the query (auto)",
+            default: Some("auto");
+        "fragment-paths" "NAME" OneOf(|| names(["repository", "full"])) =>
+            "Start of a fragment's path: inside its repository, or with the repository's folder",
+            default: Some("repository");
+        "prompt-style" "NAME|FILE" OneOfOr(
+            || names(["repocoder"].into_iter().chain(Style::names()).chain(["attach"])),
+            |name| Path::new(name).exists(),
+            "a template file",
+        ) => "Layout of prompts: {names}; attach writes the tasks with their cross-file context",
+            default_text: Some("repocoder with windows, plain with chunks");
+        "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
+            default: Some("yes");
+        "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
+            default_text: Some("what remains");
+        "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
+            default: Some("512");
+        "max-cross-file-tokens" "N" LIMIT => "Maximum tokens of the cross-file context in a prompt",
+            default: Some("512");
+    }
+    Model {
+        "model" "NAME" Text =>
+            "Model that completes: in-context (the embedded one), or the name of a model of the server at --endpoint",
+            default: Some("in-context");
+        "endpoint" "URL" Text =>
+            "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
+             REPOFORMER_API_KEY holds its key";
+        "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500");
+        "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
+            default_text: Some("the number of the target's lines"), commands: &["complete"];
+    }
+    Server {
+        "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
+            "API of the server: /v1/completions or /v1/chat/completions",
+            default: Some("completions"), commands: COMPLETING;
+        "concurrency" "N" COUNT => "Simultaneous requests", default: Some("4"), commands: COMPLETING;
+        "samples" "N" COUNT => "Completions per prompt", default: Some("1"), commands: COMPLETING;
+        "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
+            "Temperature; 0 takes the likeliest token at each step",
+            default: Some("0"), commands: COMPLETING;
+        "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
+            "Share of the probability that tokens are drawn from",
+            default_text: Some("the server's"), commands: COMPLETING;
+        "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
+            arity: Texts, commands: COMPLETING;
+        "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
+            "White space at the end of a prompt: sent (as-is), or kept back and dropped from the completion \
+             (before-whitespace)",
+            default: Some("before-whitespace"), commands: COMPLETING;
+        "instruction" "TEXT" Text => "System message for a chat model",
+            default_text: Some("to continue the code and write nothing else"), commands: COMPLETING;
+        "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
+            "Time limit of a request, in seconds",
+            default: Some("600"), commands: COMPLETING;
+        "retry-failed" "" Switch => "Repeat the requests that failed", default: Some("no"), commands: COMPLETING;
+        "journal" "FILE" Text => "File that keeps the answers as they arrive",
+            default_text: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
+    }
+    Policies {
+        "policy" "NAME[@T]" OneOfOr(
+            || names(Policy::ALL),
+            |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
+            "one with a threshold, as in learned@0.2",
+        ) => "Add a row for a policy: {names}",
+            arity: Names, commands: &["run"];
+        "policy-model" "FILE" Text => "Trained policy",
+            arity: Paths, default_text: Some("learned policies score each repository after training on the others"),
+            commands: &["run"];
+    }
+    Statistics {
+        "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
+            default_text: Some("0, or the server's"), commands: DRAWING;
+        // Fewer leave nothing outside of 95 %, and a million already take minutes.
+        "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
+            default: Some("10000"), commands: &["eval", "compare", "report", "run"];
+    }
+};
+
+fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
+    values.into_iter().map(|value| value.to_string()).collect()
+}
+
+/// The setting of a key.
+pub(super) fn declared(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}

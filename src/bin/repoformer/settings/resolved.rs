@@ -1,0 +1,449 @@
+//! The settings in force: defaults, then a profile, a file, the environment and flags, each beating the ones before.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::declaration::{Given, PREFIX, Setting, Values, nearest, variable};
+use super::declared::{SETTINGS, declared};
+use super::flags::SettingFlags;
+use crate::output::hinted;
+
+/// The profiles and configurations that the program carries.
+const BUNDLED: [(&str, &str); 5] = [
+    ("demo", include_str!("../../../../configs/demo.toml")),
+    (
+        "repocoder",
+        include_str!("../../../../configs/repocoder.toml"),
+    ),
+    (
+        "repoformer-paper",
+        include_str!("../../../../configs/repoformer-paper.toml"),
+    ),
+    (
+        "repoformer-release",
+        include_str!("../../../../configs/repoformer-release.toml"),
+    ),
+    (
+        "crosscodeeval",
+        include_str!("../../../../configs/crosscodeeval.toml"),
+    ),
+];
+
+/// The file of settings that is read where no other is named.
+const FOUND_BY_ITSELF: &str = "repoformer.toml";
+
+/// Variables that are not settings: the server's key, the mark of test runs, and what the project's own tests read.
+const OTHER_VARIABLES: [&str; 9] = [
+    "API_KEY",
+    "RUN",
+    "CORPORA",
+    "CORPUS",
+    "EMBEDDINGS",
+    "EMBEDDINGS_MODEL",
+    "FIXTURES",
+    "LABELS",
+    "NLTK_WORDS",
+];
+
+/// Origin of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Default,
+    /// The default of a subcommand.
+    Subcommand(&'static str),
+    Profile(String),
+    File(PathBuf),
+    Environment,
+    Flag,
+}
+
+/// The values of a setting: one, unless it is a list.
+#[derive(Debug, Clone)]
+struct Sourced {
+    values: Vec<String>,
+    source: Source,
+}
+
+/// The settings in force.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    values: BTreeMap<&'static str, Sourced>,
+}
+
+impl Settings {
+    /// Resolves all settings.
+    pub(crate) fn resolve(flags: &SettingFlags) -> Result<Self> {
+        Self::with_presets(flags, "", Given::new())
+    }
+
+    /// Resolves all settings for a subcommand with defaults of its own.
+    pub(crate) fn with_presets(
+        flags: &SettingFlags,
+        subcommand: &'static str,
+        presets: Given,
+    ) -> Result<Self> {
+        let environment = environment()?;
+        let given = |key| {
+            flags
+                .given
+                .get(key)
+                .or_else(|| environment.get(key))?
+                .first()
+        };
+        let config = given("config").map(PathBuf::from).or_else(|| {
+            let found = Path::new(FOUND_BY_ITSELF);
+            found.is_file().then(|| found.to_owned())
+        });
+        let file = config.as_deref().map(read_file).transpose()?;
+        let file = file.unwrap_or_default();
+        let profile = given("profile").or_else(|| {
+            let named = file.get("profile").or_else(|| presets.get("profile"));
+            named?.first()
+        });
+
+        let mut settings = Self::default();
+        for setting in SETTINGS {
+            if let Some(default) = setting.default {
+                settings.set(setting.key, vec![default.to_owned()], Source::Default);
+            }
+        }
+        settings.set_all(&presets, &Source::Subcommand(subcommand));
+        if let Some(name) = profile {
+            settings.set_all(&read_profile(name)?, &Source::Profile(name.clone()));
+        }
+        if let Some(path) = config {
+            let name = path.to_string_lossy().into_owned();
+            settings.set("config", vec![name], Source::Default);
+            settings.set_all(&file, &Source::File(path));
+        }
+        settings.set_all(&environment, &Source::Environment);
+        settings.set_all(&flags.given, &Source::Flag);
+        settings.follow_unit();
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn set_all(&mut self, given: &Given, source: &Source) {
+        for (key, values) in given {
+            self.set(key, values.clone(), source.clone());
+        }
+    }
+
+    fn set(&mut self, key: &'static str, values: Vec<String>, source: Source) {
+        self.values.insert(key, Sourced { values, source });
+    }
+
+    /// Checks every value in force, wherever it came from.
+    fn check(&self) -> Result<()> {
+        for setting in SETTINGS {
+            for value in self.list(setting.key) {
+                setting.check(value, &self.source(setting.key))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets what a subcommand demands, whatever was given.
+    pub(crate) fn fix(&mut self, key: &'static str, values: Vec<String>, subcommand: &'static str) {
+        self.set(key, values, Source::Subcommand(subcommand));
+    }
+
+    /// Puts a folder before the relative paths of a configuration, for data that lies in another folder.
+    pub(crate) fn move_paths(&mut self, root: &Path) {
+        for key in ["repos-dir", "tasks"] {
+            if let Some(setting) = self.values.get_mut(key) {
+                for value in &mut setting.values {
+                    *value = root.join(&*value).to_string_lossy().into_owned();
+                }
+            }
+        }
+    }
+
+    /// The values of a key, none where it is not set.
+    pub(crate) fn list(&self, key: &str) -> &[String] {
+        self.values.get(key).map_or(&[], |setting| &setting.values)
+    }
+
+    /// The value of a key.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.list(key).first().map(String::as_str)
+    }
+
+    /// The value of a key that has a default, parsed.
+    pub(crate) fn parsed<T: FromStr>(&self, key: &str) -> Result<T>
+    where
+        T::Err: Display,
+    {
+        let text = self.text(key).ok_or_else(|| anyhow!("{key} is not set"))?;
+        self.parse(key, text)
+    }
+
+    /// The values of a key, parsed.
+    pub(crate) fn parsed_list<T: FromStr>(&self, key: &str) -> Result<Vec<T>>
+    where
+        T::Err: Display,
+    {
+        let values = self.list(key).iter();
+        values.map(|text| self.parse(key, text)).collect()
+    }
+
+    /// The value of a key that may not be set, parsed.
+    pub(crate) fn parsed_option<T: FromStr>(&self, key: &str) -> Result<Option<T>>
+    where
+        T::Err: Display,
+    {
+        self.text(key).map(|text| self.parse(key, text)).transpose()
+    }
+
+    fn parse<T: FromStr>(&self, key: &str, text: &str) -> Result<T>
+    where
+        T::Err: Display,
+    {
+        let source = self.source(key);
+        text.parse()
+            .map_err(|e| anyhow!("{key} '{text}' (from {source}): {e}"))
+    }
+
+    /// A setting that was chosen for this run and that this way of cutting files does not know.
+    pub(crate) fn chosen_of_other_unit(&self) -> Option<&'static str> {
+        let unit = self.text("unit");
+        let is_other = |setting: &Setting| setting.only_for.is_some_and(|only| Some(only) != unit);
+        self.first(|setting| is_other(setting) && self.is_chosen(setting.key))
+    }
+
+    /// Sets what follows from the unit where nobody chose it: RepoCoder's choices for windows, Repoformer's for chunks.
+    fn follow_unit(&mut self) {
+        let is_chunks = self.text("unit") == Some("chunks");
+        let words = is_chunks && self.is_default("tokenizer");
+        let follow = [
+            ("vectorizer", if words { "words" } else { "one-gram" }),
+            ("query", if is_chunks { "last-n-lines" } else { "window" }),
+            (
+                "prompt-style",
+                if is_chunks { "plain" } else { "repocoder" },
+            ),
+        ];
+        for (key, value) in follow {
+            if self.text(key).is_none() {
+                self.set(key, vec![value.to_owned()], Source::Default);
+            }
+        }
+    }
+
+    /// A setting of servers that was chosen for this run.
+    pub(crate) fn chosen_for_server(&self) -> Option<&'static str> {
+        self.first(|setting| setting.is_for_servers() && self.is_chosen(setting.key))
+    }
+
+    /// A setting of completions whose flag was given.
+    pub(crate) fn completion_flag(&self) -> Option<&'static str> {
+        let is_one = |setting: &Setting| setting.is_for_servers() || setting.key == "seed";
+        self.first(|setting| is_one(setting) && self.is_flag(setting.key))
+    }
+
+    /// A flag that was given and is not one of these.
+    pub(crate) fn flag_beside(&self, known: &[&str]) -> Option<&'static str> {
+        self.first(|setting| self.is_flag(setting.key) && !known.contains(&setting.key))
+    }
+
+    fn first(&self, is_it: impl Fn(&Setting) -> bool) -> Option<&'static str> {
+        let mut settings = SETTINGS.iter();
+        settings.find(|setting| is_it(setting)).map(|one| one.key)
+    }
+
+    /// Whether the value was chosen for this run, on the command line or in the environment.
+    pub(crate) fn is_chosen(&self, key: &str) -> bool {
+        let setting = self.values.get(key);
+        setting.is_some_and(|setting| matches!(setting.source, Source::Flag | Source::Environment))
+    }
+
+    /// Whether the value stands on the command line.
+    pub(crate) fn is_flag(&self, key: &str) -> bool {
+        let setting = self.values.get(key);
+        setting.is_some_and(|setting| setting.source == Source::Flag)
+    }
+
+    /// Whether nobody chose the value.
+    pub(crate) fn is_default(&self, key: &str) -> bool {
+        let setting = self.values.get(key);
+        setting.is_none_or(|setting| setting.source == Source::Default)
+    }
+
+    /// The origin of a value, in words.
+    fn source(&self, key: &str) -> String {
+        match self.values.get(key).map(|setting| &setting.source) {
+            None => "not set".into(),
+            Some(Source::Default) => "default".into(),
+            Some(Source::Subcommand(name)) => (*name).into(),
+            Some(Source::Profile(name)) => format!("profile {name}"),
+            Some(Source::File(path)) => path.display().to_string(),
+            Some(Source::Environment) => format!("environment {}", variable(key)),
+            Some(Source::Flag) => "command line".into(),
+        }
+    }
+
+    /// The lines of `--show-settings`: TOML, with each value's source as a comment.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let line = |setting: &Setting| {
+            let key = setting.key;
+            let text = match self.values.get(key) {
+                Some(known) => format!("{key} = {}", toml_value(setting, &known.values)),
+                None => format!("# {key} ="),
+            };
+            format!("{text:<48} # {}", self.source(key))
+        };
+        let settings = SETTINGS.iter().filter(|setting| setting.in_files);
+        settings.map(line).collect()
+    }
+}
+
+fn toml_value(setting: &Setting, values: &[String]) -> String {
+    let is_number = matches!(setting.values, Values::Whole(_) | Values::Number(..));
+    let written = |value: &String| {
+        if is_number {
+            value.clone()
+        } else {
+            toml::Value::from(value.as_str()).to_string()
+        }
+    };
+    let all = values.iter().map(written).collect::<Vec<_>>().join(", ");
+    if setting.is_list() && !(is_number && values.len() == 1) {
+        format!("[{all}]")
+    } else {
+        all
+    }
+}
+
+/// The settings that the environment holds.
+fn environment() -> Result<Given> {
+    let mut found = Given::new();
+    for (name, value) in std::env::vars_os() {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        let Some(rest) = name.strip_prefix(PREFIX) else {
+            continue;
+        };
+        if OTHER_VARIABLES.contains(&rest) || value.is_empty() {
+            continue;
+        }
+        let mut settings = SETTINGS.iter();
+        let Some(setting) = settings.find(|setting| variable(setting.key) == name) else {
+            let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
+            let nearest = nearest(&name, names.iter().map(String::as_str));
+            return Err(hinted(
+                anyhow!("unknown environment variable {name}"),
+                format!("did you mean {}?", nearest.unwrap_or_default()),
+            ));
+        };
+        found.insert(setting.key, setting.split(&value));
+    }
+    Ok(found)
+}
+
+fn read_profile(name: &str) -> Result<Given> {
+    let own = Path::new("configs").join(format!("{name}.toml"));
+    if own.is_file() {
+        return read_file(&own);
+    }
+    match BUNDLED.iter().find(|(bundled, _)| *bundled == name) {
+        Some((_, text)) => parse(text, &format!("profile {name}")),
+        None => {
+            let names = BUNDLED.map(|(name, _)| name).join(", ");
+            Err(hinted(
+                anyhow!("unknown profile '{name}'; known: {names}"),
+                format!("a profile of your own is configs/{name}.toml in the working folder"),
+            ))
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<Given> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot read this configuration", path.display()))?;
+    parse(&text, &path.display().to_string())
+}
+
+fn parse(text: &str, name: &str) -> Result<Given> {
+    let table: toml::Table = text
+        .parse()
+        .map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.to_string().trim_end()))?;
+    let mut found = Given::new();
+    for (key, value) in &table {
+        let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
+            let known = SETTINGS.iter().filter(|setting| setting.in_files);
+            let nearest = nearest(key, known.map(|setting| setting.key));
+            return Err(hinted(
+                anyhow!("{name}: unknown key '{key}'"),
+                format!("did you mean '{}'?", nearest.unwrap_or_default()),
+            ));
+        };
+        let values = match value {
+            toml::Value::Array(list) if setting.is_list() => list
+                .iter()
+                .map(|value| scalar(setting, value, name))
+                .collect::<Result<_>>()?,
+            single => setting.split(&scalar(setting, single, name)?),
+        };
+        found.insert(setting.key, values);
+    }
+    Ok(found)
+}
+
+/// One value of a file as text.
+fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> {
+    let expected = match (value, &setting.values) {
+        (toml::Value::String(text), _) => return Ok(text.clone()),
+        (toml::Value::Integer(number), _) => return Ok(number.to_string()),
+        (toml::Value::Float(number), Values::Number(..)) => return Ok(number.to_string()),
+        (toml::Value::Boolean(is), Values::Switch) => {
+            return Ok(if *is { "yes" } else { "no" }.into());
+        }
+        (_, Values::Whole(_)) => "a whole number",
+        (_, Values::Number(..)) => "a number",
+        (_, Values::Switch) => "true or false",
+        _ => "a text",
+    };
+    bail!(
+        "{name}: {} must be {expected}, not {}",
+        setting.key,
+        value.type_str()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundled_files_hold_known_keys_and_values() {
+        for (name, text) in BUNDLED {
+            for (key, values) in parse(text, name).unwrap() {
+                for value in values {
+                    declared(key).unwrap().check(&value, name).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_are_valid_and_keys_differ() {
+        let mut keys = std::collections::BTreeSet::new();
+        for setting in SETTINGS {
+            assert!(keys.insert(setting.key), "{}", setting.key);
+            if let Some(default) = setting.default {
+                setting.check(default, "default").unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn other_variables_are_not_settings() {
+        for name in OTHER_VARIABLES {
+            let name = format!("{PREFIX}{name}");
+            assert!(SETTINGS.iter().all(|setting| variable(setting.key) != name));
+        }
+    }
+}
