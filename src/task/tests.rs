@@ -314,7 +314,9 @@ fn what_is_wrong_is_named_by_its_field() {
         "this is a prediction (it has 'pred'), not a task; use it as the predictions file"
     ));
     assert!(reason(json!({"prompt": "x"})).starts_with("field 'metadata' is missing"));
-    assert!(reason(json!({"x": 1})).starts_with("this is nothing that is known; looked for were a task of RepoEval (it has 'metadata.fpath_tuple'); "));
+    assert!(reason(json!({"x": 1})).starts_with(
+        "unknown kind of record; known: a task of RepoEval (it has 'metadata.fpath_tuple'); "
+    ));
     for kind in crate::task::kind::RecordKind::ALL {
         assert!(!kind.record().is_empty());
     }

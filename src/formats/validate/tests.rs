@@ -211,7 +211,7 @@ fn every_other_kind_is_checked_too() {
     );
     assert_eq!(
         found(&check(&[], None)),
-        ["1 error the file holds no record"]
+        ["1 error the file contains no record"]
     );
 }
 
