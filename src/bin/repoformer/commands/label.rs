@@ -260,6 +260,9 @@ pub(super) fn judge_instances(args: &LabelJudgeArgs, printer: &mut Printer) -> R
             let hint = "`complete --probability-of '<cc>' --after '<eof>'` writes them";
             hinted(error.into(), hint)
         }
+        Error::Parameter {
+            name: "augmented", ..
+        } => hinted(error.into(), "name different files with --base and --rag"),
         Error::Artifact { hint, .. } if args.model.is_none() && hint.contains("name the model") => {
             let hint = format!("{hint} (--model NAME)");
             hinted(error.into(), hint)
