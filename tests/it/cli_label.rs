@@ -198,7 +198,7 @@ fn labels_by_the_embedded_model() {
     place
         .run(&partly)
         .failed()
-        .says(&["does not say whose predictions", "--model"]);
+        .says(&["does not name the model of its predictions", "--model"]);
     let named = [&partly[..], &["--model", "in-context"]].concat();
     let ran = place
         .run(&named)

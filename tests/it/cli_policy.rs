@@ -309,7 +309,7 @@ fn a_trained_policy_is_a_file() {
     place
         .run(&["policy", "explain", "learned.json"])
         .failed()
-        .says(&["no trained policy"]);
+        .says(&["not a trained policy"]);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
         .iter_mut()
         .for_each(|label| label["label"] = json!(false));
     place.write("alike.jsonl", jsonl(&alike));
-    train("alike.jsonl").failed().says(&["all alike"]);
+    train("alike.jsonl").failed().says(&["all equal"]);
     place.write("none.jsonl", "");
     train("none.jsonl").failed().says(&["label judge"]);
     let mut silent = labels(0..2);

@@ -261,7 +261,7 @@ fn what_cannot_be_used_is_told_and_counted() {
     let ran = place.run(&VERBALIZE).failed();
     ran.says(&[
         "line 10 was judged by model other with threshold 0, and lines before it by model m with",
-        "on its own",
+        "separately",
     ]);
     assert_eq!(
         before,

@@ -170,7 +170,7 @@ fn labels_that_are_all_alike_teach_nothing() {
     let mut examples = examples(2);
     examples.all.iter_mut().for_each(|e| e.label = true);
     let error = train(&examples, LearnedPolicy::Learned, CalibrationMethod::Platt).unwrap_err();
-    assert!(error.to_string().contains("all alike"), "{error}");
+    assert!(error.to_string().contains("all equal"), "{error}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn files_are_read_again_and_others_refused() {
         );
     };
     refused("\"version\": 1", "\"version\": 9", "of version 9");
-    refused("repoformer-policy", "another", "no trained policy");
+    refused("repoformer-policy", "another", "not a trained policy");
     refused(
         "\"feature\": \"indent\"",
         "\"feature\": \"moon\"",

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use repoformer::error::Error;
 use repoformer::selective::label::{JudgeSettings, JudgeSummary, LengthCounts, judge};
 
 use crate::args::LabelJudgeArgs;
@@ -28,7 +29,8 @@ pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
         threshold: args.threshold,
     };
     let mut output = RecordsOutput::new(&args.output);
-    let judged = judge(&judging, &mut |record| output.line(record))?;
+    let judged = judge(&judging, &mut |record| output.line(record));
+    let judged = judged.map_err(|error| with_flags(error, args))?;
     if judged.gains.is_empty() {
         printer.problems(&judged.problems);
         return Err(hinted(
@@ -111,4 +113,21 @@ fn lengths(judged: &JudgeSummary) -> Table {
         ]);
     }
     table
+}
+
+/// Adds the flags and commands that resolve an error.
+fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
+    let hint = match &error {
+        Error::Artifact { path, .. } if Some(path) == args.probabilities.as_ref() => {
+            "`complete --probability-of '<cc>' --after '<eof>'` writes them".to_owned()
+        }
+        Error::Parameter {
+            name: "augmented", ..
+        } => "name different files with --base and --rag".to_owned(),
+        Error::Artifact { hint, .. } if args.model.is_none() && hint.contains("name the model") => {
+            format!("{hint} (--model NAME)")
+        }
+        _ => return error.into(),
+    };
+    hinted(error.into(), hint)
 }
