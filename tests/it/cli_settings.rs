@@ -177,15 +177,15 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
         ),
         (
             "center = \"left\"\n",
-            vec!["'left' is neither half nor step"],
+            vec!["unknown center 'left'; known: half, step"],
         ),
         (
             "mode = \"rg2\"\n",
-            vec!["'rg2' is no mode; the modes are none, rg1, rg-rg, gt and given"],
+            vec!["unknown mode 'rg2'; known: none, rg1, rg-rg, gt, given"],
         ),
         (
             "ranker = \"bm26\"\n",
-            vec!["ranker 'bm26' is not known", "hint: "],
+            vec!["'bm26'", "jaccard, bm25, bm25-by-line, "],
         ),
         (
             "benchmark = \"../x\"\n",
