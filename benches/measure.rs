@@ -12,10 +12,10 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use cpu_time::ProcessTime;
-use repoformer::repository::window::RepoWindows;
-use repoformer::retrieve::query::QueryWindows;
+use repoformer::repository::fragment::RepoFragments;
+use repoformer::retrieve::rank::Words;
 use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{Level, Retrieval};
+use repoformer::retrieve::{Level, Queries, Retrieval};
 use repoformer::store::artifact::{self, Payload};
 use repoformer::text::tokenize::{P50k, each_word};
 use serde_json::json;
@@ -113,9 +113,10 @@ fn artifacts(cache: &Path) {
                 continue;
             }
             match &*artifact::read_header(path).unwrap().identity.kind {
-                RepoWindows::KIND => content::<RepoWindows>(path),
-                QueryWindows::KIND => content::<QueryWindows>(path),
+                RepoFragments::KIND => content::<RepoFragments>(path),
+                Queries::KIND => content::<Queries>(path),
                 TokenSets::KIND => content::<TokenSets>(path),
+                Words::KIND => content::<Words>(path),
                 Retrieval::KIND => content::<Retrieval>(path),
                 other => panic!("{}: holds {other}", path.display()),
             }

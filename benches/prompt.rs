@@ -10,7 +10,7 @@ fn build(bencher: Bencher<'_, '_>, searched: &'static Searched) {
         .retrieval
         .found
         .iter()
-        .zip(&searched.queries.windows);
+        .zip(&searched.queries.queries);
     bencher.counter(ItemsCount::new(found.len())).bench(|| {
         let builder = searched.builder();
         let line = |(found, query): (&repoformer::retrieve::Found, _)| {

@@ -3,7 +3,8 @@
 use crate::support::corpus::{REPOSITORY, WINDOWS, bytes};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use repoformer::repository::window::{RepoWindows, WindowShape};
+use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
+use repoformer::text::language::Language;
 
 #[divan::bench]
 fn cut(bencher: Bencher<'_, '_>) {
@@ -11,5 +12,8 @@ fn cut(bencher: Bencher<'_, '_>) {
         .counter(ItemsCount::new(WINDOWS.len()))
         .counter(BytesCount::new(bytes(&REPOSITORY)))
         .with_inputs(|| REPOSITORY.clone())
-        .bench_values(|repository| RepoWindows::cut(repository, WindowShape::default()));
+        .bench_values(|repository| {
+            let cut = Cut::Windows(WindowShape::default());
+            RepoFragments::cut(repository, Language::Python, cut)
+        });
 }

@@ -25,37 +25,45 @@
 //!
 //! ```
 //! use repoformer::complete::in_context::{InContextModel, Limits};
-//! use repoformer::repository::corpus::{Repository, SourceFile};
 //! use repoformer::evaluate::metrics::Metric;
-//! use repoformer::prompt::{Budget, Builder};
-//! use repoformer::retrieve::query::{Mode, QueryWindows};
-//! use repoformer::retrieve::{HoleGuard, Retrieval};
+//! use repoformer::prompt::{Budget, Builder, BuilderSettings};
+//! use repoformer::repository::corpus::{Repository, SourceFile};
+//! use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
+//! use repoformer::retrieve::rank::{Ranker, Vocabulary, Words};
+//! use repoformer::retrieve::{Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings};
+//! use repoformer::retrieve::{QueryVectors, RepositoryIndex, SearchSettings, Vectors, Visibility};
 //! use repoformer::task::{Task, TaskSet};
+//! use repoformer::text::language::Language;
 //! use repoformer::text::tokenize::P50k;
-//! use repoformer::retrieve::vector::TokenSets;
-//! use repoformer::repository::window::{RepoWindows, WindowShape};
 //!
 //! // A repository of two files, with a hole in the second.
 //! let text = "def read_json(path):\n    with open(path) as stream:\n        return json.load(stream)\n";
 //! let hole = "def read_settings(path):\n    with open(path) as stream:\n        return NOTHING\n";
 //! let file = |path: &str, text: &str, same_as| SourceFile { path: path.into(), text: text.into(), same_as };
 //! let files = vec![file("demo/io.py", text, 0), file("demo/main.py", hole, 1)];
+//! let repository = Repository { name: "demo".into(), files };
 //! let prompt = "def read_settings(path):\n    with open(path) as stream:\n";
 //! let task = Task::new("demo/0".into(), "demo/main.py", 0, 2, "        return json.load(stream)", prompt);
 //! let tasks = TaskSet { path: "tasks.jsonl".into(), tasks: vec![task.clone()] };
 //!
-//! // Windows, queries, vectors, retrieval.
-//! let windows = RepoWindows::cut(Repository { name: "demo".into(), files }, WindowShape::default());
-//! let queries = QueryWindows::cut(Mode::LeftContext, &tasks, &windows).queries;
-//! let p50k = P50k::new();
-//! let (vectors, query_vectors) = (TokenSets::of_windows(&windows, &p50k), TokenSets::of_queries(&queries, &p50k));
-//! let parameters = (20, HoleGuard::Strict);
-//! let retrieval = Retrieval::search(&windows, &vectors, &queries, &query_vectors, parameters);
-//! assert_eq!(retrieval.found[0].hits.len(), 1, "the hole's own file stays out");
+//! // Fragments and queries.
+//! let windows = RepoFragments::cut(repository, Language::Python, Cut::Windows(WindowShape::default()));
+//! let mode = Mode::LeftContext;
+//! let asked = QuerySettings { mode, form: QueryForm::Window, length: 20 };
+//! let queries = Queries::of_tasks(asked, &tasks, &windows).queries;
+//!
+//! // Vectors and retrieval.
+//! let visibility = Visibility::Guarded(HoleGuard::Strict);
+//! let search = SearchSettings { ranker: Ranker::Jaccard, vocabulary: Vocabulary::Words, visibility, top_k: 20 };
+//! let vectors = Vectors::Terms(Words::of(&windows.texts()));
+//! let index = RepositoryIndex::new(&windows, vectors, &search);
+//! let found = &index.search(&queries, QueryVectors::default()).found[0];
+//! assert_eq!(found.hits.len(), 1, "the hole's own file stays out");
 //!
 //! // Prompt, completion, score.
-//! let builder = Builder::new(&windows, &p50k, Mode::LeftContext, HoleGuard::Strict, Budget::default());
-//! let prompt = builder.build(&task, Some(&retrieval.found[0]));
+//! let shown = FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
+//! let settings = BuilderSettings { mode, shown, budget: Budget::default() };
+//! let prompt = Builder::new(&windows, &P50k::new(), settings).build(&task, Some(found));
 //! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&task.prompt));
 //! let limits = Limits { max_lines: 1, max_tokens: 100 };
 //! let prediction = InContextModel::default().complete(&prompt.text, &limits).text;

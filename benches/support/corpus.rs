@@ -5,16 +5,20 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use repoformer::prompt::{Budget, Builder};
+use repoformer::prompt::{Budget, Builder, BuilderSettings};
 use repoformer::repository::corpus::{Repository, repository_names};
-use repoformer::repository::window::{RepoWindows, WindowShape};
-use repoformer::retrieve::query::{Mode, QueryWindows};
+use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
+use repoformer::retrieve::rank::{Ranker, Vocabulary};
 use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{HoleGuard, Retrieval};
+use repoformer::retrieve::{
+    Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
+    RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
+};
 use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::task::{Task, TaskSet};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
+use repoformer::text::tokenize::model::Tokenizer;
 
 use super::growth::{self, QUERIES};
 
@@ -87,28 +91,49 @@ pub static LINE_TASKS: LazyLock<TaskSet> = LazyLock::new(|| TaskSet {
 
 pub static FUNCTION_TASKS: LazyLock<Vec<Task>> = LazyLock::new(|| draw(Kind::Function));
 
-pub static WINDOWS: LazyLock<RepoWindows> =
-    LazyLock::new(|| RepoWindows::cut(REPOSITORY.clone(), WindowShape::default()));
+fn windows(repository: &Repository) -> RepoFragments {
+    let cut = Cut::Windows(WindowShape::default());
+    RepoFragments::cut(repository.clone(), Language::Python, cut)
+}
 
-pub static SAMPLE_WINDOWS: LazyLock<RepoWindows> =
-    LazyLock::new(|| RepoWindows::cut(SAMPLE.clone(), WindowShape::default()));
+pub static WINDOWS: LazyLock<RepoFragments> = LazyLock::new(|| windows(&REPOSITORY));
+
+pub static SAMPLE_WINDOWS: LazyLock<RepoFragments> = LazyLock::new(|| windows(&SAMPLE));
 
 pub static VECTORS: LazyLock<TokenSets> =
-    LazyLock::new(|| TokenSets::of_windows(&WINDOWS, &P50k::new()));
+    LazyLock::new(|| TokenSets::of_fragments(&WINDOWS, &P50k::new()));
+
+const VISIBILITY: Visibility = Visibility::Guarded(HoleGuard::Strict);
 
 /// What one mode searches with and finds, a query a line task.
 pub struct Searched {
     pub mode: Mode,
-    pub queries: QueryWindows,
+    pub queries: Queries,
     pub retrieval: Retrieval,
 }
 
 impl Searched {
     fn with(mode: Mode) -> Self {
-        let queries = QueryWindows::cut(mode, &LINE_TASKS, &WINDOWS).queries;
-        let vectors = TokenSets::of_queries(&queries, &P50k::new());
-        let parameters = (20, HoleGuard::Strict);
-        let retrieval = Retrieval::search(&WINDOWS, &VECTORS, &queries, &vectors, parameters);
+        let asked = QuerySettings {
+            mode,
+            form: QueryForm::Window,
+            length: WindowShape::default().window_size,
+        };
+        let queries = Queries::of_tasks(asked, &LINE_TASKS, &WINDOWS).queries;
+        let sets = TokenSets::of_queries(&queries, &P50k::new());
+        let settings = SearchSettings {
+            ranker: Ranker::Jaccard,
+            vocabulary: Vocabulary::Tokens(Tokenizer::p50k_base()),
+            visibility: VISIBILITY,
+            top_k: 20,
+        };
+        let vectors = Vectors::Sets(VECTORS.clone());
+        let query_vectors = QueryVectors {
+            sets: Some(&sets),
+            ..QueryVectors::default()
+        };
+        let index = RepositoryIndex::new(&WINDOWS, vectors, &settings);
+        let retrieval = index.search(&queries, query_vectors);
         Self {
             mode,
             queries,
@@ -118,7 +143,18 @@ impl Searched {
 
     pub fn builder(&self) -> Builder<'static> {
         let budget = Budget::default();
-        Builder::new(&WINDOWS, &P50k, self.mode, HoleGuard::Strict, budget)
+        let shown = FragmentTextSettings {
+            align: Align::Auto.settled(QueryForm::Window, self.mode),
+            most: budget.blocks,
+            full_paths: false,
+            visibility: VISIBILITY,
+        };
+        let settings = BuilderSettings {
+            mode: self.mode,
+            shown,
+            budget,
+        };
+        Builder::new(&WINDOWS, &P50k, settings)
     }
 }
 

@@ -5,9 +5,10 @@
 use std::sync::LazyLock;
 
 use repoformer::repository::corpus::{Repository, SourceFile};
-use repoformer::repository::window::{RepoWindows, WindowShape};
-use repoformer::retrieve::query::{Mode, QueryWindow, QueryWindows};
+use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
 use repoformer::retrieve::vector::TokenSets;
+use repoformer::retrieve::{Mode, Queries, Query, QueryForm};
+use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
 use super::corpus::REPOSITORY;
@@ -21,7 +22,7 @@ const SIZES: [usize; 4] = [2_000, 5_000, 50_000, 500_000];
 
 /// The windows' sets in the order of the shuffled files, and the queries'.
 pub struct Growth {
-    pub windows: RepoWindows,
+    pub windows: RepoFragments,
     pub sets: Sets,
     pub queries: TokenSets,
 }
@@ -45,8 +46,9 @@ pub static GROWTH: LazyLock<Growth> = LazyLock::new(|| {
         name: "all".into(),
         files: kept.cloned().collect(),
     };
-    let windows = RepoWindows::cut(repository, WindowShape::default());
-    let sets = Sets::of(&TokenSets::of_windows(&windows, &P50k::new()));
+    let cut = Cut::Windows(WindowShape::default());
+    let windows = RepoFragments::cut(repository, Language::Python, cut);
+    let sets = Sets::of(&TokenSets::of_fragments(&windows, &P50k::new()));
     Growth {
         windows,
         sets,
@@ -81,7 +83,7 @@ pub fn shuffled(files: &[SourceFile]) -> Vec<&SourceFile> {
 }
 
 /// As many queries from each file, at even distances.
-fn queries(files: &[&SourceFile]) -> QueryWindows {
+fn queries(files: &[&SourceFile]) -> Queries {
     let shape = WindowShape::default();
     let query = |row: usize| {
         let file = files[row % files.len()];
@@ -89,7 +91,7 @@ fn queries(files: &[&SourceFile]) -> QueryWindows {
         let (turn, turns) = (row / files.len() + 1, QUERIES.div_ceil(files.len()) + 1);
         let end = shape.window_size + (lines.count() - shape.window_size) * turn / turns;
         let start = end - shape.window_size;
-        QueryWindow {
+        Query {
             row: row as u32,
             sample: 0,
             task_id: row.to_string(),
@@ -98,13 +100,16 @@ fn queries(files: &[&SourceFile]) -> QueryWindows {
             context_start: 0,
             start: start as u32,
             end: end as u32,
+            hole: shape.window_size as u32,
             text: lines.range(start, end).to_owned(),
         }
     };
-    QueryWindows {
+    Queries {
         repository: "all".into(),
         mode: Mode::LeftContext,
-        shape,
-        windows: (0..QUERIES).map(query).collect(),
+        form: QueryForm::Window,
+        length: shape.window_size as u32,
+        shape: Some(shape),
+        queries: (0..QUERIES).map(query).collect(),
     }
 }

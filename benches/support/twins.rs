@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use repoformer::repository::window::RepoWindows;
-use repoformer::retrieve::Hit;
+use repoformer::repository::fragment::RepoFragments;
+use repoformer::retrieve::index::Hit;
 use rustc_hash::FxHashSet;
 use tiktoken_rs::CoreBPE;
 
@@ -71,7 +71,7 @@ fn best<S>(
 }
 
 /// The sets of windows by tokenizing the text of each.
-pub fn window_sets(windows: &RepoWindows, tiktoken: &CoreBPE) -> usize {
+pub fn window_sets(windows: &RepoFragments, tiktoken: &CoreBPE) -> usize {
     (0..windows.len())
         .map(|window| {
             let mut ids = tiktoken.encode_ordinary(windows.text(window));

@@ -36,7 +36,7 @@ pub fn count_prompts() -> usize {
 
 /// The sets of all windows of the sample; their sizes added up.
 pub fn window_sets() -> usize {
-    TokenSets::of_windows(&SAMPLE_WINDOWS, &P50k).token_count()
+    TokenSets::of_fragments(&SAMPLE_WINDOWS, &P50k).token_count()
 }
 
 pub fn edit_distances(pairs: &[(&str, &str)]) -> usize {

@@ -1,17 +1,22 @@
 use super::*;
-use crate::formats::records::{self, HitRecord, QueryRecord};
+use crate::formats::records;
 use crate::repository::corpus::{Repository, SourceFile};
-use crate::repository::window::WindowShape;
-use crate::retrieve::Retrieval;
-use crate::retrieve::query::QueryWindows;
+use crate::repository::fragment::{Cut, WindowShape};
+use crate::retrieve::rank::{Ranker, Vocabulary};
 use crate::retrieve::vector::TokenSets;
+use crate::retrieve::{
+    Align, HoleGuard, Queries, QueryForm, QuerySettings, QueryVectors, RepositoryIndex, Score,
+    SearchSettings, Vectors, Visibility,
+};
 use crate::store::jsonl::Object;
 use crate::task::TaskSet;
+use crate::text::language::Language;
+use crate::text::tokenize::model::Tokenizer;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoWindows {
+fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoFragments {
     let file = |(i, (name, text)): (usize, &(&str, String))| SourceFile {
         path: format!("r/{name}"),
         text: text.clone(),
@@ -20,13 +25,49 @@ fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoWindows {
     let mut files: Vec<SourceFile> = files.iter().enumerate().map(file).collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     (0..files.len()).for_each(|i| files[i].same_as = i as u32);
-    RepoWindows::cut(
-        Repository {
-            name: "r".into(),
-            files,
+    let repository = Repository {
+        name: "r".into(),
+        files,
+    };
+    RepoFragments::cut(repository, Language::Python, Cut::Windows(shape))
+}
+
+fn hit(fragment: u32) -> Hit {
+    Hit {
+        fragment,
+        text_of: fragment,
+        score: Score::Jaccard {
+            overlap: 1,
+            union: 2,
         },
-        shape,
-    )
+    }
+}
+
+fn found(hits: Vec<Hit>) -> Found {
+    Found {
+        row: 0,
+        sample: 0,
+        seen: None,
+        hits,
+    }
+}
+
+fn shown(align: Align, guard: HoleGuard) -> FragmentTextSettings {
+    FragmentTextSettings {
+        align,
+        most: usize::MAX,
+        full_paths: false,
+        visibility: Visibility::Guarded(guard),
+    }
+}
+
+/// RepoCoder's prompts of a mode.
+fn settings(mode: Mode, guard: HoleGuard, budget: Budget) -> BuilderSettings {
+    BuilderSettings {
+        mode,
+        shown: shown(Align::Auto.settled(QueryForm::Window, mode), guard),
+        budget,
+    }
 }
 
 fn numbered(name: &str, count: usize) -> String {
@@ -53,19 +94,10 @@ fn layout_of_an_extended_and_a_plain_block() {
     );
     let task = Task::new("r/0".into(), "r/pkg/b.py", 0, 1, "", "own\n");
     let p50k = P50k::new();
-    let hit = |window| Hit {
-        window,
-        overlap: 1,
-        union: 2,
-    };
-    let found = Found {
-        row: 0,
-        sample: 0,
-        hits: vec![hit(1)],
-    };
+    let found = found(vec![hit(1)]);
     let build = |mode| {
-        Builder::new(&windows, &p50k, mode, HoleGuard::Strict, Budget::default())
-            .build(&task, Some(&found))
+        let settings = settings(mode, HoleGuard::Strict, Budget::default());
+        Builder::new(&windows, &p50k, settings).build(&task, Some(&found))
     };
     let line = "# --------------------------------------------------\n";
     let head =
@@ -91,57 +123,16 @@ fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
     );
     let task = Task::new("r/0".into(), "r/b.py", 3, 3, "", "own\n");
     let p50k = P50k::new();
-    let hits = (0..windows.len() as u32)
-        .map(|window| Hit {
-            window,
-            overlap: 1,
-            union: 2,
-        })
-        .collect();
-    let builder = Builder::new(
-        &windows,
-        &p50k,
-        Mode::LeftContext,
-        HoleGuard::Strict,
-        Budget {
-            tokens: 200,
-            blocks: 10,
-        },
-    );
-    let prompt = builder.build(
-        &task,
-        Some(&Found {
-            row: 0,
-            sample: 0,
-            hits,
-        }),
-    );
-    assert_eq!(
-        prompt
-            .chosen
-            .iter()
-            .map(|hit| hit.window)
-            .collect::<Vec<_>>(),
-        [1]
-    );
-    let none = Builder::new(
-        &windows,
-        &p50k,
-        Mode::LeftContext,
-        HoleGuard::Strict,
-        Budget {
-            tokens: 30,
-            blocks: 10,
-        },
-    );
-    let prompt = none.build(
-        &task,
-        Some(&Found {
-            row: 0,
-            sample: 0,
-            hits: prompt.chosen,
-        }),
-    );
+    let hits = (0..windows.len() as u32).map(hit).collect();
+    let within = |tokens| {
+        let budget = Budget { tokens, blocks: 10 };
+        let settings = settings(Mode::LeftContext, HoleGuard::Strict, budget);
+        Builder::new(&windows, &p50k, settings)
+    };
+    let prompt = within(200).build(&task, Some(&found(hits)));
+    let chosen: Vec<u32> = prompt.chosen.iter().map(|hit| hit.fragment).collect();
+    assert_eq!(chosen, [1]);
+    let prompt = within(30).build(&task, Some(&found(prompt.chosen)));
     assert!(prompt.chosen.is_empty() && prompt.text.ends_with("\n\nown\n"));
 }
 
@@ -156,8 +147,9 @@ fn threads_that_count_the_same_lines_at_once_agree() {
     let windows = windows(&[("a.py", numbered("some_name", 400))], shape);
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
     let (p50k, hole) = (P50k::new(), Hole::of(&task, &windows, HoleGuard::Strict));
+    let texts = FragmentText::new(&windows, shown(Align::None, HoleGuard::Strict), |_| true);
     let numbers = 0..windows.len() as u32;
-    let blocks: Vec<Block> = numbers.map(|n| Block::plain(&windows, n, &hole)).collect();
+    let blocks: Vec<Block> = numbers.map(|n| Block::of(n, &texts, &hole)).collect();
     let plain = |block: &Block| {
         let mut text = String::new();
         block.render(&windows, &mut text);
@@ -182,32 +174,44 @@ fn source() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..25).prop_map(|lines| lines.join("\n") + "\n")
 }
 
+fn window(mode: Mode) -> QuerySettings {
+    QuerySettings {
+        mode,
+        form: QueryForm::Window,
+        length: 0,
+    }
+}
+
 /// Searches and builds prompts as the stages do.
 fn prompts(
-    windows: &RepoWindows,
+    windows: &RepoFragments,
     tasks: &TaskSet,
     mode: Mode,
     guard: HoleGuard,
     budget: Budget,
 ) -> Vec<(Prompt, Found)> {
     let p50k = P50k::new();
-    let queries = match mode {
-        Mode::Prediction => {
-            let predictions: Vec<_> = tasks
-                .tasks
-                .iter()
-                .map(|task| vec![task.ground_truth.clone()])
-                .collect();
-            QueryWindows::cut_with_predictions(tasks, &predictions, windows).queries
-        }
-        _ => QueryWindows::cut(mode, tasks, windows).queries,
+    let targets = tasks
+        .tasks
+        .iter()
+        .map(|task| vec![task.ground_truth.clone()]);
+    let predictions: Vec<Vec<String>> = targets.collect();
+    let predictions = (mode == Mode::Prediction).then_some(&predictions[..]);
+    let queries = Queries::make(window(mode), tasks, windows, |_| None, predictions).queries;
+    let search = SearchSettings {
+        ranker: Ranker::Jaccard,
+        vocabulary: Vocabulary::Tokens(Tokenizer::p50k_base()),
+        visibility: Visibility::Guarded(guard),
+        top_k: 20,
     };
-    let (sets, query_sets) = (
-        TokenSets::of_windows(windows, &p50k),
-        TokenSets::of_queries(&queries, &p50k),
-    );
-    let retrieval = Retrieval::search(windows, &sets, &queries, &query_sets, (20, guard));
-    let builder = Builder::new(windows, &p50k, mode, guard, budget);
+    let vectors = Vectors::Sets(TokenSets::of_fragments(windows, &p50k));
+    let query_sets = TokenSets::of_queries(&queries, &p50k);
+    let query_vectors = QueryVectors {
+        sets: Some(&query_sets),
+        ..QueryVectors::default()
+    };
+    let retrieval = RepositoryIndex::new(windows, vectors, &search).search(&queries, query_vectors);
+    let builder = Builder::new(windows, &p50k, settings(mode, guard, budget));
     let of = |found: Found| {
         (
             builder.build(&tasks.tasks[found.row as usize], Some(&found)),
@@ -221,38 +225,41 @@ fn prompts(
 #[derive(Serialize)]
 struct PlainRecord<'a> {
     prompt: &'a str,
-    metadata: PlainMetadata<'a>,
+    metadata: PlainMetadata,
     #[serde(flatten)]
     extra: &'a Object,
 }
 
 #[derive(Serialize)]
-struct PlainMetadata<'a> {
+struct PlainMetadata {
     #[serde(flatten)]
     task: Object,
     #[serde(flatten)]
-    retrieved: Option<PlainRetrieved<'a>>,
+    retrieved: Option<PlainRetrieved>,
     row: usize,
     mode: &'static str,
     prompt_tokens: usize,
 }
 
 #[derive(Serialize)]
-struct PlainRetrieved<'a> {
-    query_window: QueryRecord<'a>,
-    top_k_context: Vec<HitRecord<'a>>,
+struct PlainRetrieved {
+    query_window: Value,
+    top_k_context: Vec<Value>,
     window_size: usize,
     slice_size: Option<usize>,
     sample: u32,
 }
 
 fn plain_line(
-    (windows, mode, guard): (&RepoWindows, Mode, HoleGuard),
+    windows: &RepoFragments,
+    guard: HoleGuard,
+    queries: &Queries,
     task: &Task,
-    query: Option<&QueryWindow>,
+    query: Option<&Query>,
     prompt: &Prompt,
 ) -> String {
-    let (shape, hole) = (windows.shape, Hole::of(task, windows, guard));
+    let hole = Hole::of(task, windows, guard);
+    let shape = windows.cut.windows().unwrap();
     let hit = |hit| records::hit(windows, hit, &hole, true);
     let mut fields = task.metadata.clone();
     fields.retain(|name, _| !record::WRITTEN_ANEW.contains(&name.as_str()));
@@ -261,14 +268,14 @@ fn plain_line(
         metadata: PlainMetadata {
             task: fields,
             retrieved: query.map(|query| PlainRetrieved {
-                query_window: records::query(query, mode, shape, &windows.repository, true),
+                query_window: records::query(queries, query, true),
                 top_k_context: prompt.chosen.iter().map(hit).collect(),
                 window_size: shape.window_size,
                 slice_size: (!prompt.chosen.is_empty()).then_some(shape.slice_size),
                 sample: query.sample,
             }),
             row: task.row,
-            mode: mode.name(),
+            mode: queries.mode.name(),
             prompt_tokens: prompt.tokens,
         },
         extra: &task.extra,
@@ -346,7 +353,9 @@ proptest! {
         let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
         let hole = Hole::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
         for window in 0..windows.len() as u32 {
-            for block in [Block::plain(&windows, window, &hole), Block::extended(&windows, window, &hole)] {
+            for align in [Align::None, Align::Extend] {
+                let texts = FragmentText::new(&windows, shown(align, guard), |_| true);
+                let block = Block::of(window, &texts, &hole);
                 let mut text = String::new();
                 block.render(&windows, &mut text);
                 let count = p50k.count(&text);
@@ -380,22 +389,24 @@ proptest! {
         task.extra = extra;
         let (p50k, own_tokens, mut scratch) = (P50k::new(), OnceLock::new(), Scratch::default());
         let (tasks, budget) = (TaskSet { path: "t".into(), tasks: vec![task] }, Budget { tokens, blocks: 3 });
-        let shared = Builder::new(&windows, &p50k, Mode::Without, guard, budget).counts();
+        let shared = Builder::new(&windows, &p50k, settings(Mode::Without, guard, budget)).counts();
         for mode in [Mode::LeftContext, Mode::GroundTruth, Mode::Prediction] {
-            let builder = Builder::new(&windows, &p50k, mode, guard, budget).with_counts(shared.clone());
-            let queries = QueryWindows::cut(Mode::GroundTruth, &tasks, &windows).queries;
+            let settings = settings(mode, guard, budget);
+            let builder = Builder::new(&windows, &p50k, settings).with_counts(shared.clone());
+            let of_target = Queries::of_tasks(window(Mode::GroundTruth), &tasks, &windows).queries;
+            let queries = Queries { mode, ..of_target };
             let task = &tasks.tasks[0];
             for (built, found) in prompts(&windows, &tasks, mode, guard, budget) {
                 let again = builder.build_with(task, Some(&found), &own_tokens, &mut scratch);
                 prop_assert_eq!(&again, &built);
-                let query = queries.windows.first();
+                let query = queries.queries.first();
                 let line = String::from_utf8(builder.line(task, query, &built)).unwrap();
-                prop_assert_eq!(line, plain_line((&windows, mode, guard), task, query, &built));
+                prop_assert_eq!(line, plain_line(&windows, guard, &queries, task, query, &built));
             }
             let alone = builder.build_with(task, None, &own_tokens, &mut scratch);
             prop_assert_eq!(alone.tokens, p50k.count(&task.prompt));
             let line = String::from_utf8(builder.line(task, None, &alone)).unwrap();
-            prop_assert_eq!(line, plain_line((&windows, mode, guard), task, None, &alone));
+            prop_assert_eq!(line, plain_line(&windows, guard, &queries, task, None, &alone));
         }
     }
 }

@@ -1,4 +1,8 @@
+use std::path::Path;
+
 use super::*;
+use crate::error::Result;
+use crate::store::jsonl;
 
 fn read(text: &str) -> Result<Reading> {
     let dir = tempfile::tempdir().unwrap();

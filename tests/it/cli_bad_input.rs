@@ -340,7 +340,7 @@ fn an_empty_repository_and_one_without_python() {
     place.run(&all).partly().says(&[
         "error: repos/empty: holds no Python file that can be read",
         "error: repos/prose: holds no Python file that can be read",
-        "--repo",
+        "choose other repositories",
         "window: 11 records in 4 artifacts (written), 2 skipped",
     ]);
     place

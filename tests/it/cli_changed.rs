@@ -1,5 +1,4 @@
-//! A repository that changes between two runs: only what changed is worked on again, and the artifacts are those of a
-//! run from nothing.
+//! A repository that changes between two runs: the artifacts are those of a run from nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,17 +36,11 @@ fn stages(place: &Place, cache: &str) -> BTreeMap<String, Vec<u8>> {
     place.files(cache)
 }
 
-/// Waits until the files are old enough to be known again by what the file system says of them: younger ones are read at
-/// each run, since their time of change could stay the same.
-fn settle() {
-    std::thread::sleep(std::time::Duration::from_millis(3100));
-}
-
 type Edit = fn(&Place);
 
 #[test]
 fn after_any_change_the_artifacts_are_those_of_a_run_from_nothing() {
-    let edits: [(&str, Edit); 9] = [
+    let edits: [(&str, Edit); 10] = [
         ("a line more at a file's end", |place| {
             let text = place.read("repos/gamma/cat.py");
             place.write("repos/gamma/cat.py", text + "more = shared(1)\n");
@@ -55,6 +48,14 @@ fn after_any_change_the_artifacts_are_those_of_a_run_from_nothing() {
         ("a line more at a file's beginning", |place| {
             let text = place.read("repos/gamma/sub/bee.py");
             place.write("repos/gamma/sub/bee.py", format!("import shared\n{text}"));
+        }),
+        ("another text of the same size and time", |place| {
+            let path = place.path("repos/gamma/cat.py");
+            let before = fs::metadata(&path).unwrap().modified().unwrap();
+            let text = place.read("repos/gamma/cat.py");
+            fs::write(&path, text.replacen("cat_0", "tac_0", 1)).unwrap();
+            let file = fs::File::options().append(true).open(&path).unwrap();
+            file.set_modified(before).unwrap();
         }),
         ("a new file, of text that others have", |place| {
             place.write("repos/gamma/a_first.py", source("shared", 40));
@@ -83,108 +84,18 @@ fn after_any_change_the_artifacts_are_those_of_a_run_from_nothing() {
         ("nothing", |_| {}),
     ];
     let place = place();
-    settle();
     stages(&place, "warm");
-    for (n, (what, edit)) in edits.iter().enumerate() {
+    for (n, (edited, edit)) in edits.iter().enumerate() {
         edit(&place);
-        println!("{what}");
+        println!("{edited}");
         let warm = stages(&place, "warm");
         assert_same(&warm, &stages(&place, &format!("cold-{n}")));
     }
 }
 
 #[test]
-fn a_damaged_or_foreign_note_costs_time_alone() {
-    let place = place();
-    settle();
-    let wanted = stages(&place, "cache");
-    let notes: Vec<String> = place.times("cache/.notes").into_keys().collect();
-    assert_eq!(
-        notes.len(),
-        7,
-        "stamps, and the inputs of three modes' prompts and predictions: {notes:?}"
-    );
-    for note in &notes {
-        let path = format!("cache/.notes/{note}");
-        let bytes = fs::read(place.path(&path)).unwrap();
-        for bytes in [
-            &b""[..],
-            &bytes[..bytes.len() / 2],
-            b"something else altogether, longer than a digest",
-        ] {
-            place.write(&path, bytes);
-            assert_same(&stages(&place, "cache"), &wanted);
-        }
-    }
-    // A note that speaks of other artifacts than are there.
-    let text = place.read("repos/gamma/cat.py");
-    place.write("repos/gamma/cat.py", format!("{text}x = 1\n"));
-    let changed = stages(&place, "cache");
-    let (windows, other) = (
-        "window/repos/gamma_ws20_slice2.bin",
-        "vector/repos/gamma_ws20_slice2.one-gram.bin",
-    );
-    for path in [windows, other] {
-        place.write(&format!("cache/{path}"), &wanted[path]);
-        assert_same(&stages(&place, "cache"), &changed);
-    }
-    fs::remove_dir_all(place.path("cache/.notes")).unwrap();
-    assert_same(&stages(&place, "cache"), &changed);
-}
-
-#[test]
-fn a_settled_file_of_the_same_size_and_time_but_another_content_is_noticed() {
-    let place = place();
-    let wanted = stages(&place, "cache");
-    settle();
-    assert_same(&stages(&place, "cache"), &wanted);
-    let path = place.path("repos/gamma/cat.py");
-    let before = fs::metadata(&path).unwrap().modified().unwrap();
-    let text = place
-        .read("repos/gamma/cat.py")
-        .replacen("cat_0", "tac_0", 1);
-    fs::write(&path, &text).unwrap();
-    let file = fs::File::options().append(true).open(&path).unwrap();
-    file.set_modified(before).unwrap();
-    let changed = stages(&place, "cache");
-    let windows = "window/repos/gamma_ws20_slice2.bin";
-    assert_ne!(changed[windows], wanted[windows]);
-    assert_same(&changed, &stages(&place, "cold"));
-}
-
-#[test]
-fn stages_that_were_left_out_between_two_changes_are_made_up_for() {
-    let place = place();
-    settle();
-    stages(&place, "cache");
-    let path = "repos/gamma/cat.py";
-    for (n, run) in [
-        &[&["window"][..]][..],
-        &[&["window"], &["vectorize"]],
-        &[&["window"], &["vectorize"], &["search"]],
-        &[&["window"], &["search"]],
-    ]
-    .iter()
-    .enumerate()
-    {
-        for change in 0..2 {
-            let text = place.read(path);
-            place.write(path, format!("line_{n}_{change} = shared({n})\n{text}"));
-            for stage in *run {
-                place.stage(stage);
-            }
-        }
-        assert_same(
-            &stages(&place, "cache"),
-            &stages(&place, &format!("cold-{n}")),
-        );
-    }
-}
-
-#[test]
 fn windows_that_were_damaged_are_cut_from_the_repository_after_a_change() {
     let place = place();
-    settle();
     stages(&place, "cache");
     let windows = "cache/window/repos/gamma_ws20_slice2.bin";
     let mut bytes = fs::read(place.path(windows)).unwrap();
@@ -204,7 +115,6 @@ fn a_line_too_long_is_warned_of_each_time() {
         "repos/gamma/data.py",
         format!("x = '{}'\n", "y".repeat(1 << 20)),
     );
-    settle();
     for _ in 0..2 {
         place
             .stage(&["window"])

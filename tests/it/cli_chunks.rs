@@ -389,7 +389,7 @@ fn contexts_that_tasks_carry_need_no_repository() {
     place
         .run(&["prompt", "--tasks", "tasks.jsonl", "--mode", "given"])
         .failed()
-        .says(&["add --unit chunks"]);
+        .says(&["prompt style repocoder has no place", "--prompt-style"]);
 }
 
 #[test]
@@ -494,32 +494,30 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
-/// Every hit's score is the cosine of the letters of what was searched with and what was found, and no better chunk of
-/// another file was left out.
-fn check_dense(place: &Place) {
-    let found = place.run(&[
-        "inspect",
-        "cache/retrieval/tasks/rg1/alpha_chunk5_stride5.last-n-lines5.dense.top3.bin",
-        "--format",
-        "jsonl",
-        "--context",
-    ]);
-    let chunks = place.run(&[
-        "inspect",
-        "cache/window/repos/alpha_chunk5_stride5.bin",
-        "--format",
-        "jsonl",
-        "--context",
-    ]);
-    let chunks = parse_jsonl(&chunks.done().stdout);
-    for record in parse_jsonl(&found.done().stdout) {
+/// Every hit's score is the cosine of the letters of what was searched with and what was found, and no better fragment of
+/// another file was left out, nor one of the own file that ends where the prompt begins.
+fn check_dense(place: &Place, fragments: &str, found: &str) {
+    let records = |file: String| {
+        let inspect = ["inspect", &file, "--format", "jsonl", "--context"];
+        parse_jsonl(&place.run(&inspect).done().stdout)
+    };
+    let fragments = records(format!("cache/window/repos/{fragments}.bin"));
+    let found = records(format!("cache/retrieval/tasks/rg1/{found}.bin"));
+    assert_eq!(found.len(), 2);
+    for record in found {
         let query = letters(record["query_window"]["context"].as_str().unwrap());
-        let own = &record["query_window"]["metadata"]["fpath_tuple"];
-        let others = chunks
-            .iter()
-            .filter(|chunk| chunk["metadata"][0]["fpath_tuple"] != *own);
-        let mut best: Vec<f64> = others
-            .map(|chunk| cosine(&query, &letters(chunk["context"].as_str().unwrap())))
+        let asked = &record["query_window"]["metadata"];
+        let begin = asked["context_start_lineno"].as_u64().unwrap_or_default();
+        let is_seen = |place: &Value| {
+            let ends = place["end_line_no"].as_u64().unwrap();
+            place["fpath_tuple"] != asked["fpath_tuple"] || ends <= begin
+        };
+        let seen = fragments.iter().filter(|fragment| {
+            let mut places = fragment["metadata"].as_array().unwrap().iter();
+            places.any(is_seen)
+        });
+        let mut best: Vec<f64> = seen
+            .map(|fragment| cosine(&query, &letters(fragment["context"].as_str().unwrap())))
             .collect();
         best.sort_by(|a, b| b.total_cmp(a));
         let hits = record["top_k_context"].as_array().unwrap();
@@ -530,6 +528,12 @@ fn check_dense(place: &Place) {
         }
     }
 }
+
+/// Names of alpha's fragments and of what was found among them with [`DENSE`] chunks.
+const DENSE_CHUNKS: (&str, &str) = (
+    "alpha_chunk5_stride5",
+    "alpha_chunk5_stride5.last-n-lines5.dense.top3",
+);
 
 const DENSE: [&str; 10] = [
     "--unit",
@@ -554,7 +558,7 @@ fn vectors_of_ones_own_are_searched_with() {
     let refused = place
         .run(&place.args(&[&["vectorize"], &args[..]].concat()))
         .failed();
-    refused.says(&["ranker dense needs dense vectors: name a server with --endpoint"]);
+    refused.says(&["ranker dense needs dense vectors: name a server"]);
     place
         .run(&place.args(&[&["vectorize", "--write-texts", "texts.jsonl"], &args[..]].concat()))
         .done();
@@ -575,7 +579,7 @@ fn vectors_of_ones_own_are_searched_with() {
     ]
     .concat();
     searched(&place, &place.args(&args));
-    check_dense(&place);
+    check_dense(&place, DENSE_CHUNKS.0, DENSE_CHUNKS.1);
     place
         .run(&place.args(&[&["prompt", "--mode", "rg1"], &args[..]].concat()))
         .done();
@@ -592,6 +596,145 @@ fn vectors_of_ones_own_are_searched_with() {
     place
         .run(&place.args(&[&["vectorize"], &args[..]].concat()))
         .failed();
+}
+
+#[test]
+fn windows_are_searched_with_vectors_of_ones_own() {
+    let place = Place::new();
+    let args = ["--unit", "windows", "--ranker", "dense", "--top-k", "3"];
+    place.stage(&[&["window"], &args[..]].concat()).done();
+    let texts = ["vectorize", "--write-texts", "texts.jsonl"];
+    place.stage(&[&texts, &args[..]].concat()).done();
+    let vector = |text: &Value| json!({"text": text["text"], "embedding": letters(text["text"].as_str().unwrap())});
+    let vectors: Vec<Value> = place.records("texts.jsonl").iter().map(vector).collect();
+    place.write("vectors.jsonl", jsonl(&vectors));
+    let args = [&args[..], &["--vectors", "vectors.jsonl"]].concat();
+    searched(&place, &place.args(&args));
+    check_dense(&place, "alpha_ws20_slice2", "alpha_ws20_slice2.dense.top3");
+    let prompt = [&["prompt", "--mode", "rg1", "-o", "-"], &args[..]].concat();
+    let prompts = parse_jsonl(&place.stage(&prompt).done().stdout);
+    assert_eq!(prompts.len(), 3);
+    no_prompt_shows_its_hole(&prompts);
+    searched(&place, &place.args(&[]));
+    let default = place.stage(&["prompt", "--mode", "rg1", "-o", "-"]).done();
+    assert_ne!(parse_jsonl(&default.stdout), prompts);
+}
+
+/// No prompt holds a line of its file at or behind its hole. Every line of [`Place::new`] says its file and number.
+fn no_prompt_shows_its_hole(prompts: &[Value]) {
+    for record in prompts {
+        let (text, metadata) = (record["prompt"].as_str().unwrap(), &record["metadata"]);
+        let file = metadata["fpath_tuple"].as_array().unwrap().last().unwrap();
+        let name = file.as_str().unwrap().strip_suffix(".py").unwrap();
+        let hole = metadata["line_no"].as_u64().unwrap();
+        assert!(text.contains(&format!("{name}_{} = ", hole - 1)), "{text}");
+        for line in hole..50 {
+            assert!(!text.contains(&format!("{name}_{line} = ")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn windows_take_every_ranker_query_and_alignment_and_never_show_the_hole() {
+    let place = Place::new();
+    let prompts = |searching: &[&str], align: &str| {
+        let stage = ["prompt", "--mode", "rg1", "--align", align, "-o", "-"];
+        let ran = place.stage(&[&stage, searching].concat()).done();
+        let prompts = parse_jsonl(&ran.stdout);
+        assert_eq!(prompts.len(), 3, "{searching:?} {align}");
+        no_prompt_shows_its_hole(&prompts);
+        for record in &prompts {
+            let found = record["metadata"]["top_k_context"].as_array().unwrap();
+            assert!(!found.is_empty(), "{searching:?} {align}");
+        }
+    };
+    let aligns = ["auto", "none", "next", "previous", "extend", "enclosing"];
+    for query in ["window", "last-n-lines", "first-n-lines", "left-right"] {
+        let searching = ["--query", query];
+        searched(&place, &place.args(&searching));
+        for align in aligns {
+            prompts(&searching, align);
+        }
+    }
+    for searching in [
+        ["--ranker", "bm25"],
+        ["--ranker", "bm25-by-line-exponential"],
+        ["--ranker", "tf-idf"],
+        ["--ranker", "weighted-ngram"],
+        ["--ranker", "rrf:jaccard,bm25"],
+        ["--vectorizer", "words"],
+        ["--vectorizer", "one-gram"],
+        ["--tokenizer", "words"],
+    ] {
+        searched(&place, &place.args(&searching));
+        prompts(&searching, "auto");
+        prompts(&searching, "next");
+    }
+}
+
+#[test]
+fn rankers_tokenizers_and_styles_serve_both_ways_to_cut() {
+    let (place, data) = (sampled(), data());
+    let starcoder = project("tests/fixtures/tokenizers/starcoder.json");
+    let made = |cache: &str, flags: &[&str]| {
+        let args = [&data[..4], &["--cache-dir".into(), cache.into()]].concat();
+        let args = with(&args, flags);
+        searched(&place, &args);
+        place
+            .run(&[&["prompt", "--mode", "rg1"], &args[..]].concat())
+            .done();
+        let folder = format!("{cache}/prompts/tasks");
+        let names = place
+            .files(&folder)
+            .into_keys()
+            .filter(|name| name.ends_with(".jsonl"));
+        let prompts = |name: String| {
+            let records = place.records(&format!("{folder}/{name}"));
+            assert_eq!(records.len(), 20, "{flags:?}");
+            let texts = records
+                .iter()
+                .map(|record| record["prompt"].as_str().unwrap().to_owned());
+            (name, texts.collect::<Vec<_>>())
+        };
+        names.map(prompts).collect::<BTreeMap<_, _>>()
+    };
+    let name = "rg1-one-gram-ws-20-ss-2.jsonl";
+    let default = made("default", &[]).remove(name).unwrap();
+    let table: [&[&str]; 9] = [
+        &["--unit", "windows", "--ranker", "bm25"],
+        &["--unit", "windows", "--ranker", "tf-idf"],
+        &["--unit", "windows", "--ranker", "weighted-ngram"],
+        &["--unit", "windows", "--ranker", "rrf:jaccard,bm25"],
+        &["--unit", "windows", "--tokenizer", "words"],
+        &[
+            "--unit",
+            "windows",
+            "--ranker",
+            "jaccard",
+            "--tokenizer",
+            &starcoder,
+        ],
+        &[
+            "--unit",
+            "chunks",
+            "--ranker",
+            "jaccard",
+            "--tokenizer",
+            "p50k_base",
+        ],
+        &["--unit", "windows", "--prompt-style", "starcoder"],
+        &["--unit", "chunks", "--prompt-style", "repocoder"],
+    ];
+    for (number, flags) in table.into_iter().enumerate() {
+        let made = made(&format!("cache-{number}"), flags);
+        assert_eq!(made.len(), 1, "{flags:?}");
+        assert!(made.values().all(|texts| *texts != default), "{flags:?}");
+    }
+    // Four sizes in one run, one of which is the default.
+    let mut sizes = made("sizes", &["--window-size", "20,10", "--slice", "2,1"]);
+    assert_eq!(sizes.remove(name).unwrap(), default);
+    assert_eq!(sizes.len(), 3);
+    assert!(sizes.values().all(|texts| *texts != default));
 }
 
 /// A server that embeds texts as [`letters`], after answering `failures` requests with 503; counts the texts.
@@ -669,7 +812,7 @@ fn a_server_embeds_each_text_once() {
     ]
     .concat();
     searched(&place, &place.args(&args));
-    check_dense(&place);
+    check_dense(&place, DENSE_CHUNKS.0, DENSE_CHUNKS.1);
     // alpha has 5 + 6 chunks, beta 8 + 2; each of the three tasks has a query of each mode.
     let first = embedded.load(Ordering::SeqCst);
     assert!((21..=27).contains(&first), "{first}");
@@ -759,14 +902,27 @@ fn bad_settings_are_named_with_the_way_out() {
         &["--endpoint", "http://localhost:1"],
         &["--embedding-model is not"],
     );
-    let windows = place
-        .run(&place.args(&["search", "--ranker", "bm25"]))
-        .failed();
-    windows.says(&["ranker 'bm25' is not used by windows", "--unit chunks"]);
+    // A setting of the other way to cut files.
+    for (unit, other, flag, value) in [
+        ("chunks", "windows", "--window-size", "10"),
+        ("chunks", "windows", "--slice-size", "1"),
+        ("chunks", "windows", "--center", "step"),
+        ("chunks", "windows", "--hole-guard", "reference"),
+        ("windows", "chunks", "--chunk-size", "10"),
+        ("windows", "chunks", "--chunk-stride", "10"),
+        ("windows", "chunks", "--ties", "reference"),
+        ("windows", "chunks", "--max-files", "3"),
+        ("windows", "chunks", "--max-chunks", "3"),
+    ] {
+        let stage = ["search", "--unit", unit, flag, value];
+        let said = format!("{flag} is a setting of {other}, and files are cut into {unit}");
+        let way = format!("--unit {other}");
+        place.stage(&stage).failed().says(&[&said, "hint: ", &way]);
+    }
     place
         .run(&place.args(&["window", "--unit", "files"]))
         .failed()
-        .says(&["known: windows, chunks"]);
+        .says(&["unknown unit 'files'", "known: windows, chunks"]);
     // A right context that takes all the room: each task is named, and none is lost in silence.
     let args = [
         "--unit",
@@ -872,7 +1028,7 @@ fn changed_settings_are_noticed() {
         .says(&["walk was glob, is rglob"]);
     stage(&["search", "--chunk-size", "7"])
         .failed()
-        .says(&["the repository chunks are missing", "repoformer window"]);
+        .says(&["the repository fragments are missing", "repoformer window"]);
     stage(&["search", "--mode", "rg1", "--query", "ground-truth"])
         .failed()
         .says(&["is a query of mode gt"]);
@@ -962,8 +1118,8 @@ fn every_artifact_shows_its_records() {
         [
             "dense vectors",
             "queries",
-            "rankings",
-            "repository chunks",
+            "repository fragments",
+            "retrieval results",
             "right contexts",
             "word vectors"
         ]
@@ -983,5 +1139,8 @@ fn every_artifact_shows_its_records() {
             .unwrap()
             .starts_with("\nstore_13")
     );
-    assert_eq!(kinds["repository chunks"]["metadata"][0]["end_line_no"], 5);
+    assert_eq!(
+        kinds["repository fragments"]["metadata"][0]["end_line_no"],
+        5
+    );
 }

@@ -41,18 +41,18 @@ fn headers_name_kind_parameters_inputs_count_and_checksum() {
     let wanted = [
         (
             WINDOWS,
-            "repository windows",
+            "repository fragments",
             6,
             "window-size = 20",
             "repository",
         ),
-        (QUERIES, "query windows", 2, "mode = rg1", "windows"),
+        (QUERIES, "queries", 2, "mode = rg1", "fragments"),
         (
             VECTORS,
             "one-gram vectors",
             6,
             "tokenizer = p50k_base",
-            "windows",
+            "fragments",
         ),
         (
             RESULTS,
@@ -66,7 +66,7 @@ fn headers_name_kind_parameters_inputs_count_and_checksum() {
             "prompts",
             3,
             "max-prompt-tokens = 2000",
-            "retrieval of beta",
+            "retrieval",
         ),
         (
             PREDICTIONS,
@@ -106,7 +106,7 @@ fn headers_name_kind_parameters_inputs_count_and_checksum() {
         .lines()
         .find_map(|line| line.strip_prefix("checksum    "))
         .unwrap();
-    assert!(header(&place, VECTORS).contains(&format!("input       windows: {checksum}")));
+    assert!(header(&place, VECTORS).contains(&format!("input       fragments: {checksum}")));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn results_are_not_shown_with_windows_of_another_time() {
     place.stage(&["window"]).done();
     let ran = place.run(&["inspect", "--format", "jsonl", RESULTS]);
     ran.failed()
-        .says(&[RESULTS, "made from other windows", "`repoformer search`"]);
+        .says(&[RESULTS, "made from other fragments", "`repoformer search`"]);
     place.run(&["inspect", RESULTS]).done();
 }
 

@@ -51,14 +51,14 @@ fn missing_artifacts_name_their_file_and_the_command_that_makes_them() {
         (
             0,
             &["vectorize"],
-            "cache/window/repos/alpha_ws20_slice2.bin: the repository windows are missing",
+            "cache/window/repos/alpha_ws20_slice2.bin: the repository fragments are missing",
             "`repoformer window`",
         ),
         (
             1,
             &["search"],
             "cache/vector/repos/alpha_ws20_slice2.one-gram.bin: the one-gram vectors are missing",
-            "`repoformer vectorize --mode rg1`",
+            "`repoformer vectorize`",
         ),
         (
             2,
@@ -368,7 +368,7 @@ fn an_artifact_made_from_what_is_no_longer_there_is_not_built_upon() {
     place
         .stage(&["search"])
         .failed()
-        .says(&["stale: made from other windows than are there now"]);
+        .says(&["stale: made from other fragments than are there now"]);
     // Settings that are not part of a file's name.
     let place = Place::new();
     place.all_stages(&[]);

@@ -8,24 +8,39 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use repoformer::prompt::{Budget, Builder};
+use repoformer::prompt::{Budget, Builder, BuilderSettings};
 use repoformer::repository::corpus::Repository;
-use repoformer::repository::window::{RepoWindows, WindowShape};
-use repoformer::retrieve::query::{Mode, QueryWindows};
+use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
+use repoformer::retrieve::rank::{Ranker, Vocabulary};
 use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{HoleGuard, Retrieval};
+use repoformer::retrieve::{
+    Align, FragmentTextSettings, HoleGuard, Mode, Queries, Query, QueryForm, QuerySettings,
+    QueryVectors, RepositoryIndex, Retrieval, Score, SearchSettings, Vectors, Visibility,
+};
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
+use repoformer::text::tokenize::model::Tokenizer;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 struct Fixture {
     folder: PathBuf,
     name: String,
-    windows: RepoWindows,
+    windows: RepoFragments,
     vectors: TokenSets,
     tasks: TaskSet,
+}
+
+/// The released program's guard.
+const VISIBILITY: Visibility = Visibility::Guarded(HoleGuard::Reference);
+
+fn window(mode: Mode) -> QuerySettings {
+    QuerySettings {
+        mode,
+        form: QueryForm::Window,
+        length: WindowShape::default().window_size,
+    }
 }
 
 fn sha256(bytes: impl AsRef<[u8]>) -> String {
@@ -46,8 +61,9 @@ fn lines(path: &Path) -> impl Iterator<Item = Value> {
 impl Fixture {
     fn read(folder: &Path, repos: &Path, name: &str) -> Self {
         let reading = Repository::read(repos, name, Language::Python).unwrap();
-        let windows = RepoWindows::cut(reading.repository, WindowShape::default());
-        let vectors = TokenSets::of_windows(&windows, &P50k::new());
+        let cut = Cut::Windows(WindowShape::default());
+        let windows = RepoFragments::cut(reading.repository, Language::Python, cut);
+        let vectors = TokenSets::of_fragments(&windows, &P50k::new());
         let tasks = TaskSet::read(&folder.join(format!("{name}.tasks.jsonl.gz"))).unwrap();
         assert!(tasks.problems.is_empty(), "{:?}", tasks.problems);
         Self {
@@ -105,24 +121,34 @@ impl Fixture {
         );
     }
 
-    fn search(&self, queries: &QueryWindows) -> (TokenSets, Retrieval) {
-        let vectors = TokenSets::of_queries(queries, &P50k::new());
-        let parameters = (20, HoleGuard::Reference);
-        let retrieval =
-            Retrieval::search(&self.windows, &self.vectors, queries, &vectors, parameters);
-        (vectors, retrieval)
+    fn search(&self, queries: &Queries) -> (TokenSets, Retrieval) {
+        let sets = TokenSets::of_queries(queries, &P50k::new());
+        let settings = SearchSettings {
+            ranker: Ranker::Jaccard,
+            vocabulary: Vocabulary::Tokens(Tokenizer::p50k_base()),
+            visibility: VISIBILITY,
+            top_k: 20,
+        };
+        let query_vectors = QueryVectors {
+            sets: Some(&sets),
+            ..QueryVectors::default()
+        };
+        let vectors = Vectors::Sets(self.vectors.clone());
+        let index = RepositoryIndex::new(&self.windows, vectors, &settings);
+        let retrieval = index.search(queries, query_vectors);
+        (sets, retrieval)
     }
 
     /// One expected record against query `i` of `queries`.
     fn check(
         &self,
         i: usize,
-        queries: &QueryWindows,
+        queries: &Queries,
         vectors: &TokenSets,
         retrieval: &Retrieval,
         wanted: &Value,
     ) {
-        let query = &queries.windows[i];
+        let query = &queries.queries[i];
         let task = &self.tasks.tasks[query.row as usize];
         let at = format!("{} row {} {}", self.name, query.row, queries.mode);
         assert_eq!(
@@ -149,16 +175,19 @@ impl Fixture {
             .iter()
             .rev()
             .map(|hit| {
-                let place = self.windows.first_place(hit.window as usize);
+                let place = self.windows.first_place(hit.fragment as usize);
                 let path = &self.windows.files[place.file as usize].path;
-                let places = self.windows.places(hit.window as usize).len();
+                let places = self.windows.places(hit.fragment as usize).len();
+                let Score::Jaccard { overlap, union } = hit.score else {
+                    panic!("{at}: {:?}", hit.score)
+                };
                 serde_json::json!([
                     path,
                     place.start,
                     place.end,
-                    hit.score(),
-                    hit.overlap,
-                    hit.union,
+                    hit.score.value(),
+                    overlap,
+                    union,
                     places
                 ])
             })
@@ -173,13 +202,19 @@ impl Fixture {
         }
         assert_eq!(top.len(), wanted["top20"].as_array().unwrap().len(), "{at}");
         let p50k = P50k::new();
-        let builder = Builder::new(
-            &self.windows,
-            &p50k,
-            queries.mode,
-            HoleGuard::Reference,
-            Budget::default(),
-        );
+        let budget = Budget::default();
+        let shown = FragmentTextSettings {
+            align: Align::Auto.settled(queries.form, queries.mode),
+            most: budget.blocks,
+            full_paths: false,
+            visibility: VISIBILITY,
+        };
+        let settings = BuilderSettings {
+            mode: queries.mode,
+            shown,
+            budget,
+        };
+        let builder = Builder::new(&self.windows, &p50k, settings);
         let prompt = builder.build(task, Some(found));
         assert_eq!(
             prompt.chosen.len() as u64,
@@ -199,9 +234,9 @@ impl Fixture {
     fn first_retrieval(&self) {
         let expected = self.expectations("expected.jsonl");
         for (mode, field) in [(Mode::LeftContext, "r-g"), (Mode::GroundTruth, "gt")] {
-            let cut = QueryWindows::cut(mode, &self.tasks, &self.windows);
+            let cut = Queries::of_tasks(window(mode), &self.tasks, &self.windows);
             assert!(cut.skipped.is_empty(), "{:?}", cut.skipped);
-            assert_eq!(cut.queries.windows.len(), expected.len());
+            assert_eq!(cut.queries.queries.len(), expected.len());
             let (vectors, retrieval) = self.search(&cut.queries);
             for (i, wanted) in expected.iter().enumerate() {
                 self.check(i, &cut.queries, &vectors, &retrieval, &wanted[field]);
@@ -220,15 +255,17 @@ impl Fixture {
             predictions[row] = vec![wanted["prediction"].as_str().unwrap().to_owned()];
             row += 1;
         }
-        let cut = QueryWindows::cut_with_predictions(&self.tasks, &predictions, &self.windows);
+        let settings = window(Mode::Prediction);
+        let predictions = Some(&predictions[..]);
+        let cut = Queries::make(settings, &self.tasks, &self.windows, |_| None, predictions);
         let (vectors, retrieval) = self.search(&cut.queries);
-        let mut queries = cut.queries.windows.iter().enumerate();
+        let mut queries = cut.queries.queries.iter().enumerate();
         let mut checked = 0;
         for wanted in expected
             .iter()
             .filter(|wanted| wanted["query_sha256"].is_string())
         {
-            let of_this = |(_, query): &(usize, &repoformer::retrieve::query::QueryWindow)| {
+            let of_this = |(_, query): &(usize, &Query)| {
                 self.tasks.tasks[query.row as usize].id == wanted["task_id"].as_str().unwrap()
             };
             let (i, _) = queries
@@ -239,7 +276,7 @@ impl Fixture {
         }
         assert_eq!(
             checked,
-            cut.queries.windows.len(),
+            cut.queries.queries.len(),
             "windows that the reference does not have"
         );
     }
@@ -282,7 +319,7 @@ fn edge_cases_holes_on_the_first_line_are_served() {
         .unwrap()
         .set;
     for mode in [Mode::LeftContext, Mode::GroundTruth] {
-        let cut = QueryWindows::cut(mode, &fixture.tasks, &fixture.windows);
+        let cut = Queries::of_tasks(window(mode), &fixture.tasks, &fixture.windows);
         let (_, retrieval) = fixture.search(&cut.queries);
         assert_eq!(
             retrieval.found.len() + cut.skipped.len(),

@@ -1,9 +1,10 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::Error;
 use crate::task::cross_file::Fragment;
 
 const LARGE: Budget = Budget {

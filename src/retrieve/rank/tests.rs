@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::*;
+use crate::text::tokenize::each_word;
 
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();

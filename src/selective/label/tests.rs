@@ -7,11 +7,13 @@ use super::code::Code;
 use super::nearest::{Question, nearest};
 use super::*;
 use crate::repository::corpus::{Repository, SourceFile};
-use crate::repository::fragment::{ChunkShape, RepoChunks};
+use crate::repository::fragment::{ChunkShape, Cut, RepoFragments};
 use crate::repository::record::RawRepository;
-use crate::retrieve::Mode;
-use crate::retrieve::chunks::{Limits, Neighbourhood, Order, Queries, Query, QueryForm, Ranking};
-use crate::retrieve::rank::{Index, Ranker, Words};
+use crate::retrieve::rank::{Ranker, Vocabulary, Words};
+use crate::retrieve::{
+    Hit, Limits, Mode, Queries, Query, QueryForm, QueryVectors, RepositoryIndex, SearchSettings,
+    Ties, Vectors, Visibility,
+};
 use crate::text::language::Language;
 
 fn sample_repository(name: &str) -> Repository {
@@ -39,44 +41,47 @@ fn by_index(
     shape: ChunkShape,
     asked: &[(usize, Vec<String>)],
 ) -> Vec<Vec<(String, u32, f64)>> {
-    let chunks = RepoChunks::cut(repository, Language::Python, shape);
-    let texts: Vec<&str> = (0..chunks.len()).map(|chunk| chunks.text(chunk)).collect();
-    let ranker = Ranker::Jaccard;
-    let index = Index::new(
-        Words::of(&texts),
-        &texts,
-        std::slice::from_ref(&ranker),
-        Language::Python,
-    );
-    let neighbourhood = Neighbourhood::new(&chunks, Limits::default(), Order::Nearest);
+    let chunks = RepoFragments::cut(repository, Language::Python, Cut::Chunks(shape));
+    let settings = SearchSettings {
+        ranker: Ranker::Jaccard,
+        vocabulary: Vocabulary::Words,
+        visibility: Visibility::OtherFiles {
+            limits: Limits::default(),
+            ties: Ties::Nearest,
+        },
+        top_k: 3,
+    };
     let query = |(row, (file, lines)): (usize, &(usize, Vec<String>))| Query {
         row: row as u32,
         sample: 0,
         task_id: row.to_string(),
         path: chunks.files[*file].path.clone(),
-        lines: lines.clone(),
+        line_no: 0,
+        context_start: 0,
+        start: 0,
+        end: 0,
         hole: 0,
+        text: lines.join("\n"),
     };
     let queries = Queries {
         repository: chunks.repository.clone(),
         mode: Mode::LeftContext,
         form: QueryForm::LastLines,
         length: 20,
+        shape: None,
         queries: asked.iter().enumerate().map(query).collect(),
     };
-    let found = Ranking::search(&index, &neighbourhood, &queries, (&ranker, 3), None);
-    let hit = |rank: &crate::retrieve::chunks::Rank| {
-        let chunk = chunks.chunk(rank.chunk as usize);
-        (
-            chunks.files[chunk.file as usize].path.clone(),
-            chunk.start,
-            rank.score,
-        )
+    let vectors = Vectors::Terms(Words::of(&chunks.texts()));
+    let index = RepositoryIndex::new(&chunks, vectors, &settings);
+    let retrieval = index.search(&queries, QueryVectors::default());
+    let hit = |hit: &Hit| {
+        let place = chunks.first_place(hit.fragment as usize);
+        let path = chunks.files[place.file as usize].path.clone();
+        (path, place.start, hit.score.value())
     };
+    let found = retrieval.found.iter();
     found
-        .found
-        .iter()
-        .map(|ranked| ranked.hits.iter().map(hit).collect())
+        .map(|found| found.hits.iter().map(hit).collect())
         .collect()
 }
 

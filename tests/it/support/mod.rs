@@ -208,15 +208,14 @@ impl Place {
         Ran::of(command.output().unwrap())
     }
 
-    /// Every file below a folder by its path in it, without the files that depend on the clock and the notes, which depend
-    /// on what ran before.
+    /// Every file below a folder by its path in it, without the files that depend on the clock.
     pub(crate) fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         self.paths(folder)
             .into_iter()
             .filter(|path| {
                 let is_measured = path.ends_with(".time.json")
                     || path.split('/').any(|folder| folder == "latency");
-                !is_measured && !path.starts_with(".notes/")
+                !is_measured
             })
             .map(|path| {
                 let bytes = fs::read(self.path(folder).join(&path)).unwrap();
