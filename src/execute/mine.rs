@@ -20,7 +20,6 @@ use super::subject::Subject;
 use super::verdict::{Status, judge};
 use crate::error::Result;
 use crate::task::TaskSet;
-use crate::text::language::Language;
 
 /// The module that a marked run imports.
 const PROBE: &str = include_str!("probe.py");
@@ -188,7 +187,7 @@ impl Work<'_> {
         }
         let marked = tasks
             .iter()
-            .all(|task| self.tasks.tasks[*task].language() == Language::Python);
+            .all(|task| self.tasks.tasks[*task].language().spec().has_pytest);
         match &self.mining.list {
             Some(list) => self.listed(list, repository, &tasks, worker),
             None if marked => self.reached(repository, &tasks, worker),

@@ -61,11 +61,17 @@ impl Layout {
             .fold(self.cache.clone(), |path, part| path.join(part))
     }
 
+    /// The language behind a sign; empty for the default, which names do not mention.
+    fn unless_default(&self, sign: &str) -> String {
+        if self.language == Language::default() {
+            String::new()
+        } else {
+            format!("{sign}{}", self.language)
+        }
+    }
+
     fn stem(&self, repository: &str) -> String {
-        let language = match self.language {
-            Language::Python => String::new(),
-            other => format!("_{other}"),
-        };
+        let language = self.unless_default("_");
         let cut = match &self.chunks {
             None => {
                 let shape = self.shape;
@@ -87,10 +93,7 @@ impl Layout {
 
     fn run_name(&self, mode: Mode) -> String {
         let name = self.mode_name(mode);
-        let language = match self.language {
-            Language::Python => String::new(),
-            other => format!("-{other}"),
-        };
+        let language = self.unless_default("-");
         let Some(names) = &self.chunks else {
             let WindowShape {
                 window_size,

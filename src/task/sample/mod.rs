@@ -205,7 +205,7 @@ fn candidates(
 ) -> (Vec<Option<Source>>, Vec<Hole>) {
     let (sources, holes) = match kind {
         Kind::Line | Kind::Chunk => {
-            source::read_all(repository, language, |source, _| lines::holes(source))
+            source::read_all(repository, language, |_, source, _| lines::holes(source))
         }
         Kind::Function => source::read_all(repository, language, functions::holes),
         Kind::Api => calls::read_all(repository, language),

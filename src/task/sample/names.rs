@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::calls::LONGEST_CALL;
 use super::source::{LineClass, Source};
+use crate::repository::corpus::SourceFile;
 use crate::text::language::syntax::{Syntax, preorder, rows};
 
 /// Longer chains of attributes are not followed.
@@ -65,7 +66,7 @@ enum Scope {
 
 impl Names {
     /// Reads a file's names off its tree.
-    pub(super) fn read(source: &Source, syntax: &Syntax<'_>) -> Self {
+    pub(super) fn read(_: &SourceFile, source: &Source, syntax: &Syntax<'_>) -> Self {
         let text = source.lines.text();
         let mut names = Self::default();
         let mut scopes: Vec<(usize, Scope)> = Vec::new();

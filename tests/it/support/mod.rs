@@ -1,7 +1,6 @@
 //! The program as its users drive it: a folder with repositories and tasks written by the test, the built binary in a
 //! clean environment, and what it answered.
 
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::unit::{Import, Unit};
 use crate::repository::corpus::Repository;
 use crate::task::sample::source::canonical;
-use crate::text::language::Language;
+use crate::text::language::{TypeRules, Visibility};
 
 /// How many files a name is followed through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
@@ -31,12 +31,12 @@ impl<'a> Modules<'a> {
     /// Without any file where the language has no such modules.
     pub(super) fn new(
         repository: &'a Repository,
-        language: Language,
+        rules: &TypeRules,
         units: &'a [Option<Unit>],
     ) -> Self {
         let mut by_path = FxHashMap::default();
         let files = repository.files.iter().enumerate();
-        for (index, file) in files.filter(|_| language == Language::TypeScript) {
+        for (index, file) in files.filter(|_| matches!(rules.visibility, Visibility::Exports)) {
             let (module, rank) = module_path(&file.path);
             let entry = by_path
                 .entry(module)

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
+
 /// What one file declares, imports and calls.
 #[derive(Debug, Default)]
 pub(in crate::task::sample) struct Unit {
@@ -39,14 +41,6 @@ pub(super) struct Type {
     pub(super) inside: usize,
 }
 
-/// The type of a variable or field, as far as it is declared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Declared {
-    /// `A.B` of `A.B<C>`; `[]` of arrays and of all that has no name.
-    Type(String),
-    Unknown,
-}
-
 /// A part of a file in which variables are declared: a type, a function, or the file.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
@@ -76,27 +70,6 @@ pub(super) struct Call {
     /// The scope that it stands in.
     pub(super) scope: usize,
     pub(super) callee: Callee,
-}
-
-/// What is called.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Callee {
-    /// `new a.B()`
-    New(String),
-    /// `m()`
-    Bare(String),
-    /// `….m()`
-    Member(Receiver, String),
-}
-
-/// What a method is called on.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Receiver {
-    /// `a.b.c`; the first may be `this` or `super`.
-    Chain(Vec<String>),
-    /// Something of this type: `new a.B()`, `(a.B) x`.
-    Typed(String),
-    Unknown,
 }
 
 impl Unit {

@@ -435,11 +435,11 @@ fn lines_are_enclosed_by_scopes_from_the_inside_out() {
 #[test]
 fn a_last_line_for_the_preprocessor_needs_no_newline() {
     let text = "#if A\nclass B {\n  void F() {\n    G();\n  }\n}\n#endif";
-    let syntax = Syntax::parse(text, Grammar::CSharp).unwrap();
+    let syntax = Syntax::parse(text, Language::CSharp).unwrap();
     assert!(!syntax.has_error());
     assert_eq!(functions(text, "b.cs"), ["F 3-5 | 4-4"]);
     let comment = "class B { } // c";
-    let syntax = Syntax::parse(comment, Grammar::CSharp).unwrap();
+    let syntax = Syntax::parse(comment, Language::CSharp).unwrap();
     assert_eq!(syntax.comments().first(), Some(&(12..16)));
 }
 
@@ -458,7 +458,7 @@ fn deep_nesting_and_odd_texts_break_nothing() {
         "\u{feff}class A {}".into(),
     ];
     for text in &deep {
-        for grammar in Grammar::ALL {
+        for grammar in Grammar::all() {
             let syntax = Syntax::parse(text, grammar).unwrap();
             let found = (syntax.functions(), syntax.calls(), syntax.imports());
             assert!(found.0.len() + found.1.len() + found.2.len() <= text.len());
