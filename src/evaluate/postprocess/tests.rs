@@ -1,5 +1,4 @@
 use super::*;
-use crate::text::language::Grammar;
 use crate::text::language::syntax::Syntax;
 use crate::text::lines::is_space;
 

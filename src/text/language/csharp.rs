@@ -68,9 +68,7 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
         ("identifier", Part::Name),
         ("generic_name", Part::Inside(Step::Child("identifier"))),
         ("this", Part::Object("this")),
-        ("this_expression", Part::Object("this")),
         ("base", Part::Object("super")),
-        ("base_expression", Part::Object("super")),
         ("predefined_type", Part::Typed(Step::Itself)),
         (
             "member_access_expression",

@@ -190,11 +190,12 @@ mod tests {
                 let lists = [rules.types, rules.supers, rules.functions, rules.scopes];
                 kinds.extend(lists.into_iter().flatten());
             }
-            for kind in kinds {
-                let is_known =
-                    |grammar: &tree_sitter::Language| grammar.id_for_node_kind(kind, true) != 0;
-                assert!(grammars.iter().any(is_known), "{language}: {kind}");
-            }
+            // `this` is a word to some grammars.
+            let knows = |grammar: &tree_sitter::Language, kind: &str| {
+                [true, false].map(|named| grammar.id_for_node_kind(kind, named)) != [0, 0]
+            };
+            kinds.retain(|kind| !grammars.iter().any(|grammar| knows(grammar, kind)));
+            assert_eq!(kinds, [""; 0], "{language}");
         }
     }
 }
