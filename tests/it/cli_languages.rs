@@ -128,7 +128,7 @@ fn a_language_without_files_or_support_is_named() {
     let sample = ["sample", "--kind", "line", "--repos-dir", FIXTURES];
     let run = |more: &[&str]| place.run(&[&sample[..], more].concat()).failed();
     run(&["--language", "rust"])
-        .says(&["'rust' is not supported; the languages are python, java, csharp, typescript"]);
+        .says(&["unknown language 'rust'; known: python, java, csharp, typescript"]);
     run(&["--language", "java", "--repo", "python"])
         .says(&["no task could be drawn from the Java files of 1 repositories"]);
     // Without the flag it is Python's.
