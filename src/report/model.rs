@@ -54,7 +54,7 @@ pub struct Task {
     pub path: String,
     /// 0-based line where the hole begins.
     pub line_no: usize,
-    /// `python`, `java`, `csharp`, `typescript`, or any other word.
+    /// `python`, `java`, `csharp`, `typescript`, `go`, or any other word.
     pub language: String,
     /// What stood in the hole.
     pub target: String,

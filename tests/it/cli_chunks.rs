@@ -476,7 +476,7 @@ fn other_languages_are_found_by_their_tasks() {
     let refused = place
         .run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"]))
         .failed();
-    refused.says(&["unknown language 'cobol'; known: python, java, csharp, typescript"]);
+    refused.says(&["unknown language 'cobol'; known: python, java, csharp, typescript, go"]);
 }
 
 /// A vector that anyone can compute: how often each of some letters stands in a text, and its length.

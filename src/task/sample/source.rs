@@ -204,6 +204,8 @@ mod tests {
         assert_eq!(classes_of(Language::CSharp, csharp), "##c#c\"_c##c#");
         let typescript = "const a = `\n b\n ${c}\n // d\n`; // e\nf(/* g */\n /* h */\n 1);\n";
         assert_eq!(classes_of(Language::TypeScript, typescript), "c\"c\"cc#c");
+        let go = "/* a\n b */\nvar a = 1 // c\nvar b = `d\n// e\n`\nf( /* g */\n/* h */ 1)\n";
+        assert_eq!(classes_of(Language::Go, go), "##cc\"\"cc");
         let tsx = "const a = (\n <p>\n  some words\n  {b} and\n  {/* c */}\n </p>\n);\n";
         assert_eq!(
             classes_of(Grammar::of(Language::TypeScript, "a.tsx"), tsx),

@@ -4,6 +4,7 @@
 //! A new language is a file with a `LanguageSpec`, its `mod` and its line in the list below, and its grammar's crate.
 
 mod csharp;
+mod go;
 mod grammar;
 mod identifiers;
 mod import;
@@ -64,6 +65,8 @@ languages! {
     CSharp = csharp::CSHARP,
     /// `.ts` (`.d.ts` too) and `.tsx`
     TypeScript = typescript::TYPESCRIPT,
+    /// `.go`
+    Go = go::GO,
 }
 
 impl Language {

@@ -197,7 +197,7 @@ pub(crate) struct ChunkFlags {
     /// What is searched: windows, as RepoCoder, or chunks, as Repoformer and CrossCodeEval [default: windows]
     #[arg(long, value_name = "windows|chunks")]
     pub(crate) unit: Option<String>,
-    /// What the repositories are written in: python, java, csharp, typescript [default: what the tasks' files are]
+    /// What the repositories are written in: python, java, csharp, typescript, go [default: what the tasks' files are]
     #[arg(long, value_name = "NAME")]
     pub(crate) language: Option<String>,
     /// Which files count: those of RepoCoder (glob: no hidden ones, links followed) or of Repoformer (rglob: hidden ones
@@ -495,7 +495,7 @@ pub(crate) struct ConvertArgs {
     /// Of --repos-dir only this repository (repeatable, or separated by commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) repo: Vec<String>,
-    /// Language of the files of --repos-dir that go into packages and raw records: python, java, csharp, typescript
+    /// Language of the files of --repos-dir that go into packages and raw records: python, java, csharp, typescript, go
     #[arg(long, value_name = "NAME", default_value = "python")]
     pub(crate) language: String,
     /// The tasks that predictions or batch responses belong to
