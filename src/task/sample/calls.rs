@@ -12,9 +12,6 @@ use super::typed::{self, Unit};
 use crate::repository::corpus::Repository;
 use crate::text::language::{Language, Resolution};
 
-/// Lines of a call, at most; longer ones are tables of data.
-pub(super) const LONGEST_CALL: usize = 10;
-
 /// The lines of one file's holes.
 type Holes = Option<Vec<Range<usize>>>;
 

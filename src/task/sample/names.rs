@@ -5,8 +5,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
-use super::calls::LONGEST_CALL;
-use super::source::{LineClass, Source};
+use super::source::{LONGEST_CALL, LineClass, Source};
 use crate::repository::corpus::SourceFile;
 use crate::text::language::syntax::{Syntax, preorder, rows};
 

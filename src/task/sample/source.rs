@@ -12,6 +12,9 @@ use crate::text::lines::Lines;
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 20;
 
+/// Lines of a call, at most; longer ones are tables of data.
+pub(super) const LONGEST_CALL: usize = 10;
+
 /// Where generated files say that they are.
 const HEAD_LINES: usize = 10;
 

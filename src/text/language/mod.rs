@@ -6,16 +6,17 @@
 mod csharp;
 mod go;
 mod grammar;
-mod identifiers;
+
 mod import;
 mod java;
+mod lexical;
 mod python;
 mod spec;
 mod typescript;
 mod walk;
 
 pub use grammar::Grammar;
-pub use identifiers::{identifiers, without_comment_signs, without_comments, without_strings};
+pub use lexical::{identifiers, without_comment_signs, without_comments, without_strings};
 pub(crate) use spec::{
     Call, Declares, LanguageSpec, Layout, Part, Prose, Resolution, Seen, Step, Steps, TypeRules,
     Variable, Visibility, find,

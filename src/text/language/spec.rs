@@ -62,7 +62,7 @@ pub(crate) struct LanguageSpec {
     /// Types that say nothing: `var`, `any`.
     pub(crate) untyped: &'static [&'static str],
     /// Statements that import, and how their names are taken.
-    pub(crate) imports: &'static [(&'static str, fn(&mut ImportReader<'_, '_, '_>))],
+    pub(crate) imports: &'static [(&'static str, ReadImport)],
     /// How a call's name leads to the file that defines it.
     pub(crate) resolution: Resolution,
     /// Methods that much else has too: of the platform's own types, of the usual libraries, and of everything that runs,
@@ -86,6 +86,9 @@ pub(crate) struct LanguageSpec {
     /// Whether pytest runs its tests.
     pub(crate) has_pytest: bool,
 }
+
+/// Takes the names from a statement that imports.
+pub(crate) type ReadImport = fn(&mut ImportReader<'_, '_, '_>);
 
 /// How blocks are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

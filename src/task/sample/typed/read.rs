@@ -5,14 +5,13 @@ use tree_sitter::Node;
 
 use super::unit::{Call, Declared, Import, Scope, Type, Unit};
 use crate::repository::corpus::SourceFile;
-use crate::task::sample::calls::LONGEST_CALL;
-use crate::task::sample::source::{LineClass, Source};
+use crate::task::sample::source::{LONGEST_CALL, LineClass, Source};
 use crate::text::language::syntax::{self, Binding, Syntax, child, preorder, rows};
 use crate::text::language::{Declares, Step, Steps, TypeRules, Variable, Visibility};
 
 impl Unit {
     /// Reads a file's names off its tree.
-    pub(in crate::task::sample) fn read(
+    pub(crate) fn read(
         rules: &TypeRules,
         file: &SourceFile,
         source: &Source,

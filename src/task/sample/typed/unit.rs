@@ -8,7 +8,7 @@ pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
 
 /// What one file declares, imports and calls.
 #[derive(Debug, Default)]
-pub(in crate::task::sample) struct Unit {
+pub(crate) struct Unit {
     /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
     pub(super) namespaces: Vec<String>,
     pub(super) types: Vec<Type>,

@@ -6,9 +6,9 @@ use tree_sitter::Node;
 
 use super::body::{self, Body};
 use super::{ScopeKind, Span, Syntax, rows};
-use crate::text::language::Layout;
 use crate::text::language::spec::DefinitionName;
 use crate::text::language::walk::walk;
+use crate::text::language::{Grammar, Layout};
 
 /// A function, method or constructor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +92,22 @@ impl<'a> Syntax<'a> {
         });
         Scopes(found)
     }
+}
+
+/// The scopes around a run of lines, innermost first; a short way for one question of one text.
+///
+/// ```
+/// use repoformer::text::language::Language;
+/// use repoformer::text::language::syntax::enclosing;
+/// let text = "class A:\n    @property\n    def f(self):\n        return 1\n";
+/// let lines: Vec<_> = enclosing(text, Language::Python, 3..4).into_iter().map(|scope| scope.span.lines).collect();
+/// assert_eq!(lines, [1..4, 0..4]);
+/// ```
+pub fn enclosing(text: &str, grammar: impl Into<Grammar>, lines: Range<usize>) -> Vec<Scope<'_>> {
+    let scopes = Syntax::parse(text, grammar).map(|syntax| syntax.scopes());
+    scopes.map_or_else(Vec::new, |scopes| {
+        scopes.enclosing(lines).cloned().collect()
+    })
 }
 
 /// Something that has a name and lines within it.

@@ -13,7 +13,7 @@ mod names;
 pub use body::Body;
 pub(crate) use body::is_bare_string;
 pub use calls::Call;
-pub use definitions::{Function, Scope, Scopes};
+pub use definitions::{Function, Scope, Scopes, enclosing};
 pub(crate) use names::{Callee, Declared, Receiver};
 
 pub use super::import::{Binding, Import};
@@ -163,22 +163,6 @@ impl<'a> Syntax<'a> {
             lines: rows(node),
         }
     }
-}
-
-/// The scopes around a run of lines, innermost first; a short way for one question of one text.
-///
-/// ```
-/// use repoformer::text::language::Language;
-/// use repoformer::text::language::syntax::enclosing;
-/// let text = "class A:\n    @property\n    def f(self):\n        return 1\n";
-/// let lines: Vec<_> = enclosing(text, Language::Python, 3..4).into_iter().map(|scope| scope.span.lines).collect();
-/// assert_eq!(lines, [1..4, 0..4]);
-/// ```
-pub fn enclosing(text: &str, grammar: impl Into<Grammar>, lines: Range<usize>) -> Vec<Scope<'_>> {
-    let scopes = Syntax::parse(text, grammar).map(|syntax| syntax.scopes());
-    scopes.map_or_else(Vec::new, |scopes| {
-        scopes.enclosing(lines).cloned().collect()
-    })
 }
 
 pub(crate) fn is_comment(node: Node<'_>) -> bool {
