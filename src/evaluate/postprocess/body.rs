@@ -142,7 +142,7 @@ fn bodies(text: &str) -> Option<Vec<String>> {
     whole.then_some(found)
 }
 
-/// What comes before the brace that closes more than the prediction opened.
+/// The prediction up to the brace that closes more than it opened.
 fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
     let text = format!("{}{prediction}", hole.left_context);
     let Some(syntax) = Syntax::parse(&text, hole.language) else {

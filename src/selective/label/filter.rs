@@ -83,7 +83,7 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// What the filter looks at.
+/// Numbers that the filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Facts {
     /// Files of the language.
@@ -97,13 +97,13 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of a repository; what is imported is read off Python files alone.
+    /// Facts of a repository; imports are read from Python files only.
     pub fn of(repository: &Repository, language: Language) -> Self {
         let files = Files::of(repository, language);
         files.facts(0..repository.files.len())
     }
 
-    /// What a raw record says of its repository's files itself, as whoever made it counted: `imports` and `local_imports` (each
+    /// Facts that a raw record states about its repository's files, as whoever made it counted: `imports` and `local_imports` (each
     /// once) and, where it is there, `line_count`. `None` where a file of the language does not say.
     pub fn said(raw: &RawRepository, language: Language) -> Option<Self> {
         let files = raw.files.iter();

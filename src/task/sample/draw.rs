@@ -23,7 +23,7 @@ impl Stream {
         Self::of(b"repoformer sample 1\0", seed, kind.name(), repository)
     }
 
-    /// The same for labelled data.
+    /// A stream for labelled data.
     pub(crate) fn for_labels(seed: u64, kind: &str, repository: &str) -> Self {
         Self::of(b"repoformer label 1\0", seed, kind, repository)
     }

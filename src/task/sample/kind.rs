@@ -1,4 +1,4 @@
-//! What is cut out of a file, and how it is drawn.
+//! Kinds of holes, and how they are drawn.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::text::language::Language;
 
-/// What is cut out of a file.
+/// Kind of a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// One line of code.
@@ -58,7 +58,7 @@ impl FromStr for Kind {
 /// How tasks are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sampling {
-    /// What is cut out.
+    /// Kind of the holes.
     pub kind: Kind,
     /// The language of the repository's files.
     pub language: Language,

@@ -1,4 +1,4 @@
-//! What one Python file defines, imports and calls.
+//! Definitions, imports and calls of one Python file.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) enum Definition {
     Class(FxHashSet<String>),
 }
 
-/// What an import binds a name to: `from ..module import member`, or a module alone.
+/// Target of an import: `from ..module import member`, or a module alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     /// Number of leading dots.
@@ -38,7 +38,7 @@ pub(super) struct Call {
     pub(super) lines: Range<usize>,
 }
 
-/// What one file defines, imports and calls.
+/// Definitions, imports and calls of one file.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) defined: FxHashMap<String, Definition>,
@@ -56,7 +56,7 @@ pub(super) struct Names {
     pub(super) calls: Vec<Call>,
 }
 
-/// What a definition stands in, innermost last.
+/// Scope of a definition, innermost last.
 enum Scope {
     /// With its name where it is at the top level.
     Class(Option<String>),
@@ -210,7 +210,7 @@ fn without_space(text: &str) -> String {
         .collect()
 }
 
-/// What is called, as a chain of attributes; none where the callee is neither a name nor an attribute.
+/// Callee as a chain of attributes; none where the callee is neither a name nor an attribute.
 fn callee(text: &str, function: Node<'_>) -> Option<String> {
     let mut parts = Vec::new();
     let mut node = function;

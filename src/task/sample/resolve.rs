@@ -41,7 +41,7 @@ struct Nearest {
     file: usize,
 }
 
-/// What a chain of attributes leads to.
+/// Target of a chain of attributes.
 enum Found {
     /// A function, a class or a class's method of this file.
     Definition(usize),
@@ -50,7 +50,7 @@ enum Found {
     Nothing,
 }
 
-/// What one look-up has looked into. Modules import each other in circles, and stars lead to one module on many ways.
+/// Modules that one look-up has visited. Modules import each other in circles, and stars lead to one module on many ways.
 #[derive(Default)]
 struct Search {
     /// Module and what was looked for in it.
@@ -160,7 +160,7 @@ impl<'a> Modules<'a> {
             && self.common.binary_search(&method).is_err()
     }
 
-    /// What a name means that only `from module import *` can have brought into file `from`.
+    /// Target of a name that only `from module import *` can have brought into file `from`.
     fn starred(&self, from: usize, names: &Names, chain: &[&str], search: &mut Search) -> Found {
         if self.bound.contains(chain[0]) {
             self.any(from, &names.stars, chain, search)
@@ -210,7 +210,7 @@ impl<'a> Modules<'a> {
         best
     }
 
-    /// What a chain of names means inside a module.
+    /// Target of a chain of names inside a module.
     fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> Found {
         let ([first, rest @ ..], Some(names)) = (chain, &self.names[file]) else {
             return Found::Nothing;

@@ -18,7 +18,7 @@ pub(super) const LONGEST_CALL: usize = 10;
 /// Where generated files say that they are.
 const HEAD_LINES: usize = 10;
 
-/// What a line is to someone who completes code.
+/// Class of a line, for someone who completes code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineClass {
     /// White space alone.

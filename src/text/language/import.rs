@@ -20,7 +20,7 @@ pub struct Import<'a> {
     pub span: Span,
 }
 
-/// What an import binds a name to.
+/// Target that an import binds a name to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding<'a> {
     /// One member, under its own name or another: `from m import a as b`, `import m.a`, `import { a as b } from 'm'`.

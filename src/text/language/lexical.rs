@@ -45,7 +45,7 @@ pub fn identifiers(text: &str, language: Language) -> Vec<&str> {
     found
 }
 
-/// The same of a text of ASCII alone, byte by byte.
+/// Identifiers of a text of ASCII alone, byte by byte.
 fn ascii_identifiers(text: &str, language: Language) -> Vec<&str> {
     let bytes = text.as_bytes();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

@@ -146,10 +146,10 @@ impl Keywords {
     }
 }
 
-/// What lines can stand in.
+/// Kind of a scope that lines can stand in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScopeKind {
-    /// Of C# and TypeScript (`namespace`, `module`); that of a whole file (`namespace A;`) reaches to its end.
+    /// A namespace of C# or TypeScript (`namespace`, `module`); that of a whole file (`namespace A;`) reaches to its end.
     Namespace,
     /// Classes, structs and records.
     Class,
@@ -168,7 +168,7 @@ pub enum ScopeKind {
 pub(crate) struct Definition {
     /// Kind of the node.
     pub(crate) kind: &'static str,
-    /// What it defines.
+    /// Kind of the scope that it opens.
     pub(crate) scope: ScopeKind,
     /// How its name is found.
     pub(crate) name: DefinitionName,
@@ -187,7 +187,7 @@ impl Definition {
         }
     }
 
-    /// The same with a name that is found in another way.
+    /// Sets how the name is found.
     pub(crate) const fn named(self, name: DefinitionName) -> Self {
         Self { name, ..self }
     }
@@ -232,7 +232,7 @@ impl Step {
     }
 }
 
-/// What a node that calls something calls.
+/// Where a node that calls something says what it calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Call {
     /// The expression in a field.
@@ -245,7 +245,7 @@ pub(crate) enum Call {
     Constructor(&'static str),
 }
 
-/// What a kind of node contributes to a dotted name, to an expression or to a type.
+/// Role of a kind of node in a dotted name, an expression or a type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
     /// It is a name.

@@ -391,7 +391,7 @@ const KEYWORDS: &[&str] = &[
     "switch", "this", "throw", "try", "typeof", "var", "void", "while", "with", "yield",
 ];
 
-/// Of JavaScript: CodeBLEU has no list for TypeScript.
+/// Keywords of JavaScript: CodeBLEU has no list for TypeScript.
 const CODEBLEU_KEYWORDS: &str = "await break case catch class const continue debugger default delete do else enum export \
     extends false finally for function if implements import in instanceof interface let new null package private \
     protected public return super switch static this throw try True typeof var void while with yield";

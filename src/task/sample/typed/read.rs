@@ -188,7 +188,7 @@ impl Reader<'_, '_> {
         self.unit.types.len() - 1
     }
 
-    /// What a type extends and implements.
+    /// Types that a type extends and implements.
     fn supers(&self, node: Node<'_>) -> Vec<String> {
         let mut found = Vec::new();
         let mut lists = vec![node];

@@ -33,11 +33,11 @@ pub(super) struct Program<'a> {
     pub(super) global_imports: Vec<&'a Import>,
     /// Method → the one file with a type that defines it; none where there are several.
     methods: FxHashMap<&'a str, Option<usize>>,
-    /// The same for C#'s extension methods.
+    /// Extension method of C# → the one file that defines it; none where there are several.
     extensions: FxHashMap<&'a str, Option<usize>>,
 }
 
-/// What a call's name leads to.
+/// Target of a call's name.
 enum Found {
     /// Definitions in these files.
     Files(Vec<usize>),
@@ -47,7 +47,7 @@ enum Found {
     AnyMethod,
 }
 
-/// What is known of an object.
+/// Knowledge about an object.
 enum Object<'a> {
     Of(Vec<TypeId>),
     /// TypeScript's `import * as m`.
@@ -180,7 +180,7 @@ impl<'a> Program<'a> {
         found.map_or(Found::Foreign, Found::Files)
     }
 
-    /// What a TypeScript file declares under a name, as something that can be called.
+    /// Target of a name that a TypeScript file declares, if it can be called.
     fn declared(&self, file: usize, name: &str) -> Found {
         let unit = self.units[file].as_ref();
         let is_callable = unit.is_some_and(|unit| {
@@ -243,7 +243,7 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// What C# calls on an object whose type has no such method: any that the platform has by this name comes first.
+    /// Extension method that C# calls on an object whose type has no such method: any that the platform has by this name comes first.
     fn extension(&self, name: &str) -> Found {
         let home = self.extensions.get(name).copied().flatten();
         let home = home.filter(|_| self.common.binary_search(&name).is_err());
@@ -254,7 +254,7 @@ impl<'a> Program<'a> {
         self.units[id.file].as_ref()?.types.get(id.number)
     }
 
-    /// What a type extends and implements, as far as the repository has it.
+    /// Types that a type extends and implements, as far as the repository has them.
     fn supers(&self, id: TypeId) -> Vec<TypeId> {
         let (Some(unit), Some(found)) = (&self.units[id.file], self.type_of(id)) else {
             return Vec::new();
@@ -270,7 +270,7 @@ impl<'a> Program<'a> {
             .collect()
     }
 
-    /// What is known of the object that a method is called on.
+    /// Knowledge about the object that a method is called on.
     fn object(&self, file: usize, unit: &Unit, scope: usize, receiver: &Receiver) -> Object<'a> {
         let chain = match receiver {
             Receiver::Unknown => return Object::Unknown,

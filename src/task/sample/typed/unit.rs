@@ -1,4 +1,4 @@
-//! What one file declares, imports and calls.
+//! Declarations, imports and calls of one file.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
 
-/// What one file declares, imports and calls.
+/// Declarations, imports and calls of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Unit {
     /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
@@ -14,7 +14,7 @@ pub(crate) struct Unit {
     pub(super) types: Vec<Type>,
     /// Functions outside types, C#'s local ones included.
     pub(super) functions: FxHashSet<String>,
-    /// What TypeScript exports under another name: `default`, `a` of `export { b as a }`.
+    /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
     pub(super) exports: FxHashMap<String, String>,
     pub(super) imports: Vec<Import>,
     pub(super) scopes: Vec<Scope>,
@@ -33,7 +33,7 @@ pub(super) struct Type {
     /// Static methods that C# calls on other types' objects.
     pub(super) extensions: FxHashSet<String>,
     pub(super) fields: FxHashMap<String, Declared>,
-    /// What it extends and implements, as it is written there.
+    /// Types that it extends and implements, as they are written there.
     pub(super) supers: Vec<String>,
     /// Number of the type around it.
     pub(super) outer: Option<usize>,
@@ -47,7 +47,7 @@ pub(super) struct Scope {
     pub(super) parent: Option<usize>,
     /// The type that this is the inside of.
     pub(super) of_type: Option<usize>,
-    /// Of functions and files. Those of two types are of none.
+    /// Variables of functions and files. One declared with two types has an unknown one.
     pub(super) variables: FxHashMap<String, Declared>,
 }
 

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Span, Syntax, child, is_comment, rows};
 use crate::text::language::Layout;
 
-/// What a function does: what stands behind its signature and its docstring, or between its braces.
+/// Statements of a function: those behind its signature and its docstring, or between its braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// From the first statement, or a comment before it, to the last statement; braces are not in it. A body of an
@@ -55,7 +55,7 @@ fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Bo
     })
 }
 
-/// What stands in `{` and `}`.
+/// The statements between `{` and `}`.
 fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
     let (open, close) = (
         child(block, "{")?,

@@ -17,7 +17,7 @@ pub struct Function<'a> {
     pub name: &'a str,
     /// All of it: decorators, annotations and modifiers too, comments before it not.
     pub span: Span,
-    /// What it does, where it has a body with anything in it.
+    /// Its statements; `None` where it has none.
     pub body: Option<Body>,
     /// Whether a syntax error lies in it or around it.
     pub is_broken: bool,
@@ -26,7 +26,7 @@ pub struct Function<'a> {
 /// Something that lines can stand in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope<'a> {
-    /// What it is.
+    /// Kind of the scope.
     pub kind: ScopeKind,
     /// Its name; empty where it has none.
     pub name: &'a str,

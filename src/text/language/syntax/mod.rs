@@ -1,4 +1,4 @@
-//! What a source text consists of, by tree-sitter's grammars: functions with their bodies, calls, scopes, imports.
+//! Parts of a source text, by tree-sitter's grammars: functions with their bodies, calls, scopes, imports.
 //!
 //! Everything is given in bytes and in 0-based lines of the text that was parsed. Rows of a tree end at `\n` alone, so
 //! a text whose lines are counted as Python counts them is parsed as [`Lines::text`](crate::text::lines::Lines::text) has it.
@@ -99,7 +99,7 @@ impl<'a> Syntax<'a> {
         self.tree.root_node().has_error()
     }
 
-    /// What the imports bring in, one entry a name, in the order of the text.
+    /// The names that imports bring in, one entry a name, in the order of the text.
     pub fn imports(&self) -> Vec<Import<'a>> {
         let mut found = Vec::new();
         preorder(&self.tree, |node, _| {

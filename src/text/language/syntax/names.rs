@@ -16,7 +16,7 @@ pub(crate) enum Declared {
     Unknown,
 }
 
-/// What is called.
+/// The thing that a call calls.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// `new a.B()`
@@ -27,7 +27,7 @@ pub(crate) enum Callee {
     Member(Receiver, String),
 }
 
-/// What a method is called on.
+/// The object that a method is called on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Receiver {
     /// `a.b.c`; the first may be `this` or `super`.
@@ -38,7 +38,7 @@ pub(crate) enum Receiver {
 }
 
 impl Syntax<'_> {
-    /// What a node calls; `None` where it calls nothing that has a name.
+    /// Callee of a node; `None` where the node calls nothing that has a name.
     pub(crate) fn callee(&self, node: Node<'_>) -> Option<Callee> {
         let field = |field| node.child_by_field_name(field);
         match find(self.spec().calls, node.kind())? {
@@ -55,7 +55,7 @@ impl Syntax<'_> {
         }
     }
 
-    /// What an expression is that is called.
+    /// Callee that an expression names.
     fn called(&self, mut function: Node<'_>) -> Option<Callee> {
         loop {
             function = match find(self.spec().expressions, function.kind())? {
