@@ -20,7 +20,6 @@ use super::subject::Subject;
 use super::verdict::{Status, judge};
 use crate::error::Result;
 use crate::task::TaskSet;
-use crate::text::language::Language;
 
 /// Python module imported by a marked run.
 const PROBE: &str = include_str!("probe.py");
@@ -192,7 +191,7 @@ impl Work<'_> {
         }
         let marked = tasks
             .iter()
-            .all(|task| self.tasks.tasks[*task].language() == Language::Python);
+            .all(|task| self.tasks.tasks[*task].language().spec().has_pytest);
         match &self.mining.list {
             Some(list) => self.listed(list, repository, &tasks, worker),
             None if marked => self.reached(repository, &tasks, worker),

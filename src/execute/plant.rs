@@ -10,7 +10,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
-use crate::text::language::{Grammar, Language};
+use crate::text::language::{Grammar, LanguageSpec, Layout};
 
 /// Position for a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,21 +29,9 @@ impl Planting {
     }
 }
 
-/// A statement that fails, by language. Compilers must not be able to tell that it always does: they reject unreachable
-/// code.
-pub(super) fn failure(language: Language) -> &'static str {
-    match language {
-        Language::Python => "raise AssertionError(\"planted failure\")",
-        Language::Java => "if (true) throw new AssertionError(\"planted failure\");",
-        Language::CSharp => {
-            "if (System.DateTime.UtcNow.Ticks > 0) throw new System.Exception(\"planted failure\");"
-        }
-        Language::TypeScript => "if (Date.now() > 0) throw new Error(\"planted failure\");",
-    }
-}
-
 /// Finds the position for a hole, given as a range of bytes of the file.
 pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<Planting, String> {
+    let spec = grammar.language().spec();
     let syntax = Syntax::parse(text, grammar).ok_or("its file is too large to be parsed")?;
     let first = first_code(&syntax, &hole)
         .ok_or("its hole contains nothing that is executed: comments, blanks or a docstring")?;
@@ -52,32 +40,34 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
     let mut node = first;
     let (statement, body) = loop {
         let parent = node.parent().ok_or_else(nowhere)?;
-        if is_statement(node, parent, grammar) {
+        if is_statement(node, parent, spec) {
             break (node, None);
         }
         // Code in the head of a function runs with the body.
         if let Some(body) = parent.child_by_field_name("body")
-            && is_function(parent)
+            && spec.bodies.contains(&parent.kind())
             && body.start_byte() > first.start_byte()
         {
             break (parent, Some(body));
         }
         node = parent;
     };
-    let statement = match body.or_else(|| body_of_decorated(statement, first)) {
-        Some(body) => first_statement(body, grammar).ok_or_else(nowhere)?,
+    let statement = match body.or_else(|| body_of_decorated(statement, first, spec)) {
+        Some(body) => first_statement(body, spec).ok_or_else(nowhere)?,
         None => statement,
     };
-    let (at, behind) = match behind_constructor_call(text, grammar.language(), statement) {
-        Some(end) => (end, true),
-        None => (statement.start_byte(), false),
+    let behind = (spec.is_constructor_call)(statement.kind(), &text[statement.byte_range()]);
+    let at = if behind {
+        statement.end_byte()
+    } else {
+        statement.start_byte()
     };
     let planting = Planting {
         at,
-        separator: separator(text, grammar.language(), at, behind),
+        separator: separator(text, spec, at, behind),
     };
     // Every test would detect a file that no longer loads, whatever it tests.
-    let planted = planting.insert(text, failure(grammar.language()));
+    let planted = planting.insert(text, spec.failure);
     let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());
     if broken && !syntax.has_error() {
         return Err(
@@ -108,63 +98,35 @@ fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<N
     found
 }
 
-/// Whether the named children of a node are statements.
-fn holds_statements(node: Node<'_>, grammar: Grammar) -> bool {
-    match node.kind() {
-        "program" => matches!(grammar, Grammar::TypeScript | Grammar::Tsx), // Java's contains declarations
-        kind => matches!(
-            kind,
-            "module"
-                | "block"
-                | "constructor_body"
-                | "statement_block"
-                | "switch_block_statement_group"
-                | "switch_section"
-                | "switch_case"
-                | "switch_default"
-        ),
-    }
-}
-
 /// Whether a node is a statement of its parent; the expression or pattern of a branch of `switch` is not.
-fn is_statement(node: Node<'_>, parent: Node<'_>, grammar: Grammar) -> bool {
+fn is_statement(node: Node<'_>, parent: Node<'_>, spec: &LanguageSpec) -> bool {
     let chooses = || {
         parent.child_by_field_name("value") == Some(node)
             || node.kind().ends_with("label")
             || node.kind().ends_with("pattern")
     };
     node.is_named()
-        && holds_statements(parent, grammar)
+        && spec.blocks.contains(&parent.kind())
         && !(parent.kind().starts_with("switch") && chooses())
 }
 
-fn is_function(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "function_definition"
-            | "method_declaration"
-            | "constructor_declaration"
-            | "local_function_statement"
-            | "function_declaration"
-            | "method_definition"
-            | "function_expression"
-            | "arrow_function"
-            | "generator_function_declaration"
-    )
-}
-
 /// Returns the body of a function whose decorators or head contain the hole's first code.
-fn body_of_decorated<'tree>(statement: Node<'tree>, first: Node<'tree>) -> Option<Node<'tree>> {
+fn body_of_decorated<'tree>(
+    statement: Node<'tree>,
+    first: Node<'tree>,
+    spec: &LanguageSpec,
+) -> Option<Node<'tree>> {
     let function = match statement.kind() {
         "decorated_definition" => statement.child_by_field_name("definition")?,
         _ => statement,
     };
     let body = function.child_by_field_name("body")?;
-    (is_function(function) && first.start_byte() < body.start_byte()).then_some(body)
+    let is_function = spec.bodies.contains(&function.kind());
+    (is_function && first.start_byte() < body.start_byte()).then_some(body)
 }
 
-fn first_statement(body: Node<'_>, grammar: Grammar) -> Option<Node<'_>> {
-    if !holds_statements(body, grammar) {
+fn first_statement<'tree>(body: Node<'tree>, spec: &LanguageSpec) -> Option<Node<'tree>> {
+    if !spec.blocks.contains(&body.kind()) {
         return None;
     }
     let mut cursor = body.walk();
@@ -172,21 +134,11 @@ fn first_statement(body: Node<'_>, grammar: Grammar) -> Option<Node<'_>> {
         .find(|child| !is_comment(*child))
 }
 
-/// Returns the end of a constructor's call of another constructor, before which no statement is allowed.
-fn behind_constructor_call(text: &str, language: Language, statement: Node<'_>) -> Option<usize> {
-    let is_call = match language {
-        Language::Java => statement.kind() == "explicit_constructor_invocation",
-        Language::TypeScript => text[statement.byte_range()].starts_with("super("),
-        Language::Python | Language::CSharp => false,
-    };
-    is_call.then(|| statement.end_byte())
-}
-
-fn separator(text: &str, language: Language, at: usize, behind: bool) -> String {
+fn separator(text: &str, spec: &LanguageSpec, at: usize, behind: bool) -> String {
     if behind {
         return String::new();
     }
-    if language != Language::Python {
+    if spec.layout == Layout::Braces {
         return " ".to_owned();
     }
     let line = text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
@@ -201,13 +153,18 @@ fn separator(text: &str, language: Language, at: usize, behind: bool) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::language::Language;
 
     /// The text with `%` for what is planted; `[` and `]` around the hole.
-    fn planted(grammar: Grammar, marked: &str) -> String {
+    fn planted(language: Language, marked: &str) -> String {
         let (before, rest) = marked.split_once("⟦").unwrap();
         let (hole, after) = rest.split_once("⟧").unwrap();
         let text = [before, hole, after].concat();
-        match find(&text, grammar, before.len()..before.len() + hole.len()) {
+        match find(
+            &text,
+            language.into(),
+            before.len()..before.len() + hole.len(),
+        ) {
             Ok(planting) => planting.insert(&text, "%"),
             Err(reason) => reason.split(':').next().unwrap().to_owned(),
         }
@@ -215,7 +172,7 @@ mod tests {
 
     #[test]
     fn python() {
-        let of = |marked: &str| planted(Grammar::Python, marked);
+        let of = |marked: &str| planted(Language::Python, marked);
         let nothing = "its hole contains nothing that is executed";
         assert_eq!(of("x = 1\n⟦y = 2⟧\n"), "x = 1\n%\ny = 2\n");
         assert_eq!(
@@ -279,7 +236,7 @@ mod tests {
 
     #[test]
     fn languages_with_braces() {
-        let java = |marked: &str| planted(Grammar::Java, marked);
+        let java = |marked: &str| planted(Language::Java, marked);
         let class = |body: &str| format!("class A {{\n  {body}\n}}\n");
         assert_eq!(
             java(&class("int f() { int a = 1; ⟦return a;⟧ }")),
@@ -298,7 +255,7 @@ mod tests {
             class("A() { super();% x = 1; }")
         );
         assert_eq!(java(&class("⟦int x = 1;⟧")), "its hole is in no statement");
-        let csharp = |marked: &str| planted(Grammar::CSharp, marked);
+        let csharp = |marked: &str| planted(Language::CSharp, marked);
         assert_eq!(
             csharp(&class("int F() { ⟦return a;⟧ }")),
             class("int F() { % return a; }")
@@ -307,7 +264,7 @@ mod tests {
             csharp(&class("int F() => ⟦a⟧;")),
             "its hole is in no statement"
         );
-        let typescript = |marked: &str| planted(Grammar::TypeScript, marked);
+        let typescript = |marked: &str| planted(Language::TypeScript, marked);
         assert_eq!(
             typescript("function f() {\n  ⟦return a;⟧\n}\n"),
             "function f() {\n  % return a;\n}\n"

@@ -83,7 +83,7 @@ impl Site {
     /// The hole contains nothing that is executed.
     pub fn planted(&self) -> Result<String, String> {
         let planting = self.planting()?;
-        Ok(planting.insert(&self.text, plant::failure(self.grammar.language())))
+        Ok(planting.insert(&self.text, self.grammar.language().spec().failure))
     }
 }
 

@@ -9,7 +9,9 @@ use super::stage::{StageReport, Unread, check_digest, check_input, stale};
 use super::window::{open_fragments, open_queries};
 use crate::endpoint::{ConnectionSettings, Endpoint};
 use crate::error::{Error, Result};
-use crate::retrieve::dense::{Embedder, Matrix, VectorStore, Text, Vectors, digest, import, read_texts};
+use crate::retrieve::dense::{
+    Embedder, Matrix, Text, VectorStore, Vectors, digest, import, read_texts,
+};
 use crate::retrieve::{Mode, Query};
 use crate::store::artifact::{Header, Identity, Payload};
 

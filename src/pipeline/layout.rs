@@ -53,11 +53,17 @@ impl Layout {
             .fold(self.cache.clone(), |path, part| path.join(part))
     }
 
+    /// The language behind a sign; empty for the default, which names do not mention.
+    fn unless_default(&self, sign: &str) -> String {
+        if self.language == Language::default() {
+            String::new()
+        } else {
+            format!("{sign}{}", self.language)
+        }
+    }
+
     fn stem(&self, repository: &str) -> String {
-        let language = match self.language {
-            Language::Python => String::new(),
-            other => format!("_{other}"),
-        };
+        let language = self.unless_default("_");
         format!("{repository}{language}_{}", self.cut)
     }
 
@@ -92,10 +98,7 @@ impl Layout {
 
     fn run_name(&self, mode: Mode) -> String {
         let name = self.mode_name(mode);
-        let language = match self.language {
-            Language::Python => String::new(),
-            other => format!("-{other}"),
-        };
+        let language = self.unless_default("-");
         let [(_, size), (_, overlap)] = self.cut.sizes();
         if self.is_repocoder() {
             return format!("{name}-{ONE_GRAM}{language}-ws-{size}-ss-{overlap}");

@@ -7,7 +7,7 @@ use super::contexts::{RightContexts, open_needed_contexts, right_context};
 use super::experiment::Experiment;
 use super::retrieved::OnDisk;
 use crate::error::Result;
-use crate::evaluate::quality::{RetrievalQuality, TaskQuality, RetrievalTarget};
+use crate::evaluate::quality::{RetrievalQuality, RetrievalTarget, TaskQuality};
 use crate::retrieve::Mode;
 use crate::retrieve::QueryForm;
 use crate::text::language::{Language, identifiers};

@@ -477,7 +477,7 @@ fn other_languages_are_found_by_their_tasks() {
         .run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"]))
         .failed();
     refused.says(&[
-        "unknown language 'cobol' (from command line); known: python, java, csharp, typescript",
+        "unknown language 'cobol' (from command line); known: python, java, csharp, typescript, go",
     ]);
 }
 

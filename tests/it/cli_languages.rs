@@ -11,7 +11,7 @@ use repoformer::text::language::syntax::Syntax;
 use repoformer::text::language::{Grammar, Language};
 use serde_json::Value;
 
-/// The fixtures of all four languages, in one folder of repositories.
+/// The fixtures of all languages, in one folder of repositories.
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/languages");
 
 fn drawn(place: &Place, language: &str, kind: &str) -> Vec<Value> {
@@ -74,6 +74,7 @@ fn bodies_of_each_language_are_drawn() {
     );
     assert_eq!(drawn(&place, "python", "function").len(), 2);
     assert_eq!(drawn(&place, "typescript", "function").len(), 8);
+    assert_eq!(drawn(&place, "go", "function").len(), 6);
     // Those of the broken file whose syntax is whole are among them.
     let java = places(&drawn(&place, "java", "function"));
     let whole = java.iter().filter(|place| !place.contains("Broken"));
@@ -120,6 +121,8 @@ fn lines_chunks_and_calls_of_each_language_are_drawn_and_depend_on_the_seed_alon
     }
     let calls = places(&drawn(&place, "typescript", "api"));
     assert!(calls.contains(&"src/view.tsx:8".to_owned()), "{calls:?}");
+    let calls = places(&drawn(&place, "go", "api"));
+    assert!(calls.contains(&"cart.go:34".to_owned()), "{calls:?}");
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn a_language_without_files_or_support_is_named() {
     let sample = ["sample", "--kind", "line", "--repos-dir", FIXTURES];
     let run = |more: &[&str]| place.run(&[&sample[..], more].concat()).failed();
     run(&["--language", "rust"]).says(&[
-        "unknown language 'rust' (from command line); known: python, java, csharp, typescript",
+        "unknown language 'rust' (from command line); known: python, java, csharp, typescript, go",
     ]);
     run(&["--language", "java", "--repo", "python"])
         .says(&["no task could be drawn from the Java files of 1 repositories"]);

@@ -229,9 +229,11 @@ impl Refused {
 
     fn hint(self) -> &'static str {
         match self {
-            Self::Other(RecordKind::RepoCoderPrediction | RecordKind::CrossCodeEvalPrediction | RecordKind::Pair) => {
-                "score them first"
-            }
+            Self::Other(
+                RecordKind::RepoCoderPrediction
+                | RecordKind::CrossCodeEvalPrediction
+                | RecordKind::Pair,
+            ) => "score them first",
             _ => NEEDED,
         }
     }

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::Hole;
 use super::prefix::Prefixes;
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
-use crate::text::language::{Grammar, Language};
+use crate::text::language::{Language, Layout};
 use crate::text::lines::{is_space, strip, unfinished_line};
 
 /// Characters of a prediction that are looked at. Each may be where it is cut, so that the work is their square; a body of
@@ -20,7 +20,7 @@ const MOST_CHARACTERS: usize = 4_000;
 /// could be cut is. A left context that ends with a line gets the target's indentation first, which the program's own data
 /// has there. In other languages, which the program does not know, the prediction ends before the brace that closes the body.
 pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String>, String) {
-    if hole.language != Language::Python {
+    if hole.language.spec().layout == Layout::Braces {
         return (None, to_closing_brace(hole, prediction).to_owned());
     }
     let left = Left::of(hole);
@@ -49,12 +49,12 @@ pub fn is_function_body(hole: &Hole<'_>) -> bool {
         .target
         .split('\n')
         .filter(|line| !strip(line).is_empty());
-    if hole.language != Language::Python || code_lines.count() < 2 {
+    if hole.language.spec().layout == Layout::Braces || code_lines.count() < 2 {
         return false;
     }
     let left = Left::of(hole).context;
     let text = format!("{left}pass");
-    let Some(syntax) = Syntax::parse(&text, Grammar::Python) else {
+    let Some(syntax) = Syntax::parse(&text, Language::Python) else {
         return false;
     };
     let mut is_body = false;
@@ -90,25 +90,21 @@ struct Left {
 impl Left {
     fn of(hole: &Hole<'_>) -> Self {
         let is_lengthened = unfinished_line(hole.left_context).is_empty();
-        let indentation = match is_lengthened {
-            true => {
-                let first = hole.target.split('\n').find(|line| !strip(line).is_empty());
-                let first = first.unwrap_or_default();
-                &first[..first.len() - first.trim_start_matches(is_space).len()]
-            }
-            false => "",
-        };
+        let mut lines = hole.target.split('\n').filter(|_| is_lengthened);
+        let first = lines.find(|line| !strip(line).is_empty()).unwrap_or("");
+        let indentation = &first[..first.len() - first.trim_start_matches(is_space).len()];
         Self {
             context: format!("{}{indentation}", hole.left_context),
             is_lengthened,
         }
     }
 
-    /// A text as it goes on behind the context.
+    /// A text as it continues behind the context.
     fn continued<'a>(&self, text: &'a str) -> &'a str {
-        match self.is_lengthened {
-            true => text.trim_start_matches(is_space),
-            false => text,
+        if self.is_lengthened {
+            text.trim_start_matches(is_space)
+        } else {
+            text
         }
     }
 }
@@ -128,7 +124,7 @@ pub(super) fn longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Opt
 
 /// The bodies of the functions, each before those within it; `None` where one is without.
 fn bodies(text: &str) -> Option<Vec<String>> {
-    let syntax = Syntax::parse(text, Grammar::Python)?;
+    let syntax = Syntax::parse(text, Language::Python)?;
     let (mut found, mut whole) = (Vec::new(), true);
     preorder(syntax.tree(), |node, _| {
         if node.kind() == "function_definition" {
@@ -146,10 +142,10 @@ fn bodies(text: &str) -> Option<Vec<String>> {
     whole.then_some(found)
 }
 
-/// What comes before the brace that closes more than the prediction opened.
+/// The prediction up to the brace that closes more than it opened.
 fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
     let text = format!("{}{prediction}", hole.left_context);
-    let Some(syntax) = Syntax::parse(&text, Grammar::of(hole.language, "")) else {
+    let Some(syntax) = Syntax::parse(&text, hole.language) else {
         return prediction;
     };
     let start = hole.left_context.len();
@@ -184,7 +180,7 @@ pub(super) fn slow_longest_prefix<'a>(left_context: &str, prediction: &'a str) -
         .collect();
     let parses = |end: &&usize| {
         let text = format!("{left_context}{}", &prediction[..**end]);
-        Syntax::parse(&text, Grammar::Python)
+        Syntax::parse(&text, Language::Python)
             .is_some_and(|syntax| super::prefix::is_valid(syntax.tree()))
     };
     let end = *ends.iter().rev().find(parses)?;

@@ -23,20 +23,22 @@ pub(super) fn lines(target: &str, prediction: &str) -> String {
 /// RepoBench's `get_first_line_not_comment`, including its treatment of docstrings and block comments: one that ends on its first
 /// line continues until another ends.
 pub(super) fn first_line(prediction: &str, language: Language) -> &str {
-    let (sign, begins, ends): (_, &[&str], &[&str]) = match language {
-        Language::Python => ("#", &["\"\"\"", "'''"], &["\"\"\"", "'''"]),
-        Language::Java | Language::CSharp | Language::TypeScript => ("//", &["/*"], &["*/"]),
-    };
+    let spec = language.spec();
     let prediction = prediction.trim_start_matches('\n');
     let mut within = false;
     for line in prediction.split('\n') {
         let text = strip(line);
         if text.is_empty() {
-        } else if !within && begins.iter().any(|sign| text.starts_with(sign)) {
+        } else if !within
+            && spec
+                .comment_begins
+                .iter()
+                .any(|sign| text.starts_with(sign))
+        {
             within = true;
         } else if within {
-            within = !ends.iter().any(|sign| text.ends_with(sign));
-        } else if !text.starts_with(sign) {
+            within = !spec.comment_ends.iter().any(|sign| text.ends_with(sign));
+        } else if !text.starts_with(spec.comment) {
             return line;
         }
     }

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::metrics::lines::stripped_lines;
 use crate::task::Task;
-use crate::text::language::{Language, without_comment_signs, without_comments};
+use crate::text::language::{Language, Layout, without_comment_signs, without_comments};
 
 pub use body::is_function_body;
 pub use hole::Hole;
@@ -115,11 +115,9 @@ impl Step {
                 let (_, count) = stripped_lines(hole.target, usize::MAX);
                 return (None, stripped_lines(prediction, count).0);
             }
-            Self::Statement => match language {
-                Language::Python => cut::first_statement(hole.left_context, prediction),
-                Language::Java | Language::CSharp | Language::TypeScript => {
-                    cut::bracket(prediction)
-                }
+            Self::Statement => match language.spec().layout {
+                Layout::Indentation => cut::first_statement(hole.left_context, prediction),
+                Layout::Braces => cut::bracket(prediction),
             },
             Self::Bracket => cut::bracket(prediction),
             Self::FunctionBody => return body::function_body(hole, prediction),

@@ -2,7 +2,7 @@
 
 use tree_sitter::{InputEdit, Parser, Point, Tree};
 
-use crate::text::language::Grammar;
+use crate::text::language::{Grammar, Language};
 
 /// Prefixes of a Python text that are parsed one after the other. They share what comes before the last line of the left
 /// context that is not indented; where that is whole statements, its tree is taken over by each.
@@ -21,7 +21,9 @@ impl Prefixes {
         let text = format!("{left_context}{prediction}");
         let mut parser = Parser::new();
         let is_usable = u32::try_from(text.len()).is_ok()
-            && parser.set_language(&Grammar::Python.tables()).is_ok();
+            && parser
+                .set_language(&Grammar::from(Language::Python).tables())
+                .is_ok();
         let mut parser = is_usable.then_some(parser);
         let length = last_statement(left_context);
         let tree = parser
@@ -103,7 +105,7 @@ mod tests {
     /// A prefix parsed from the start.
     fn slow(left: &str, text: &str, length: usize) -> bool {
         let text = format!("{left}{}", &text[..length]);
-        let syntax = crate::text::language::syntax::Syntax::parse(&text, Grammar::Python);
+        let syntax = crate::text::language::syntax::Syntax::parse(&text, Language::Python);
         syntax.is_some_and(|syntax| is_valid(syntax.tree()))
     }
 

@@ -1,5 +1,4 @@
 use super::*;
-use crate::text::language::Grammar;
 use crate::text::language::syntax::Syntax;
 use crate::text::lines::is_space;
 
@@ -92,7 +91,7 @@ fn slow_first_statement<'a>(left: &str, prediction: &'a str) -> &'a str {
     let statement = ends.find(|&end| {
         let text = format!("{left}{}", &prediction[..end]);
         prediction[end..].starts_with('\n')
-            && Syntax::parse(&text, Grammar::Python)
+            && Syntax::parse(&text, Language::Python)
                 .is_some_and(|syntax| prefix::is_valid(syntax.tree()))
     });
     statement.map_or(prediction, |end| {

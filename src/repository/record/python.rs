@@ -1,4 +1,4 @@
-//! What Python files import and define.
+//! Imports and functions of Python files.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Imports {
     pub level: usize,
     /// The names on the way, `["os", "path"]`; of `from x import y` those of `x`.
     pub module: Vec<String>,
-    /// What `from` takes from it, any of which can be a module again.
+    /// Names that `from` takes from it, any of which can be a module again.
     pub names: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Imports {
 /// Row and column, from 0; the column in bytes.
 pub type Point = (usize, usize);
 
-/// What is read off a Python file.
+/// Imports and functions of a Python file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PythonFile {
     /// The modules that it imports, each once, in the order of the file; wherever in the file.
@@ -41,7 +41,7 @@ pub struct PythonFile {
 #[derive(Debug, Clone, Default)]
 pub struct Modules {
     files: FxHashSet<String>,
-    /// The same from the top of the repository, for relative imports.
+    /// Names from the top of the repository, for relative imports.
     whole: FxHashSet<String>,
 }
 
@@ -66,7 +66,7 @@ impl PythonFile {
         Some(file)
     }
 
-    /// What [`read`](Self::read) gives without the functions: only the import statements are parsed, where it can be told which
+    /// Parses a file as [`read`](Self::read) does, without the functions: only the import statements are parsed, where it can be told which
     /// they are.
     pub fn read_imports(text: &str) -> Option<Self> {
         if text.len() > LARGEST_FILE {

@@ -9,7 +9,7 @@ use super::{Content, blob_sha1, path_names};
 use crate::error::Result;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::store::jsonl::{self, Fields, Object};
-use crate::text::language::Language;
+use crate::text::language::{Language, Resolution};
 use crate::text::lines::{Lines, strip, universal_newlines};
 
 /// A file of a raw repository.
@@ -158,21 +158,15 @@ fn read_file(fields: &Fields<'_>, file: &Object) -> Result<RawFile> {
 /// Fields of a file that can be computed.
 fn describe(content: &Content, modules: &Modules) -> Value {
     let language = Language::of_path(&content.path);
-    let lang = match language {
-        Some(Language::Python) => "Python",
-        Some(Language::Java) => "Java",
-        Some(Language::CSharp) => "C#",
-        Some(Language::TypeScript) => "TypeScript",
-        None => "",
-    };
+    let lang = language.map_or("", Language::title);
     let file_name = content.path.rsplit('/').next().unwrap_or("");
     let ext = file_name.rsplit_once('.').map_or("", |(_, ext)| ext);
     let lines = Lines::new(&content.text);
     let lengths = || lines.iter().map(|line| line.chars().count());
     let filled = lines.iter().filter(|line| !strip(line).is_empty());
     let average = lengths().sum::<usize>() as f64 / lines.count().max(1) as f64;
-    let python = match language {
-        Some(Language::Python) => PythonFile::read(&content.text).unwrap_or_default(),
+    let python = match language.map(|language| language.spec().resolution) {
+        Some(Resolution::Modules) => PythonFile::read(&content.text).unwrap_or_default(),
         _ => PythonFile::default(),
     };
     let imports: Vec<String> = python.imports.iter().map(ToString::to_string).collect();

@@ -1,7 +1,7 @@
 //! Where a Python file's import statements stand, without a syntax tree: a walk over its bytes that knows strings, comments,
 //! brackets and continued lines, and nothing else.
 
-/// What the next byte is part of.
+/// State of the walk at its next byte.
 struct Walk<'t> {
     text: &'t str,
     at: usize,

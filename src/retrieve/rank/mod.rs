@@ -20,7 +20,6 @@
 //! ```
 
 mod inverted;
-mod keywords;
 mod ngrams;
 mod okapi;
 mod order;

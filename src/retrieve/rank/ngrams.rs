@@ -10,7 +10,6 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inverted::Inverted;
-use super::keywords::keywords;
 use super::words::{Row, Words};
 use crate::text::language::Language;
 use crate::text::lines::is_space;
@@ -69,7 +68,7 @@ impl Ngrams {
             tokens,
             pairs,
             first,
-            keywords: keywords(language).collect(),
+            keywords: language.codebleu_keywords().collect(),
         }
     }
 

@@ -150,7 +150,12 @@ mod twin {
             };
             let (query, document) = (grams(&query), grams(&document));
             let weight = |gram: &[String]| match n {
-                1 if !keywords::keywords(language).any(|keyword| keyword == gram[0]) => 0.2,
+                1 if !language
+                    .codebleu_keywords()
+                    .any(|keyword| keyword == gram[0]) =>
+                {
+                    0.2
+                }
                 _ => 1.0,
             };
             let distinct: BTreeSet<_> = query.iter().collect();

@@ -77,7 +77,7 @@ impl CodeFile {
         lines.join("\n")
     }
 
-    /// What stands before, in and behind these lines in the file: blank lines between them are part of the target, the end of
+    /// Text before, in and behind these lines in the file: blank lines between them are part of the target, the end of
     /// the last belongs to what follows.
     pub(super) fn around(&self, lines: Range<usize>) -> [&str; 3] {
         let start = self.lines[lines.start].start as usize;

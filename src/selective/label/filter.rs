@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::repository::corpus::Repository;
 use crate::repository::record::{Modules, PythonFile, RawRepository};
-use crate::text::language::Language;
+use crate::text::language::{Language, Resolution};
 use crate::text::lines::Lines;
 
 /// The least that a repository must have.
@@ -28,14 +28,14 @@ pub struct Filter {
 impl Filter {
     /// The paper's, which differ for Python and the other languages.
     pub fn paper(language: Language) -> Self {
-        match language {
-            Language::Python => Self {
+        match language.spec().resolution {
+            Resolution::Modules => Self {
                 files: 5,
                 lines: 0,
                 imports: 3.0,
                 local_imports: 2.0,
             },
-            _ => Self {
+            Resolution::Types(_) => Self {
                 files: 20,
                 lines: 20_000,
                 imports: 0.0,
@@ -83,7 +83,7 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// What the filter looks at.
+/// Numbers that the filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Facts {
     /// Files of the language.
@@ -97,13 +97,13 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of a repository; what is imported is read off Python files alone.
+    /// Facts of a repository; imports are read from Python files only.
     pub fn of(repository: &Repository, language: Language) -> Self {
         let files = Files::of(repository, language);
         files.facts(0..repository.files.len())
     }
 
-    /// What a raw record says of its repository's files itself, as whoever made it counted: `imports` and `local_imports` (each
+    /// Facts that a raw record states about its repository's files, as whoever made it counted: `imports` and `local_imports` (each
     /// once) and, where it is there, `line_count`. `None` where a file of the language does not say.
     pub fn said(raw: &RawRepository, language: Language) -> Option<Self> {
         let files = raw.files.iter();
@@ -219,9 +219,9 @@ impl<'a> Files<'a> {
     fn facts(&self, part: std::ops::Range<usize>) -> Facts {
         let of_each = part.into_par_iter().map(|number| {
             let file = &self.repository.files[number];
-            let python = match self.language {
-                Language::Python => PythonFile::read_imports(&file.text).unwrap_or_default(),
-                _ => PythonFile::default(),
+            let python = match self.language.spec().resolution {
+                Resolution::Modules => PythonFile::read_imports(&file.text).unwrap_or_default(),
+                Resolution::Types(_) => PythonFile::default(),
             };
             let local = python.local_imports(self.paths[number], &self.modules);
             Facts {

@@ -10,10 +10,7 @@ use super::resolve::Modules;
 use super::source::{self, Source};
 use super::typed::{self, Unit};
 use crate::repository::corpus::Repository;
-use crate::text::language::Language;
-
-/// Lines of a call, at most; longer ones are tables of data.
-pub(super) const LONGEST_CALL: usize = 10;
+use crate::text::language::{Language, Resolution};
 
 /// The lines of one file's holes.
 type Holes = Option<Vec<Range<usize>>>;
@@ -23,23 +20,30 @@ pub(super) fn read_all(
     repository: &Repository,
     language: Language,
 ) -> (Vec<Option<Source>>, Vec<Holes>) {
-    if language == Language::Python {
-        let (sources, names) = source::read_all(repository, language, Names::read);
-        (sources, of_modules(repository, &names))
-    } else {
-        let (sources, units) = source::read_all(repository, language, Unit::read);
-        (
-            sources,
-            typed::calls_of_others(repository, language, &units)
-                .into_iter()
-                .map(|calls| calls.map(holes))
-                .collect(),
-        )
+    match language.spec().resolution {
+        Resolution::Modules => {
+            let (sources, names) = source::read_all(repository, language, Names::read);
+            let common = language.spec().common_methods;
+            (sources, of_modules(repository, &names, common))
+        }
+        Resolution::Types(rules) => {
+            let (sources, units) =
+                source::read_all(repository, language, |file, source, syntax| {
+                    Unit::read(rules, file, source, syntax)
+                });
+            let calls = typed::calls_of_others(repository, language, rules, &units);
+            let holes = calls.into_iter().map(|calls| calls.map(holes)).collect();
+            (sources, holes)
+        }
     }
 }
 
-fn of_modules(repository: &Repository, names: &[Option<Names>]) -> Vec<Holes> {
-    let modules = Modules::new(repository, names);
+fn of_modules(
+    repository: &Repository,
+    names: &[Option<Names>],
+    common: &'static [&'static str],
+) -> Vec<Holes> {
+    let modules = Modules::new(repository, names, common);
     let of_file = |(file, names): (usize, &Option<Names>)| {
         let names = names.as_ref()?;
         let counts: Vec<bool> = names

@@ -6,8 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustc_hash::FxHashSet;
 
+use super::kind::{Hole, Kind, Sampling};
 use super::source::Source;
-use super::{Hole, Kind, Sampling, chunks, context};
+use super::{chunks, context};
 
 /// e⁻³, the probability of 0 in a Poisson distribution of mean 3. As a literal: `exp` may differ from platform to platform.
 const POISSON_3_ZERO: f64 = 0.049_787_068_367_863_944;
@@ -22,7 +23,7 @@ impl Stream {
         Self::of(b"repoformer sample 1\0", seed, kind.name(), repository)
     }
 
-    /// The same for labelled data.
+    /// A stream for labelled data.
     pub(crate) fn for_labels(seed: u64, kind: &str, repository: &str) -> Self {
         Self::of(b"repoformer label 1\0", seed, kind, repository)
     }

@@ -4,35 +4,36 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::source::{LineClass, Source};
-use crate::text::language::Language;
+use crate::repository::corpus::SourceFile;
+use crate::text::language::Layout;
 use crate::text::language::syntax::{Body, Syntax};
 
 /// Lines of a body, blank ones between its first and its last included.
 const BODY_LINES: RangeInclusive<usize> = 3..=30;
 
 /// The bodies in the order of their signatures; a nested function's body lies within another.
-pub(super) fn holes(source: &Source, syntax: &Syntax<'_>) -> Vec<Range<usize>> {
+pub(super) fn holes(_: &SourceFile, source: &Source, syntax: &Syntax<'_>) -> Vec<Range<usize>> {
     let functions = syntax.functions().into_iter();
     let bodies = functions
         .filter(|function| !function.is_broken)
         .filter_map(|function| function.body);
     bodies
-        .filter_map(|body| lines(source, syntax.grammar().language(), body))
+        .filter_map(|body| lines(source, syntax.spec().layout, body))
         .filter(|hole| BODY_LINES.contains(&hole.len()))
         .collect()
 }
 
 /// The lines of a body that has something to complete. Its docstring tells what to write and stays in the prompt.
-fn lines(source: &Source, language: Language, body: Body) -> Option<Range<usize>> {
+fn lines(source: &Source, layout: Layout, body: Body) -> Option<Range<usize>> {
     // A statement on the line of the signature, of the docstring or of a brace cannot be cut out in whole lines.
     if body.is_stub || !body.is_whole_lines {
         return None;
     }
     let mut lines = body.span.lines;
-    // In Python a last line that begins with `#` goes, though it may be the end of a string: benchmarks drawn so far
-    // would change otherwise.
+    // Between braces the last statement ends the body. With indentation a last line that begins with `#` goes, though it
+    // may be the end of a string: benchmarks drawn so far would change otherwise.
     let ends_in_comment = |end: usize| {
-        language == Language::Python
+        layout == Layout::Indentation
             && matches!(
                 source.classes[end - 1],
                 LineClass::Blank | LineClass::Comment

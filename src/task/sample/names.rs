@@ -1,12 +1,12 @@
-//! What one Python file defines, imports and calls.
+//! Definitions, imports and calls of one Python file.
 
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
-use super::calls::LONGEST_CALL;
-use super::source::{LineClass, Source};
+use super::source::{LONGEST_CALL, LineClass, Source};
+use crate::repository::corpus::SourceFile;
 use crate::text::language::syntax::{Syntax, preorder, rows};
 
 /// Longer chains of attributes are not followed.
@@ -20,7 +20,7 @@ pub(super) enum Definition {
     Class(FxHashSet<String>),
 }
 
-/// What an import binds a name to: `from ..module import member`, or a module alone.
+/// Target of an import: `from ..module import member`, or a module alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     /// Number of leading dots.
@@ -38,7 +38,7 @@ pub(super) struct Call {
     pub(super) lines: Range<usize>,
 }
 
-/// What one file defines, imports and calls.
+/// Definitions, imports and calls of one file.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) defined: FxHashMap<String, Definition>,
@@ -56,7 +56,7 @@ pub(super) struct Names {
     pub(super) calls: Vec<Call>,
 }
 
-/// What a definition stands in, innermost last.
+/// Scope of a definition, innermost last.
 enum Scope {
     /// With its name where it is at the top level.
     Class(Option<String>),
@@ -65,7 +65,7 @@ enum Scope {
 
 impl Names {
     /// Reads a file's names off its tree.
-    pub(super) fn read(source: &Source, syntax: &Syntax<'_>) -> Self {
+    pub(super) fn read(_: &SourceFile, source: &Source, syntax: &Syntax<'_>) -> Self {
         let text = source.lines.text();
         let mut names = Self::default();
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
@@ -210,7 +210,7 @@ fn without_space(text: &str) -> String {
         .collect()
 }
 
-/// What is called, as a chain of attributes; none where the callee is neither a name nor an attribute.
+/// Callee as a chain of attributes; none where the callee is neither a name nor an attribute.
 fn callee(text: &str, function: Node<'_>) -> Option<String> {
     let mut parts = Vec::new();
     let mut node = function;

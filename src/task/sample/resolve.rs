@@ -10,52 +10,11 @@ use crate::repository::corpus::Repository;
 const MOST_VISITS: usize = 512;
 const MOST_IMPORTS: usize = 64;
 
-/// Methods that much else has too: of Python's own types, of the usual libraries, and of everything
-/// that runs, opens or trains. A call of one tells nothing about whose it is. Sorted.
-#[rustfmt::skip]
-const COMMON_METHODS: [&str; 381] = [
-    "T", "abs", "absolute", "accept", "acquire", "add", "addHandler", "add_", "add_argument", "add_module",
-    "add_subparsers", "agg", "all", "any", "append", "appendleft", "apply", "argmax", "argmin", "args", "as_posix",
-    "as_tensor", "assign", "astype", "backward", "batch_decode", "bind", "bit_length", "bool", "broadcast_to",
-    "build", "call", "cancel", "capitalize", "casefold", "cast", "center", "check", "children", "choice", "chunk",
-    "clamp", "clear", "clip", "clone", "clone_", "close", "columns", "commit", "compile", "compute", "conjugate",
-    "connect", "contiguous", "convert", "copy", "copy_", "cos", "count", "cpu", "create", "critical", "cuda",
-    "cumsum", "cursor", "data", "date", "debug", "decode", "delete", "describe", "det", "detach", "device", "diag",
-    "diff", "difference", "dim", "discard", "dispatch", "div", "done", "dot", "double", "draw", "drop", "dropna",
-    "dtype", "dump", "dumps", "elements", "emit", "encode", "encode_plus", "end", "endswith", "error", "eval",
-    "evaluate", "exception", "exec", "execute", "exists", "exit", "exp", "expand", "expanduser", "extend",
-    "extendleft", "extract", "eye", "fetch", "fetchall", "fetchone", "fileno", "fill", "fill_", "fillna", "filter",
-    "find", "findall", "fit", "flatten", "flip", "float", "flush", "format", "forward", "from_bytes", "from_dict",
-    "from_pretrained", "fromkeys", "gather", "generate", "get", "getLogger", "getvalue", "glob", "group", "groupby",
-    "groups", "half", "handle", "head", "hex", "iloc", "index", "info", "init", "insert", "int", "intersection",
-    "inv", "inverse", "is_alive", "is_dir", "is_file", "is_set", "isalnum", "isalpha", "isdigit", "isinstance",
-    "islower", "isnull", "isnumeric", "isoformat", "isspace", "isupper", "item", "items", "iter", "iterrows",
-    "join", "keys", "kill", "kwargs", "listen", "ljust", "load", "load_state_dict", "loads", "loc", "lock", "log",
-    "log_prob", "long", "lower", "lstrip", "main", "makefile", "map", "masked_fill", "match", "matmul", "max",
-    "mean", "melt", "merge", "min", "mkdir", "modules", "most_common", "move_to_end", "mul", "mul_", "name",
-    "named_modules", "named_parameters", "narrow", "ndim", "next", "no_grad", "norm", "normal", "notify", "now",
-    "numel", "numpy", "ones", "open", "parameters", "parent", "parse", "parse_args", "partition", "permutation",
-    "permute", "pivot", "plot", "poll", "pop", "popitem", "popleft", "post", "pow", "predict", "print_help",
-    "process", "prod", "publish", "push", "put", "query", "rand", "randint", "randn", "read", "read_bytes",
-    "read_text", "readline", "readlines", "recv", "register", "register_buffer", "register_parameter",
-    "relative_to", "release", "remove", "rename", "rename_axis", "render", "repeat", "replace", "replace_all",
-    "request", "requires_grad_", "reset", "reset_index", "reshape", "resize", "resolve", "result", "reverse",
-    "rfind", "rglob", "rindex", "rjust", "rmdir", "rollback", "rotate", "round", "rpartition", "rsplit", "rstrip",
-    "run", "sample", "save", "scatter", "search", "seed", "seek", "select", "send", "sendall", "set", "setLevel",
-    "setUp", "set_defaults", "set_index", "set_result", "setdefault", "settimeout", "shape", "show", "shuffle",
-    "shutdown", "sin", "size", "sort", "sort_values", "split", "splitlines", "sqrt", "squeeze", "stack", "start",
-    "startswith", "stat", "state_dict", "std", "step", "stop", "strftime", "strip", "strptime", "sub", "sub_",
-    "submit", "subscribe", "subtract", "sum", "swapcase", "symmetric_difference", "tail", "tan", "tanh", "tearDown",
-    "tell", "terminate", "test", "tile", "time", "timestamp", "title", "to", "to_bytes", "to_csv", "to_dict",
-    "tobytes", "today", "tolist", "touch", "train", "transform", "translate", "transpose", "truncate", "type",
-    "uniform", "union", "unlink", "unlock", "unsqueeze", "update", "upper", "validate", "values", "var", "view",
-    "wait", "warn", "warning", "with_suffix", "write", "write_bytes", "write_text", "writelines", "zero_",
-    "zero_grad", "zeros", "zfill",
-];
-
 /// The modules of a repository and what they define.
 pub(super) struct Modules<'a> {
     names: &'a [Option<Names>],
+    /// Methods whose names say nothing about their class, sorted.
+    common: &'static [&'static str],
     /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
     by_path: FxHashMap<&'a str, usize>,
@@ -82,7 +41,7 @@ struct Nearest {
     file: usize,
 }
 
-/// What a chain of attributes leads to.
+/// Target of a chain of attributes.
 enum Found {
     /// A function, a class or a class's method of this file.
     Definition(usize),
@@ -91,7 +50,7 @@ enum Found {
     Nothing,
 }
 
-/// What one look-up has looked into. Modules import each other in circles, and stars lead to one module on many ways.
+/// Modules that one look-up has visited. Modules import each other in circles, and stars lead to one module on many ways.
 #[derive(Default)]
 struct Search {
     /// Module and what was looked for in it.
@@ -101,7 +60,11 @@ struct Search {
 
 impl<'a> Modules<'a> {
     /// `names` has an entry for each file of the repository.
-    pub(super) fn new(repository: &'a Repository, names: &'a [Option<Names>]) -> Self {
+    pub(super) fn new(
+        repository: &'a Repository,
+        names: &'a [Option<Names>],
+        common: &'static [&'static str],
+    ) -> Self {
         let paths: Vec<_> = repository
             .files
             .iter()
@@ -110,6 +73,7 @@ impl<'a> Modules<'a> {
         let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
         let mut modules = Self {
             names,
+            common,
             by_path: FxHashMap::default(),
             packages: paths
                 .iter()
@@ -193,10 +157,10 @@ impl<'a> Modules<'a> {
         home.is_some_and(|home| home != file)
             && !names.local.contains(method)
             && !method.starts_with("__")
-            && COMMON_METHODS.binary_search(&method).is_err()
+            && self.common.binary_search(&method).is_err()
     }
 
-    /// What a name means that only `from module import *` can have brought into file `from`.
+    /// Target of a name that only `from module import *` can have brought into file `from`.
     fn starred(&self, from: usize, names: &Names, chain: &[&str], search: &mut Search) -> Found {
         if self.bound.contains(chain[0]) {
             self.any(from, &names.stars, chain, search)
@@ -246,7 +210,7 @@ impl<'a> Modules<'a> {
         best
     }
 
-    /// What a chain of names means inside a module.
+    /// Target of a chain of names inside a module.
     fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> Found {
         let ([first, rest @ ..], Some(names)) = (chain, &self.names[file]) else {
             return Found::Nothing;
@@ -303,14 +267,4 @@ fn module_path(path: &str) -> ModulePath<'_> {
     let folder = module.rsplit_once('/').map_or("", |(folder, _)| folder);
     let module = module.strip_suffix("/__init__").unwrap_or(module);
     ModulePath { folder, module }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_methods_can_be_searched() {
-        assert!(COMMON_METHODS.is_sorted());
-    }
 }

@@ -5,17 +5,20 @@ use tree_sitter::{Node, Tree};
 
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, rows};
-use crate::text::language::{Grammar, Language};
+use crate::text::language::{Grammar, Language, LanguageSpec, Layout, Prose};
 use crate::text::lines::Lines;
 
 /// Files beyond these sizes are data or generated; a syntax tree takes many times their memory.
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 20;
 
+/// Lines of a call, at most; longer ones are tables of data.
+pub(super) const LONGEST_CALL: usize = 10;
+
 /// Where generated files say that they are.
 const HEAD_LINES: usize = 10;
 
-/// What a line is to someone who completes code.
+/// Class of a line, for someone who completes code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineClass {
     /// White space alone.
@@ -46,7 +49,7 @@ pub(super) struct Source {
 pub(super) fn read_all<T: Send>(
     repository: &Repository,
     language: Language,
-    extract: impl Fn(&Source, &Syntax<'_>) -> T + Sync,
+    extract: impl Fn(&SourceFile, &Source, &Syntax<'_>) -> T + Sync,
 ) -> (Vec<Option<Source>>, Vec<Option<T>>) {
     let files = repository.files.par_iter().enumerate();
     files
@@ -59,6 +62,7 @@ pub(super) fn read_all<T: Send>(
                 return (None, None);
             };
             let extracted = extract(
+                file,
                 &source,
                 &Syntax::of_tree(source.lines.text(), grammar, tree),
             );
@@ -72,7 +76,7 @@ pub(super) fn canonical(index: usize, file: &SourceFile) -> usize {
     index.min(file.same_as as usize)
 }
 
-fn read(file: &SourceFile, grammar: Grammar) -> Option<(Source, Tree)> {
+fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)> {
     if file.text.len() > LARGEST_FILE {
         return None;
     }
@@ -106,12 +110,10 @@ fn is_generated(lines: &Lines, classes: &[LineClass]) -> bool {
 }
 
 fn classify(lines: &Lines, syntax: &Syntax<'_>) -> Vec<LineClass> {
-    let language = syntax.grammar().language();
-    // Comments of Python, and what C# tells its preprocessor; other comments have nodes that cover their lines.
-    let has_hash = matches!(language, Language::Python | Language::CSharp);
+    let spec = syntax.spec();
     let of_line = |line: &str| match line.trim_start().as_bytes().first() {
         None => LineClass::Blank,
-        Some(b'#') if has_hash => LineClass::Comment,
+        Some(b'#') if spec.has_hash_lines => LineClass::Comment,
         Some(_) => LineClass::Code,
     };
     let mut classes: Vec<LineClass> = lines.iter().map(of_line).collect();
@@ -125,7 +127,7 @@ fn classify(lines: &Lines, syntax: &Syntax<'_>) -> Vec<LineClass> {
         let over_several_lines = node.start_position().row < node.end_position().row;
         if is_comment(node) {
             mark(lines, node, LineClass::Comment, &mut classes);
-        } else if is_prose(language, node, over_several_lines) {
+        } else if is_prose(spec, node, over_several_lines) {
             mark(lines, node, LineClass::Prose, &mut classes);
         }
         // Within one row there is nothing to find but the statement itself; most nodes are spared the visit.
@@ -135,23 +137,12 @@ fn classify(lines: &Lines, syntax: &Syntax<'_>) -> Vec<LineClass> {
 }
 
 /// Whether the lines that this node covers are text for people, or data.
-fn is_prose(language: Language, node: Node<'_>, over_several_lines: bool) -> bool {
-    let kind = node.kind();
-    match language {
-        Language::Python => is_bare_string(node) || (over_several_lines && kind == "string"),
-        Language::Java => over_several_lines && kind == "string_literal",
-        Language::CSharp => {
-            over_several_lines
-                && matches!(
-                    kind,
-                    "verbatim_string_literal" | "raw_string_literal" | "string_content"
-                )
-        }
-        // What a template's `${…}` holds is code; what stands between two elements is none, on one line too.
-        Language::TypeScript => {
-            kind == "jsx_text" || (over_several_lines && kind == "string_fragment")
-        }
-    }
+fn is_prose(spec: &LanguageSpec, node: Node<'_>, over_several_lines: bool) -> bool {
+    let is_listed = spec.prose.iter().any(|prose| match prose {
+        Prose::Always(kind) => node.kind() == *kind,
+        Prose::Long(kind) => over_several_lines && node.kind() == *kind,
+    });
+    is_listed || (spec.layout == Layout::Indentation && is_bare_string(node))
 }
 
 /// Marks the lines that hold nothing else than what a node covers.
@@ -172,10 +163,10 @@ mod tests {
     use super::*;
 
     fn classes(text: &str) -> String {
-        classes_of(Grammar::Python, text)
+        classes_of(Language::Python, text)
     }
 
-    fn classes_of(grammar: Grammar, text: &str) -> String {
+    fn classes_of(grammar: impl Into<Grammar>, text: &str) -> String {
         let file = SourceFile {
             path: "r/a".into(),
             text: text.into(),
@@ -211,13 +202,18 @@ mod tests {
     #[test]
     fn lines_of_the_other_languages_are_what_they_look_like() {
         let java = "/** a\n * b\n */\nclass A { // c\n  /* d */ int x;\n  // e\n  String s = \"\"\"\n    // f\n    g\n    \"\"\";\n}\n";
-        assert_eq!(classes_of(Grammar::Java, java), "###cc#c\"\"cc");
+        assert_eq!(classes_of(Language::Java, java), "###cc#c\"\"cc");
         let csharp = "#region R\n/// <a/>\nclass A {\n#if B\n  string s = @\"\n#if C\n\n   // d\"; /*\n e */\n#endif\n}\n#endregion\n";
-        assert_eq!(classes_of(Grammar::CSharp, csharp), "##c#c\"_c##c#");
+        assert_eq!(classes_of(Language::CSharp, csharp), "##c#c\"_c##c#");
         let typescript = "const a = `\n b\n ${c}\n // d\n`; // e\nf(/* g */\n /* h */\n 1);\n";
-        assert_eq!(classes_of(Grammar::TypeScript, typescript), "c\"c\"cc#c");
+        assert_eq!(classes_of(Language::TypeScript, typescript), "c\"c\"cc#c");
+        let go = "/* a\n b */\nvar a = 1 // c\nvar b = `d\n// e\n`\nf( /* g */\n/* h */ 1)\n";
+        assert_eq!(classes_of(Language::Go, go), "##cc\"\"cc");
         let tsx = "const a = (\n <p>\n  some words\n  {b} and\n  {/* c */}\n </p>\n);\n";
-        assert_eq!(classes_of(Grammar::Tsx, tsx), "cc\"cccc");
+        assert_eq!(
+            classes_of(Grammar::of(Language::TypeScript, "a.tsx"), tsx),
+            "cc\"cccc"
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn kinds_parse_as_they_print() {
     let message = "lines".parse::<Kind>().unwrap_err().to_string();
     assert_eq!(
         message,
-        "kind: 'lines' is none of line, api, chunk, function"
+        "kind: unknown kind 'lines'; known: line, api, chunk, function"
     );
 }
 

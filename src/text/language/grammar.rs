@@ -1,67 +1,52 @@
-//! Which grammar reads a file: TypeScript has two.
+//! The grammar that reads a file.
 
 use super::Language;
 
 /// A grammar of tree-sitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Grammar {
-    /// Python 3, and what of Python 2 it has in common.
-    Python,
-    /// Java.
-    Java,
-    /// C#.
-    CSharp,
-    /// TypeScript without JSX, where `<T>x` is a type assertion.
-    TypeScript,
-    /// TypeScript with JSX, where `<T>` begins an element.
-    Tsx,
+pub struct Grammar {
+    language: Language,
+    /// Index of the file's ending among those of the language.
+    ending: usize,
 }
 
 impl Grammar {
     /// Every grammar.
-    pub const ALL: [Self; 5] = [
-        Self::Python,
-        Self::Java,
-        Self::CSharp,
-        Self::TypeScript,
-        Self::Tsx,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        Language::ALL.into_iter().flat_map(|language| {
+            let endings = 0..language.spec().grammars.len();
+            endings.map(move |ending| Self { language, ending })
+        })
+    }
 
-    /// The grammar of a file of a language, by the ending of its name.
+    /// The grammar of a file of a language, by the ending of its name; the first of those that the language has where it
+    /// is another.
     ///
     /// ```
     /// use repoformer::text::language::{Grammar, Language};
-    /// assert_eq!(Grammar::of(Language::TypeScript, "src/app.tsx"), Grammar::Tsx);
-    /// assert_eq!(Grammar::of(Language::TypeScript, "src/app.d.ts"), Grammar::TypeScript);
+    /// let of = |path| Grammar::of(Language::TypeScript, path);
+    /// assert_ne!(of("src/app.tsx"), of("src/app.ts"));
+    /// assert_eq!(of("src/app.d.ts"), Grammar::from(Language::TypeScript));
     /// ```
     pub fn of(language: Language, path: &str) -> Self {
-        match language {
-            Language::Python => Self::Python,
-            Language::Java => Self::Java,
-            Language::CSharp => Self::CSharp,
-            Language::TypeScript if path.ends_with(".tsx") => Self::Tsx,
-            Language::TypeScript => Self::TypeScript,
-        }
+        let mut endings = language.extensions().iter();
+        let ending = endings.position(|end| path.ends_with(end)).unwrap_or(0);
+        Self { language, ending }
     }
 
     /// The language that it reads.
     pub fn language(self) -> Language {
-        match self {
-            Self::Python => Language::Python,
-            Self::Java => Language::Java,
-            Self::CSharp => Language::CSharp,
-            Self::TypeScript | Self::Tsx => Language::TypeScript,
-        }
+        self.language
     }
 
     pub(crate) fn tables(self) -> tree_sitter::Language {
-        match self {
-            Self::Python => tree_sitter_python::LANGUAGE,
-            Self::Java => tree_sitter_java::LANGUAGE,
-            Self::CSharp => tree_sitter_c_sharp::LANGUAGE,
-            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
-            Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX,
-        }
-        .into()
+        self.language.spec().grammars[self.ending]()
+    }
+}
+
+impl From<Language> for Grammar {
+    /// The first grammar of a language.
+    fn from(language: Language) -> Self {
+        Self::of(language, "")
     }
 }

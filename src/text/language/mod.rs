@@ -1,12 +1,25 @@
-//! The languages of the field's benchmarks (CrossCodeEval's four) and what differs between them: files, comments,
-//! keywords, and with [`syntax`] the functions, calls, scopes and imports of a file.
+//! The languages of the field's benchmarks (CrossCodeEval's four) and Go, one file each, and with [`syntax`] the
+//! functions, calls, scopes and imports of a file.
+//!
+//! A new language is a file with a `LanguageSpec`, its `mod` and its line in the list below, and its grammar's crate.
 
+mod csharp;
+mod go;
 mod grammar;
-mod identifiers;
-mod keywords;
+mod import;
+mod java;
+mod lexical;
+mod python;
+mod spec;
+mod typescript;
+mod walk;
 
 pub use grammar::Grammar;
-pub use identifiers::{identifiers, without_comment_signs, without_comments, without_strings};
+pub use lexical::{identifiers, without_comment_signs, without_comments, without_strings};
+pub(crate) use spec::{
+    Call, Declares, LanguageSpec, Layout, Part, Prose, Resolution, Seen, Step, Steps, TypeRules,
+    Variable, Visibility, find,
+};
 
 pub mod syntax;
 
@@ -15,63 +28,66 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A language whose repositories can be searched and completed.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Language {
+/// Makes [`Language`] of a list of names and specs.
+macro_rules! languages {
+    ($($(#[$meta:meta])* $name:ident = $spec:path,)+) => {
+        /// A language whose repositories can be searched and completed. Artifacts name it by its place in the list.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "lowercase")]
+        pub enum Language {
+            $($(#[$meta])* $name,)+
+        }
+
+        impl Language {
+            /// Every language, CrossCodeEval's first and in its order.
+            pub const ALL: [Self; [$(stringify!($name)),+].len()] = [$(Self::$name),+];
+
+            /// Everything in which it differs from the others.
+            pub(crate) const fn spec(self) -> &'static LanguageSpec {
+                match self {
+                    $(Self::$name => &$spec,)+
+                }
+            }
+        }
+    };
+}
+
+// A new language goes to the end: artifacts name a language by its place.
+languages! {
     /// `.py`
     #[default]
-    Python,
+    Python = python::PYTHON,
     /// `.java`
-    Java,
+    Java = java::JAVA,
     /// `.cs`
-    CSharp,
+    CSharp = csharp::CSHARP,
     /// `.ts` (`.d.ts` too) and `.tsx`
-    TypeScript,
+    TypeScript = typescript::TYPESCRIPT,
+    /// `.go`
+    Go = go::GO,
 }
 
 impl Language {
-    /// Every language, in CrossCodeEval's order.
-    pub const ALL: [Self; 4] = [Self::Python, Self::Java, Self::CSharp, Self::TypeScript];
-
     /// The name that [`FromStr`] reads, CrossCodeEval's.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::Java => "java",
-            Self::CSharp => "csharp",
-            Self::TypeScript => "typescript",
-        }
+        self.spec().name
     }
 
-    /// The name in a sentence.
+    /// The name in a sentence, The Stack's.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Python => "Python",
-            Self::Java => "Java",
-            Self::CSharp => "C#",
-            Self::TypeScript => "TypeScript",
-        }
+        self.spec().title
     }
 
     /// The endings of its source files, with their dot; case-sensitive.
     pub fn extensions(self) -> &'static [&'static str] {
-        match self {
-            Self::Python => &[".py"],
-            Self::Java => &[".java"],
-            Self::CSharp => &[".cs"],
-            Self::TypeScript => &[".ts", ".tsx"],
-        }
+        self.spec().extensions
     }
 
-    /// What begins a line comment.
+    /// The sign that begins a line comment.
     pub fn comment(self) -> &'static str {
-        match self {
-            Self::Python => "#",
-            Self::Java | Self::CSharp | Self::TypeScript => "//",
-        }
+        self.spec().comment
     }
 
     /// Whether a word is a keyword, and so none of the identifiers that CrossCodeEval's scores compare. Its lists leave
@@ -83,7 +99,12 @@ impl Language {
     /// assert!(Language::CSharp.is_keyword("null") && !Language::Java.is_keyword("null"));
     /// ```
     pub fn is_keyword(self, word: &str) -> bool {
-        keywords::has(self, word)
+        self.spec().keywords.has(word)
+    }
+
+    /// The keywords that count fully in CodeBLEU's weighted n-gram match.
+    pub(crate) fn codebleu_keywords(self) -> impl Iterator<Item = &'static str> {
+        self.spec().codebleu_keywords.split_ascii_whitespace()
     }
 
     /// The language of a file, by its ending.
@@ -118,7 +139,66 @@ impl FromStr for Language {
             .find(|language| language.name() == name);
         named.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("'{name}' is not supported; the languages are {names}")
+            format!("unknown language '{name}'; known: {names}")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        for language in Language::ALL {
+            let spec = language.spec();
+            assert!(spec.keywords.words().is_sorted(), "{language}");
+            assert!(spec.common_methods.is_sorted(), "{language}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_keywords_leave_none_out() {
+        let words = Language::ALL
+            .into_iter()
+            .flat_map(|l| l.spec().keywords.words());
+        let words = words
+            .copied()
+            .chain(["", "é", "print", "i", "classes", "as_"]);
+        for word in words {
+            for language in Language::ALL {
+                let listed = language.spec().keywords.words().contains(&word);
+                assert_eq!(language.is_keyword(word), listed, "{language} {word:?}");
+            }
+        }
+    }
+
+    /// A kind or field that the grammar does not have would never be found.
+    #[test]
+    fn tables_name_kinds_of_the_grammars() {
+        for language in Language::ALL {
+            let spec = language.spec();
+            let grammars: Vec<_> = spec.grammars.iter().map(|grammar| grammar()).collect();
+            assert_eq!(grammars.len(), spec.extensions.len(), "{language}");
+            let mut kinds = Vec::new();
+            kinds.extend(spec.definitions.iter().map(|definition| definition.kind));
+            kinds.extend(spec.calls.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.expressions.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.types.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.imports.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.blocks.iter().chain(spec.bodies));
+            if let Resolution::Types(rules) = spec.resolution {
+                kinds.extend(rules.namespaces.iter().map(|namespace| namespace.kind));
+                kinds.extend(rules.variables.iter().map(|variable| variable.kind));
+                let lists = [rules.types, rules.supers, rules.functions, rules.scopes];
+                kinds.extend(lists.into_iter().flatten());
+            }
+            // `this` is a word to some grammars.
+            let knows = |grammar: &tree_sitter::Language, kind: &str| {
+                [true, false].map(|named| grammar.id_for_node_kind(kind, named)) != [0, 0]
+            };
+            kinds.retain(|kind| !grammars.iter().any(|grammar| knows(grammar, kind)));
+            assert_eq!(kinds, [""; 0], "{language}");
+        }
     }
 }

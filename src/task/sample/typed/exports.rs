@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::unit::{Import, Unit};
 use crate::repository::corpus::Repository;
 use crate::task::sample::source::canonical;
-use crate::text::language::Language;
+use crate::text::language::{TypeRules, Visibility};
 
 /// How many files a name is followed through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
@@ -18,10 +18,10 @@ pub(super) struct Modules<'a> {
     by_path: FxHashMap<&'a str, usize>,
 }
 
-/// What a name that is brought in means.
+/// Target of an imported name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Export {
-    /// What a file declares under this name.
+    /// A declaration of a file.
     Declared { file: usize, name: String },
     /// All of a file.
     Module(usize),
@@ -31,12 +31,12 @@ impl<'a> Modules<'a> {
     /// Without any file where the language has no such modules.
     pub(super) fn new(
         repository: &'a Repository,
-        language: Language,
+        rules: &TypeRules,
         units: &'a [Option<Unit>],
     ) -> Self {
         let mut by_path = FxHashMap::default();
         let files = repository.files.iter().enumerate();
-        for (index, file) in files.filter(|_| language == Language::TypeScript) {
+        for (index, file) in files.filter(|_| matches!(rules.visibility, Visibility::Exports)) {
             let (module, rank) = module_path(&file.path);
             let entry = by_path
                 .entry(module)
@@ -86,7 +86,7 @@ impl<'a> Modules<'a> {
         find(&path).or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?)))
     }
 
-    /// What an import of file `from` brings in.
+    /// Target of an import of file `from`.
     pub(super) fn imported(&self, from: usize, import: &Import) -> Option<Export> {
         let file = self.module(from, &import.from)?;
         match import.member.as_deref() {
@@ -95,14 +95,14 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// What a file brings in under a name.
+    /// Target of a name that a file imports.
     pub(super) fn brought_in(&self, file: usize, name: &str) -> Option<Export> {
         let mut imports = self.units[file].as_ref()?.imports.iter();
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
         self.imported(file, import)
     }
 
-    /// What a file exports under a name, its own or another's.
+    /// Target of a name that a file exports, its own or another's.
     pub(super) fn exported(&self, file: usize, name: &str) -> Option<Export> {
         let mut open = vec![(file, name.to_owned())];
         let mut visited = Vec::new();

@@ -17,8 +17,8 @@
 //! - **`(…).m()`**, and where the type shows nowhere (`var x = f()`): a single file has a class or interface with a method
 //!   of that name, and the name is none that the platform's objects have too.
 
-mod everyday;
 mod exports;
+mod folders;
 mod read;
 mod resolve;
 mod unit;
@@ -31,16 +31,17 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::repository::corpus::Repository;
-use crate::text::language::Language;
+use crate::text::language::{Language, TypeRules};
 use resolve::Program;
 
 /// Per file the lines of the calls that count, ordered by their first line.
 pub(super) fn calls_of_others(
     repository: &Repository,
     language: Language,
+    rules: &TypeRules,
     units: &[Option<Unit>],
 ) -> Vec<Option<Vec<Range<usize>>>> {
-    let program = Program::new(repository, language, units);
+    let program = Program::new(repository, language, rules, units);
     let of_file = |(file, unit): (usize, &Option<Unit>)| {
         let calls = unit.as_ref()?.calls.iter();
         let counting = calls.filter(|call| program.is_in_another_file(file, call));

@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::everyday;
 use super::exports::{Export, Modules};
+use super::folders::Folders;
 use super::unit::{Call, Callee, Declared, Import, Receiver, Type, Unit};
 use crate::repository::corpus::Repository;
-use crate::text::language::Language;
+use crate::text::language::{Language, TypeRules, Visibility};
 
 /// How many types one method is looked for in: they extend each other in circles where code is broken.
 const MOST_TYPES: usize = 64;
@@ -21,20 +21,23 @@ pub(super) struct TypeId {
 
 /// The files of a repository and what can be looked up in them.
 pub(super) struct Program<'a> {
-    pub(super) language: Language,
+    pub(super) rules: &'a TypeRules,
+    /// Methods whose names say nothing about their class, sorted.
+    common: &'static [&'static str],
     pub(super) units: &'a [Option<Unit>],
     /// `org.example.Outer.Inner` → the types of that name.
     pub(super) by_path: FxHashMap<&'a str, Vec<TypeId>>,
     pub(super) modules: Modules<'a>,
+    pub(super) folders: Folders<'a>,
     /// C#'s `global using`s of all files.
     pub(super) global_imports: Vec<&'a Import>,
     /// Method → the one file with a type that defines it; none where there are several.
     methods: FxHashMap<&'a str, Option<usize>>,
-    /// The same for C#'s extension methods.
+    /// Extension method of C# → the one file that defines it; none where there are several.
     extensions: FxHashMap<&'a str, Option<usize>>,
 }
 
-/// What a call's name leads to.
+/// Target of a call's name.
 enum Found {
     /// Definitions in these files.
     Files(Vec<usize>),
@@ -44,11 +47,13 @@ enum Found {
     AnyMethod,
 }
 
-/// What is known of an object.
-enum Object {
+/// Knowledge about an object.
+enum Object<'a> {
     Of(Vec<TypeId>),
     /// TypeScript's `import * as m`.
     Module(usize),
+    /// A package that is this folder.
+    Folder(&'a str),
     Foreign,
     Unknown,
 }
@@ -58,13 +63,16 @@ impl<'a> Program<'a> {
     pub(super) fn new(
         repository: &'a Repository,
         language: Language,
+        rules: &'a TypeRules,
         units: &'a [Option<Unit>],
     ) -> Self {
         let mut program = Self {
-            language,
+            rules,
+            common: language.spec().common_methods,
             units,
             by_path: FxHashMap::default(),
-            modules: Modules::new(repository, language, units),
+            modules: Modules::new(repository, rules, units),
+            folders: Folders::new(repository, units),
             global_imports: Vec::new(),
             methods: FxHashMap::default(),
             extensions: FxHashMap::default(),
@@ -73,7 +81,7 @@ impl<'a> Program<'a> {
             let Some(unit) = unit else {
                 continue;
             };
-            if language == Language::CSharp {
+            if let Visibility::FullNames(_) = rules.visibility {
                 let passed_on = unit.imports.iter().filter(|import| import.is_passed_on);
                 program.global_imports.extend(passed_on);
             }
@@ -106,7 +114,7 @@ impl<'a> Program<'a> {
         let home = self.methods.get(name).copied().flatten();
         home.is_some_and(|home| home != file)
             && !unit.defines(name)
-            && !everyday::is_common(self.language, name)
+            && self.common.binary_search(&name).is_err()
     }
 
     fn find(&self, file: usize, unit: &Unit, call: &Call) -> Found {
@@ -119,6 +127,7 @@ impl<'a> Program<'a> {
                     None => self.extension(name),
                 },
                 Object::Module(module) => self.exported(module, name),
+                Object::Folder(folder) => self.in_folder(folder, name),
                 Object::Foreign => self.extension(name),
                 Object::Unknown => Found::AnyMethod,
             },
@@ -130,14 +139,26 @@ impl<'a> Program<'a> {
         let is_variable = unit
             .outwards(scope)
             .any(|scope| scope.variables.contains_key(name));
-        if unit.defines(name) || is_variable {
+        let is_own = if let Visibility::Folders = self.rules.visibility {
+            unit.functions.contains(name)
+        } else {
+            unit.defines(name)
+        };
+        if is_own || is_variable {
             return Found::Foreign;
         }
-        if self.language == Language::TypeScript {
-            return match self.modules.brought_in(file, name) {
-                Some(Export::Declared { file, name }) => self.declared(file, &name),
-                _ => Found::Foreign,
-            };
+        match self.rules.visibility {
+            Visibility::FullNames(_) => {}
+            Visibility::Exports => {
+                return match self.modules.brought_in(file, name) {
+                    Some(Export::Declared { file, name }) => self.declared(file, &name),
+                    _ => Found::Foreign,
+                };
+            }
+            Visibility::Folders => {
+                let folders = unit.namespaces.first();
+                return folders.map_or(Found::Foreign, |folder| self.in_folder(folder, name));
+            }
         }
         for number in unit.types_around(scope) {
             if let Some(files) = self.method(&self.parts(file, number), name) {
@@ -159,7 +180,7 @@ impl<'a> Program<'a> {
         found.map_or(Found::Foreign, Found::Files)
     }
 
-    /// What a TypeScript file declares under a name, as something that can be called.
+    /// Target of a name that a TypeScript file declares, if it can be called.
     fn declared(&self, file: usize, name: &str) -> Found {
         let unit = self.units[file].as_ref();
         let is_callable = unit.is_some_and(|unit| {
@@ -174,6 +195,25 @@ impl<'a> Program<'a> {
         } else {
             Found::Foreign
         }
+    }
+
+    /// The files of a folder that declare a function.
+    fn in_folder(&self, folder: &str, name: &str) -> Found {
+        let files = self.folders.files(folder).iter().copied();
+        let declares = |file: &usize| {
+            let unit = self.units[*file].as_ref();
+            unit.is_some_and(|unit| unit.functions.contains(name))
+        };
+        Found::Files(files.filter(declares).collect())
+    }
+
+    /// The object that a folder's files declare outside functions.
+    fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object<'a>> {
+        self.folders.files(folder).iter().find_map(|&file| {
+            let unit = self.units[file].as_ref()?;
+            let declared = unit.scopes[0].variables.get(name)?;
+            Some(self.of_declared(file, 0, declared))
+        })
     }
 
     fn exported(&self, module: usize, name: &str) -> Found {
@@ -203,10 +243,10 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// What C# calls on an object whose type has no such method: any that the platform has by this name comes first.
+    /// Extension method that C# calls on an object whose type has no such method: any that the platform has by this name comes first.
     fn extension(&self, name: &str) -> Found {
         let home = self.extensions.get(name).copied().flatten();
-        let home = home.filter(|_| !everyday::is_common(self.language, name));
+        let home = home.filter(|_| self.common.binary_search(&name).is_err());
         home.map_or(Found::Foreign, |file| Found::Files(vec![file]))
     }
 
@@ -214,7 +254,7 @@ impl<'a> Program<'a> {
         self.units[id.file].as_ref()?.types.get(id.number)
     }
 
-    /// What a type extends and implements, as far as the repository has it.
+    /// Types that a type extends and implements, as far as the repository has them.
     fn supers(&self, id: TypeId) -> Vec<TypeId> {
         let (Some(unit), Some(found)) = (&self.units[id.file], self.type_of(id)) else {
             return Vec::new();
@@ -230,8 +270,8 @@ impl<'a> Program<'a> {
             .collect()
     }
 
-    /// What is known of the object that a method is called on.
-    fn object(&self, file: usize, unit: &Unit, scope: usize, receiver: &Receiver) -> Object {
+    /// Knowledge about the object that a method is called on.
+    fn object(&self, file: usize, unit: &Unit, scope: usize, receiver: &Receiver) -> Object<'a> {
         let chain = match receiver {
             Receiver::Unknown => return Object::Unknown,
             Receiver::Typed(name) => return self.of_type_named(file, scope, name),
@@ -254,11 +294,11 @@ impl<'a> Program<'a> {
         };
         match root {
             Some(root) => self.fields(root, rest),
-            None => self.type_or_module(file, scope, chain),
+            None => self.type_or_module(file, unit, scope, chain),
         }
     }
 
-    fn of_type_named(&self, file: usize, scope: usize, name: &str) -> Object {
+    fn of_type_named(&self, file: usize, scope: usize, name: &str) -> Object<'a> {
         let types = self.types_named(file, scope, name);
         if types.is_empty() {
             Object::Foreign
@@ -267,7 +307,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn of_declared(&self, file: usize, scope: usize, declared: &Declared) -> Object {
+    fn of_declared(&self, file: usize, scope: usize, declared: &Declared) -> Object<'a> {
         match declared {
             Declared::Type(name) => self.of_type_named(file, scope, name),
             Declared::Unknown => Object::Unknown,
@@ -275,15 +315,13 @@ impl<'a> Program<'a> {
     }
 
     /// The object that a variable or a field of a type around holds; `None` where there is none of this name.
-    fn variable(&self, file: usize, unit: &Unit, scope: usize, name: &str) -> Option<Object> {
+    fn variable(&self, file: usize, unit: &Unit, scope: usize, name: &str) -> Option<Object<'a>> {
         for outer in unit.outwards(scope) {
             if let Some(declared) = outer.variables.get(name) {
                 return Some(self.of_declared(file, scope, declared));
             }
             // TypeScript's fields are reached through `this` alone.
-            let number = outer
-                .of_type
-                .filter(|_| self.language != Language::TypeScript);
+            let number = outer.of_type.filter(|_| !self.rules.fields_need_this);
             let found = number.and_then(|number| self.field(&self.parts(file, number), name));
             if found.is_some() {
                 return found;
@@ -293,7 +331,7 @@ impl<'a> Program<'a> {
     }
 
     /// The object in a field of some types, or of those that they extend.
-    fn field(&self, types: &[TypeId], name: &str) -> Option<Object> {
+    fn field(&self, types: &[TypeId], name: &str) -> Option<Object<'a>> {
         let mut level = types.to_vec();
         let mut visited = Vec::new();
         while !level.is_empty() && visited.len() < MOST_TYPES {
@@ -311,11 +349,15 @@ impl<'a> Program<'a> {
     }
 
     /// The object at the end of a chain of fields.
-    fn fields(&self, mut object: Object, chain: &[String]) -> Object {
+    fn fields(&self, mut object: Object<'a>, chain: &[String]) -> Object<'a> {
         for name in chain {
             object = match object {
                 Object::Of(types) => self.field(&types, name).unwrap_or(Object::Unknown),
                 Object::Module(module) => self.exported_object(self.modules.exported(module, name)),
+                Object::Folder(folder) => {
+                    let variable = self.variable_of_folder(folder, name);
+                    variable.unwrap_or(Object::Unknown)
+                }
                 other => return other,
             };
         }
@@ -323,18 +365,28 @@ impl<'a> Program<'a> {
     }
 
     /// A chain that begins with no variable: a type with static members, or a module.
-    fn type_or_module(&self, file: usize, scope: usize, chain: &[String]) -> Object {
+    fn type_or_module(
+        &self,
+        file: usize,
+        unit: &Unit,
+        scope: usize,
+        chain: &[String],
+    ) -> Object<'a> {
         for length in (1..=chain.len()).rev() {
             let types = self.types_named(file, scope, &chain[..length].join("."));
             if !types.is_empty() {
                 return self.fields(Object::Of(types), &chain[length..]);
             }
         }
-        if self.language == Language::TypeScript {
-            let export = self.modules.brought_in(file, &chain[0]);
-            return self.fields(self.exported_object(export), &chain[1..]);
+        match self.rules.visibility {
+            Visibility::FullNames(_) => {}
+            Visibility::Exports => {
+                let export = self.modules.brought_in(file, &chain[0]);
+                return self.fields(self.exported_object(export), &chain[1..]);
+            }
+            Visibility::Folders => return self.in_package(unit, chain),
         }
-        // By all three languages' custom, types begin with a capital, and what has a name begins a package otherwise.
+        // By custom, types begin with a capital, and what has a name begins a package otherwise.
         let is_name_of_type = chain
             .iter()
             .any(|name| name.starts_with(char::is_uppercase));
@@ -345,7 +397,23 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn exported_object(&self, export: Option<Export>) -> Object {
+    /// A chain that begins with an imported package, or with a variable of another file of its own.
+    fn in_package(&self, unit: &Unit, chain: &[String]) -> Object<'a> {
+        let mut imports = unit.imports.iter();
+        if let Some(import) = imports.find(|import| import.local == chain[0]) {
+            return match self.folders.imported(&import.from) {
+                Some(folder) => self.fields(Object::Folder(folder), &chain[1..]),
+                None => Object::Foreign,
+            };
+        }
+        let folder = unit.namespaces.first();
+        let variable = folder.and_then(|folder| self.variable_of_folder(folder, &chain[0]));
+        variable.map_or(Object::Unknown, |variable| {
+            self.fields(variable, &chain[1..])
+        })
+    }
+
+    fn exported_object(&self, export: Option<Export>) -> Object<'a> {
         let (file, name) = match export {
             None => return Object::Foreign,
             Some(Export::Module(module)) => return Object::Module(module),

@@ -18,6 +18,9 @@ const JAVA: &[(&str, &str)] = fixtures!("java/org/example/shop": "Basket.java", 
 const CSHARP: &[(&str, &str)] = fixtures!("csharp/Shop": "Basket.cs", "Cart.Trace.cs", "Cart.cs", "Money.cs", "Storage/Stores.cs");
 const TYPESCRIPT: &[(&str, &str)] = fixtures!("typescript/src": "cart.ts", "money.ts", "store/index.ts", "store/memory.ts", "view.tsx");
 
+const GO: &[(&str, &str)] =
+    fixtures!("go": "basket.go", "cart.go", "money/money.go", "store/store.go");
+
 fn repository(files: &[(&str, &str)]) -> Repository {
     let mut files: Vec<SourceFile> = files
         .iter()
@@ -101,6 +104,18 @@ fn bodies_of_the_fixtures() {
             "view.tsx 24-26",
         ]
     );
+    assert_eq!(
+        holes(Kind::Function, Language::Go, GO),
+        [
+            "basket.go 9-12",
+            "basket.go 16-18",
+            "cart.go 32-40",
+            "cart.go 44-58",
+            "money/money.go 27-31",
+            "store/store.go 22-28",
+            "store/store.go 24-26",
+        ]
+    );
 }
 
 #[test]
@@ -138,6 +153,20 @@ fn calls_of_the_fixtures() {
             "cart.ts 22-22",
             "cart.ts 28-28",
             "view.tsx 9-9",
+        ]
+    );
+    assert_eq!(
+        holes(Kind::Api, Language::Go, GO),
+        [
+            "cart.go 27-27",
+            "cart.go 35-35",
+            "cart.go 46-46",
+            "cart.go 48-51",
+            "cart.go 55-55",
+            "cart.go 56-56",
+            "cart.go 57-57",
+            "cart.go 58-58",
+            "store/store.go 24-24",
         ]
     );
 }
@@ -343,6 +372,72 @@ class B extends A {
 }
 
 #[test]
+fn go_sees_its_folder_and_what_it_imports() {
+    let files = [
+        (
+            "a.go",
+            "package r\n\nimport \"example.org/x/r/sub\"\n\ntype A struct {\n\tB\n\tIn *sub.Deep\n}\n\ntype B struct{}\n\nfunc (b *B) Own() {}\n\nfunc F() {}\n\nvar Shared A\n",
+        ),
+        (
+            "sub/sub.go",
+            "package sub\n\ntype Deep struct{ Inner Other }\n\ntype Other interface{ Only() }\n\nfunc (d Deep) Go() {}\n\nfunc F() {}\n\nfunc (d Deep) Close() {}\n",
+        ),
+        // Imports say where the repository is.
+        ("b.go", "package r\n\nimport \"example.org/x/r/sub\"\n"),
+    ];
+    let text = "package r
+
+import (
+	s \"example.org/x/r/sub\"
+	\"example.org/y/sub\"
+	\"strings\"
+)
+
+func use(a *A, many []A, deep s.Deep) {
+	F()
+	s.F()
+	sub.F()
+	strings.F()
+	a.Own()
+	a.In.Go()
+	deep.Inner.Only()
+	many.Own()
+	Shared.Own()
+	made := &s.Deep{}
+	made.Go()
+	other := s.New()
+	other.Only()
+	other.Close()
+	deep.(s.Other).Only()
+	(&A{}).Own()
+	len(many)
+	own()
+	F := own
+	F()
+}
+
+func own() {}
+";
+    assert_eq!(
+        calls(Language::Go, &files, "use.go", text),
+        [
+            "s.F()",
+            "a.Own()",
+            "a.In.Go()",
+            "deep.Inner.Only()",
+            "Shared.Own()",
+            "made.Go()",
+            "other.Only()",
+            "deep.(s.Other).Only()",
+            "(&A{}).Own()",
+        ]
+    );
+    let text = text.replace("\tF := own\n", "");
+    let found = calls(Language::Go, &files, "use.go", &text);
+    assert_eq!(found.iter().filter(|call| *call == "F()").count(), 2);
+}
+
+#[test]
 fn circles_and_odd_files_end() {
     let java = [
         (
@@ -394,11 +489,12 @@ proptest! {
 
     /// Files torn anywhere: no panic, and every task is cut from its file.
     #[test]
-    fn tasks_are_cut_from_their_files(which in 0usize..3, torn in any::<[(usize, u16, u16); 2]>(), seed in any::<u64>()) {
-        let (language, files) = [(Language::Java, JAVA), (Language::CSharp, CSHARP), (Language::TypeScript, TYPESCRIPT)][which];
+    fn tasks_are_cut_from_their_files(which in 0usize..4, torn in any::<[(usize, u16, u16); 2]>(), seed in any::<u64>()) {
+        let (language, files) = [(Language::Java, JAVA), (Language::CSharp, CSHARP), (Language::TypeScript, TYPESCRIPT), (Language::Go, GO)][which];
         let mut files: Vec<(&str, String)> = files.iter().map(|(path, text)| (*path, (*text).to_owned())).collect();
         for (file, from, to) in torn {
-            let text = &mut files[file % 5].1;
+            let file = file % files.len();
+            let text = &mut files[file].1;
             let (from, to) = (usize::from(from) % text.len(), usize::from(to) % text.len());
             text.replace_range(from.min(to)..from.max(to), "");
         }

@@ -1,18 +1,20 @@
-//! What one file declares, imports and calls.
+//! Declarations, imports and calls of one file.
 
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What one file declares, imports and calls.
+pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
+
+/// Declarations, imports and calls of one file.
 #[derive(Debug, Default)]
-pub(in crate::task::sample) struct Unit {
+pub(crate) struct Unit {
     /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
     pub(super) namespaces: Vec<String>,
     pub(super) types: Vec<Type>,
     /// Functions outside types, C#'s local ones included.
     pub(super) functions: FxHashSet<String>,
-    /// What TypeScript exports under another name: `default`, `a` of `export { b as a }`.
+    /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
     pub(super) exports: FxHashMap<String, String>,
     pub(super) imports: Vec<Import>,
     pub(super) scopes: Vec<Scope>,
@@ -31,20 +33,12 @@ pub(super) struct Type {
     /// Static methods that C# calls on other types' objects.
     pub(super) extensions: FxHashSet<String>,
     pub(super) fields: FxHashMap<String, Declared>,
-    /// What it extends and implements, as it is written there.
+    /// Types that it extends and implements, as they are written there.
     pub(super) supers: Vec<String>,
     /// Number of the type around it.
     pub(super) outer: Option<usize>,
     /// Number of the scope that is its inside.
     pub(super) inside: usize,
-}
-
-/// The type of a variable or field, as far as it is declared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Declared {
-    /// `A.B` of `A.B<C>`; `[]` of arrays and of all that has no name.
-    Type(String),
-    Unknown,
 }
 
 /// A part of a file in which variables are declared: a type, a function, or the file.
@@ -53,7 +47,7 @@ pub(super) struct Scope {
     pub(super) parent: Option<usize>,
     /// The type that this is the inside of.
     pub(super) of_type: Option<usize>,
-    /// Of functions and files. Those of two types are of none.
+    /// Variables of functions and files. One declared with two types has an unknown one.
     pub(super) variables: FxHashMap<String, Declared>,
 }
 
@@ -76,27 +70,6 @@ pub(super) struct Call {
     /// The scope that it stands in.
     pub(super) scope: usize,
     pub(super) callee: Callee,
-}
-
-/// What is called.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Callee {
-    /// `new a.B()`
-    New(String),
-    /// `m()`
-    Bare(String),
-    /// `….m()`
-    Member(Receiver, String),
-}
-
-/// What a method is called on.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Receiver {
-    /// `a.b.c`; the first may be `this` or `super`.
-    Chain(Vec<String>),
-    /// Something of this type: `new a.B()`, `(a.B) x`.
-    Typed(String),
-    Unknown,
 }
 
 impl Unit {

@@ -2,8 +2,8 @@
 
 use super::exports::Export;
 use super::resolve::{Program, TypeId};
-use super::unit::Unit;
-use crate::text::language::Language;
+use super::unit::{Import, Unit};
+use crate::text::language::{Seen, Visibility};
 
 impl Program<'_> {
     /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
@@ -15,10 +15,12 @@ impl Program<'_> {
         if !own.is_empty() {
             return own;
         }
-        match self.language {
-            Language::TypeScript => self.typescript_type(file, unit, name),
-            Language::Java => self.first_of(java_paths(unit, name).into_iter()),
-            _ => self.first_of(self.csharp_paths(unit, scope, name).into_iter()),
+        match self.rules.visibility {
+            Visibility::FullNames(order) => self.first_seen(unit, scope, name, order),
+            Visibility::Exports => self.typescript_type(file, unit, name),
+            Visibility::Folders => {
+                self.first_seen(unit, scope, name, &[Seen::Namespace, Seen::Imported])
+            }
         }
     }
 
@@ -45,7 +47,8 @@ impl Program<'_> {
     /// The types with this path; TypeScript's files know nothing of each other's.
     fn at_path(&self, file: usize, path: &str) -> Vec<TypeId> {
         let known = self.by_path.get(path).map_or(&[][..], Vec::as_slice);
-        let is_seen = |id: &&TypeId| self.language != Language::TypeScript || id.file == file;
+        let sees_all = !matches!(self.rules.visibility, Visibility::Exports);
+        let is_seen = |id: &&TypeId| sees_all || id.file == file;
         known.iter().filter(is_seen).copied().collect()
     }
 
@@ -54,15 +57,10 @@ impl Program<'_> {
         let path = self.units[file]
             .as_ref()
             .map(|unit| &unit.types[number].path);
-        match (self.language, path) {
-            (Language::CSharp, Some(path)) => self.at_path(file, path),
+        match path {
+            Some(path) if self.rules.has_parts => self.at_path(file, path),
             _ => vec![TypeId { file, number }],
         }
-    }
-
-    fn first_of(&self, mut paths: impl Iterator<Item = String>) -> Vec<TypeId> {
-        let found = paths.find_map(|path| self.by_path.get(path.as_str()));
-        found.cloned().unwrap_or_default()
     }
 
     fn typescript_type(&self, file: usize, unit: &Unit, name: &str) -> Vec<TypeId> {
@@ -93,57 +91,56 @@ impl Program<'_> {
         }
     }
 
-    /// Full names that a name may be short for in C#, in the order in which the language looks for them.
-    fn csharp_paths(&self, unit: &Unit, scope: usize, name: &str) -> Vec<String> {
+    /// The first type among the full names that a name may be short for.
+    fn first_seen(&self, unit: &Unit, scope: usize, name: &str, order: &[Seen]) -> Vec<TypeId> {
+        let (first, _) = name.split_once('.').unwrap_or((name, ""));
         let around = unit.types_around(scope).next();
-        let namespaces = match around {
-            Some(number) => vec![unit.types[number].namespace.as_str()],
+        let namespaces: Vec<&str> = match around {
+            Some(number) => vec![&unit.types[number].namespace],
             None => unit.namespaces.iter().map(String::as_str).collect(),
         };
-        let mut paths = Vec::new();
-        for namespace in namespaces {
-            let mut outer = namespace;
-            while !outer.is_empty() {
-                paths.push(format!("{outer}.{name}"));
-                outer = outer.rsplit_once('.').map_or("", |(outer, _)| outer);
-            }
-        }
-        paths.push(name.to_owned());
-        let (first, rest) = name.split_once('.').unwrap_or((name, ""));
-        for import in unit
-            .imports
-            .iter()
-            .chain(self.global_imports.iter().copied())
-        {
-            if import.local == first {
-                let separator = if rest.is_empty() { "" } else { "." };
-                paths.push(format!("{}{separator}{rest}", import.from));
-            } else if import.local.is_empty() {
-                paths.push(format!("{}.{name}", import.from));
-            }
-        }
-        paths
+        let global = self.global_imports.iter().copied();
+        let imports: Vec<&Import> = unit.imports.iter().chain(global).collect();
+        let below = |outer: &str, name: &str| {
+            let separator = if outer.is_empty() { "" } else { "." };
+            self.by_path
+                .get(format!("{outer}{separator}{name}").as_str())
+        };
+        let found = order.iter().find_map(|seen| match seen {
+            Seen::Imported => imports.iter().find_map(|import| {
+                let from = self.home(import)?;
+                match import.member.as_deref() {
+                    Some(member) if member == first => below(from, name),
+                    None if import.local == first => {
+                        let rest = name.strip_prefix(first)?;
+                        self.by_path.get(format!("{from}{rest}").as_str())
+                    }
+                    _ => None,
+                }
+            }),
+            Seen::Namespace if namespaces.is_empty() => below("", name),
+            Seen::Namespace => namespaces.iter().find_map(|outer| below(outer, name)),
+            Seen::Namespaces => namespaces.iter().find_map(|namespace| {
+                let outwards = std::iter::successors(Some(*namespace), |inner| {
+                    inner.rsplit_once('.').map(|(outer, _)| outer)
+                });
+                let mut outwards = outwards.filter(|outer| !outer.is_empty());
+                outwards.find_map(|outer| below(outer, name))
+            }),
+            Seen::OnDemand => imports.iter().find_map(|import| {
+                let is_all = import.member.as_deref() == Some("*");
+                below(self.home(import).filter(|_| is_all)?, name)
+            }),
+            Seen::Full => below("", name),
+        });
+        found.cloned().unwrap_or_default()
     }
-}
 
-/// Full names that a name may be short for in Java, in the order in which the language looks for them.
-fn java_paths(unit: &Unit, name: &str) -> Vec<String> {
-    let (first, rest) = name.split_once('.').unwrap_or((name, ""));
-    let member = |import: &&super::unit::Import| import.member.as_deref() == Some(first);
-    let single = unit.imports.iter().filter(member);
-    let separator = if rest.is_empty() { "" } else { "." };
-    let mut paths: Vec<String> = single
-        .map(|import| format!("{}.{first}{separator}{rest}", import.from))
-        .collect();
-    match unit.namespaces.first() {
-        Some(package) => paths.push(format!("{package}.{name}")),
-        None => paths.push(name.to_owned()),
+    /// The namespace, or the package's folder, that an import brings something in from.
+    fn home<'i>(&'i self, import: &'i Import) -> Option<&'i str> {
+        match self.rules.visibility {
+            Visibility::Folders => self.folders.imported(&import.from),
+            _ => Some(&import.from),
+        }
     }
-    let all = unit
-        .imports
-        .iter()
-        .filter(|import| import.member.as_deref() == Some("*"));
-    paths.extend(all.map(|import| format!("{}.{name}", import.from)));
-    paths.push(name.to_owned());
-    paths
 }

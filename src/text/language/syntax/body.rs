@@ -2,11 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::walk::{child, rows};
-use super::{Span, Syntax, is_comment};
-use crate::text::language::Language;
+use super::{Span, Syntax, child, is_comment, rows};
+use crate::text::language::Layout;
 
-/// What a function does: what stands behind its signature and its docstring, or between its braces.
+/// Statements of a function: those behind its signature and its docstring, or between its braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// From the first statement, or a comment before it, to the last statement; braces are not in it. A body of an
@@ -21,7 +20,7 @@ pub struct Body {
 /// The body of a definition; `None` where it has none, or nothing but comments and a docstring in it.
 pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
     let body = definition.child_by_field_name("body")?;
-    if syntax.grammar().language() == Language::Python {
+    if syntax.spec().layout == Layout::Indentation {
         return suite(syntax, definition, body);
     }
     match body.kind() {
@@ -31,7 +30,7 @@ pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
     }
 }
 
-/// Python's: a docstring tells what to write and is no part of it.
+/// Behind a colon: a docstring tells what to write and is no part of it.
 fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Body> {
     let mut cursor = body.walk();
     let mut statements = body
@@ -56,14 +55,21 @@ fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Bo
     })
 }
 
-/// What stands in `{` and `}`.
+/// The statements between `{` and `}`.
 fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
     let (open, close) = (
         child(block, "{")?,
         block.child(block.child_count().checked_sub(1)?)?,
     );
+    let mut inside: Vec<Node<'_>> = Vec::new();
     let mut cursor = block.walk();
-    let inside: Vec<Node<'_>> = block.named_children(&mut cursor).collect();
+    for node in block.named_children(&mut cursor) {
+        if syntax.spec().statement_list == Some(node.kind()) {
+            inside.extend(node.named_children(&mut node.walk()));
+        } else {
+            inside.push(node);
+        }
+    }
     let statements: Vec<Node<'_>> = inside
         .iter()
         .copied()
@@ -124,30 +130,9 @@ pub(crate) fn is_bare_string(node: Node<'_>) -> bool {
             .is_some_and(|child| matches!(child.kind(), "string" | "concatenated_string"))
 }
 
-/// `pass`, `...`, a bare string, or the throwing of what stands for a missing implementation in each language.
+/// Whether a statement stands for code that is still to be written, as `pass` does, or a string that nothing uses.
 fn is_placeholder(syntax: &Syntax<'_>, statement: Node<'_>) -> bool {
-    let text = syntax.of(statement);
-    let thrown = |errors: &[&str]| {
-        let thrown = text.strip_prefix("throw").map_or("", str::trim_start);
-        let thrown = thrown.strip_prefix("new").map_or("", str::trim_start);
-        let name = thrown.split('(').next().unwrap_or_default().trim_end();
-        errors.contains(&name.rsplit('.').next().unwrap_or_default())
-    };
-    match (syntax.grammar().language(), statement.kind()) {
-        (Language::Python, "pass_statement") => true,
-        (Language::Python, "expression_statement") => text == "..." || is_bare_string(statement),
-        (Language::Python, "raise_statement") => text
-            .strip_prefix("raise")
-            .is_some_and(|raised| raised.trim_start().starts_with("NotImplementedError")),
-        (Language::Java, "throw_statement") => {
-            thrown(&["UnsupportedOperationException", "NotImplementedException"])
-        }
-        (Language::CSharp, "throw_statement" | "throw_expression") => {
-            thrown(&["NotImplementedException", "NotSupportedException"])
-        }
-        (Language::TypeScript, "throw_statement") => {
-            text.to_ascii_lowercase().contains("not implemented")
-        }
-        _ => false,
-    }
+    let spec = syntax.spec();
+    (spec.is_placeholder)(statement.kind(), syntax.of(statement))
+        || (spec.layout == Layout::Indentation && is_bare_string(statement))
 }

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::walk::walk;
-use super::{Span, Syntax, child};
-use crate::text::language::Grammar;
+use super::{Span, Syntax, preorder};
+use crate::text::language::{Call as Rule, Part, find};
 
 /// A call, arguments included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,109 +20,52 @@ pub struct Call<'a> {
     pub is_broken: bool,
 }
 
-pub(super) fn calls<'a>(syntax: &Syntax<'a>) -> Vec<Call<'a>> {
-    let mut found = Vec::new();
-    let mut broken_at: Option<usize> = None;
-    walk(syntax.tree(), |node, ancestors| {
-        let depth = ancestors.len();
-        broken_at = broken_at.filter(|&outer| outer < depth);
-        if node.is_error() {
-            broken_at = broken_at.or(Some(depth));
-        }
-        if let Some(name) = name(syntax.grammar(), node) {
-            found.push(Call {
-                name: syntax.of(name),
-                name_bytes: syntax.bytes(name),
-                span: syntax.span(node),
-                is_broken: broken_at.is_some() || node.has_error(),
-            });
-        }
-        true
-    });
-    found
+impl<'a> Syntax<'a> {
+    /// The calls of something that has a name, `new` included, in the order of the text; an outer call comes before the
+    /// calls in its arguments.
+    pub fn calls(&self) -> Vec<Call<'a>> {
+        let mut found = Vec::new();
+        let mut broken_at: Option<usize> = None;
+        preorder(self.tree(), |node, depth| {
+            broken_at = broken_at.filter(|&outer| outer < depth);
+            if node.is_error() {
+                broken_at = broken_at.or(Some(depth));
+            }
+            if let Some(name) = name(self, node) {
+                found.push(Call {
+                    name: self.of(name),
+                    name_bytes: self.bytes(name),
+                    span: self.span(node),
+                    is_broken: broken_at.is_some() || node.has_error(),
+                });
+            }
+            true
+        });
+        found
+    }
 }
 
 /// The node of the name that a call calls; `None` where the node is no call or calls no name.
-fn name<'tree>(grammar: Grammar, node: Node<'tree>) -> Option<Node<'tree>> {
+fn name<'tree>(syntax: &Syntax<'_>, node: Node<'tree>) -> Option<Node<'tree>> {
     if !node.is_named() {
         return None;
     }
+    let spec = syntax.spec();
     let field = |field| node.child_by_field_name(field);
-    match (grammar, node.kind()) {
-        (Grammar::Python, "call") => last_name(field("function")?),
-        (Grammar::Java, "method_invocation") => field("name"),
-        (Grammar::Java, "explicit_constructor_invocation") => field("constructor"),
-        (Grammar::Java | Grammar::CSharp, "object_creation_expression") => {
-            type_name(field("type")?)
-        }
-        (Grammar::CSharp, "invocation_expression") => last_name(field("function")?),
-        (Grammar::TypeScript | Grammar::Tsx, "call_expression") => last_name(field("function")?),
-        (Grammar::TypeScript | Grammar::Tsx, "new_expression") => last_name(field("constructor")?),
-        _ => None,
+    match find(spec.calls, node.kind())? {
+        Rule::Function(function) => last_name(spec.expressions, field(function)?),
+        Rule::Method(_, name) | Rule::Constructor(name) => field(name),
+        Rule::New(class) => last_name(spec.types, field(class)?),
     }
 }
 
-/// The name that an expression ends in.
-fn last_name(mut node: Node<'_>) -> Option<Node<'_>> {
+/// The name that an expression or a type ends in.
+fn last_name<'tree>(table: &[(&str, Part)], mut node: Node<'tree>) -> Option<Node<'tree>> {
     loop {
-        node = match node.kind() {
-            "identifier"
-            | "property_identifier"
-            | "private_property_identifier"
-            | "super"
-            | "import" => {
-                return Some(node);
-            }
-            "attribute" => return node.child_by_field_name("attribute"),
-            "member_expression" => return node.child_by_field_name("property"),
-            "member_access_expression"
-            | "member_binding_expression"
-            | "qualified_name"
-            | "alias_qualified_name" => node.child_by_field_name("name")?,
-            "generic_name" => return child(node, "identifier"),
-            "conditional_access_expression" => {
-                node.named_child(node.named_child_count().checked_sub(1)? as u32)?
-            }
-            "non_null_expression" | "instantiation_expression" => node.named_child(0)?,
+        node = match find(table, node.kind())? {
+            Part::Name => return Some(node),
+            Part::Inside(step) | Part::Partial(step) | Part::Member(_, step) => step.from(node)?,
             _ => return None,
         };
     }
-}
-
-/// The last name of a type: `C` of `a.b.C<T>`, of `C?` and of `C | null`; `None` for arrays, tuples and the like.
-fn type_name(mut node: Node<'_>) -> Option<Node<'_>> {
-    loop {
-        node = match node.kind() {
-            "identifier" | "type_identifier" | "predefined_type" => return Some(node),
-            "generic_type" => match node.child_by_field_name("name") {
-                Some(name) => name,
-                None => node.named_child(0)?,
-            },
-            "generic_name" => return child(node, "identifier"),
-            "qualified_name" | "alias_qualified_name" | "nested_type_identifier" => {
-                node.child_by_field_name("name")?
-            }
-            "scoped_type_identifier" => {
-                node.named_child(node.named_child_count().checked_sub(1)? as u32)?
-            }
-            "nullable_type" => node
-                .child_by_field_name("type")
-                .or_else(|| node.named_child(0))?,
-            "annotated_type" => node.named_child(node.named_child_count().checked_sub(1)? as u32)?,
-            "type_annotation" | "parenthesized_type" | "ref_type" | "readonly_type" => {
-                node.named_child(0)?
-            }
-            "union_type" => the_one_that_is_not_null(node)?,
-            _ => return None,
-        };
-    }
-}
-
-fn the_one_that_is_not_null(union: Node<'_>) -> Option<Node<'_>> {
-    let mut cursor = union.walk();
-    let mut types = union.named_children(&mut cursor).filter(|node| {
-        let literal = node.named_child(0).map_or("", |literal| literal.kind());
-        node.kind() != "literal_type" || !matches!(literal, "null" | "undefined")
-    });
-    types.next().filter(|_| types.next().is_none())
 }

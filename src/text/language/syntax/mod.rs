@@ -1,4 +1,4 @@
-//! What a source text consists of, by tree-sitter's grammars: functions with their bodies, calls, scopes, imports.
+//! Parts of a source text, by tree-sitter's grammars: functions with their bodies, calls, scopes, imports.
 //!
 //! Everything is given in bytes and in 0-based lines of the text that was parsed. Rows of a tree end at `\n` alone, so
 //! a text whose lines are counted as Python counts them is parsed as [`Lines::text`](crate::text::lines::Lines::text) has it.
@@ -8,38 +8,33 @@
 mod body;
 mod calls;
 mod definitions;
-mod imports;
-mod walk;
+mod names;
 
 pub use body::Body;
 pub(crate) use body::is_bare_string;
 pub use calls::Call;
-pub use definitions::{Function, Scope, ScopeKind, Scopes};
-pub use imports::{Binding, Import};
-pub(crate) use walk::{child, preorder, rows};
+pub use definitions::{Function, Scope, Scopes, enclosing};
+pub(crate) use names::{Callee, Declared, Receiver};
+
+pub use super::import::{Binding, Import};
+pub use super::spec::ScopeKind;
+pub use super::walk::Span;
+pub(crate) use super::walk::{child, preorder, rows};
 
 use std::ops::Range;
 
 use tree_sitter::{Node, Parser, Point, Tree};
 
-use super::Grammar;
-
-/// Where something stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
-    /// In bytes of the text.
-    pub bytes: Range<usize>,
-    /// The lines that it touches.
-    pub lines: Range<usize>,
-}
+use super::import::ImportReader;
+use super::{Grammar, LanguageSpec, find};
 
 /// A text and its tree.
 ///
 /// ```
-/// use repoformer::text::language::Grammar;
+/// use repoformer::text::language::Language;
 /// use repoformer::text::language::syntax::Syntax;
 /// let text = "class A {\n  int twice(int x) {\n    return add(x,\n      x);\n  }\n}\n";
-/// let syntax = Syntax::parse(text, Grammar::Java).unwrap();
+/// let syntax = Syntax::parse(text, Language::Java).unwrap();
 /// let functions = syntax.functions();
 /// assert_eq!((functions[0].name, functions[0].span.lines.clone()), ("twice", 1..5));
 /// assert_eq!(functions[0].body.as_ref().unwrap().span.lines, 2..4);
@@ -58,14 +53,15 @@ pub struct Syntax<'a> {
 
 impl<'a> Syntax<'a> {
     /// Parses a text, whatever it holds. `None` where it has 4 GiB or more, which no tree can address.
-    pub fn parse(text: &'a str, grammar: Grammar) -> Option<Self> {
+    pub fn parse(text: &'a str, grammar: impl Into<Grammar>) -> Option<Self> {
+        let grammar = grammar.into();
         if u32::try_from(text.len()).is_err() {
             return None;
         }
         let mut parser = Parser::new();
         parser.set_language(&grammar.tables()).ok()?;
-        // What C# tells its preprocessor ends with its line, the last one as well.
-        let end = if grammar == Grammar::CSharp && !text.ends_with('\n') {
+        let needs_newline = grammar.language().spec().needs_last_newline;
+        let end = if needs_newline && !text.ends_with('\n') {
             "\n"
         } else {
             ""
@@ -88,6 +84,11 @@ impl<'a> Syntax<'a> {
         self.grammar
     }
 
+    /// The data of its language.
+    pub(crate) fn spec(&self) -> &'static LanguageSpec {
+        self.grammar.language().spec()
+    }
+
     /// The text that was parsed.
     pub fn text(&self) -> &'a str {
         self.text
@@ -98,28 +99,21 @@ impl<'a> Syntax<'a> {
         self.tree.root_node().has_error()
     }
 
-    /// The functions, methods and constructors in the order of the text, a nested one behind the one around it.
-    ///
-    /// Those without a body (of an interface, abstract ones) are among them, lambdas and function expressions only
-    /// where they are given a name: `const f = () => …`, a field, a property. Accessors of C# properties are not.
-    pub fn functions(&self) -> Vec<Function<'a>> {
-        definitions::functions(self)
-    }
-
-    /// Namespaces, classes, interfaces, enums, functions and C#'s properties, each before those within it.
-    pub fn scopes(&self) -> Scopes<'a> {
-        definitions::scopes(self)
-    }
-
-    /// The calls of something that has a name, `new` included, in the order of the text; an outer call comes before the
-    /// calls in its arguments.
-    pub fn calls(&self) -> Vec<Call<'a>> {
-        calls::calls(self)
-    }
-
-    /// What the imports bring in, one entry a name, in the order of the text.
+    /// The names that imports bring in, one entry a name, in the order of the text.
     pub fn imports(&self) -> Vec<Import<'a>> {
-        imports::imports(self)
+        let mut found = Vec::new();
+        preorder(&self.tree, |node, _| {
+            if let Some(read) = find(self.spec().imports, node.kind()).filter(|_| node.is_named()) {
+                read(&mut ImportReader {
+                    text: self.text,
+                    statement: node,
+                    span: self.span(node),
+                    found: &mut found,
+                });
+            }
+            true
+        });
+        found
     }
 
     /// The comments in bytes, in the order of the text. Docstrings are strings.
@@ -169,22 +163,6 @@ impl<'a> Syntax<'a> {
             lines: rows(node),
         }
     }
-}
-
-/// The scopes around a run of lines, innermost first; a short way for one question of one text.
-///
-/// ```
-/// use repoformer::text::language::Grammar;
-/// use repoformer::text::language::syntax::enclosing;
-/// let text = "class A:\n    @property\n    def f(self):\n        return 1\n";
-/// let lines: Vec<_> = enclosing(text, Grammar::Python, 3..4).into_iter().map(|scope| scope.span.lines).collect();
-/// assert_eq!(lines, [1..4, 0..4]);
-/// ```
-pub fn enclosing(text: &str, grammar: Grammar, lines: Range<usize>) -> Vec<Scope<'_>> {
-    let scopes = Syntax::parse(text, grammar).map(|syntax| syntax.scopes());
-    scopes.map_or_else(Vec::new, |scopes| {
-        scopes.enclosing(lines).cloned().collect()
-    })
 }
 
 pub(crate) fn is_comment(node: Node<'_>) -> bool {

@@ -94,6 +94,9 @@ const CSHARP_MONEY: &str = fixture!("csharp/Shop/Money.cs");
 const TS_CART: &str = fixture!("typescript/src/cart.ts");
 const TS_MONEY: &str = fixture!("typescript/src/money.ts");
 const TS_VIEW: &str = fixture!("typescript/src/view.tsx");
+const GO_CART: &str = fixture!("go/cart.go");
+const GO_MONEY: &str = fixture!("go/money/money.go");
+const GO_STORE: &str = fixture!("go/store/store.go");
 const PYTHON_MONEY: &str = fixture!("python/shop/money.py");
 const PYTHON_CART: &str = fixture!("python/shop/cart.py");
 
@@ -363,6 +366,83 @@ fn typescript() {
 }
 
 #[test]
+fn go() {
+    assert_eq!(
+        functions(GO_CART, "cart.go"),
+        [
+            "NewCart 26-28 | 27-27",
+            "Total 31-41 | 32-40",
+            "Put 43-59 | 44-58"
+        ]
+    );
+    assert_eq!(
+        functions(GO_MONEY, "money.go"),
+        [
+            "Plus 11-11",
+            "OfCents 21-23 | 22-22",
+            "Plus 26-32 | 27-31",
+            "Parse 35-37 | 36-36 stub",
+            "String 39-39 = 39-39",
+        ]
+    );
+    assert_eq!(
+        scopes(GO_MONEY, "money.go"),
+        [
+            "Interface Adder 10-12",
+            "Function Plus 11-11",
+            "Class Money 15-18",
+            "Function OfCents 21-23",
+            "Function Plus 26-32",
+            "Function Parse 35-37",
+            "Function String 39-39",
+        ]
+    );
+    assert_eq!(
+        scopes(GO_STORE, "store.go"),
+        [
+            "Class Store 7-10",
+            "Function Open 21-29",
+            "Function Notify 23-27",
+            "Function FindPrice 31-34",
+        ]
+    );
+    assert_eq!(
+        calls(GO_CART, "cart.go"),
+        [
+            "Open 27-27",
+            "Plus 35-35",
+            "Strings 44-44",
+            "FindPrice 46-46",
+            "OfCents 48-51",
+            "append 53-53",
+            "weigh 55-55",
+            "len 55-55",
+            "trace 56-56",
+            "Sprint 56-56",
+            "Notify 57-57",
+            "FindPrice 58-58",
+        ]
+    );
+    assert_eq!(
+        imports(GO_CART, "cart.go"),
+        [
+            "fmt = fmt",
+            "sort = sort",
+            "example.org/shop/money = cash",
+            "example.org/shop/store = store",
+        ]
+    );
+    let others =
+        "package a\nimport . \"b/c\"\nimport _ \"d\"\nimport (\n\t\"e/f/v2\"\n\t\"g.in/h.v3\"\n)\n";
+    assert_eq!(
+        imports(others, "x.go"),
+        ["b/c: *", "d", "e/f/v2 = f", "g.in/h.v3 = h"]
+    );
+    let bound = "package a\nvar f = func() {\n\tg()\n}\nvar t = T{run: func() {\n\tg()\n}}\ntype (\n\tA struct{}\n\tB = A\n)\n";
+    assert_eq!(functions(bound, "x.go"), ["f 2-4 | 3-3", "run 5-7 | 6-6"]);
+}
+
+#[test]
 fn tsx_has_a_grammar_of_its_own() {
     assert_eq!(
         functions(TS_VIEW, "view.tsx"),
@@ -435,11 +515,11 @@ fn lines_are_enclosed_by_scopes_from_the_inside_out() {
 #[test]
 fn a_last_line_for_the_preprocessor_needs_no_newline() {
     let text = "#if A\nclass B {\n  void F() {\n    G();\n  }\n}\n#endif";
-    let syntax = Syntax::parse(text, Grammar::CSharp).unwrap();
+    let syntax = Syntax::parse(text, Language::CSharp).unwrap();
     assert!(!syntax.has_error());
     assert_eq!(functions(text, "b.cs"), ["F 3-5 | 4-4"]);
     let comment = "class B { } // c";
-    let syntax = Syntax::parse(comment, Grammar::CSharp).unwrap();
+    let syntax = Syntax::parse(comment, Language::CSharp).unwrap();
     assert_eq!(syntax.comments().first(), Some(&(12..16)));
 }
 
@@ -458,7 +538,7 @@ fn deep_nesting_and_odd_texts_break_nothing() {
         "\u{feff}class A {}".into(),
     ];
     for text in &deep {
-        for grammar in Grammar::ALL {
+        for grammar in Grammar::all() {
             let syntax = Syntax::parse(text, grammar).unwrap();
             let found = (syntax.functions(), syntax.calls(), syntax.imports());
             assert!(found.0.len() + found.1.len() + found.2.len() <= text.len());
@@ -472,10 +552,11 @@ proptest! {
 
     /// What is given lies in the text, whatever a file was torn into; scopes around a line equal the search by hand.
     #[test]
-    fn spans_lie_in_the_text(which in 0usize..9, cut in any::<(u16, u16)>(), line in 0usize..70) {
+    fn spans_lie_in_the_text(which in 0usize..12, cut in any::<(u16, u16)>(), line in 0usize..70) {
         let (text, path) = [
             (JAVA_CART, "a.java"), (JAVA_MONEY, "a.java"), (CSHARP_CART, "a.cs"), (CSHARP_MONEY, "a.cs"),
             (TS_CART, "a.ts"), (TS_MONEY, "a.ts"), (TS_VIEW, "a.tsx"), (PYTHON_MONEY, "a.py"), (PYTHON_CART, "a.py"),
+            (GO_CART, "a.go"), (GO_MONEY, "a.go"), (GO_STORE, "a.go"),
         ][which];
         let (from, to) = (usize::from(cut.0) % text.len(), usize::from(cut.1) % text.len());
         let text = if from < to { text[..from].to_owned() + &text[to..] } else { text[to..from].to_owned() };

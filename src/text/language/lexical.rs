@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::Language;
 use super::syntax::Syntax;
-use super::{Grammar, Language};
 use crate::text::tokenize::is_word;
 
 /// The identifiers of a piece of code in their order, repeats included, by CrossCodeEval's rule: the runs of `\w`
@@ -45,7 +45,7 @@ pub fn identifiers(text: &str, language: Language) -> Vec<&str> {
     found
 }
 
-/// The same of a text of ASCII alone, byte by byte.
+/// Identifiers of a text of ASCII alone, byte by byte.
 fn ascii_identifiers(text: &str, language: Language) -> Vec<&str> {
     let bytes = text.as_bytes();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -124,7 +124,7 @@ pub fn without_comment_signs(text: &str) -> Cow<'_, str> {
 /// assert_eq!(without_comments("int/* a\n b */x = 7 / 2; // c", Language::Java), "int\nx = 7 / 2; ");
 /// ```
 pub fn without_comments(text: &str, language: Language) -> Cow<'_, str> {
-    let Some(syntax) = Syntax::parse(text, Grammar::of(language, "")) else {
+    let Some(syntax) = Syntax::parse(text, language) else {
         return text.into();
     };
     let mut cut = Vec::new();

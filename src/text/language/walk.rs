@@ -1,11 +1,20 @@
-//! Walking a tree without recursion.
+//! Walking a tree without recursion, and where its nodes stand.
 
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
+/// Where something stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// In bytes of the text.
+    pub bytes: Range<usize>,
+    /// The lines that it touches.
+    pub lines: Range<usize>,
+}
+
 /// Every node before its children, with the nodes around it, outermost first; `visit` says whether to go below it.
-pub(super) fn walk<'tree>(
+pub(crate) fn walk<'tree>(
     tree: &'tree Tree,
     mut visit: impl FnMut(Node<'tree>, &[Node<'tree>]) -> bool,
 ) {

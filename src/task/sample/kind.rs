@@ -1,0 +1,98 @@
+//! Kinds of holes, and how they are drawn.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::text::language::Language;
+
+/// Kind of a hole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// One line of code.
+    Line,
+    /// The lines of a call whose callee the repository defines in another file.
+    Api,
+    /// A function's body, its docstring and braces excepted.
+    Function,
+    /// A run of lines that begins anywhere.
+    Chunk,
+}
+
+impl Kind {
+    /// Every kind, in the order of their size.
+    pub const ALL: [Self; 4] = [Self::Line, Self::Api, Self::Chunk, Self::Function];
+
+    /// The name that [`FromStr`] reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Api => "api",
+            Self::Function => "function",
+            Self::Chunk => "chunk",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        kind.ok_or_else(|| Error::Parameter {
+            name: "kind",
+            reason: format!(
+                "unknown kind '{text}'; known: {}",
+                Self::ALL.map(Self::name).join(", ")
+            ),
+        })
+    }
+}
+
+/// How tasks are drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampling {
+    /// Kind of the holes.
+    pub kind: Kind,
+    /// The language of the repository's files.
+    pub language: Language,
+    /// At most this many tasks; RepoEval has 200 of a repository.
+    pub per_repository: usize,
+    /// Another seed, another sample.
+    pub seed: u64,
+    /// Most tokens of a prompt.
+    pub context_tokens: usize,
+    /// Fewest tokens of a [`Kind::Line`] hole, indentation not counted; RepoEval asks for five.
+    pub min_tokens: usize,
+}
+
+impl Sampling {
+    /// RepoEval's language and numbers: Python, 200 tasks of a repository, lines of at least 5 tokens, 2000 tokens of context.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            language: Language::Python,
+            per_repository: 200,
+            seed: 0,
+            context_tokens: 2000,
+            min_tokens: 5,
+        }
+    }
+}
+
+/// A run of lines of one file that can be cut out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hole {
+    /// Index of the file in its repository.
+    pub(super) file: usize,
+    /// 0-based first line.
+    pub(super) start: usize,
+    /// The line behind the last.
+    pub(super) end: usize,
+}

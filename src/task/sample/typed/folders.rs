@@ -1,0 +1,67 @@
+//! Packages that are folders, and the folder that an import of a path means.
+
+use rustc_hash::FxHashMap;
+
+use super::unit::Unit;
+use crate::repository::corpus::Repository;
+
+/// The folders of a repository, and where the paths of its imports begin.
+pub(super) struct Folders<'a> {
+    /// Files of each folder: `repo/a` of `repo/a/b.go`.
+    files: FxHashMap<&'a str, Vec<usize>>,
+    repository: &'a str,
+    /// Path by which others import the repository's own folder.
+    module: Option<&'a str>,
+}
+
+impl<'a> Folders<'a> {
+    /// The files do not say under which path a repository is imported: the path under which most imports lead to one of
+    /// its folders; of equals the first in the order of the alphabet.
+    pub(super) fn new(repository: &'a Repository, units: &'a [Option<Unit>]) -> Self {
+        let mut files: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (number, file) in repository.files.iter().enumerate() {
+            let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            files.entry(folder).or_default().push(number);
+        }
+        let mut votes: FxHashMap<&str, usize> = FxHashMap::default();
+        for import in units.iter().flatten().flat_map(|unit| &unit.imports) {
+            let path = import.from.as_str();
+            // Paths whose first name has no dot are the platform's.
+            let begins = path.match_indices('/').map(|(at, _)| at);
+            let begins = begins.filter(|_| path.split('/').next().is_some_and(|n| n.contains('.')));
+            let module = begins.filter(|&at| {
+                let folder = [&repository.name, &path[at..]].concat();
+                files.contains_key(folder.as_str())
+            });
+            for at in module {
+                *votes.entry(&path[..at]).or_default() += 1;
+            }
+            if path.rsplit('/').next() == Some(&repository.name) {
+                *votes.entry(path).or_default() += 1;
+            }
+        }
+        let most = votes.into_iter().max_by(|one, other| {
+            let by_count = one.1.cmp(&other.1);
+            by_count.then_with(|| other.0.cmp(one.0))
+        });
+        Self {
+            files,
+            repository: &repository.name,
+            module: most.map(|(module, _)| module),
+        }
+    }
+
+    /// The folder that an import means; `None` where it is not of the repository.
+    pub(super) fn imported(&self, path: &str) -> Option<&'a str> {
+        let below = path.strip_prefix(self.module?)?;
+        let is_folder = below.is_empty() || below.starts_with('/');
+        let folder = [self.repository, below].concat();
+        let found = self.files.get_key_value(folder.as_str());
+        found.filter(|_| is_folder).map(|(folder, _)| *folder)
+    }
+
+    /// Files of a folder.
+    pub(super) fn files(&self, folder: &str) -> &[usize] {
+        self.files.get(folder).map_or(&[], Vec::as_slice)
+    }
+}

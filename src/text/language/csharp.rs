@@ -1,0 +1,294 @@
+//! C#.
+
+use super::import::{Binding, ImportReader};
+use super::java::{has_two_folders, thrown};
+use super::spec::{
+    Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, Layout, Namespace, Part,
+    Prose, Resolution, ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility, no_exports,
+    nothing_around, nothing_bound,
+};
+use super::walk::child;
+
+/// C#.
+pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
+    name: "csharp",
+    title: "C#",
+    extensions: &[".cs"],
+    grammars: &[|| tree_sitter_c_sharp::LANGUAGE.into()],
+    comment: "//",
+    comment_begins: &["/*"],
+    comment_ends: &["*/"],
+    has_hash_lines: true,
+    needs_last_newline: true,
+    keywords: Keywords::sorted(KEYWORDS),
+    codebleu_keywords: CODEBLEU_KEYWORDS,
+    layout: Layout::Braces,
+    statement_list: None,
+    prose: &[
+        Prose::Long("verbatim_string_literal"),
+        Prose::Long("raw_string_literal"),
+        Prose::Long("string_content"),
+    ],
+    is_placeholder: |kind, text| {
+        let errors = ["NotImplementedException", "NotSupportedException"];
+        matches!(kind, "throw_statement" | "throw_expression") && errors.contains(&thrown(text))
+    },
+    definitions: &[
+        Definition::of(ScopeKind::Namespace, "namespace_declaration"),
+        Definition {
+            to_end: true,
+            ..Definition::of(ScopeKind::Namespace, "file_scoped_namespace_declaration")
+        },
+        Definition::of(ScopeKind::Class, "class_declaration"),
+        Definition::of(ScopeKind::Class, "struct_declaration"),
+        Definition::of(ScopeKind::Class, "record_declaration"),
+        Definition::of(ScopeKind::Interface, "interface_declaration"),
+        Definition::of(ScopeKind::Enum, "enum_declaration"),
+        Definition::of(ScopeKind::Property, "property_declaration"),
+        Definition::of(ScopeKind::Property, "indexer_declaration")
+            .named(DefinitionName::Word("this")),
+        Definition::of(ScopeKind::Property, "event_declaration"),
+        Definition::of(ScopeKind::Function, "method_declaration"),
+        Definition::of(ScopeKind::Function, "constructor_declaration"),
+        Definition::of(ScopeKind::Function, "destructor_declaration"),
+        Definition::of(ScopeKind::Function, "operator_declaration")
+            .named(DefinitionName::Field("operator")),
+        Definition::of(ScopeKind::Function, "conversion_operator_declaration")
+            .named(DefinitionName::Field("type")),
+        Definition::of(ScopeKind::Function, "local_function_statement"),
+    ],
+    bound_name: nothing_bound,
+    is_part: nothing_around,
+    decorators_in: None,
+    calls: &[
+        ("invocation_expression", Call::Function("function")),
+        ("object_creation_expression", Call::New("type")),
+    ],
+    expressions: &[
+        ("identifier", Part::Name),
+        ("generic_name", Part::Inside(Step::Child("identifier"))),
+        ("this", Part::Object("this")),
+        ("base", Part::Object("super")),
+        ("predefined_type", Part::Typed(Step::Itself)),
+        (
+            "member_access_expression",
+            Part::Member(Step::Field("expression"), Step::Field("name")),
+        ),
+        (
+            "member_binding_expression",
+            Part::Partial(Step::Field("name")),
+        ),
+        (
+            "conditional_access_expression",
+            Part::Member(Step::Field("condition"), Step::Last),
+        ),
+        (
+            "qualified_name",
+            Part::Member(Step::Field("qualifier"), Step::Field("name")),
+        ),
+        ("alias_qualified_name", Part::Inside(Step::Field("name"))),
+        ("parenthesized_expression", Part::Group(Step::Nth(0))),
+        ("cast_expression", Part::Typed(Step::Field("type"))),
+        ("as_expression", Part::Typed(Step::Field("right"))),
+        ("object_creation_expression", Part::New(Step::Field("type"))),
+        ("string_literal", Part::Literal),
+        ("interpolated_string_expression", Part::Literal),
+        ("verbatim_string_literal", Part::Literal),
+        ("raw_string_literal", Part::Literal),
+        ("typeof_expression", Part::Literal),
+        ("array_creation_expression", Part::Literal),
+    ],
+    types: &[
+        ("identifier", Part::Name),
+        ("predefined_type", Part::Name),
+        ("generic_name", Part::Inside(Step::Child("identifier"))),
+        (
+            "qualified_name",
+            Part::Member(Step::Field("qualifier"), Step::Field("name")),
+        ),
+        // `global::A.B` is a full name.
+        ("alias_qualified_name", Part::Inside(Step::Field("name"))),
+        ("nullable_type", Part::Inside(Step::Nth(0))),
+        ("ref_type", Part::Inside(Step::Nth(0))),
+        ("scoped_type", Part::Inside(Step::Nth(0))),
+        (
+            "primary_constructor_base_type",
+            Part::Inside(Step::Field("type")),
+        ),
+        ("implicit_type", Part::Unknown),
+    ],
+    untyped: &[],
+    imports: &[("using_directive", using)],
+    resolution: Resolution::Types(&TYPES),
+    common_methods: COMMON_METHODS,
+    import_line: |line| {
+        let module = line.strip_prefix("using ")?;
+        // `using (` holds a resource.
+        let is_import =
+            line.trim_end().ends_with(';') && !module.starts_with('(') && !module.contains(" = ");
+        is_import.then_some((module, ""))
+    },
+    is_local_import: has_two_folders,
+    blocks: &["block", "switch_section"],
+    bodies: &[
+        "method_declaration",
+        "constructor_declaration",
+        "local_function_statement",
+    ],
+    failure: "if (System.DateTime.UtcNow.Ticks > 0) throw new System.Exception(\"planted failure\");",
+    is_constructor_call: |_, _| false,
+    has_pytest: false,
+};
+
+const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
+
+static TYPES: TypeRules = TypeRules {
+    namespaces: &[
+        Namespace {
+            kind: "namespace_declaration",
+            name: Step::Field("name"),
+            is_whole_file: false,
+        },
+        Namespace {
+            kind: "file_scoped_namespace_declaration",
+            name: Step::Field("name"),
+            is_whole_file: true,
+        },
+    ],
+    types: &[
+        "class_declaration",
+        "struct_declaration",
+        "record_declaration",
+        "interface_declaration",
+        "enum_declaration",
+    ],
+    supers: &["base_list"],
+    functions: &[
+        "method_declaration",
+        "constructor_declaration",
+        "destructor_declaration",
+        "operator_declaration",
+        "conversion_operator_declaration",
+        "local_function_statement",
+        "lambda_expression",
+        "anonymous_method_expression",
+    ],
+    constructors: &["constructor_declaration", "destructor_declaration"],
+    members: &[],
+    scopes: &[
+        "delegate_declaration",
+        "indexer_declaration",
+        "accessor_declaration",
+    ],
+    receiver: &[],
+    extension: &[
+        Step::Field("parameters"),
+        Step::Child("parameter"),
+        Step::Child("modifier"),
+    ],
+    variables: &[
+        Variable {
+            each: &[Steps::Children("variable_declarator")],
+            values: &[Steps::One(Step::Last)],
+            ..Variable::typed("variable_declaration", NAME)
+        },
+        Variable::typed("parameter", NAME),
+        Variable::typed("catch_declaration", NAME),
+        Variable::typed("declaration_expression", NAME),
+        Variable::typed("declaration_pattern", NAME),
+        Variable::typed("recursive_pattern", NAME),
+        Variable::typed("property_declaration", NAME),
+        Variable::typed("event_declaration", NAME),
+        Variable::typed("foreach_statement", &[Steps::One(Step::Field("left"))]),
+        Variable {
+            declared: Declares::Around,
+            ..Variable::of("enum_member_declaration", NAME)
+        },
+        Variable::of("var_pattern", NAME),
+        Variable::of(
+            "lambda_expression",
+            &[Steps::One(Step::Field("parameters"))],
+        ),
+    ],
+    function_values: &[],
+    exports: no_exports,
+    visibility: Visibility::FullNames(&[
+        Seen::Namespaces,
+        Seen::Full,
+        Seen::Imported,
+        Seen::OnDemand,
+    ]),
+    has_parts: true,
+    fields_need_this: false,
+};
+
+fn using(reader: &mut ImportReader<'_, '_, '_>) {
+    let statement = reader.statement;
+    let alias = statement.child_by_field_name("name");
+    let Some(name) = Step::Last.from(statement) else {
+        return;
+    };
+    let is = |word| child(statement, word).is_some();
+    let binding = alias.map_or(Binding::All, |alias| Binding::Whole {
+        local: reader.of(alias),
+    });
+    reader.push_as(reader.of(name), binding, is("static"), is("global"));
+}
+
+/// The language's reserved words without `true` and `false`.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "base", "bool", "break", "byte", "case", "catch", "char", "checked", "class", "const",
+    "continue", "decimal", "default", "delegate", "do", "double", "else", "enum", "event", "explicit", "extern",
+    "finally", "fixed", "float", "for", "foreach", "goto", "if", "implicit", "in", "int", "interface",
+    "internal", "is", "lock", "long", "namespace", "new", "null", "object", "operator", "out", "override",
+    "params", "private", "protected", "public", "readonly", "ref", "return", "sbyte", "sealed", "short",
+    "sizeof", "stackalloc", "static", "string", "struct", "switch", "this", "throw", "try", "typeof", "uint",
+    "ulong", "unchecked", "unsafe", "ushort", "using", "virtual", "void", "volatile", "while",
+];
+
+/// Keywords of CodeBLEU.
+const CODEBLEU_KEYWORDS: &str = "abstract add alias as ascending async await base bool break by byte case catch char checked \
+    class const continue decimal default delegate descending do double dynamic else enum equals event explicit extern \
+    false finally fixed float for foreach from get global goto group if implicit in int interface internal into is \
+    join let lock long nameof namespace new notnull null object on operator orderby out override params partial \
+    private protected public readonly ref remove return sbyte sealed select set short sizeof stackalloc static string \
+    struct switch this throw true try typeof uint ulong unchecked unmanaged unsafe ushort using value var virtual void \
+    volatile when where while yield";
+
+/// Methods of `System`, collections, LINQ, streams, tasks, windows and tests. Sorted.
+#[rustfmt::skip]
+const COMMON_METHODS: &[&str] = &[
+    "Abort", "Abs", "Accept", "Acquire", "Add", "AddDays", "AddOrUpdate", "AddRange", "Aggregate", "All", "Any",
+    "Append", "AppendFormat", "AppendLine", "Apply", "Area", "As", "AsEnumerable", "AsList", "AsReadOnly", "AsSpan",
+    "Assert", "Average", "Await", "Begin", "BeginInvoke", "BinarySearch", "Bind", "Build", "Call", "Cancel", "Cast",
+    "Check", "Clear", "Clone", "Close", "Combine", "Commit", "Compare", "CompareTo", "Complete", "Concat",
+    "Configure", "ConfigureAwait", "Connect", "Contains", "ContainsKey", "ContainsValue", "Convert", "ConvertAll",
+    "Copy", "CopyTo", "Count", "Create", "CreateInstance", "Debug", "Decode", "DefaultIfEmpty", "Delete", "Dequeue",
+    "Deserialize", "Dispose", "DisposeAsync", "Distinct", "Draw", "ElementAt", "Encode", "End", "EndInvoke",
+    "EndsWith", "Enqueue", "EnsureCapacity", "Equals", "Error", "Except", "Execute", "ExecuteAsync", "Exists",
+    "Exit", "Fill", "Find", "FindAll", "FindIndex", "FindLast", "First", "FirstOrDefault", "Flush", "FlushAsync",
+    "Focus", "ForEach", "Format", "FromBase64String", "FromResult", "Get", "GetAsync", "GetAttribute", "GetAwaiter",
+    "GetBytes", "GetChild", "GetCustomAttributes", "GetData", "GetEnumerator", "GetField", "GetFields",
+    "GetHashCode", "GetItem", "GetKey", "GetLength", "GetMethod", "GetMethods", "GetName", "GetObject", "GetOrAdd",
+    "GetParent", "GetProperties", "GetProperty", "GetRange", "GetResult", "GetService", "GetString", "GetType",
+    "GetValue", "GetValueOrDefault", "GroupBy", "Handle", "HasFlag", "Hide", "IndexOf", "Info", "Init",
+    "Initialize", "Insert", "InsertRange", "Intersect", "Invalidate", "Invoke", "InvokeAsync", "Is", "IsDefined",
+    "IsInstanceOfType", "IsMatch", "IsNullOrEmpty", "Join", "Last", "LastIndexOf", "LastOrDefault", "Load", "Lock",
+    "Log", "Log10", "LogError", "LogInformation", "LogWarning", "MakeGenericType", "Map", "Match", "Matches", "Max",
+    "MemberwiseClone", "Min", "Move", "MoveNext", "Next", "Normalize", "NotNull", "OfType", "Ok", "OnClick",
+    "OnError", "OnLoad", "OnNext", "Open", "OrderBy", "OrderByDescending", "PadLeft", "PadRight", "Parse", "Peek",
+    "Pop", "Post", "PostAsync", "Prepend", "Print", "Process", "Publish", "Pulse", "Push", "Raise", "Range", "Read",
+    "ReadAllText", "ReadAsync", "ReadByte", "ReadLine", "ReadToEnd", "Receive", "Refresh", "Register", "Release",
+    "Remove", "RemoveAll", "RemoveAt", "RemoveRange", "Render", "Repeat", "Replace", "Report", "Reset", "Resize",
+    "Resolve", "ResumeLayout", "Return", "Returns", "Reverse", "Rollback", "Round", "Run", "Save", "SaveChanges",
+    "SaveChangesAsync", "Search", "Seek", "Select", "SelectMany", "Send", "SendAsync", "SequenceEqual", "Serialize",
+    "Set", "SetLength", "SetResult", "SetValue", "Setup", "Show", "ShowDialog", "Shutdown", "Signal", "Single",
+    "SingleOrDefault", "Skip", "SkipWhile", "Sleep", "Slice", "Sort", "Split", "Start", "StartsWith", "Stop",
+    "Submit", "Subscribe", "Substring", "Sum", "SuspendLayout", "Take", "TakeWhile", "Test", "Then", "ThenBy",
+    "Throw", "ToArray", "ToCharArray", "ToDictionary", "ToHashSet", "ToInt32", "ToList", "ToLower",
+    "ToLowerInvariant", "ToString", "ToUpper", "ToUpperInvariant", "Trace", "Transform", "Trim", "TrimEnd",
+    "TrimStart", "Truncate", "TryAdd", "TryDequeue", "TryGetValue", "TryParse", "TryRemove", "Union", "Unlock",
+    "Unsubscribe", "Update", "Validate", "Verify", "Visit", "Wait", "WaitAsync", "WaitOne", "Warn", "When",
+    "WhenAll", "Where", "With", "Write", "WriteAsync", "WriteByte", "WriteLine", "Zip",
+];

@@ -1,0 +1,290 @@
+//! Java.
+
+use super::import::{Binding, ImportReader};
+use super::spec::{
+    Call, Declares, Definition, Keywords, LanguageSpec, Layout, Namespace, Part, Prose, Resolution,
+    ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility, no_exports, nothing_around,
+    nothing_bound,
+};
+use super::walk::child;
+
+/// Java.
+pub(crate) static JAVA: LanguageSpec = LanguageSpec {
+    name: "java",
+    title: "Java",
+    extensions: &[".java"],
+    grammars: &[|| tree_sitter_java::LANGUAGE.into()],
+    comment: "//",
+    comment_begins: &["/*"],
+    comment_ends: &["*/"],
+    has_hash_lines: false,
+    needs_last_newline: false,
+    keywords: Keywords::sorted(KEYWORDS),
+    codebleu_keywords: CODEBLEU_KEYWORDS,
+    layout: Layout::Braces,
+    statement_list: None,
+    prose: &[Prose::Long("string_literal")],
+    is_placeholder: |kind, text| {
+        let errors = ["UnsupportedOperationException", "NotImplementedException"];
+        kind == "throw_statement" && errors.contains(&thrown(text))
+    },
+    definitions: &[
+        Definition::of(ScopeKind::Class, "class_declaration"),
+        Definition::of(ScopeKind::Class, "record_declaration"),
+        Definition::of(ScopeKind::Interface, "interface_declaration"),
+        Definition::of(ScopeKind::Interface, "annotation_type_declaration"),
+        Definition::of(ScopeKind::Enum, "enum_declaration"),
+        Definition::of(ScopeKind::Function, "method_declaration"),
+        Definition::of(ScopeKind::Function, "constructor_declaration"),
+        Definition::of(ScopeKind::Function, "compact_constructor_declaration"),
+    ],
+    bound_name: nothing_bound,
+    is_part: nothing_around,
+    decorators_in: None,
+    calls: &[
+        ("method_invocation", Call::Method("object", "name")),
+        (
+            "explicit_constructor_invocation",
+            Call::Constructor("constructor"),
+        ),
+        ("object_creation_expression", Call::New("type")),
+    ],
+    expressions: &[
+        ("identifier", Part::Name),
+        ("this", Part::Object("this")),
+        ("super", Part::Object("super")),
+        (
+            "field_access",
+            Part::Member(Step::Field("object"), Step::Field("field")),
+        ),
+        ("parenthesized_expression", Part::Group(Step::Nth(0))),
+        ("cast_expression", Part::Typed(Step::Field("type"))),
+        ("object_creation_expression", Part::New(Step::Field("type"))),
+        ("string_literal", Part::Literal),
+        ("class_literal", Part::Literal),
+        ("array_creation_expression", Part::Literal),
+    ],
+    types: &[
+        ("identifier", Part::Name),
+        ("type_identifier", Part::Name),
+        ("integral_type", Part::Name),
+        ("floating_point_type", Part::Name),
+        ("boolean_type", Part::Name),
+        ("void_type", Part::Name),
+        ("generic_type", Part::Inside(Step::Nth(0))),
+        ("annotated_type", Part::Inside(Step::Last)),
+        ("catch_type", Part::Inside(Step::Nth(0))),
+        (
+            "scoped_type_identifier",
+            Part::Member(Step::Nth(0), Step::Last),
+        ),
+        (
+            "scoped_identifier",
+            Part::Member(Step::Field("scope"), Step::Field("name")),
+        ),
+    ],
+    untyped: &["var"],
+    imports: &[("import_declaration", import)],
+    resolution: Resolution::Types(&TYPES),
+    common_methods: COMMON_METHODS,
+    import_line: |line| {
+        let module = line.strip_prefix("import ")?;
+        let module = module.strip_prefix("static ").unwrap_or(module);
+        Some((module, module.rsplit('.').next().unwrap_or(module)))
+    },
+    is_local_import: has_two_folders,
+    blocks: &["block", "constructor_body", "switch_block_statement_group"],
+    bodies: &["method_declaration", "constructor_declaration"],
+    failure: "if (true) throw new AssertionError(\"planted failure\");",
+    is_constructor_call: |kind, _| kind == "explicit_constructor_invocation",
+    has_pytest: false,
+};
+
+const DECLARATORS: Variable = Variable {
+    each: &[Steps::Field("declarator")],
+    values: &[Steps::One(Step::Field("value"))],
+    ..Variable::typed("", NAME)
+};
+
+const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
+
+static TYPES: TypeRules = TypeRules {
+    namespaces: &[Namespace {
+        kind: "package_declaration",
+        name: Step::Last,
+        is_whole_file: true,
+    }],
+    types: &[
+        "class_declaration",
+        "record_declaration",
+        "interface_declaration",
+        "annotation_type_declaration",
+        "enum_declaration",
+    ],
+    supers: &[
+        "superclass",
+        "super_interfaces",
+        "extends_interfaces",
+        "type_list",
+    ],
+    functions: &[
+        "method_declaration",
+        "constructor_declaration",
+        "compact_constructor_declaration",
+        "lambda_expression",
+    ],
+    constructors: &["constructor_declaration", "compact_constructor_declaration"],
+    members: &[],
+    scopes: &[],
+    receiver: &[],
+    extension: &[],
+    variables: &[
+        Variable {
+            kind: "local_variable_declaration",
+            ..DECLARATORS
+        },
+        Variable {
+            kind: "field_declaration",
+            ..DECLARATORS
+        },
+        Variable {
+            kind: "constant_declaration",
+            ..DECLARATORS
+        },
+        Variable {
+            is_method: true,
+            ..Variable::typed("formal_parameter", NAME)
+        },
+        Variable {
+            each: &[Steps::One(Step::Child("variable_declarator"))],
+            declared: Declares::Array,
+            ..Variable::of("spread_parameter", NAME)
+        },
+        Variable::typed("enhanced_for_statement", NAME),
+        Variable::typed("resource", NAME),
+        Variable::typed("record_pattern_component", NAME),
+        Variable {
+            declared: Declares::Type(&[Step::Child("catch_type")]),
+            ..Variable::of("catch_formal_parameter", NAME)
+        },
+        Variable {
+            declared: Declares::Type(&[Step::Field("right")]),
+            ..Variable::of("instanceof_expression", NAME)
+        },
+        Variable {
+            declared: Declares::Type(&[Step::Nth(0)]),
+            ..Variable::of("type_pattern", &[Steps::One(Step::Child("identifier"))])
+        },
+        Variable {
+            declared: Declares::Around,
+            ..Variable::of("enum_constant", NAME)
+        },
+        Variable::of(
+            "lambda_expression",
+            &[Steps::One(Step::Field("parameters"))],
+        ),
+        Variable::of("inferred_parameters", &[Steps::Named]),
+    ],
+    function_values: &[],
+    exports: no_exports,
+    visibility: Visibility::FullNames(&[
+        Seen::Imported,
+        Seen::Namespace,
+        Seen::OnDemand,
+        Seen::Full,
+    ]),
+    has_parts: false,
+    fields_need_this: false,
+};
+
+/// The last name of the class that a `throw` statement makes.
+pub(super) fn thrown(text: &str) -> &str {
+    let thrown = text.strip_prefix("throw").map_or("", str::trim_start);
+    let thrown = thrown.strip_prefix("new").map_or("", str::trim_start);
+    let name = thrown.split('(').next().unwrap_or_default().trim_end();
+    name.rsplit('.').next().unwrap_or_default()
+}
+
+fn import(reader: &mut ImportReader<'_, '_, '_>) {
+    let statement = reader.statement;
+    let name = child(statement, "scoped_identifier").or_else(|| child(statement, "identifier"));
+    let Some(name) = name else {
+        return;
+    };
+    let is_static = child(statement, "static").is_some();
+    if child(statement, "asterisk").is_some() {
+        reader.push_as(reader.of(name), Binding::All, is_static, false);
+        return;
+    }
+    let member = reader
+        .field(name, "name")
+        .unwrap_or_else(|| reader.of(name));
+    let from = reader.field(name, "scope").unwrap_or("");
+    let local = member;
+    reader.push_as(from, Binding::Member { member, local }, is_static, false);
+}
+
+/// Whether the first two names of a module are folders on the path, one in the other.
+pub(super) fn has_two_folders(module: &str, path: &str) -> bool {
+    let mut parts = module.split(['.', ' ', ';', ',']);
+    let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
+        return module.starts_with('.');
+    };
+    let path = path.replace('/', ".");
+    module.starts_with('.') || path.contains(&format!(".{first}.{second}."))
+}
+
+/// The language's reserved words and `var`; neither `true` nor `null`.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "abstract", "assert", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue",
+    "default", "do", "double", "else", "enum", "extends", "final", "finally", "float", "for", "goto", "if",
+    "implements", "import", "instanceof", "int", "interface", "long", "native", "new", "package", "private",
+    "protected", "public", "return", "short", "static", "strictfp", "super", "switch", "synchronized", "this",
+    "throw", "throws", "transient", "try", "var", "void", "volatile", "while",
+];
+
+/// Keywords of CodeBLEU.
+const CODEBLEU_KEYWORDS: &str = "abstract assert boolean break byte case catch char class const continue default do double else \
+    enum extends final finally float for goto if implements import instanceof int interface long native new package \
+    private protected public return short static strictfp super switch synchronized this throw throws transient try \
+    void volatile while";
+
+/// Methods of `java.lang`, `java.util`, streams, files, loggers and tests. Sorted.
+#[rustfmt::skip]
+const COMMON_METHODS: &[&str] = &[
+    "accept", "add", "addAll", "addFirst", "addLast", "all", "and", "andThen", "any", "append", "apply",
+    "applyAsInt", "applyAsLong", "asList", "atomic", "await", "build", "builder", "call", "canRead", "cancel",
+    "charAt", "chars", "check", "clear", "clone", "close", "closest", "codePointAt", "collect", "compare",
+    "compareTo", "compareToIgnoreCase", "complete", "compute", "computeIfAbsent", "computeIfPresent", "configure",
+    "connect", "contains", "containsAll", "containsKey", "containsValue", "copy", "copyOf", "count", "countDown",
+    "create", "createNewFile", "current", "debug", "decrementAndGet", "delete", "digest", "distinct", "divide",
+    "encode", "endsWith", "entrySet", "equals", "equalsIgnoreCase", "error", "execute", "exists", "exit", "filter",
+    "find", "findAny", "findFirst", "finish", "flatMap", "flush", "forEach", "format", "fromString", "get",
+    "getAndIncrement", "getAndSet", "getAsInt", "getBoolean", "getByteArray", "getBytes", "getCanonicalName",
+    "getCause", "getClass", "getDeclaredField", "getDeclaredMethod", "getDouble", "getFirst", "getFloat", "getHost",
+    "getId", "getInputStream", "getInstance", "getInt", "getKey", "getLast", "getLength", "getLocalizedMessage",
+    "getLong", "getMessage", "getMethod", "getModifiers", "getName", "getOrDefault", "getOutputStream",
+    "getPackage", "getParameterTypes", "getParent", "getPath", "getPort", "getProperty", "getResource", "getResult",
+    "getReturnType", "getSimpleName", "getSize", "getStackTrace", "getString", "getSuperclass", "getTime",
+    "getType", "getValue", "getVersion", "group", "handle", "hasMoreElements", "hasNext", "hashCode", "header",
+    "headers", "id", "identity", "ifPresent", "ignore", "incrementAndGet", "indexOf", "info", "init", "initialize",
+    "insert", "intValue", "intern", "interrupt", "invoke", "isAlive", "isArray", "isAssignableFrom", "isBlank",
+    "isDirectory", "isDone", "isEmpty", "isEnabled", "isEqual", "isFile", "isInstance", "isInterface", "isNull",
+    "isPresent", "isPrimitive", "isValid", "iterator", "join", "keySet", "keys", "lastIndexOf", "length", "limit",
+    "lines", "list", "listIterator", "load", "lock", "log", "longValue", "lookup", "map", "mapToInt", "mapToObj",
+    "match", "matcher", "matches", "max", "merge", "min", "multiply", "name", "negate", "newInstance", "next",
+    "nextElement", "nextInt", "nextLine", "noneMatch", "notify", "notifyAll", "now", "of", "ofNullable", "offer",
+    "open", "or", "orElse", "orElseGet", "orElseThrow", "ordinal", "parse", "parseInt", "path", "peek", "poll",
+    "pop", "post", "previous", "print", "printStackTrace", "printf", "println", "process", "push", "put", "putAll",
+    "putIfAbsent", "query", "range", "read", "readLine", "readObject", "recv", "reduce", "register", "release",
+    "remove", "removeAll", "removeIf", "repeat", "replace", "replaceAll", "replaceFirst", "request", "reset",
+    "resolve", "result", "retainAll", "reverse", "round", "run", "schedule", "search", "seek", "select", "send",
+    "set", "setAccessible", "setBoolean", "setCharAt", "setInt", "setLength", "setName", "setProperty", "setString",
+    "setTime", "setType", "setValue", "shutdown", "signal", "size", "skip", "sleep", "sort", "sorted", "split",
+    "start", "startsWith", "state", "status", "stop", "store", "stream", "strip", "stripTrailing", "subList",
+    "subSequence", "submit", "substring", "subtract", "sum", "supply", "supplyAsync", "test", "then", "thenApply",
+    "thenReturn", "throwIfNull", "time", "toArray", "toByteArray", "toCharArray", "toList", "toLowerCase", "toMap",
+    "toString", "toUpperCase", "trim", "trimToSize", "tryLock", "type", "unlock", "update", "updateAndGet", "url",
+    "value", "valueOf", "values", "verify", "visit", "wait", "warn", "warning", "when", "write", "writeTo",
+];

@@ -1,0 +1,431 @@
+//! TypeScript, with JSX and without.
+
+use tree_sitter::Node;
+
+use super::import::{Binding, ImportReader};
+use super::spec::{
+    Call, Definition, DefinitionName, Export, Keywords, LanguageSpec, Layout, Part, Prose,
+    Resolution, ScopeKind, Step, Steps, TypeRules, Variable, Visibility,
+};
+use super::walk::child;
+
+/// TypeScript. Without JSX `<T>x` is a type assertion, with it `<T>` begins an element: two grammars.
+pub(crate) static TYPESCRIPT: LanguageSpec = LanguageSpec {
+    name: "typescript",
+    title: "TypeScript",
+    extensions: &[".ts", ".tsx"],
+    grammars: &[
+        || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        || tree_sitter_typescript::LANGUAGE_TSX.into(),
+    ],
+    comment: "//",
+    comment_begins: &["/*"],
+    comment_ends: &["*/"],
+    has_hash_lines: false,
+    needs_last_newline: false,
+    keywords: Keywords::sorted(KEYWORDS),
+    codebleu_keywords: CODEBLEU_KEYWORDS,
+    layout: Layout::Braces,
+    statement_list: None,
+    // What a template's `${…}` holds is code; what stands between two elements is none, on one line too.
+    prose: &[Prose::Always("jsx_text"), Prose::Long("string_fragment")],
+    is_placeholder: |kind, text| {
+        kind == "throw_statement" && text.to_ascii_lowercase().contains("not implemented")
+    },
+    definitions: &[
+        Definition::of(ScopeKind::Namespace, "internal_module"),
+        Definition::of(ScopeKind::Namespace, "module"),
+        Definition::of(ScopeKind::Class, "class_declaration"),
+        Definition::of(ScopeKind::Class, "abstract_class_declaration"),
+        Definition::of(ScopeKind::Class, "class").named(DefinitionName::Bound),
+        Definition::of(ScopeKind::Interface, "interface_declaration"),
+        Definition::of(ScopeKind::Enum, "enum_declaration"),
+        Definition::of(ScopeKind::Function, "function_declaration"),
+        Definition::of(ScopeKind::Function, "generator_function_declaration"),
+        Definition::of(ScopeKind::Function, "function_signature"),
+        Definition::of(ScopeKind::Function, "method_definition"),
+        Definition::of(ScopeKind::Function, "method_signature"),
+        Definition::of(ScopeKind::Function, "abstract_method_signature"),
+        Definition::of(ScopeKind::Function, "function_expression").named(DefinitionName::Bound),
+        Definition::of(ScopeKind::Function, "generator_function").named(DefinitionName::Bound),
+        Definition::of(ScopeKind::Function, "arrow_function").named(DefinitionName::Bound),
+    ],
+    bound_name,
+    is_part,
+    decorators_in: Some("class_body"),
+    calls: &[
+        ("call_expression", Call::Function("function")),
+        ("new_expression", Call::New("constructor")),
+    ],
+    expressions: &[
+        ("identifier", Part::Name),
+        ("property_identifier", Part::Name),
+        ("private_property_identifier", Part::Name),
+        ("this", Part::Object("this")),
+        ("super", Part::Name),
+        ("import", Part::Name),
+        (
+            "member_expression",
+            Part::Member(Step::Field("object"), Step::Field("property")),
+        ),
+        ("non_null_expression", Part::Inside(Step::Nth(0))),
+        ("instantiation_expression", Part::Inside(Step::Nth(0))),
+        ("parenthesized_expression", Part::Group(Step::Nth(0))),
+        ("as_expression", Part::Typed(Step::Nth(1))),
+        ("new_expression", Part::New(Step::Field("constructor"))),
+        ("string", Part::Literal),
+        ("template_string", Part::Literal),
+        ("array", Part::Literal),
+        ("number", Part::Literal),
+        ("regex", Part::Literal),
+    ],
+    types: &[
+        ("identifier", Part::Name),
+        ("type_identifier", Part::Name),
+        ("property_identifier", Part::Name),
+        ("private_property_identifier", Part::Name),
+        ("predefined_type", Part::Name),
+        ("generic_type", Part::Inside(Step::Field("name"))),
+        (
+            "nested_type_identifier",
+            Part::Member(Step::Field("module"), Step::Field("name")),
+        ),
+        (
+            "nested_identifier",
+            Part::Member(Step::Field("object"), Step::Field("property")),
+        ),
+        (
+            "member_expression",
+            Part::Member(Step::Field("object"), Step::Field("property")),
+        ),
+        ("type_annotation", Part::Inside(Step::Nth(0))),
+        ("parenthesized_type", Part::Inside(Step::Nth(0))),
+        ("union_type", Part::Union),
+        ("intersection_type", Part::Unknown),
+        ("function_type", Part::Unknown),
+        ("conditional_type", Part::Unknown),
+        ("infer_type", Part::Unknown),
+        ("type_query", Part::Unknown),
+        ("lookup_type", Part::Unknown),
+        ("this_type", Part::Unknown),
+        ("object_type", Part::Unknown),
+    ],
+    untyped: &["any", "unknown"],
+    imports: &[
+        ("import_statement", import),
+        ("export_statement", export_from),
+    ],
+    resolution: Resolution::Types(&TYPES),
+    common_methods: COMMON_METHODS,
+    import_line: |line| {
+        let rest = line
+            .strip_prefix("import ")
+            .or_else(|| line.strip_prefix("} "))?;
+        let (names, module) = rest.rsplit_once("from ").unwrap_or(("", rest));
+        Some((module.trim_start_matches(['\'', '"', '`']), names))
+    },
+    is_local_import: |module, _| module.starts_with('.'),
+    blocks: &[
+        "program",
+        "module",
+        "statement_block",
+        "switch_case",
+        "switch_default",
+    ],
+    bodies: &[
+        "function_declaration",
+        "method_definition",
+        "function_expression",
+        "arrow_function",
+        "generator_function_declaration",
+    ],
+    failure: "if (Date.now() > 0) throw new Error(\"planted failure\");",
+    is_constructor_call: |_, text| text.starts_with("super("),
+    has_pytest: false,
+};
+
+const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
+const VALUE: &[Steps] = &[Steps::One(Step::Field("value"))];
+
+const PARAMETER: Variable = Variable {
+    field_if: &["accessibility_modifier", "readonly"],
+    ..Variable::typed("", &[Steps::One(Step::Field("pattern"))])
+};
+
+static TYPES: TypeRules = TypeRules {
+    namespaces: &[],
+    types: &[
+        "class_declaration",
+        "abstract_class_declaration",
+        "class",
+        "interface_declaration",
+        "enum_declaration",
+        "type_alias_declaration",
+        "internal_module",
+        "module",
+    ],
+    supers: &[
+        "class_heritage",
+        "extends_type_clause",
+        "extends_clause",
+        "implements_clause",
+    ],
+    functions: &[
+        "function_declaration",
+        "generator_function_declaration",
+        "function_signature",
+        "function_expression",
+        "generator_function",
+        "arrow_function",
+        "method_definition",
+        "method_signature",
+        "abstract_method_signature",
+    ],
+    constructors: &[],
+    members: &["method_definition"],
+    scopes: &[
+        "function_type",
+        "constructor_type",
+        "call_signature",
+        "construct_signature",
+    ],
+    receiver: &[],
+    extension: &[],
+    variables: &[
+        Variable {
+            values: VALUE,
+            ..Variable::typed("variable_declarator", NAME)
+        },
+        Variable {
+            kind: "required_parameter",
+            ..PARAMETER
+        },
+        Variable {
+            kind: "optional_parameter",
+            ..PARAMETER
+        },
+        Variable {
+            values: VALUE,
+            ..Variable::typed("public_field_definition", NAME)
+        },
+        Variable {
+            values: VALUE,
+            ..Variable::typed("property_signature", NAME)
+        },
+        Variable::of("arrow_function", &[Steps::One(Step::Field("parameter"))]),
+        Variable::of("catch_clause", &[Steps::One(Step::Field("parameter"))]),
+        Variable::of("for_in_statement", &[Steps::One(Step::Field("left"))]),
+        Variable::of(
+            "shorthand_property_identifier_pattern",
+            &[Steps::One(Step::Itself)],
+        ),
+        Variable::of("array_pattern", &[Steps::Named]),
+        Variable::of("rest_pattern", &[Steps::Named]),
+        Variable::of("pair_pattern", VALUE),
+    ],
+    function_values: &[
+        "arrow_function",
+        "function_expression",
+        "generator_function",
+        "function_type",
+    ],
+    exports,
+    visibility: Visibility::Exports,
+    has_parts: false,
+    fields_need_this: true,
+};
+
+/// The name of a function or class expression where it stands: `name = …`, `name: …`, `export default …`.
+fn bound_name<'tree>(parent: Node<'tree>, node: Node<'tree>) -> Option<Node<'tree>> {
+    let (name, value) = match parent.kind() {
+        "variable_declarator" | "public_field_definition" => ("name", "value"),
+        "pair" => ("key", "value"),
+        "assignment_expression" => ("left", "right"),
+        "export_statement" => return child(parent, "default"),
+        _ => return None,
+    };
+    if parent.child_by_field_name(value) != Some(node) {
+        return None;
+    }
+    let name = parent.child_by_field_name(name)?;
+    match name.kind() {
+        "member_expression" => name.child_by_field_name("property"),
+        "object_pattern" | "array_pattern" | "subscript_expression" => None,
+        _ => Some(name),
+    }
+}
+
+fn is_part(around: Node<'_>, outer: Node<'_>, definition: Node<'_>) -> bool {
+    match around.kind() {
+        "export_statement" | "ambient_declaration" => true,
+        "variable_declarator" | "public_field_definition" | "pair" | "assignment_expression" => {
+            outer == definition
+        }
+        // `const f = …, g = …` is not all f's.
+        "lexical_declaration" | "variable_declaration" => around.named_child_count() == 1,
+        "expression_statement" => {
+            matches!(outer.kind(), "assignment_expression" | "internal_module")
+        }
+        _ => false,
+    }
+}
+
+fn source<'a>(reader: &ImportReader<'_, 'a, '_>, node: Node<'_>) -> Option<&'a str> {
+    let quoted = reader.field(node, "source")?;
+    Some(quoted.trim_matches(['"', '\'']))
+}
+
+fn import(reader: &mut ImportReader<'_, '_, '_>) {
+    let statement = reader.statement;
+    if let Some(require) = child(statement, "import_require_clause") {
+        let local = child(require, "identifier").map(|name| reader.of(name));
+        if let (Some(from), Some(local)) = (source(reader, require), local) {
+            reader.push(from, Binding::Whole { local });
+        }
+        return;
+    }
+    let Some(from) = source(reader, statement) else {
+        return;
+    };
+    let Some(clause) = child(statement, "import_clause") else {
+        reader.push(from, Binding::Nothing);
+        return;
+    };
+    let mut cursor = clause.walk();
+    for part in clause.named_children(&mut cursor) {
+        match part.kind() {
+            "identifier" => {
+                let (member, local) = ("default", reader.of(part));
+                reader.push(from, Binding::Member { member, local });
+            }
+            "namespace_import" => {
+                if let Some(local) = part.named_child(0).map(|name| reader.of(name)) {
+                    reader.push(from, Binding::Whole { local });
+                }
+            }
+            "named_imports" => members(reader, from, part, false),
+            _ => {}
+        }
+    }
+}
+
+/// `export { a as b } from 'm'`, `export * from 'm'`, `export * as a from 'm'`.
+fn export_from(reader: &mut ImportReader<'_, '_, '_>) {
+    let statement = reader.statement;
+    let Some(from) = source(reader, statement) else {
+        return;
+    };
+    let namespace = child(statement, "namespace_export").and_then(|node| node.named_child(0));
+    if let Some(clause) = child(statement, "export_clause") {
+        members(reader, from, clause, true);
+    } else if let Some(name) = namespace {
+        let local = reader.of(name);
+        reader.push_as(from, Binding::Whole { local }, false, true);
+    } else if child(statement, "*").is_some() {
+        reader.push_as(from, Binding::All, false, true);
+    }
+}
+
+fn members<'a>(
+    reader: &mut ImportReader<'_, 'a, '_>,
+    from: &'a str,
+    list: Node<'_>,
+    is_passed_on: bool,
+) {
+    let mut cursor = list.walk();
+    for node in list.named_children(&mut cursor) {
+        if let Some(member) = reader.field(node, "name") {
+            let local = reader.field(node, "alias").unwrap_or(member);
+            reader.push_as(from, Binding::Member { member, local }, false, is_passed_on);
+        }
+    }
+}
+
+/// `export default name`, `export default class { … }`, `export { name as other }`.
+fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
+    let mut found = Vec::new();
+    let is_export = statement.kind() == "export_statement";
+    if !is_export || statement.child_by_field_name("source").is_some() {
+        return found;
+    }
+    let of = |node: Node<'_>| text[node.byte_range()].to_owned();
+    if child(statement, "default").is_some() {
+        let value = statement
+            .child_by_field_name("value")
+            .or_else(|| statement.child_by_field_name("declaration"));
+        let named = value.and_then(|value| match value.kind() {
+            "identifier" => Some(value),
+            _ => value.child_by_field_name("name"),
+        });
+        let is_function = |value: Node<'_>| TYPES.functions.contains(&value.kind());
+        found.push(Export {
+            name: "default".to_owned(),
+            // What has no name of its own is known as `default`.
+            local: named.map_or_else(|| "default".to_owned(), of),
+            is_function: named.is_none() && value.is_some_and(is_function),
+        });
+    }
+    let Some(clause) = child(statement, "export_clause") else {
+        return found;
+    };
+    let mut cursor = clause.walk();
+    for specifier in clause.named_children(&mut cursor) {
+        let field = |field| specifier.child_by_field_name(field).map(of);
+        if let (Some(local), Some(name)) = (field("name"), field("alias")) {
+            found.push(Export {
+                name,
+                local,
+                is_function: false,
+            });
+        }
+    }
+    found
+}
+
+/// ECMAScript's reserved words, those of strict mode too; neither `true` nor `null`, nor what TypeScript adds.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else",
+    "enum", "export", "extends", "finally", "for", "function", "if", "implements", "import", "in", "instanceof",
+    "interface", "let", "new", "package", "private", "protected", "public", "return", "static", "super",
+    "switch", "this", "throw", "try", "typeof", "var", "void", "while", "with", "yield",
+];
+
+/// Keywords of JavaScript: CodeBLEU has no list for TypeScript.
+const CODEBLEU_KEYWORDS: &str = "await break case catch class const continue debugger default delete do else enum export \
+    extends false finally for function if implements import in instanceof interface let new null package private \
+    protected public return super switch static this throw try True typeof var void while with yield";
+
+/// Methods of ECMAScript's objects, the browser's, Node's, promises, observables and tests. Sorted.
+#[rustfmt::skip]
+const COMMON_METHODS: &[&str] = &[
+    "abort", "abs", "accept", "add", "addClass", "addEventListener", "addListener", "after", "all", "allSettled",
+    "any", "append", "appendChild", "apply", "assert", "assign", "at", "attr", "attributes", "before", "begin",
+    "bind", "blur", "bubble", "build", "call", "callback", "cancel", "catch", "ceil", "charAt", "charCodeAt",
+    "check", "clear", "clearTimeout", "click", "clone", "cloneNode", "close", "closest", "codePointAt", "commit",
+    "compare", "complete", "concat", "config", "connect", "contains", "copy", "count", "create", "createElement",
+    "css", "cut", "data", "debug", "decode", "defer", "delete", "describe", "destroy", "detach", "disconnect",
+    "dispatch", "dispatchEvent", "dispose", "done", "draw", "each", "emit", "empty", "encode", "end", "endsWith",
+    "entries", "eq", "equal", "error", "every", "exec", "execute", "exists", "exit", "expect", "extend", "fetch",
+    "fill", "filter", "final", "finalize", "find", "findIndex", "findLast", "first", "flat", "flatMap", "floor",
+    "flush", "focus", "forEach", "format", "freeze", "from", "fromEntries", "get", "getAll", "getAttribute",
+    "getBoundingClientRect", "getContext", "getElementById", "getItem", "getTime", "getValue", "group", "groupBy",
+    "handle", "has", "hasAttribute", "hasClass", "hasOwnProperty", "head", "header", "hide", "html", "id",
+    "includes", "indexOf", "info", "init", "insert", "insertBefore", "invoke", "isArray", "item", "items", "join",
+    "json", "keys", "last", "lastIndexOf", "length", "lift", "link", "listen", "load", "localeCompare", "lock",
+    "log", "map", "match", "matchAll", "max", "merge", "message", "min", "mount", "move", "next", "nextTick",
+    "normalize", "notify", "now", "observe", "of", "off", "on", "once", "open", "or", "padEnd", "padStart", "parse",
+    "parseInt", "patch", "path", "pause", "pick", "pipe", "play", "pop", "post", "pow", "preventDefault",
+    "previous", "print", "process", "publish", "push", "put", "query", "querySelector", "querySelectorAll", "race",
+    "random", "read", "readFile", "ready", "reduce", "reduceRight", "register", "reject", "release", "reload",
+    "remove", "removeAttribute", "removeChild", "removeEventListener", "removeItem", "render", "repeat", "replace",
+    "replaceAll", "request", "reset", "resize", "resolve", "respond", "result", "resume", "return", "reverse",
+    "round", "route", "run", "save", "schedule", "scroll", "search", "select", "send", "serialize", "set",
+    "setAttribute", "setItem", "setState", "setTimeout", "setValue", "shift", "show", "shuffle", "size", "slice",
+    "some", "sort", "splice", "split", "sqrt", "start", "startsWith", "state", "status", "stop", "stopPropagation",
+    "store", "stringify", "subscribe", "substr", "substring", "success", "sum", "swap", "tap", "test", "text",
+    "then", "throw", "time", "to", "toArray", "toBe", "toEqual", "toFixed", "toISOString", "toJSON",
+    "toLocaleString", "toLowerCase", "toPromise", "toString", "toUpperCase", "toggle", "transform", "trigger",
+    "trim", "trimEnd", "trimStart", "type", "unmount", "unshift", "unsubscribe", "update", "url", "use", "validate",
+    "value", "valueOf", "values", "verbose", "visit", "wait", "walk", "warn", "watch", "with", "write",
+];
