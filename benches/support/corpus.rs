@@ -151,6 +151,7 @@ impl Searched {
         };
         let settings = BuilderSettings {
             mode: self.mode,
+            form: QueryForm::Window,
             shown,
             budget,
         };

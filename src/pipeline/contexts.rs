@@ -69,7 +69,9 @@ pub(super) fn open_contexts(
     repository: &str,
 ) -> Result<Unread<RightContexts>> {
     let path = experiment.layout.right_contexts(repository);
-    let contexts = Unread::<RightContexts>::open(&path, "window")?;
+    // Windows take none where RepoCoder's prompts, which show none, are asked for.
+    let command = format!("window --prompt-style {}", experiment.prompts.layout.name());
+    let contexts = Unread::<RightContexts>::open(&path, &command)?;
     let tasks = experiment.tasks()?.digest_of(repository);
     check_digest(&path, &contexts.header, "tasks", &tasks, "window")?;
     let language = experiment.layout.language;

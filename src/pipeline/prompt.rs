@@ -414,6 +414,7 @@ impl Part {
             (PromptLayout::RepoCoder, Some(fragments)) => {
                 let settings = BuilderSettings {
                     mode,
+                    form: experiment.form(mode),
                     shown: experiment.shown(mode),
                     budget: prompts.repocoder_budget(),
                 };

@@ -162,7 +162,8 @@ impl Sources<'_> {
             .parameter("benchmark", &experiment.layout.benchmark)
             .input("tasks", query_tasks(tasks, settings.form, repository))
             .input("fragments", &*self.header.checksum);
-        if let Some((header, _)) = self.contexts {
+        let contexts = self.contexts.filter(|_| settings.form.uses_right_context());
+        if let Some((header, _)) = contexts {
             identity = identity.input("right contexts", &*header.checksum);
         }
         let samples = match (mode, self.predictions) {

@@ -17,7 +17,9 @@ pub use counts::{BlockCounts, Scratch};
 use std::sync::{Arc, OnceLock};
 
 use crate::repository::fragment::RepoFragments;
-use crate::retrieve::{Found, FragmentText, FragmentTextSettings, Hit, Hole, Mode, Query};
+use crate::retrieve::{
+    Found, FragmentText, FragmentTextSettings, Hit, Hole, Mode, Query, QueryForm,
+};
 use crate::task::Task;
 use crate::text::tokenize::P50k;
 use record::{Record, Retrieved};
@@ -63,6 +65,7 @@ pub struct Builder<'a> {
     counts: Arc<BlockCounts>,
     frame: Frame,
     mode: Mode,
+    form: QueryForm,
     budget: Budget,
 }
 
@@ -71,6 +74,8 @@ pub struct Builder<'a> {
 pub struct BuilderSettings {
     /// Where the queries came from.
     pub mode: Mode,
+    /// Which lines they are made of.
+    pub form: QueryForm,
     /// How fragments are shown; RepoCoder's settled alignment: in mode rg1 the lines that follow a retrieved window, in the
     /// other modes the window itself.
     pub shown: FragmentTextSettings,
@@ -87,6 +92,7 @@ impl<'a> Builder<'a> {
     ) -> Self {
         let BuilderSettings {
             mode,
+            form,
             shown,
             budget,
         } = settings;
@@ -98,6 +104,7 @@ impl<'a> Builder<'a> {
             counts: Arc::new(BlockCounts::new(fragments, tokenizer)),
             frame: Frame::of(fragments),
             mode,
+            form,
             budget,
         }
     }
@@ -203,6 +210,7 @@ impl<'a> Builder<'a> {
         let record = Record {
             fragments: self.fragments,
             mode: self.mode,
+            form: self.form,
         };
         let retrieved = query.map(|query| Retrieved {
             query,

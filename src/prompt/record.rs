@@ -5,8 +5,7 @@
 
 use super::json;
 use crate::repository::fragment::{Place, RepoFragments};
-use crate::retrieve::{Hit, Hole, Score};
-use crate::retrieve::{Mode, Query};
+use crate::retrieve::{Hit, Hole, Mode, Query, QueryForm, Score};
 use crate::store::jsonl::Object;
 use crate::task::{Format, Task};
 
@@ -27,6 +26,7 @@ pub(super) const WRITTEN_ANEW: [&str; 8] = [
 pub(super) struct Record<'a> {
     pub(super) fragments: &'a RepoFragments,
     pub(super) mode: Mode,
+    pub(super) form: QueryForm,
 }
 
 /// The query of a prompt, and the fragments that it shows.
@@ -108,16 +108,21 @@ impl Record<'_> {
         object("metadata", out);
         text("task_id", &query.task_id, out);
         number("row", query.row, out);
-        if self.mode == Mode::Prediction {
+        if self.form != QueryForm::Window || self.mode == Mode::Prediction {
             number("sample", query.sample, out);
         }
         path(&query.path, out);
-        number("line_no", query.line_no, out);
-        number("start_line_no", query.start, out);
-        number("end_line_no", query.end, out);
-        number("context_start_lineno", query.context_start, out);
-        for (field, value) in self.fragments.cut.fields() {
-            number(field, value, out);
+        if self.form == QueryForm::Window {
+            number("line_no", query.line_no, out);
+            number("start_line_no", query.start, out);
+            number("end_line_no", query.end, out);
+            number("context_start_lineno", query.context_start, out);
+            for (field, value) in self.fragments.cut.fields() {
+                number(field, value, out);
+            }
+        } else {
+            text("query", self.form.name(), out);
+            number("hole", query.hole, out);
         }
         text("repo", &self.fragments.repository, out);
         out.extend_from_slice(b"}}");

@@ -65,6 +65,7 @@ fn shown(align: Align, guard: HoleGuard) -> FragmentTextSettings {
 fn settings(mode: Mode, guard: HoleGuard, budget: Budget) -> BuilderSettings {
     BuilderSettings {
         mode,
+        form: QueryForm::Window,
         shown: shown(Align::Auto.settled(QueryForm::Window, mode), guard),
         budget,
     }

@@ -151,8 +151,8 @@ pub struct RepositoryIndex<'a> {
 #[derive(Debug)]
 enum Engine {
     /// Sets of tokens; the words whose numbers they are, where queries have to be numbered alike.
-    Sets(SetIndex, Option<Words>),
-    Terms(rank::Index),
+    Sets(Box<SetIndex>, Option<Box<Words>>),
+    Terms(Box<rank::Index>),
 }
 
 impl<'a> RepositoryIndex<'a> {
@@ -166,17 +166,18 @@ impl<'a> RepositoryIndex<'a> {
         settings: &'a SearchSettings,
     ) -> Self {
         let engine = match vectors {
-            Vectors::Sets(sets) => Engine::Sets(SetIndex::new(&sets), None),
-            Vectors::Terms(words) if settings.by_sets() => {
-                Engine::Sets(SetIndex::new(&words.sets()), Some(words))
-            }
-            Vectors::Terms(words) => Engine::Terms(rank::Index::of_terms(
+            Vectors::Sets(sets) => Engine::Sets(Box::new(SetIndex::new(&sets)), None),
+            Vectors::Terms(words) if settings.by_sets() => Engine::Sets(
+                Box::new(SetIndex::new(&words.sets())),
+                Some(Box::new(words)),
+            ),
+            Vectors::Terms(words) => Engine::Terms(Box::new(rank::Index::of_terms(
                 words,
                 &fragments.texts(),
                 std::slice::from_ref(&settings.ranker),
                 fragments.language,
                 settings.vocabulary.clone(),
-            )),
+            ))),
         };
         Self {
             fragments,

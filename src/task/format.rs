@@ -63,7 +63,7 @@ impl FromStr for Format {
         let named = Self::ALL.into_iter().find(|format| format.name() == name);
         named.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("'{name}' is no task format; the formats are {names}")
+            format!("unknown task format '{name}'; known: {names}")
         })
     }
 }

@@ -148,7 +148,7 @@ impl Crate {
                 let beside = folder.join(format!("{name}.rs"));
                 let inside = folder.join(&name).join("mod.rs");
                 let path = if beside.exists() { beside } else { inside };
-                let below: Module = [&module[..], &[name.clone()]].concat();
+                let below: Module = [&module[..], std::slice::from_ref(&name)].concat();
                 waiting.push((below, path, folder.join(&name)));
                 children.push(name);
             }

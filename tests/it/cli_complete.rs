@@ -253,7 +253,7 @@ fn options_for_a_server_are_not_ignored_without_one() {
         (["--top-p", "2"], "invalid top-p '2'"),
         (["--samples", "0"], "invalid samples '0'"),
         (["--concurrency", "0"], "invalid concurrency '0'"),
-        (["--journal", "/dev/full"], "no file"),
+        (["--journal", "/dev/full"], "not a file"),
     ] {
         place
             .stage(&complete(nowhere, &flags))

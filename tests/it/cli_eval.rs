@@ -493,7 +493,7 @@ fn pairs_by_every_metric() {
         ];
         let ran = place.run(&[&base[..], more].concat()).partly();
         let record = parse_jsonl(&ran.stdout).remove(0);
-        ran.says(&["pairs.jsonl:2: field 'language': 'cobol' is not supported"]);
+        ran.says(&["pairs.jsonl:2: field 'language': unknown language 'cobol'; known: python"]);
         record
     };
     let whole = run(&[]);

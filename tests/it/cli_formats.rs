@@ -209,7 +209,7 @@ fn repositories_leave_their_records_and_come_back() {
     assert_eq!(file["filepath"], "web/App.tsx");
     assert_eq!(file["metadata"]["lang"], "TypeScript");
     let refused = raw_of("cobol").failed();
-    refused.says(&["--language: 'cobol' is not supported"]);
+    refused.says(&["--language: unknown language 'cobol'; known: python"]);
 
     let hostile =
         json!({"repository": "r", "filepath": "r/../../escaped.py", "content": [{"content": "x"}]});

@@ -211,6 +211,7 @@ impl Fixture {
         };
         let settings = BuilderSettings {
             mode: queries.mode,
+            form: QueryForm::Window,
             shown,
             budget,
         };

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::metrics::lines::stripped_lines;
 use crate::task::Task;
-use crate::text::language::{Language, Layout, without_comment_signs, without_comments};
+use crate::text::language::{Layout, without_comment_signs, without_comments};
 
 pub use body::is_function_body;
 pub use hole::Hole;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::text::language::Language;
 use crate::text::language::syntax::Syntax;
 use crate::text::lines::is_space;
 

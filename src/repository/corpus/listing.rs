@@ -120,7 +120,7 @@ fn find_source_files(
     if !metadata.is_dir() {
         return Err(Error::Repository {
             path: root.to_owned(),
-            reason: "is no folder".into(),
+            reason: "is not a folder".into(),
         });
     }
     let follows = walk == Walk::Glob;

@@ -136,17 +136,16 @@ impl FromStr for Ranker {
         let Some(parts) = name.strip_prefix(FUSION) else {
             return Self::named(name).ok_or_else(|| {
                 let names = known();
-                format!("'{name}' is no ranker; the rankers are {names}, and {FUSION}A,B,… of two or more of them")
+                format!("unknown ranker '{name}'; known: {names}, or {FUSION}A,B,… of two or more of them")
             });
         };
         let part = |part: &str| {
             let refused = if part == "rrf" || part.starts_with(FUSION) {
                 "a fusion cannot be a part of another".to_owned()
             } else {
-                format!("'{part}' is no ranker")
+                format!("unknown ranker '{part}'")
             };
-            Self::named(part)
-                .ok_or_else(|| format!("'{name}': {refused}; the parts can be {}", known()))
+            Self::named(part).ok_or_else(|| format!("'{name}': {refused}; known: {}", known()))
         };
         let rankers: Vec<Self> = parts.split(',').map(part).collect::<Result<_, _>>()?;
         if rankers.len() < 2 {
@@ -173,20 +172,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ranker_is_refused_with_the_names() {
+    fn an_unknown_ranker_is_refused_with_the_names() {
         for (name, reason) in [
             (
                 "",
-                "'' is no ranker; the rankers are jaccard, bm25, bm25-by-line, ",
+                "unknown ranker ''; known: jaccard, bm25, bm25-by-line, ",
             ),
-            ("BM25", "'BM25' is no ranker"),
-            ("rrf", "'rrf' is no ranker"),
-            (
-                "rrf:",
-                "'rrf:': '' is no ranker; the parts can be jaccard, ",
-            ),
+            ("BM25", "unknown ranker 'BM25'"),
+            ("rrf", "unknown ranker 'rrf'"),
+            ("rrf:", "'rrf:': unknown ranker ''; known: jaccard, "),
             ("rrf:jaccard", "'rrf:jaccard': a fusion needs two rankers"),
-            ("rrf:jaccard,", "'rrf:jaccard,': '' is no ranker"),
+            ("rrf:jaccard,", "'rrf:jaccard,': unknown ranker ''"),
             (
                 "rrf:jaccard,rrf:bm25,dense",
                 "a fusion cannot be a part of another",

@@ -296,16 +296,16 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
             None => default.to_vec(),
         };
     }
-    if let Some(form) = chosen {
-        if !modes.contains(&form.mode()) {
-            return Err(hinted(
-                anyhow!(
-                    "--query {form} is a query of mode {}, which --mode leaves out",
-                    form.mode()
-                ),
-                "leave --mode out, or choose another --query",
-            ));
-        }
+    if let Some(form) = chosen
+        && !modes.contains(&form.mode())
+    {
+        return Err(hinted(
+            anyhow!(
+                "--query {form} is a query of mode {}, which --mode leaves out",
+                form.mode()
+            ),
+            "leave --mode out, or choose another --query",
+        ));
     }
     if modes.contains(&Mode::Given) && settings.text("prompt-style") == Some("repocoder") {
         return Err(hinted(
