@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::dense::{DenseSource, Notice};
 use super::experiment::Experiment;
+use super::fragments::OpenFragments;
 use super::stage::{StageReport, Unread, check_digest, check_input, stale};
-use super::window::{open_fragments, open_queries};
+use super::window::open_queries;
 use crate::endpoint::{ConnectionSettings, Endpoint};
 use crate::error::{Error, Result};
 use crate::retrieve::dense::{
@@ -251,7 +252,7 @@ pub(super) fn cosines(
 pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     for repository in &experiment.repositories {
-        let fragments = open_fragments(experiment, repository)?.read(None)?;
+        let fragments = OpenFragments::unread(experiment, repository)?.read(None)?;
         texts.extend((0..fragments.len()).map(|fragment| Text {
             id: fragments.name(fragment),
             text: fragments.text(fragment).to_owned(),
@@ -259,7 +260,7 @@ pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>>
     }
     for &mode in modes.iter().filter(|mode| mode.retrieves()) {
         for repository in &experiment.repositories {
-            let fragments = open_fragments(experiment, repository)?;
+            let fragments = OpenFragments::unread(experiment, repository)?;
             let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
             let queries = queries.read(None)?;
             texts.extend(queries.queries.iter().map(|query| Text {

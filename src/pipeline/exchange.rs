@@ -112,7 +112,8 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
 
 fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Retrieved>> {
     let repositories = experiment.repositories.par_iter();
-    let parts = repositories.map(|repository| OnDisk::open(experiment, mode, repository)?.read());
+    let parts = repositories
+        .map(|repository| OnDisk::open(experiment, mode, repository)?.read_all(experiment));
     parts.collect()
 }
 

@@ -12,6 +12,7 @@ mod eval;
 mod exchange;
 mod executed;
 mod experiment;
+mod fragments;
 mod layout;
 mod prompt;
 mod prompt_lines;

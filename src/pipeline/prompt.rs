@@ -7,11 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contexts::{RightContexts, open_needed_contexts};
 use super::experiment::{Experiment, PromptLayout};
+use super::fragments::OpenFragments;
 use super::prompt_lines::{Line, Maker};
 use super::prompt_warnings::{warn_of_contexts, warn_of_others, warn_of_specials};
 use super::retrieved::{OnDisk, Retrieved};
 use super::stage::{StageReport, Unread, check_digest, check_parameter, made_again, missing};
-use super::window::open_fragments;
 use crate::error::Result;
 use crate::prompt::{BlockCounts, Builder, BuilderSettings, Scratch};
 use crate::repository::fragment::RepoFragments;
@@ -236,7 +236,7 @@ impl Sources {
                     false => None,
                 },
                 fragments: match holds_holes {
-                    true => Some(open_fragments(experiment, repository)?),
+                    true => Some(OpenFragments::unread(experiment, repository)?),
                     false => None,
                 },
             })
@@ -274,7 +274,10 @@ impl Sources {
         shared: &mut Shared,
         emit: Emit<'_>,
     ) -> Result<LineTotals> {
-        let read: Result<Vec<ReadPart>> = self.parts.par_iter_mut().map(Part::read).collect();
+        let read: Result<Vec<ReadPart>> = {
+            let parts = self.parts.par_iter_mut();
+            parts.map(|part| part.read(experiment)).collect()
+        };
         let read = read?;
         let makers: Result<Vec<Maker<'_>>> = (self.parts.iter().zip(&read))
             .map(|(part, read)| part.maker(experiment, self.mode, read, shared))
@@ -387,16 +390,21 @@ impl Sources {
 static P50K: P50k = P50k;
 
 impl Part {
-    fn read(&mut self) -> Result<ReadPart> {
+    fn read(&mut self, experiment: &Experiment) -> Result<ReadPart> {
         let contexts = self.contexts.as_mut().map(|contexts| contexts.read(None));
+        let retrieved = self
+            .retrieved
+            .as_mut()
+            .map(|on_disk| on_disk.read(experiment));
+        // Holes are found by the number of lines alone.
         let fragments = self
             .fragments
-            .as_mut()
-            .map(|fragments| fragments.read(None));
+            .as_ref()
+            .map(|_| OpenFragments::open(experiment, &self.repository));
         Ok(ReadPart {
             contexts: contexts.transpose()?,
-            retrieved: self.retrieved.as_mut().map(OnDisk::read).transpose()?,
-            fragments: fragments.transpose()?,
+            retrieved: retrieved.transpose()?,
+            fragments: fragments.transpose()?.map(OpenFragments::into_fragments),
         })
     }
 

@@ -27,14 +27,14 @@ pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Retrieva
 }
 
 fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {
-    let retrieved = OnDisk::open(experiment, mode, repository)?.read()?;
+    let retrieved = OnDisk::open(experiment, mode, repository)?.read(experiment)?;
     let by_truth = matches!(
         experiment.form(Mode::GroundTruth),
         QueryForm::GroundTruth | QueryForm::Window
     );
     let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
     let truth = match by_truth && there.exists() {
-        true => Some(OnDisk::open(experiment, Mode::GroundTruth, repository)?.read()?),
+        true => Some(OnDisk::open(experiment, Mode::GroundTruth, repository)?.read(experiment)?),
         // Another query that holds the target stands in its place, and would be compared with itself.
         false => None,
     };

@@ -4,18 +4,21 @@ use std::path::PathBuf;
 
 use super::embed::Dense;
 use super::experiment::Experiment;
+use super::fragments::OpenFragments;
 use super::stage::{Unread, check_input, check_parameter};
-use super::window::{open_fragments, open_queries};
+use super::window::open_queries;
 use crate::error::{Error, Result};
 use crate::repository::fragment::RepoFragments;
-use crate::retrieve::{FragmentText, Mode, Queries, Retrieval};
-use crate::store::artifact::Identity;
+use crate::retrieve::{FragmentText, Hole, Mode, Queries, Retrieval};
+use crate::store::artifact::{Header, Identity};
 
 /// Results of one repository in one mode, of which the headers are read.
 pub(super) struct OnDisk {
-    fragments: Unread<RepoFragments>,
+    fragments: Option<OpenFragments>,
+    header: Header,
     queries: Unread<Queries>,
     retrieval: Unread<Retrieval>,
+    repository: String,
     path: PathBuf,
     command: String,
 }
@@ -31,7 +34,7 @@ impl OnDisk {
     /// # Errors
     /// Fragments, queries or results are missing or do not belong together.
     pub(super) fn open(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Self> {
-        let fragments = open_fragments(experiment, repository)?;
+        let fragments = OpenFragments::open(experiment, repository)?;
         let queries = open_queries(experiment, mode, repository, &fragments.header)?;
         let path = experiment.layout.retrieval(mode, repository);
         let command = format!("search --mode {mode}");
@@ -51,9 +54,11 @@ impl OnDisk {
             }
         }
         Ok(Self {
-            fragments,
+            header: fragments.header.clone(),
+            fragments: Some(fragments),
             queries,
             retrieval,
+            repository: repository.to_owned(),
             path,
             command,
         })
@@ -61,24 +66,37 @@ impl OnDisk {
 
     /// Checksums of all that it consists of.
     pub(super) fn checksums(&self) -> [&str; 3] {
-        [
-            &self.fragments.header,
-            &self.queries.header,
-            &self.retrieval.header,
-        ]
-        .map(|h| &*h.checksum)
+        [&self.header, &self.queries.header, &self.retrieval.header].map(|h| &*h.checksum)
     }
 
+    /// Reads the results, with the texts of all files.
+    ///
     /// # Errors
     /// Something is damaged.
-    pub(super) fn read(&mut self) -> Result<Retrieved> {
-        let (fragments, queries) = (self.fragments.read(None)?, self.queries.read(None)?);
+    pub(super) fn read_all(&mut self, experiment: &Experiment) -> Result<Retrieved> {
+        if let Some(fragments) = &mut self.fragments {
+            fragments.read_all()?;
+        }
+        self.read(experiment)
+    }
+
+    /// Reads the results, with the texts of the files that they name.
+    ///
+    /// # Errors
+    /// Something is damaged.
+    pub(super) fn read(&mut self, experiment: &Experiment) -> Result<Retrieved> {
+        let mut fragments = match self.fragments.take() {
+            Some(fragments) => fragments,
+            None => OpenFragments::open(experiment, &self.repository)?,
+        };
+        let queries = self.queries.read(None)?;
         let retrieval = self.retrieval.read(Some(queries.queries.len()))?;
-        if retrieval.fragments as usize != fragments.len() {
+        let outline = fragments.outline();
+        if retrieval.fragments as usize != outline.len() {
             let reason = format!(
                 "its results are for {} fragments, not {}",
                 retrieval.fragments,
-                fragments.len()
+                outline.len()
             );
             return Err(Error::Artifact {
                 path: self.path.clone(),
@@ -86,8 +104,21 @@ impl OnDisk {
                 hint: format!("make it again with `repoformer {}`", self.command),
             });
         }
+        let guard = experiment.retrieval.search.visibility.guard();
+        let pairs = retrieval.found.iter().zip(&queries.queries);
+        let files = pairs.flat_map(|(found, query)| {
+            let hole = Hole::of_query(query, outline, guard);
+            found.hits.iter().flat_map(move |hit| {
+                let named = hole.first_named_place(hit.fragment);
+                let [own, text] =
+                    [hit.fragment, hit.text_of].map(|f| outline.first_place(f as usize));
+                [named.file, own.file, text.file]
+            })
+        });
+        let files = files.collect();
+        fragments.read_files(files)?;
         Ok(Retrieved {
-            fragments,
+            fragments: fragments.into_fragments(),
             queries,
             retrieval,
         })

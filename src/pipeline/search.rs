@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::embed::{Dense, cosines};
 use super::experiment::Experiment;
+use super::fragments::OpenFragments;
 use super::stage::{StageReport, Unread, check_input, for_each_repository};
 use super::vectorize::UnreadVectors;
-use super::window::{open_fragments, open_queries};
+use super::window::open_queries;
 use crate::error::Result;
-use crate::repository::fragment::RepoFragments;
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval};
 use crate::store::artifact::{Header, Identity, Payload, write_file};
@@ -48,11 +48,12 @@ fn search_repository(
         return Ok(());
     }
     let layout = &experiment.layout;
-    let mut unread = open_fragments(experiment, repository)?;
-    let mut vectors = UnreadVectors::open(experiment, repository, &unread.header)?;
+    let mut fragments = OpenFragments::open(experiment, repository)?;
+    let header = fragments.header.clone();
+    let mut vectors = UnreadVectors::open(experiment, repository, &header)?;
     let mut searches = Vec::new();
     for &mode in modes {
-        let search = ModeSearch::open(experiment, repository, mode, &unread.header)?;
+        let search = ModeSearch::open(experiment, repository, mode, &header)?;
         let mut identity = experiment.cut(Identity::new(Retrieval::KIND));
         identity = experiment.visible(experiment.ranked(identity));
         identity = identity
@@ -68,7 +69,7 @@ fn search_repository(
                 "queries-file",
                 layout.within_cache(&layout.query_windows(mode, repository)),
             )
-            .input("fragments", &*unread.header.checksum)
+            .input("fragments", &*header.checksum)
             .input("vectors", &*vectors.header().checksum);
         searches.push((mode, search.inputs(identity), search));
     }
@@ -76,15 +77,15 @@ fn search_repository(
     let stale = searches.iter().any(|(mode, identity, _)| {
         !report.is_current::<Retrieval>(&layout.retrieval(*mode, repository), identity)
     });
-    let fragments = stale.then(|| unread.read(None)).transpose()?;
-    let index = match &fragments {
-        Some(fragments) => {
+    let index = match stale {
+        true => {
+            let fragments = fragments.searched(experiment)?;
             let vectors = vectors.read(fragments.len())?;
             let begin = Instant::now();
             let index = RepositoryIndex::new(fragments, vectors, &experiment.retrieval.search);
             Some((index, begin.elapsed()))
         }
-        None => None,
+        false => None,
     };
     for (mode, identity, mut search) in searches {
         let mut took = None;
@@ -216,12 +217,13 @@ pub(super) fn time_each(
         return Ok(times);
     }
     for repository in &experiment.repositories {
-        let mut unread = open_fragments(experiment, repository)?;
-        let mut vectors = UnreadVectors::open(experiment, repository, &unread.header)?;
-        let mut queries = open_queries(experiment, mode, repository, &unread.header)?.read(None)?;
-        let fragments: RepoFragments = unread.read(None)?;
+        let mut fragments = OpenFragments::open(experiment, repository)?;
+        let mut vectors = UnreadVectors::open(experiment, repository, &fragments.header)?;
+        let queries = open_queries(experiment, mode, repository, &fragments.header);
+        let mut queries = queries?.read(None)?;
+        let fragments = fragments.searched(experiment)?;
         let vectors = vectors.read(fragments.len())?;
-        let index = RepositoryIndex::new(&fragments, vectors, search);
+        let index = RepositoryIndex::new(fragments, vectors, search);
         for query in std::mem::take(&mut queries.queries) {
             let key = (query.row.into(), query.sample.into());
             queries.queries = vec![query];

@@ -116,6 +116,11 @@ pub(super) struct Unread<T> {
 }
 
 impl<T: Payload> Unread<T> {
+    /// The header, and the columns to be read.
+    pub(super) fn into_columns(self) -> (Header, Columns) {
+        (self.header, self.columns)
+    }
+
     /// # Errors
     /// It is missing, or its header is damaged.
     pub(super) fn open(path: &Path, command: &str) -> Result<Self> {

@@ -2,8 +2,9 @@
 
 use super::embed::{Source, query_name};
 use super::experiment::Experiment;
+use super::fragments::OpenFragments;
 use super::stage::{StageReport, Unread, check_input, for_each_repository};
-use super::window::{open_fragments, open_queries};
+use super::window::open_queries;
 use crate::error::Result;
 use crate::retrieve::dense::{Matrix, Text};
 use crate::retrieve::rank::Words;
@@ -19,7 +20,7 @@ use crate::text::tokenize::P50k;
 pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
     let search = &experiment.retrieval.search;
     let mut report = for_each_repository(experiment, |repository, report| {
-        let mut fragments = open_fragments(experiment, repository)?;
+        let mut fragments = OpenFragments::unread(experiment, repository)?;
         let of = |kind| {
             let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
             let identity = identity.parameter("repository", repository);
@@ -98,7 +99,7 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Stag
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     if experiment.retrieval.search.by_p50k_sets() {
         return for_each_repository(experiment, |repository, report| {
-            let fragments = open_fragments(experiment, repository)?;
+            let fragments = OpenFragments::unread(experiment, repository)?;
             for &mode in &modes {
                 let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
                 let identity =
@@ -132,7 +133,7 @@ fn dense_fragments(
     repository: &str,
     report: &mut StageReport,
 ) -> Result<()> {
-    let mut fragments = open_fragments(experiment, repository)?;
+    let mut fragments = OpenFragments::unread(experiment, repository)?;
     let identity = experiment
         .cut(Identity::new(Matrix::KIND))
         .parameter("repository", repository)
@@ -158,7 +159,7 @@ fn dense_queries(
     repository: &str,
     report: &mut StageReport,
 ) -> Result<()> {
-    let fragments = open_fragments(experiment, repository)?;
+    let fragments = OpenFragments::unread(experiment, repository)?;
     let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
     let identity = experiment
         .cut(Identity::new(Matrix::KIND))

@@ -2,16 +2,19 @@
 
 use super::contexts::{RightContexts, open_contexts, right_context};
 use super::experiment::Experiment;
+use super::fragments::OpenFragments;
 use super::stage::{
     StageReport, Unread, check_digest, check_input, check_parameter, for_each_repository,
 };
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::JoinedPredictions;
 use crate::repository::corpus::{Repository, SourceFile};
-use crate::repository::fragment::{RepoFragments, digest_of_files};
+use crate::repository::fragment::{FragmentFile, RepoFragments, digest_of_files};
 use crate::retrieve::query::{Made, fits, hole_lines};
 use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
-use crate::store::artifact::{Header, Identity, Payload};
+use crate::store::artifact::{Header, Identity, Payload, digest_parts};
 use crate::task::TaskSet;
 
 /// Cuts the repositories.
@@ -43,12 +46,6 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
     report
         .warnings
         .extend(repository.files.iter().filter_map(long_line));
-    let digest = digest_of_files(&repository.files);
-    let identity = experiment
-        .cut(Identity::new(RepoFragments::KIND))
-        .parameter("repository", name)
-        .parameter("walk", experiment.walk)
-        .input("repository", &*digest);
     let tasks = experiment
         .tasks
         .as_ref()
@@ -56,17 +53,26 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
     let contexts = tasks.map(|tasks| {
         let (contexts, warning) = RightContexts::of(tasks, &repository);
         report.warnings.extend(warning);
-        (tasks, contexts)
+        // Fragments may keep no blank lines, and right contexts have them.
+        let sources = repository
+            .files
+            .iter()
+            .flat_map(|file| [&*file.path, &*file.text]);
+        (tasks, contexts, digest_parts(sources))
     });
+    let cut = experiment.layout.cut;
+    let files = repository.files.into_par_iter();
+    let files: Vec<FragmentFile> = files.map(|file| FragmentFile::new(file, cut)).collect();
+    let identity = experiment
+        .cut(Identity::new(RepoFragments::KIND))
+        .parameter("repository", name)
+        .parameter("walk", experiment.walk)
+        .input("repository", digest_of_files(&files));
     let path = experiment.layout.repo_windows(name);
     report.ensure(path, &identity, |_| {
-        Ok(RepoFragments::cut(
-            repository,
-            language,
-            experiment.layout.cut,
-        ))
+        Ok(RepoFragments::cut_files(name.into(), files, language, cut))
     })?;
-    if let Some((tasks, contexts)) = contexts {
+    if let Some((tasks, contexts, digest)) = contexts {
         let identity = Identity::new(RightContexts::KIND)
             .parameter("repository", name)
             .parameter("language", language)
@@ -77,21 +83,6 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
         report.ensure(path, &identity, |_| Ok(contexts))?;
     }
     Ok(())
-}
-
-/// The fragments of a repository as this stage left them.
-pub(super) fn open_fragments(
-    experiment: &Experiment,
-    repository: &str,
-) -> Result<Unread<RepoFragments>> {
-    let path = experiment.layout.repo_windows(repository);
-    let fragments = Unread::<RepoFragments>::open(&path, "window")?;
-    let wanted = experiment.cut(Identity::new(RepoFragments::KIND));
-    let wanted = wanted.parameter("walk", experiment.walk);
-    for (name, value) in &wanted.parameters {
-        check_parameter(&path, &fragments.header, (name, value), "window")?;
-    }
-    Ok(fragments)
 }
 
 /// Makes the queries of each mode that retrieves; rg-rg needs `predictions`.
@@ -108,12 +99,16 @@ pub fn window_queries(
         if modes.is_empty() {
             return Ok(());
         }
-        let mut unread = open_fragments(experiment, repository)?;
-        let fragments = unread.read(None)?;
+        let mut fragments = OpenFragments::open(experiment, repository)?;
+        let of_it = experiment.tasks()?.of_repository(repository);
+        let outline = fragments.outline();
+        let files = of_it.filter_map(|task| outline.file_index(&task.path).map(|n| n as u32));
+        let files = files.collect();
+        fragments.read_files(files)?;
         if experiment.retrieval.form == QueryForm::Window {
             report
                 .warnings
-                .extend(misfits(experiment.tasks()?, &fragments));
+                .extend(misfits(experiment.tasks()?, fragments.outline()));
         }
         let contexts = match experiment.takes_right_contexts() {
             true => {
@@ -123,8 +118,8 @@ pub fn window_queries(
             false => None,
         };
         let sources = Sources {
-            header: &unread.header,
-            fragments: &fragments,
+            header: &fragments.header,
+            fragments: fragments.outline(),
             contexts: contexts.as_ref(),
             predictions,
         };

@@ -267,6 +267,8 @@ impl fmt::Display for Ties {
 pub struct View<'a> {
     fragments: &'a RepoFragments,
     visibility: Visibility,
+    /// `first[f]..first[f + 1]` are the fragments that occur first in file f.
+    first: Vec<u32>,
     /// Rank of each chunk by its name and by its text, the greater first, where ties follow the reference.
     reference: Option<(Vec<u32>, Vec<u32>)>,
 }
@@ -295,9 +297,18 @@ impl<'a> View<'a> {
                 descending(fragments.len(), |chunk| fragments.text(chunk)),
             )
         };
+        let mut first = vec![0; fragments.files.len() + 1];
+        for fragment in 0..fragments.len() {
+            first[fragments.first_place(fragment).file as usize + 1] = fragment as u32 + 1;
+        }
+        // A file without fragments ends where the one before it does.
+        for file in 1..first.len() {
+            first[file] = first[file].max(first[file - 1]);
+        }
         Self {
             fragments,
             visibility,
+            first,
             reference: visibility.sorts_texts_apart().then(reference),
         }
     }
@@ -348,7 +359,10 @@ impl<'a> View<'a> {
         // Files lie in the order of their paths already, and the sort keeps it.
         others.sort_by_key(|file| distances[*file as usize]);
         others.truncate(limits.files);
-        let seen = others.iter().flat_map(|file| self.fragments.of_file(*file));
+        let seen = others.iter().flat_map(|file| {
+            let file = *file as usize;
+            self.first[file]..self.first[file + 1]
+        });
         let (mut priority, mut count) = (vec![UNSEEN; self.fragments.len()], 0);
         for fragment in seen.take(limits.chunks) {
             priority[fragment as usize] = count;

@@ -20,8 +20,8 @@ use memchr::memchr;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Lines {
-    /// The lines joined by `\n` are this part of a text that many may share.
-    text: Arc<String>,
+    /// The lines joined by `\n` are this part of a text that many may share; `None` if it was left on disk.
+    text: Option<Arc<String>>,
     part: Range<usize>,
     count: u32,
     /// Byte offset of each line's first character, computed when first needed.
@@ -66,7 +66,7 @@ impl Lines {
 
     fn known(text: Arc<String>, part: Range<usize>, count: usize) -> Self {
         Self {
-            text,
+            text: Some(text),
             part,
             count: count as u32,
             starts: OnceLock::new(),
@@ -85,6 +85,21 @@ impl Lines {
         fits.then(|| Self::known(Arc::clone(text), part, count))
     }
 
+    /// Lines of which only the number is known. Reading their text is a bug and panics.
+    pub(crate) fn unread(count: usize) -> Self {
+        Self {
+            text: None,
+            part: 0..0,
+            count: count as u32,
+            starts: OnceLock::new(),
+        }
+    }
+
+    /// Whether their text is available.
+    pub(crate) fn is_read(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// Number of lines.
     pub fn count(&self) -> usize {
         self.count as usize
@@ -92,7 +107,8 @@ impl Lines {
 
     /// All lines joined by `\n`.
     pub fn text(&self) -> &str {
-        &self.text[self.part.clone()]
+        let text = self.text.as_ref().expect("these lines were left on disk");
+        &text[self.part.clone()]
     }
 
     fn starts(&self) -> &[u32] {
@@ -143,7 +159,11 @@ impl Lines {
 
 impl PartialEq for Lines {
     fn eq(&self, other: &Self) -> bool {
-        self.count == other.count && self.text() == other.text()
+        let same_text = || match (self.is_read(), other.is_read()) {
+            (true, true) => self.text() == other.text(),
+            (one, other) => one == other,
+        };
+        self.count == other.count && same_text()
     }
 }
 

@@ -40,12 +40,17 @@ pub struct FragmentFile {
     pub path: String,
     /// Index of the first file that is the same on disk; its own where no link is involved.
     pub same_as: u32,
+    /// Length of its lines joined by `\n`.
+    pub bytes: u32,
+    /// BLAKE3 of its lines joined by `\n`.
+    pub digest: [u8; 32],
     /// Its lines.
     pub lines: Lines,
 }
 
 impl FragmentFile {
-    fn new(file: SourceFile, cut: Cut) -> Self {
+    /// A file of the lines that a cut keeps.
+    pub fn new(file: SourceFile, cut: Cut) -> Self {
         let lines = match cut {
             Cut::Windows(_) => Lines::of(file.text),
             // Lines end at `\n` alone, as in the reference: a form feed is a character like any other.
@@ -58,6 +63,8 @@ impl FragmentFile {
         Self {
             path: file.path,
             same_as: file.same_as,
+            bytes: lines.text().len() as u32,
+            digest: *blake3::hash(lines.text().as_bytes()).as_bytes(),
             lines,
         }
     }
@@ -111,13 +118,23 @@ impl RepoFragments {
     /// ```
     pub fn cut(repository: Repository, language: Language, cut: Cut) -> Self {
         let files = repository.files.into_par_iter();
-        let files: Vec<FragmentFile> = files.map(|file| FragmentFile::new(file, cut)).collect();
+        let files = files.map(|file| FragmentFile::new(file, cut)).collect();
+        Self::cut_files(repository.name, files, language, cut)
+    }
+
+    /// Cuts files that are in the code-point order of their paths, of the lines that this cut keeps.
+    pub fn cut_files(
+        repository: String,
+        files: Vec<FragmentFile>,
+        language: Language,
+        cut: Cut,
+    ) -> Self {
         let (first_place, places) = match cut {
             Cut::Windows(shape) => windows(&files, shape),
             Cut::Chunks(_) => chunks(&files, cut),
         };
         Self {
-            repository: repository.name,
+            repository,
             language,
             cut,
             files,

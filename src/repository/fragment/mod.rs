@@ -8,19 +8,18 @@ mod payload;
 mod shape;
 
 pub use cut::{FragmentFile, Place, RepoFragments};
+pub use payload::TextRanges;
 pub use shape::{Center, ChunkShape, Cut, WindowShape};
 
-use super::corpus::SourceFile;
-
-/// Digest of what fragments are cut from: the files' names and texts, and which are the same on disk.
-pub fn digest_of_files(files: &[SourceFile]) -> String {
+/// Digest of what fragments are cut from: the files' names and lines, and which are the same on disk.
+pub fn digest_of_files(files: &[FragmentFile]) -> String {
     let mut hasher = blake3::Hasher::new();
     for file in files {
-        for text in [&file.path, &file.text] {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        }
+        hasher.update(&(file.path.len() as u64).to_le_bytes());
+        hasher.update(file.path.as_bytes());
         hasher.update(&file.same_as.to_le_bytes());
+        hasher.update(&(file.lines.count() as u64).to_le_bytes());
+        hasher.update(&file.digest);
     }
     hasher.finalize().to_hex().to_string()
 }

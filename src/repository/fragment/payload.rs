@@ -1,10 +1,12 @@
-//! Fragments on disk: which files there are and where each fragment lies, then the text of all files.
+//! Fragments on disk: which files there are and where each fragment lies, then the text of all files, which is most of it
+//! and can be left there.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Cut, FragmentFile, RepoFragments};
 use crate::error::Result;
-use crate::store::artifact::{Column, Columns, Payload, check_offsets};
+use crate::store::artifact::{Column, Columns, Payload, Piece, check_offsets};
 use crate::text::language::Language;
 use crate::text::lines::Lines;
 
@@ -14,8 +16,8 @@ const FIRST_PLACE: &str = "first place";
 const PLACES: &str = "places";
 const TEXT: &str = "text";
 
-/// A file without its text: path, same_as, number of lines, bytes of the lines joined.
-type FileRecord = (String, u32, u32, u32);
+/// A file without its text: path, same_as, number of lines, bytes of the lines joined, their digest.
+type FileRecord = (String, u32, u32, u32, [u8; 32]);
 
 impl Payload for RepoFragments {
     const KIND: &'static str = "repository fragments";
@@ -26,48 +28,31 @@ impl Payload for RepoFragments {
 
     fn columns(&self) -> Result<Vec<Column<'_>>, String> {
         let record = |file: &FragmentFile| -> FileRecord {
-            let (lines, bytes) = (file.lines.count(), file.lines.text().len());
-            (file.path.clone(), file.same_as, lines as u32, bytes as u32)
+            let (path, lines) = (file.path.clone(), file.lines.count() as u32);
+            (path, file.same_as, lines, file.bytes, file.digest)
         };
         let files: Vec<FileRecord> = self.files.iter().map(record).collect();
-        let texts = self.files.iter().map(|file| file.lines.text().as_bytes());
+        let texts = self.files.iter();
+        let texts = texts.map(|file| (file.lines.text(), file.digest));
         Ok(vec![
             Column::records(ABOUT, &(&self.repository, self.language, self.cut))?,
             Column::records(FILES, &files)?,
             Column::numbers(FIRST_PLACE, &self.first_place),
             Column::numbers(PLACES, &self.places),
-            Column::runs(TEXT, texts),
+            Column::pieces(TEXT, texts),
         ])
     }
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
-        let (repository, language, cut): (String, Language, Cut) = columns.records(ABOUT)?;
-        let records: Vec<FileRecord> = columns.records(FILES)?;
-        let (first_place, places) = (columns.numbers(FIRST_PLACE)?, columns.numbers(PLACES)?);
-        let text = String::from_utf8(columns.numbers(TEXT)?);
-        let text = Arc::new(text.map_err(|_| columns.damaged("its texts are not UTF-8"))?);
-        let (mut files, mut begin) = (Vec::with_capacity(records.len()), 0_usize);
-        for (path, same_as, count, bytes) in records {
-            let part = begin..begin + bytes as usize;
-            begin = part.end;
-            let lines = Lines::from_joined(&text, part, count as usize);
-            let lines = lines.ok_or_else(|| {
-                columns.damaged("a file's text is missing or has another number of lines")
-            })?;
-            files.push(FragmentFile {
-                path,
-                same_as,
-                lines,
-            });
-        }
-        Ok(Self {
-            repository,
-            language,
-            cut,
-            files,
-            first_place,
-            places,
-        })
+        let (mut fragments, texts) = Self::outline(columns)?;
+        fragments.read_texts(columns, &texts, None)?;
+        Ok(fragments)
+    }
+
+    fn check_columns(columns: &mut Columns) -> Result<()> {
+        columns.check_all(Some(TEXT))?;
+        let (_, texts) = Self::outline(columns)?;
+        columns.check_pieces(TEXT, texts.pieces())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -88,4 +73,85 @@ impl Payload for RepoFragments {
             Ok(())
         }
     }
+}
+
+/// Where the text of each file begins in the column of texts, and its digest.
+#[derive(Debug)]
+pub struct TextRanges(Vec<(u64, Piece)>);
+
+impl TextRanges {
+    fn pieces(&self) -> impl Iterator<Item = Piece> {
+        self.0.iter().map(|(_, piece)| *piece)
+    }
+}
+
+impl RepoFragments {
+    /// Reads everything but the files' texts.
+    ///
+    /// # Errors
+    /// A column is missing, damaged, or cannot be read.
+    pub fn outline(columns: &mut Columns) -> Result<(Self, TextRanges)> {
+        let (repository, language, cut): (String, Language, Cut) = columns.records(ABOUT)?;
+        let records: Vec<FileRecord> = columns.records(FILES)?;
+        let (mut files, mut ranges, mut begin) = (Vec::new(), Vec::new(), 0);
+        for (path, same_as, count, bytes, digest) in records {
+            files.push(FragmentFile {
+                path,
+                same_as,
+                bytes,
+                digest,
+                lines: Lines::unread(count as usize),
+            });
+            let bytes = u64::from(bytes);
+            ranges.push((begin, Piece { bytes, digest }));
+            begin += bytes;
+        }
+        let fragments = Self {
+            repository,
+            language,
+            cut,
+            files,
+            first_place: columns.numbers(FIRST_PLACE)?,
+            places: columns.numbers(PLACES)?,
+        };
+        Ok((fragments, TextRanges(ranges)))
+    }
+
+    /// Reads the texts of these files, or of all.
+    ///
+    /// # Errors
+    /// The texts are damaged or cannot be read.
+    pub fn read_texts(
+        &mut self,
+        columns: &mut Columns,
+        texts: &TextRanges,
+        wanted: Option<&[u32]>,
+    ) -> Result<()> {
+        let Some(wanted) = wanted else {
+            let text = Arc::new(columns.texts(TEXT, texts.pieces())?);
+            for (file, (begin, piece)) in self.files.iter_mut().zip(&texts.0) {
+                let part = *begin as usize..(begin + piece.bytes) as usize;
+                file.lines = joined(columns, &text, part, file)?;
+            }
+            return Ok(());
+        };
+        for &index in wanted {
+            let (file, (begin, piece)) = (&mut self.files[index as usize], texts.0[index as usize]);
+            if !file.lines.is_read() {
+                let text = Arc::new(columns.text(TEXT, begin, piece)?);
+                file.lines = joined(columns, &text, 0..text.len(), file)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn joined(
+    columns: &Columns,
+    text: &Arc<String>,
+    part: Range<usize>,
+    file: &FragmentFile,
+) -> Result<Lines> {
+    Lines::from_joined(text, part, file.lines.count())
+        .ok_or_else(|| columns.damaged("a text has another number of lines"))
 }

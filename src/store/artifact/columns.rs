@@ -30,6 +30,17 @@ fn encoding() -> impl bincode::config::Config {
 pub struct Column<'a> {
     name: &'static str,
     pub(super) parts: Vec<Cow<'a, [u8]>>,
+    /// Checksum of the bytes, if it is not their own digest.
+    checksum: Option<String>,
+}
+
+/// A part of a column of texts, known by its own digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// BLAKE3 of its bytes.
+    pub digest: [u8; 32],
 }
 
 /// A number that a column can hold.
@@ -68,6 +79,7 @@ impl<'a> Column<'a> {
         Self {
             name,
             parts: vec![Cow::Owned(turned.as_bytes().to_vec())],
+            checksum: None,
         }
     }
 
@@ -86,10 +98,25 @@ impl<'a> Column<'a> {
         Self {
             name,
             parts: runs.into_iter().map(bytes).collect(),
+            checksum: None,
         }
     }
 
-    /// A column of any records.
+    /// A column of texts with their digests; its checksum is the digest of these.
+    pub fn pieces(name: &'static str, pieces: impl Iterator<Item = (&'a str, [u8; 32])>) -> Self {
+        let (mut parts, mut hasher) = (Vec::new(), blake3::Hasher::new());
+        for (text, digest) in pieces {
+            parts.push(Cow::Borrowed(text.as_bytes()));
+            hasher.update(&digest);
+        }
+        Self {
+            name,
+            parts,
+            checksum: Some(hex(&hasher)),
+        }
+    }
+
+    /// A column of serializable records.
     ///
     /// # Errors
     /// A record cannot be encoded; the message says why.
@@ -99,6 +126,7 @@ impl<'a> Column<'a> {
         Ok(Self {
             name,
             parts: vec![Cow::Owned(bytes)],
+            checksum: None,
         })
     }
 
@@ -106,12 +134,14 @@ impl<'a> Column<'a> {
         let (mut bytes, mut hasher) = (0, blake3::Hasher::new());
         for part in &self.parts {
             bytes += part.len() as u64;
-            hasher.update(part);
+            if self.checksum.is_none() {
+                hasher.update(part);
+            }
         }
         ColumnHeader {
             name: self.name.into(),
             bytes,
-            checksum: hex(&hasher),
+            checksum: self.checksum.clone().unwrap_or_else(|| hex(&hasher)),
         }
     }
 }
@@ -183,17 +213,36 @@ impl Columns {
         Err(self.damaged("its checksum does not match"))
     }
 
-    /// Reads all columns and checks them, keeping nothing.
+    /// Reads all columns and checks them, but for one that the caller checks; nothing is kept.
     ///
     /// # Errors
     /// One is damaged or cannot be read.
-    pub fn check_all(&self) -> Result<()> {
+    pub fn check_all(&self, but: Option<&str>) -> Result<()> {
         let mut begin = self.begin;
         for column in &self.columns {
-            self.check(column, self.digest(begin, column.bytes)?)?;
+            if but != Some(column.name.as_str()) {
+                self.check(column, self.digest(begin, column.bytes)?)?;
+            }
             begin += column.bytes;
         }
         Ok(())
+    }
+
+    /// Reads a column of pieces and checks each; nothing is kept.
+    ///
+    /// # Errors
+    /// It is damaged or cannot be read.
+    pub fn check_pieces(&self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<()> {
+        let (mut begin, column) = self.find(name)?;
+        let (mut hasher, end) = (blake3::Hasher::new(), begin + column.bytes);
+        for piece in pieces {
+            if begin + piece.bytes > end || self.digest(begin, piece.bytes)? != piece.digest {
+                return Err(self.damaged("its checksum does not match"));
+            }
+            hasher.update(&piece.digest);
+            begin += piece.bytes;
+        }
+        self.check(column, hasher.finalize())
     }
 
     /// Digest of some bytes of the file, read a chunk at a time.
@@ -257,6 +306,41 @@ impl Columns {
             return Err(self.damaged(format!("its column '{name}' is longer than its records")));
         }
         Ok(value)
+    }
+
+    /// Reads a whole column of pieces of text.
+    ///
+    /// # Errors
+    /// It is missing, damaged, or cannot be read.
+    pub fn texts(&mut self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<String> {
+        let (begin, column) = self.find(name)?;
+        let bytes = self.bytes(begin, column.bytes)?;
+        let (mut hasher, mut left) = (blake3::Hasher::new(), &bytes[..]);
+        for piece in pieces {
+            let part = left.split_at_checked(piece.bytes as usize);
+            let part = part.filter(|(part, _)| blake3::hash(part) == piece.digest);
+            let (_, rest) = part.ok_or_else(|| self.damaged("its checksum does not match"))?;
+            hasher.update(&piece.digest);
+            left = rest;
+        }
+        self.check(column, hasher.finalize())?;
+        String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
+    }
+
+    /// Reads one piece of a column of texts, from an offset in the column.
+    ///
+    /// # Errors
+    /// It is missing, damaged, or cannot be read.
+    pub fn text(&mut self, name: &str, from: u64, piece: Piece) -> Result<String> {
+        let (begin, column) = self.find(name)?;
+        if from + piece.bytes > column.bytes {
+            return Err(self.damaged(format!("its column '{name}' is too short")));
+        }
+        let bytes = self.bytes(begin + from, piece.bytes)?;
+        if blake3::hash(&bytes) != piece.digest {
+            return Err(self.damaged("its checksum does not match"));
+        }
+        String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
     }
 
     fn bytes(&self, begin: u64, length: u64) -> Result<Vec<u8>> {

@@ -7,7 +7,7 @@ mod payload;
 mod replace;
 mod store;
 
-pub use columns::{Column, Columns, Number};
+pub use columns::{Column, Columns, Number, Piece};
 pub(crate) use header::digest_parts;
 pub use header::{ColumnHeader, Header, Identity, LineTotals};
 pub use output::OutputFile;

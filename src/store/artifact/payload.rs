@@ -28,7 +28,7 @@ pub trait Payload: Sized {
     /// # Errors
     /// A column is damaged or cannot be read.
     fn check_columns(columns: &mut Columns) -> Result<()> {
-        columns.check_all()
+        columns.check_all(None)
     }
 
     /// Checks that the parts fit together; called after reading, so that no reader goes out of bounds.
