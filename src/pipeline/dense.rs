@@ -53,7 +53,7 @@ pub enum DenseSource {
     File {
         /// The vectors: JSONL or NPY.
         vectors: PathBuf,
-        /// The texts that rows and ids belong to, as [`dense_texts`] were written.
+        /// The texts that rows and ids belong to, as [`dense_texts`](super::dense_texts) were written.
         texts: Option<PathBuf>,
         /// Digest of the vectors' file, once it was read.
         digest: OnceLock<String>,

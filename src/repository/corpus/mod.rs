@@ -1,6 +1,6 @@
 //! Repositories: a folder → its files of one language, decoded and in one fixed order.
 //!
-//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`] with its own endings:
+//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`](crate::text::language::Language) with its own endings:
 //! hidden files and folders are left out, symbolic links are followed, endings are case-sensitive (`.d.ts` ends in
 //! `.ts`), files that git ignores count. Its order is the file system's; ours is the code-point order of the path.
 //!

@@ -4,7 +4,7 @@
 //! 2. Within a block the windows are sorted by set size and dealt to chunks of 512 lanes.
 //! 3. A term that is frequent in the block has a row: a bit a lane. A rarer one has a list of positions.
 //! 4. A query's lists increment one byte a window. Its rows are added to these counts, rarest first, eight at a time by
-//!    carry-save adders, 512 windows an instruction ([`kernels`]).
+//!    carry-save adders, 512 windows an instruction (`kernels`).
 //! 5. The k-th best hit so far and a chunk's smallest set give the overlap that a window of the chunk needs, exactly,
 //!    by cross-multiplication; a chunk is given up once its fullest lane plus the rows left cannot reach it.
 //! 6. The few lanes that reach it become hits, compared as fractions; only those are asked whether they are allowed.
