@@ -94,7 +94,7 @@ fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
         reason: format!(
             "holds predictions for {predictions} of {prompts} prompts; the others could not be completed"
         ),
-        hint: "`complete --verbose` says why, once this file is removed".into(),
+        hint: "a verbose run says why, once this file is removed".into(),
     }
 }
 
@@ -105,7 +105,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
             path: path.to_owned(),
             reason: "these predictions were not written by repoformer, and would be overwritten"
                 .into(),
-            hint: "move them away; `rg-rg` and `eval` take them with --predictions".into(),
+            hint: "move them away, and name the predictions file to later stages".into(),
         });
     }
     Ok(())
@@ -206,7 +206,7 @@ fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
     match target.and_then(Value::as_str) {
         Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
         None => Err(fields.error(
-            "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; give --max-lines",
+            "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; set it",
         )),
     }
 }
@@ -283,9 +283,7 @@ pub fn cached_predictions(
         return Err(Error::Artifact {
             path,
             reason: "the predictions are missing".into(),
-            hint: format!(
-                "make them with `repoformer {command}`, or name a file with --predictions"
-            ),
+            hint: format!("make them with `repoformer {command}`, or name the predictions file"),
         });
     }
     if !header_path(&path).exists() {

@@ -46,7 +46,7 @@ impl Completion {
         let reason = match self.is_embedded() {
             true => "is not set; say what the server calls it".into(),
             false => format!(
-                "'{}' is not known; the embedded model is in-context, and a server's needs --endpoint",
+                "'{}' is not known; the embedded model is in-context, and another one needs a completion server",
                 self.model
             ),
         };

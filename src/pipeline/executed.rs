@@ -35,7 +35,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
         Ok(())
     };
     match serde_json::from_slice::<Value>(&text) {
-        // --format json: an object, or a list of one for each set of predictions.
+        // A JSON document: an object, or a list of one for each set of predictions.
         Ok(whole) if whole.is_array() || whole.get("tasks").is_some() => {
             let several = whole
                 .as_array()
@@ -74,7 +74,7 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
         return Err(Error::record(
             path,
             line,
-            "has neither 'statuses' nor 'excluded': is it what `eval --exec --per-task` wrote?",
+            "has neither 'statuses' nor 'excluded': these are not the unit-test results of each task",
         ));
     };
     let row = fields.count(&["row"])?;

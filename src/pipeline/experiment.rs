@@ -143,7 +143,7 @@ impl Experiment {
                 n => format!(", so that {n} tasks cannot be carried out"),
             };
             let reason = format!(
-                "there is no such repository folder{cost}; put it there, or choose others with --repo"
+                "there is no such repository folder{cost}; put it there, or choose other repositories"
             );
             problems.push(Error::Repository {
                 path: repos_dir.join(&name),
@@ -262,7 +262,7 @@ impl Experiment {
     pub fn tasks(&self) -> Result<&TaskSet> {
         self.tasks.as_ref().ok_or(Error::Parameter {
             name: "tasks",
-            reason: "this stage needs a task file; name it with --tasks".into(),
+            reason: "this stage needs the tasks file".into(),
         })
     }
 }

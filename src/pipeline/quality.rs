@@ -1,4 +1,4 @@
-//! `eval --retrieval`: tasks + rankings → how near what was retrieved comes to the targets.
+//! Retrieval quality: tasks + rankings → how near what was retrieved comes to the targets.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

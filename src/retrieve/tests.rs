@@ -78,7 +78,7 @@ fn search(fragments: &RepoFragments, queries: &Queries, settings: &SearchSetting
         .search(queries, QueryVectors::default())
 }
 
-/// The same with sets of `p50k_base` tokens.
+/// Search with sets of `p50k_base` tokens.
 fn search_sets(
     fragments: &RepoFragments,
     queries: &Queries,
@@ -122,7 +122,7 @@ fn tasks(tasks: Vec<Task>) -> TaskSet {
     }
 }
 
-/// What a query sees.
+/// Fragments that a query sees.
 fn seen(fragments: &RepoFragments, visibility: Visibility, path: &str) -> Seen {
     let task = Task::new("r/0".into(), path, 0, 0, "x", "");
     let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);

@@ -446,7 +446,9 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
 
     let error = line.to_format(Format::Repoformer).unwrap_err();
     assert!(
-        error.starts_with("'right_context' is missing: repoeval has none; give --repos-dir"),
+        error.starts_with(
+            "'right_context' is missing: repoeval has none; name the folder of repositories"
+        ),
         "{error}"
     );
     let error = task(json!({"prompt": "", "groundtruth": "x", "metadata": {"task_id": "a"}}))

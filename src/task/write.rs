@@ -236,7 +236,7 @@ impl Task {
         }
         let Some(right_context) = &cut.right_context else {
             return Err(format!(
-                "'right_context' is missing: {} has none; give --repos-dir to take it from the file",
+                "'right_context' is missing: {} has none; name the folder of repositories to take it from the file",
                 self.format
             ));
         };

@@ -241,7 +241,7 @@ fn options_for_a_server_are_not_ignored_without_one() {
     place
         .stage(&["complete", "--mode", "none", "--probability-of", "<cc>"])
         .failed()
-        .says(&["name it with --endpoint"]);
+        .says(&["needs a completion server (--endpoint)"]);
     place.stage(&["rg-rg", "--samples", "3"]).failed();
     // Nor those that would not do what they say.
     let nowhere = "http://127.0.0.1:9";

@@ -47,7 +47,7 @@ fn tasks_go_through_every_format_and_back() {
     let ran = place
         .run(&["convert", "tasks.jsonl", "--to", "repoformer"])
         .failed();
-    ran.says(&["error: tasks.jsonl:1: task alpha/0: 'right_context' is missing: repoeval has none; give --repos-dir"]);
+    ran.says(&["error: tasks.jsonl:1: task alpha/0: 'right_context' is missing: repoeval has none; name the folder of repositories (--repos-dir)"]);
     place
         .run(&[
             "convert",

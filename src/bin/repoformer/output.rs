@@ -66,7 +66,17 @@ pub(crate) fn hinted(source: anyhow::Error, hint: impl Into<String>) -> anyhow::
 }
 
 /// Settings and files in the library's messages, and the flags or commands that choose them.
-const FLAGS: [(&str, &str); 32] = [
+const FLAGS: [(&str, &str); 39] = [
+    ("choose other repositories", "--repo"),
+    ("completion server", "--endpoint"),
+    ("number of lines to write", "--max-lines"),
+    ("retry of failed requests", "--retry-failed"),
+    ("new batch", "--write-batch"),
+    ("verbose run", "--verbose"),
+    (
+        "unit-test results of each task",
+        "`eval --exec --per-task --format jsonl`",
+    ),
     ("cache folder", "--cache-dir"),
     ("output path", "-o"),
     ("folder of repositories", "--repos-dir"),

@@ -20,7 +20,7 @@ fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
 
 type Convert<'a> = &'a dyn Fn(&Path, &mut Emit<'_>) -> Result<Conversion>;
 
-/// What a conversion gives, and the reasons of its problems.
+/// Records that a conversion gives, and the reasons of its problems.
 fn converted(records: &[Value], convert: Convert<'_>) -> (Vec<Value>, Vec<String>) {
     let (_dir, path) = file(records);
     let mut given = Vec::new();
@@ -299,7 +299,7 @@ fn tasks_take_what_is_missing_from_the_repositories() {
         tasks(path, Format::CrossCodeEval, None, emit)
     });
     assert!(
-        given.is_empty() && problems[0].contains("give --repos-dir"),
+        given.is_empty() && problems[0].contains("name the folder of repositories"),
         "{problems:?}"
     );
     for target in TargetFormat::ALL {

@@ -157,8 +157,8 @@ impl Server {
             return Ok(failed(format!("{reason}; the same command asks again")));
         }
         let way_out = match self.asked {
-            Some(_) => "--retry-failed asks again",
-            None => "--write-batch writes what has no answer",
+            Some(_) => "a retry of failed requests asks again",
+            None => "a new batch holds what has no answer",
         };
         let mut entry = match journal.get(key)? {
             Some(entry) => entry,

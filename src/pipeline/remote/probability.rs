@@ -1,4 +1,4 @@
-//! `complete --probability-of`: each prompt's record with the probability that one given token comes next.
+//! Token probabilities: each prompt's record with the probability that one given token comes next.
 
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ pub fn probabilities(
     let Some(server) = &completion.server else {
         return Err(Error::Parameter {
             name: "probability-of",
-            reason: "is asked of a server: name it with --endpoint".into(),
+            reason: "needs a completion server".into(),
         });
     };
     let token = question.token(server, &completion.model)?;

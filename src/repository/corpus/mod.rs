@@ -113,7 +113,7 @@ pub fn repository_names(repos_dir: &Path) -> Result<Vec<String>> {
         }
     }
     if names.is_empty() {
-        let reason = "holds no folder; --repos-dir wants one folder a repository".into();
+        let reason = "holds no folder; a folder of repositories holds one folder for each".into();
         return Err(Error::Repository {
             path: repos_dir.to_owned(),
             reason,

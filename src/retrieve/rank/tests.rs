@@ -282,7 +282,7 @@ struct Case {
     scores: HashMap<String, Vec<f64>>,
 }
 
-/// What rank_bm25, scikit-learn and codebleu gave; see tests/fixtures/rank/record.py.
+/// Scores that rank_bm25, scikit-learn and codebleu gave; see tests/fixtures/rank/record.py.
 #[test]
 fn scores_are_those_of_other_programs() {
     let recorded = include_str!("../../../tests/fixtures/rank/scores.json");

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What [`start`] means, one line after the other.
+    /// Slow twin of [`start`], one line after the other.
     fn naive(lines: &Lines, hole: usize, limit: usize, count: &dyn Fn(&str) -> usize) -> usize {
         (0..hole)
             .find(|&start| count(prompt(lines, start, hole)) <= limit)

@@ -489,7 +489,7 @@ mod tests {
         words
     }
 
-    /// What NLTKWordTokenizer gave; see tests/fixtures/rank/record.py.
+    /// Tokens that NLTKWordTokenizer gave; see tests/fixtures/rank/record.py.
     #[test]
     fn words_are_those_that_nltk_gives() {
         let recorded = include_str!("../../../tests/fixtures/rank/words.json");

@@ -4,7 +4,7 @@ use crate::endpoint::test_server::{Request, Server, answer, ok, quick, refusal};
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// What the test's model makes of a text: numbers from its digest.
+/// Vector that the test's model makes of a text: numbers from its digest.
 fn model(text: &str, dim: usize) -> Vec<f32> {
     let mut bytes = vec![0; dim];
     let mut hasher = blake3::Hasher::new();

@@ -11,7 +11,7 @@ fn texts(texts: &[(&str, &str)]) -> Vec<Text> {
         .collect()
 }
 
-/// What comes of a file of these bytes.
+/// Result of importing a file of these bytes.
 fn of(bytes: &[u8], texts: &[Text]) -> Result<Vectors> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v");

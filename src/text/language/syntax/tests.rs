@@ -550,7 +550,7 @@ fn deep_nesting_and_odd_texts_break_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What is given lies in the text, whatever a file was torn into; scopes around a line equal the search by hand.
+    /// Ranges lie in the text, whatever a file was torn into; scopes around a line equal the search by hand.
     #[test]
     fn spans_lie_in_the_text(which in 0usize..12, cut in any::<(u16, u16)>(), line in 0usize..70) {
         let (text, path) = [
