@@ -1,7 +1,7 @@
 //! Decides whether to retrieve for a cursor, with a policy that `repoformer policy train` wrote.
 //!
 //! ```text
-//! cargo run --release --example decide -- policy.json tidewatch/smooth.py 30 < data/repos/tidewatch/tidewatch/smooth.py
+//! cargo run --release --example decide -- learned.json tidewatch/cli.py 40 < data/repos/tidewatch/tidewatch/cli.py
 //! ```
 
 #![allow(clippy::print_stdout)] // an example prints
