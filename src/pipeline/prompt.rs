@@ -241,11 +241,10 @@ impl Sources {
                 },
             })
         };
-        let parts: Result<Vec<Part>> = experiment.repositories.par_iter().map(part).collect();
-        Ok(Self {
-            mode,
-            parts: parts?,
-        })
+        // The first repository's error, whichever thread comes first.
+        let parts: Vec<Result<Part>> = experiment.repositories.par_iter().map(part).collect();
+        let parts = parts.into_iter().collect::<Result<_>>()?;
+        Ok(Self { mode, parts })
     }
 
     fn identity(&self, experiment: &Experiment, settings: Identity, tasks: &TaskSet) -> Identity {
@@ -274,11 +273,11 @@ impl Sources {
         shared: &mut Shared,
         emit: Emit<'_>,
     ) -> Result<LineTotals> {
-        let read: Result<Vec<ReadPart>> = {
+        let read: Vec<Result<ReadPart>> = {
             let parts = self.parts.par_iter_mut();
             parts.map(|part| part.read(experiment)).collect()
         };
-        let read = read?;
+        let read: Vec<ReadPart> = read.into_iter().collect::<Result<_>>()?;
         let makers: Result<Vec<Maker<'_>>> = (self.parts.iter().zip(&read))
             .map(|(part, read)| part.maker(experiment, self.mode, read, shared))
             .collect();
