@@ -20,7 +20,9 @@ use crate::text::language::{Language, identifiers};
 pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<RetrievalQuality> {
     let of_repository = |repository: &String| measure(experiment, mode, repository);
     let parts = experiment.repositories.par_iter().map(of_repository);
-    let parts: Vec<Vec<TaskQuality>> = parts.collect::<Result<_>>()?;
+    // The first repository's error, whichever thread comes first.
+    let parts: Vec<Result<Vec<TaskQuality>>> = parts.collect();
+    let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
     let mut tasks: Vec<TaskQuality> = parts.into_iter().flatten().collect();
     tasks.sort_by_key(|task| task.row);
     Ok(RetrievalQuality::of(tasks))

@@ -67,6 +67,12 @@ fn missing_artifacts_name_their_file_and_the_command_that_makes_them() {
             "`repoformer search --mode gt`",
         ),
         (
+            2,
+            &["eval", "--retrieval", "--mode", "gt"],
+            "cache/retrieval/tasks/gt/alpha_ws20_slice2.one-gram.top20.bin: the retrieval results are missing",
+            "`repoformer search --mode gt`",
+        ),
+        (
             3,
             &["complete"],
             "cache/prompts/tasks/none-one-gram-ws-20-ss-2.jsonl: the prompts are missing",
