@@ -433,7 +433,7 @@ fn without_tests(mut text: String) -> String {
     text
 }
 
-/// What modules within a file, and macros that make them, take from `super` is of the file itself.
+/// Names that a file's inner modules and macros take from `super` belong to the file itself.
 fn lift_inner_modules(text: String) -> String {
     let mut lifted = String::with_capacity(text.len());
     let mut left = text.as_str();

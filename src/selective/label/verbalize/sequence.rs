@@ -44,7 +44,7 @@ pub enum LeftOut {
     NoCrossFile,
     /// Target and cross-file context leave no room for the current file.
     TooLong,
-    /// The same target with the same contexts is held out in another split.
+    /// Another split holds out an equal target with equal contexts.
     HeldOut,
 }
 

@@ -66,7 +66,7 @@ impl RequestTimes {
 /// Times of requests by task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LatencyModel {
-    /// The same times for every request.
+    /// Equal times for every request.
     Given(RequestTimes),
     /// Measured times.
     Measured {
