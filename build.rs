@@ -34,17 +34,13 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 fn demo_files() -> Outcome<String> {
     let root =
         PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
-    let (mut files, mut folders) = (
-        Vec::new(),
-        vec![root.join("data/repos"), root.join("data/tasks")],
-    );
+    let (mut files, mut folders) =
+        (Vec::new(), vec![root.join("data/repos"), root.join("data/tasks")]);
     while let Some(folder) = folders.pop() {
         println!("cargo::rerun-if-changed={}", folder.display());
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
-            let wanted = path
-                .extension()
-                .is_some_and(|end| end == "py" || end == "jsonl");
+            let wanted = path.extension().is_some_and(|end| end == "py" || end == "jsonl");
             if path.is_dir() {
                 folders.push(path);
             } else if wanted {
@@ -57,15 +53,10 @@ fn demo_files() -> Outcome<String> {
         "/// Path below the project, and text.\npub(super) static FILES: &[(&str, &str)] = &[\n",
     );
     for file in files {
-        let name = file
-            .strip_prefix(&root)?
-            .components()
-            .map(|part| part.as_os_str().to_string_lossy());
+        let name =
+            file.strip_prefix(&root)?.components().map(|part| part.as_os_str().to_string_lossy());
         let name = name.collect::<Vec<_>>().join("/");
-        source += &format!(
-            "    ({name:?}, include_str!({:?})),\n",
-            file.display().to_string()
-        );
+        source += &format!("    ({name:?}, include_str!({:?})),\n", file.display().to_string());
     }
     Ok(source + "];\n")
 }
@@ -111,11 +102,8 @@ fn main() -> Outcome<()> {
         text.len()
     );
     write("vocabulary.rs", constants.as_bytes())?;
-    let constants = format!(
-        "const INDEX: usize = {};\nconst BLOCKS: usize = {};\n",
-        index.len(),
-        blocks.len()
-    );
+    let constants =
+        format!("const INDEX: usize = {};\nconst BLOCKS: usize = {};\n", index.len(), blocks.len());
     write("classes.rs", constants.as_bytes())?;
     Ok(())
 }
@@ -123,9 +111,7 @@ fn main() -> Outcome<()> {
 /// The bytes of every id.
 fn tokens() -> Outcome<Vec<Vec<u8>>> {
     let oracle = tiktoken_rs::p50k_base()?;
-    (0..VOCABULARY)
-        .map(|id| Ok(oracle.decode_bytes(&[u32::from(id)])?))
-        .collect()
+    (0..VOCABULARY).map(|id| Ok(oracle.decode_bytes(&[u32::from(id)])?)).collect()
 }
 
 /// The ids that a text can hold, with their bytes.
@@ -162,11 +148,7 @@ fn place(tokens: &[Vec<u8>], seed: u64) -> Option<(Vec<u16>, Vec<u8>)> {
     let mut slots = vec![0xFF; 16 * SLOTS];
     for number in order {
         let group = &groups[number];
-        let free = |pilot: &u16| {
-            group
-                .iter()
-                .all(|&(low, ..)| !taken[usize::from(low ^ pilot)])
-        };
+        let free = |pilot: &u16| group.iter().all(|&(low, ..)| !taken[usize::from(low ^ pilot)]);
         let pilot = (0..=u16::MAX).find(free)?;
         pilots[number] = pilot;
         for &(low, key, id) in group {

@@ -8,10 +8,7 @@ use repoformer::complete::in_context::{InContextModel, Limits};
 #[divan::bench(sample_count = 10)]
 fn ten_lines(bencher: Bencher<'_, '_>) {
     let model = InContextModel::default();
-    let limits = Limits {
-        max_lines: 1,
-        max_tokens: 500,
-    };
+    let limits = Limits { max_lines: 1, max_tokens: 500 };
     let complete = |prompt: &String| model.complete(black_box(prompt), &limits).text.len();
     bencher
         .counter(ItemsCount::new(10_usize))

@@ -38,10 +38,7 @@ fn cosines(bencher: Bencher) {
 fn plain_cosines(bencher: Bencher) {
     let (matrix, query) = vectors();
     let product = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter()
-            .zip(b)
-            .map(|(a, b)| f64::from(*a) * f64::from(*b))
-            .sum()
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
     bencher.bench_local(|| -> Vec<f64> {
         let query = black_box(&query);

@@ -41,10 +41,7 @@ usage: cargo bench --bench measure -- COMMAND
 fn main() {
     support::one_thread();
     // Cargo adds a flag of its own.
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a != "--bench")
-        .collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["growth"] => growth(None),
@@ -154,10 +151,7 @@ fn growth(figure: Option<&Path>) {
     }
     if points.len() > 1 {
         let slope = |column: usize| {
-            let points: Vec<_> = points
-                .iter()
-                .map(|(n, row)| (n.ln(), row[column].ln()))
-                .collect();
+            let points: Vec<_> = points.iter().map(|(n, row)| (n.ln(), row[column].ln())).collect();
             format!("{:.2}", slope(&points))
         };
         let slopes = [slope(1), slope(2), slope(3)].join(" | ");
@@ -213,18 +207,9 @@ fn levels() {
 
 /// From what the nearest cache holds to what only memory holds.
 fn memory() {
-    head(&[
-        "KiB",
-        "in order, GB/s",
-        "scattered lines, GB/s",
-        "line after line, ns",
-    ]);
+    head(&["KiB", "in order, GB/s", "scattered lines, GB/s", "line after line, ns"]);
     for kib in [16, 512, 2 << 10, 8 << 10, 16 << 10, 128 << 10, 512 << 10] {
-        let Reading {
-            in_order,
-            scattered,
-            one_by_one,
-        } = read(kib << 10);
+        let Reading { in_order, scattered, one_by_one } = read(kib << 10);
         let (in_order, scattered) = (in_order / 1e9, scattered / 1e9);
         let nanoseconds = one_by_one * 1e9;
         println!("| {kib} | {in_order:.1} | {scattered:.1} | {nanoseconds:.1} |");
@@ -286,18 +271,12 @@ fn export(folder: &Path) {
         let found: Vec<Vec<_>> = searcher
             .batch()
             .iter()
-            .map(|hits| {
-                hits.iter()
-                    .map(|hit| (hit.window, hit.overlap, hit.union))
-                    .collect()
-            })
+            .map(|hits| hits.iter().map(|hit| (hit.window, hit.overlap, hit.union)).collect())
             .collect();
         json(&format!("found.{size}.json"), json!(found));
     }
     let files: Vec<&str> = SAMPLE.files.iter().map(|file| file.text.as_str()).collect();
-    let windows: Vec<&str> = (0..SAMPLE_WINDOWS.len())
-        .map(|w| SAMPLE_WINDOWS.text(w))
-        .collect();
+    let windows: Vec<&str> = (0..SAMPLE_WINDOWS.len()).map(|w| SAMPLE_WINDOWS.text(w)).collect();
     json("sizes.json", json!(sizes));
     let words = |text: &str| {
         let mut words = Vec::new();
@@ -307,10 +286,7 @@ fn export(folder: &Path) {
     let chunks = CHUNKS.texts(chunks::sizes()[chunks::sizes().len() - 1]);
     json("chunk_sizes.json", json!(chunks::sizes()));
     json("chunks.json", chunks.into_iter().map(words).collect());
-    json(
-        "chunk_queries.json",
-        CHUNKS.queries().iter().map(|query| words(query)).collect(),
-    );
+    json("chunk_queries.json", CHUNKS.queries().iter().map(|query| words(query)).collect());
     json("files.json", json!(files));
     json("window_texts.json", json!(windows));
     json("prompts.json", json!(*PROMPTS));
@@ -318,10 +294,7 @@ fn export(folder: &Path) {
     json("bodies.json", json!(pairs(&FUNCTION_TASKS)));
     // The vocabulary, since tiktoken would fetch its own: the bytes of each id but that of the end of text.
     let ids = 0..P50k::VOCABULARY as u16;
-    let ranks: Vec<_> = ids
-        .filter(|id| *id != 50_256)
-        .map(|id| (P50k.decode(&[id]), id))
-        .collect();
+    let ranks: Vec<_> = ids.filter(|id| *id != 50_256).map(|id| (P50k.decode(&[id]), id)).collect();
     json("ranks.json", json!(ranks));
 }
 

@@ -84,11 +84,7 @@ fn of_sample() -> Vec<Hole> {
 fn model(kind: LearnedPolicy) -> PolicyModel {
     let example = |(number, hole): (usize, &Hole)| {
         let es = [0.5, if number.is_multiple_of(3) { 0.75 } else { 0.25 }];
-        let outcome = CompletionScores {
-            es,
-            em: [None; 2],
-            label: None,
-        };
+        let outcome = CompletionScores { es, em: [None; 2], label: None };
         Example::new("x", hole.request(), outcome, Signals::default())
     };
     let examples = Examples {

@@ -6,11 +6,7 @@ use divan::counter::ItemsCount;
 
 /// A builder counts a file's lines on first use, so each run has a new one, as each run of the program has.
 fn build(bencher: Bencher<'_, '_>, searched: &'static Searched) {
-    let found = searched
-        .retrieval
-        .found
-        .iter()
-        .zip(&searched.queries.queries);
+    let found = searched.retrieval.found.iter().zip(&searched.queries.queries);
     bencher.counter(ItemsCount::new(found.len())).bench(|| {
         let builder = searched.builder();
         let line = |(found, query): (&repoformer::retrieve::Found, _)| {

@@ -30,21 +30,14 @@ fn runs() -> Vec<(&'static str, usize)> {
 }
 
 fn index(texts: &[&str], ranker: &Ranker) -> Index {
-    Index::new(
-        Words::of(texts),
-        texts,
-        std::slice::from_ref(ranker),
-        Language::Python,
-    )
+    Index::new(Words::of(texts), texts, std::slice::from_ref(ranker), Language::Python)
 }
 
 #[divan::bench(args = sizes())]
 fn words(bencher: Bencher<'_, '_>, chunks: usize) {
     let texts = CHUNKS.texts(chunks);
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
-    bencher
-        .counter(BytesCount::new(bytes))
-        .bench(|| Words::of(&texts));
+    bencher.counter(BytesCount::new(bytes)).bench(|| Words::of(&texts));
 }
 
 #[divan::bench(args = ["jaccard", "tf-idf", "weighted-ngram"])]
@@ -52,17 +45,9 @@ fn build(bencher: Bencher<'_, '_>, ranker: &str) {
     let ranker: Ranker = ranker.parse().unwrap();
     let size = sizes()[0];
     let texts = CHUNKS.texts(size);
-    bencher
-        .counter(ItemsCount::new(size))
-        .with_inputs(|| Words::of(&texts))
-        .bench_values(|words| {
-            Index::new(
-                words,
-                &texts,
-                std::slice::from_ref(&ranker),
-                Language::Python,
-            )
-        });
+    bencher.counter(ItemsCount::new(size)).with_inputs(|| Words::of(&texts)).bench_values(
+        |words| Index::new(words, &texts, std::slice::from_ref(&ranker), Language::Python),
+    );
 }
 
 /// A query at a time, each with candidates of its own where `turn` says so.
@@ -76,13 +61,7 @@ fn each(bencher: Bencher<'_, '_>, (name, size): (&str, usize), turn: bool) {
         let number = next.replace(next.get() + 1);
         let priority = &priorities[if turn { number % priorities.len() } else { 0 }];
         let query = chunks.query(number);
-        index.rank(
-            &ranker,
-            &query,
-            &Candidates { priority },
-            TOP_K,
-            &mut scratch,
-        )
+        index.rank(&ranker, &query, &Candidates { priority }, TOP_K, &mut scratch)
     });
 }
 

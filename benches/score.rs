@@ -10,9 +10,7 @@ mod edit_distance {
     use super::*;
 
     fn distances(bencher: Bencher<'_, '_>, pairs: &[(&str, &str)]) {
-        bencher
-            .counter(ItemsCount::new(pairs.len()))
-            .bench(|| work::edit_distances(pairs));
+        bencher.counter(ItemsCount::new(pairs.len())).bench(|| work::edit_distances(pairs));
     }
 
     #[divan::bench]
@@ -30,7 +28,5 @@ mod edit_distance {
 #[divan::bench]
 fn repocoder_metric(bencher: Bencher<'_, '_>) {
     let pairs = pairs(&LINE_TASKS.tasks);
-    bencher
-        .counter(ItemsCount::new(pairs.len()))
-        .bench(|| work::metric(&pairs));
+    bencher.counter(ItemsCount::new(pairs.len())).bench(|| work::metric(&pairs));
 }

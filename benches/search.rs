@@ -28,16 +28,12 @@ mod build {
     #[divan::bench(args = sizes(), max_time = 5)]
     fn ours(bencher: Bencher<'_, '_>, windows: usize) {
         let sets = GROWTH.sets.prefix(windows);
-        bencher
-            .counter(ItemsCount::new(windows))
-            .bench(|| Searcher::new(&sets, &GROWTH.queries));
+        bencher.counter(ItemsCount::new(windows)).bench(|| Searcher::new(&sets, &GROWTH.queries));
     }
 
     #[divan::bench(args = sizes(), max_time = 5)]
     fn term_at_a_time(bencher: Bencher<'_, '_>, windows: usize) {
-        bencher
-            .counter(ItemsCount::new(windows))
-            .bench(|| TermAtATime::new(&GROWTH.sets, windows));
+        bencher.counter(ItemsCount::new(windows)).bench(|| TermAtATime::new(&GROWTH.sets, windows));
     }
 }
 
@@ -45,9 +41,7 @@ mod build {
 #[divan::bench(args = sizes(), max_time = 5)]
 fn batch(bencher: Bencher<'_, '_>, windows: usize) {
     let mut searcher = Searcher::new(&GROWTH.sets.prefix(windows), &GROWTH.queries);
-    bencher
-        .counter(ItemsCount::new(QUERIES))
-        .bench_local(|| searcher.batch());
+    bencher.counter(ItemsCount::new(QUERIES)).bench_local(|| searcher.batch());
 }
 
 mod one_query {
@@ -56,9 +50,7 @@ mod one_query {
     #[divan::bench(args = sizes(), sample_count = 200, sample_size = 1)]
     fn ours(bencher: Bencher<'_, '_>, windows: usize) {
         let mut searcher = Searcher::new(&GROWTH.sets.prefix(windows), &GROWTH.queries);
-        bencher
-            .with_inputs(in_turn())
-            .bench_local_values(|query| searcher.one(query));
+        bencher.with_inputs(in_turn()).bench_local_values(|query| searcher.one(query));
     }
 
     #[divan::bench(args = sizes(), sample_count = 200, sample_size = 1)]
@@ -81,10 +73,7 @@ mod one_query {
     /// The reference's way, in its own language's terms: a set intersection for every window.
     #[divan::bench(args = small_sizes(), sample_count = 20, sample_size = 1)]
     fn hash_sets(bencher: Bencher<'_, '_>, windows: usize) {
-        let (sets, queries) = (
-            twins::hash_sets(&GROWTH.sets, windows),
-            Sets::of(&GROWTH.queries),
-        );
+        let (sets, queries) = (twins::hash_sets(&GROWTH.sets, windows), Sets::of(&GROWTH.queries));
         bencher
             .with_inputs(in_turn())
             .bench_local_values(|query| twins::by_hash_sets(&sets, queries.get(query), TOP_K));

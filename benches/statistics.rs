@@ -41,22 +41,15 @@ fn six_intervals_by_task(bencher: Bencher<'_, '_>) {
     let (groups, resampling) = (Groups::tasks(TASKS), Resampling::default());
     let values: Vec<Option<f64>> = DIFFERENCES.iter().copied().map(Some).collect();
     let measures = vec![values; 6];
-    bencher
-        .counter(ItemsCount::new(resampling.resamples))
-        .bench(|| {
-            resampling.intervals(
-                &groups,
-                measures.iter().map(|values| values.iter().copied()),
-            )
-        });
+    bencher.counter(ItemsCount::new(resampling.resamples)).bench(|| {
+        resampling.intervals(&groups, measures.iter().map(|values| values.iter().copied()))
+    });
 }
 
 #[divan::bench]
 fn sign_flips(bencher: Bencher<'_, '_>) {
     let (groups, flips) = (Groups::tasks(TASKS), SignFlips::default());
-    bencher
-        .counter(ItemsCount::new(flips.flips))
-        .bench(|| flips.test(&groups, &DIFFERENCES));
+    bencher.counter(ItemsCount::new(flips.flips)).bench(|| flips.test(&groups, &DIFFERENCES));
 }
 
 /// All ways to flip as many as are flipped in all ways.

@@ -14,10 +14,7 @@ use repoformer::text::tokenize::model::Tokenizer;
 use crate::support::corpus::SAMPLE;
 
 static FILE: LazyLock<Tokenizer> = LazyLock::new(|| {
-    let fixture = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/tokenizers/starcoder.json"
-    );
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tokenizers/starcoder.json");
     let path = std::env::var_os("REPOFORMER_TOKENIZER").unwrap_or_else(|| fixture.into());
     Tokenizer::open(&PathBuf::from(path)).unwrap()
 });
@@ -37,12 +34,7 @@ static TEXT: LazyLock<String> = LazyLock::new(|| {
 
 fn fill(bencher: Bencher<'_, '_>, tokenizer: &Tokenizer) {
     let style: Style = "repoformer".parse().unwrap();
-    let budget = Budget {
-        total: 2048,
-        left: None,
-        right: Some(512),
-        cross_file: Some(512),
-    };
+    let budget = Budget { total: 2048, left: None, right: Some(512), cross_file: Some(512) };
     let files = SAMPLE.files.iter().take(20);
     let fragments = files.clone().map(|file| Fragment {
         path: file.path.clone(),
@@ -51,9 +43,7 @@ fn fill(bencher: Bencher<'_, '_>, tokenizer: &Tokenizer) {
     });
     let context = CrossFile::of(fragments.take(10).collect(), Language::Python);
     let middle = TEXT.floor_char_boundary(TEXT.len() / 2);
-    let holes: Vec<usize> = (0..20)
-        .map(|i| TEXT.floor_char_boundary(middle + 997 * i))
-        .collect();
+    let holes: Vec<usize> = (0..20).map(|i| TEXT.floor_char_boundary(middle + 997 * i)).collect();
     bencher.counter(ItemsCount::new(holes.len())).bench(|| {
         let tokens = |&hole: &usize| {
             let parts = Parts {
@@ -64,10 +54,7 @@ fn fill(bencher: Bencher<'_, '_>, tokenizer: &Tokenizer) {
                 cross_file: &context,
                 language: Language::Python,
             };
-            style
-                .fill(black_box(&parts), &budget, tokenizer)
-                .unwrap()
-                .tokens
+            style.fill(black_box(&parts), &budget, tokenizer).unwrap().tokens
         };
         holes.iter().map(tokens).sum::<usize>()
     });

@@ -11,9 +11,7 @@ mod files {
 
     #[divan::bench]
     fn ours(bencher: Bencher<'_, '_>) {
-        bencher
-            .counter(BytesCount::new(bytes(&SAMPLE)))
-            .bench(work::tokenize_files);
+        bencher.counter(BytesCount::new(bytes(&SAMPLE))).bench(work::tokenize_files);
     }
 
     #[divan::bench(sample_count = 3, sample_size = 1)]
@@ -44,9 +42,7 @@ mod counts {
     fn tiktoken(bencher: Bencher<'_, '_>) {
         let tiktoken = tiktoken_rs::p50k_base().unwrap();
         let count = |prompt: &String| tiktoken.encode_ordinary(prompt).len();
-        bencher
-            .counter(size())
-            .bench(|| PROMPTS.iter().map(count).sum::<usize>());
+        bencher.counter(size()).bench(|| PROMPTS.iter().map(count).sum::<usize>());
     }
 }
 
@@ -56,9 +52,7 @@ mod window_sets {
 
     #[divan::bench]
     fn ours(bencher: Bencher<'_, '_>) {
-        bencher
-            .counter(ItemsCount::new(SAMPLE_WINDOWS.len()))
-            .bench(work::window_sets);
+        bencher.counter(ItemsCount::new(SAMPLE_WINDOWS.len())).bench(work::window_sets);
     }
 
     #[divan::bench(sample_count = 3, sample_size = 1)]

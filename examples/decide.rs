@@ -20,10 +20,7 @@ fn main() -> Result<()> {
     };
     let policy = PolicyModel::read(Path::new(model))?;
     // A policy that scores fragments would take none for fragments that say nothing.
-    ensure!(
-        policy.policy == LearnedPolicy::Learned,
-        "{model} decides after retrieval"
-    );
+    ensure!(policy.policy == LearnedPolicy::Learned, "{model} decides after retrieval");
 
     let text = std::io::read_to_string(std::io::stdin())?;
     let line: usize = line.parse()?;
@@ -31,19 +28,9 @@ fn main() -> Result<()> {
     let before = text.split_inclusive('\n').take(line).map(str::len).sum();
     let (left, right) = text.split_at(before);
     let language = Language::of_path(path).context("unknown language")?;
-    let probability = policy.decide(Request {
-        left,
-        right,
-        path,
-        language,
-        fragments: &[],
-    });
+    let probability = policy.decide(Request { left, right, path, language, fragments: &[] });
 
-    let choice = if probability >= 0.5 {
-        "retrieve"
-    } else {
-        "complete without retrieval"
-    };
+    let choice = if probability >= 0.5 { "retrieve" } else { "complete without retrieval" };
     println!("{choice}: retrieval helps with probability {probability:.3}");
     Ok(())
 }

@@ -45,12 +45,7 @@ fn main() -> Result<()> {
     let made = Queries::of_tasks(QuerySettings { mode, form, length }, &tasks, &fragments);
     let found = index.search(&made.queries, QueryVectors::default()).found;
     // The query ends at the cursor: the lines after a fragment resemble those that come next.
-    let shown = FragmentTextSettings {
-        align: Align::Next,
-        most: 3,
-        full_paths: false,
-        visibility,
-    };
+    let shown = FragmentTextSettings { align: Align::Next, most: 3, full_paths: false, visibility };
     let texts = FragmentText::new(&fragments, shown, |_| true);
     for fragment in texts.shown(&made.queries.queries[0], &found[0]) {
         println!("# {}\n{}\n", fragment.path, fragment.text);

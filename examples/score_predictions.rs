@@ -27,20 +27,14 @@ fn main() -> Result<()> {
         eprintln!("warning: {problem}");
     }
     let metrics = [Metric::RepoCoder];
-    let scores = score_tasks(
-        &tasks.set,
-        &read.predictions,
-        &metrics,
-        &Postprocess::NONE,
-        Missing::Skip,
-    )?;
+    let scores =
+        score_tasks(&tasks.set, &read.predictions, &metrics, &Postprocess::NONE, Missing::Skip)?;
 
     let show = |name: &str, means: &MetricMeans| {
         for mean in &means.means {
             let values = mean.metric.values().iter().zip(&mean.values);
-            let values: Vec<String> = values
-                .map(|(name, mean)| format!("{name} {mean:.4}"))
-                .collect();
+            let values: Vec<String> =
+                values.map(|(name, mean)| format!("{name} {mean:.4}")).collect();
             println!("{name}: {} ({} tasks)", values.join(", "), means.n);
         }
     };
@@ -49,10 +43,7 @@ fn main() -> Result<()> {
         show(repository, means);
     }
     if scores.missing > 0 {
-        eprintln!(
-            "warning: {} tasks have no prediction and are left out",
-            scores.missing
-        );
+        eprintln!("warning: {} tasks have no prediction and are left out", scores.missing);
     }
     Ok(())
 }

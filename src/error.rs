@@ -170,22 +170,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// A failed read; `action` is a verb phrase: "open this file".
     pub(crate) fn reading(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
-        Self::Io {
-            path: path.to_owned(),
-            access: Access::Read,
-            action,
-            reason,
-        }
+        Self::Io { path: path.to_owned(), access: Access::Read, action, reason }
     }
 
     /// A failed write; `action` is a verb phrase.
     pub(crate) fn writing(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
-        Self::Io {
-            path: path.to_owned(),
-            access: Access::Write,
-            action,
-            reason,
-        }
+        Self::Io { path: path.to_owned(), access: Access::Write, action, reason }
     }
 
     /// An artifact that cannot be used.
@@ -194,11 +184,7 @@ impl Error {
         reason: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
-        Self::Artifact {
-            path: path.to_owned(),
-            reason: reason.into(),
-            hint: hint.into(),
-        }
+        Self::Artifact { path: path.to_owned(), reason: reason.into(), hint: hint.into() }
     }
 
     /// An artifact whose content is not as it was written.
@@ -219,18 +205,12 @@ impl Error {
 
     /// Tests that cannot be run.
     pub(crate) fn execution(reason: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Execution {
-            reason: reason.into(),
-            hint: hint.into(),
-        }
+        Self::Execution { reason: reason.into(), hint: hint.into() }
     }
 
     /// A parameter outside its range.
     pub(crate) fn parameter(name: &'static str, reason: impl Into<String>) -> Self {
-        Self::Parameter {
-            name,
-            reason: reason.into(),
-        }
+        Self::Parameter { name, reason: reason.into() }
     }
 
     /// A name that is not among the known ones.
@@ -248,11 +228,7 @@ impl Error {
 
     /// A record that cannot be used, at a 1-based line of its file.
     pub(crate) fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
-        Self::Record {
-            path: path.to_owned(),
-            line,
-            reason: reason.into(),
-        }
+        Self::Record { path: path.to_owned(), line, reason: reason.into() }
     }
 
     /// How to resolve the error, if that is known; printed as `hint:` below it.

@@ -31,15 +31,10 @@ pub static CHUNKS: LazyLock<Chunks> = LazyLock::new(|| {
         let lines = lines(file);
         let starts = (0..lines.len()).step_by(STRIDE);
         let text = |start: usize| lines[start..lines.len().min(start + LINES)].join("\n");
-        starts
-            .map(|start| (text(start), number))
-            .collect::<Vec<_>>()
+        starts.map(|start| (text(start), number)).collect::<Vec<_>>()
     };
-    let held_out: Vec<Vec<String>> = held_out
-        .iter()
-        .map(|file| lines(file))
-        .filter(|l| l.len() > LINES)
-        .collect();
+    let held_out: Vec<Vec<String>> =
+        held_out.iter().map(|file| lines(file)).filter(|l| l.len() > LINES).collect();
     let query = |number: usize| {
         let lines = &held_out[number % held_out.len()];
         let start = number * 37 % (lines.len() - LINES);
@@ -55,20 +50,13 @@ pub static CHUNKS: LazyLock<Chunks> = LazyLock::new(|| {
 pub fn sizes() -> Vec<usize> {
     let all = CHUNKS.chunks.len();
     let fitting: Vec<_> = SIZES.into_iter().filter(|size| *size <= all).collect();
-    if fitting.is_empty() {
-        vec![all]
-    } else {
-        fitting
-    }
+    if fitting.is_empty() { vec![all] } else { fitting }
 }
 
 impl Chunks {
     /// The first so many chunks.
     pub fn texts(&self, size: usize) -> Vec<&str> {
-        self.chunks[..size]
-            .iter()
-            .map(|(text, _)| text.as_str())
-            .collect()
+        self.chunks[..size].iter().map(|(text, _)| text.as_str()).collect()
     }
 
     /// Every query's text.
@@ -78,14 +66,8 @@ impl Chunks {
 
     /// A query that ends at its hole.
     pub fn query(&self, number: usize) -> Query<'_> {
-        let lines = self.queries[number % self.queries.len()]
-            .split('\n')
-            .collect();
-        Query {
-            lines,
-            hole: LINES,
-            dense: None,
-        }
+        let lines = self.queries[number % self.queries.len()].split('\n').collect();
+        Query { lines, hole: LINES, dense: None }
     }
 
     /// Candidates without the chunks of one file, for several files.

@@ -32,12 +32,8 @@ pub static REPOSITORY: LazyLock<Repository> = LazyLock::new(|| {
         folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/repos"));
     let mut files = Vec::new();
     for name in repository_names(&folder).unwrap() {
-        let mut read = Repository::read(&folder, &name, Language::Python)
-            .unwrap()
-            .repository
-            .files;
-        read.iter_mut()
-            .for_each(|file| file.path = format!("all/{}", file.path));
+        let mut read = Repository::read(&folder, &name, Language::Python).unwrap().repository.files;
+        read.iter_mut().for_each(|file| file.path = format!("all/{}", file.path));
         files.extend(read);
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -45,14 +41,8 @@ pub static REPOSITORY: LazyLock<Repository> = LazyLock::new(|| {
 });
 
 fn as_repository(mut files: Vec<repoformer::repository::corpus::SourceFile>) -> Repository {
-    files
-        .iter_mut()
-        .enumerate()
-        .for_each(|(i, file)| file.same_as = i as u32);
-    Repository {
-        name: "all".into(),
-        files,
-    }
+    files.iter_mut().enumerate().for_each(|(i, file)| file.same_as = i as u32);
+    Repository { name: "all".into(), files }
 }
 
 /// What tasks are drawn from and what is tokenized: all of a small corpus, an even sample of a large one.
@@ -72,22 +62,14 @@ pub static SAMPLE: LazyLock<Repository> = LazyLock::new(|| {
 
 fn draw(kind: Kind) -> Vec<Task> {
     let p50k = P50k::new();
-    let sampling = Sampling {
-        per_repository: QUERIES,
-        ..Sampling::new(kind)
-    };
+    let sampling = Sampling { per_repository: QUERIES, ..Sampling::new(kind) };
     let mut tasks = sample(&SAMPLE, &sampling, &|text| p50k.count(text));
-    tasks
-        .iter_mut()
-        .enumerate()
-        .for_each(|(row, task)| task.row = row);
+    tasks.iter_mut().enumerate().for_each(|(row, task)| task.row = row);
     tasks
 }
 
-pub static LINE_TASKS: LazyLock<TaskSet> = LazyLock::new(|| TaskSet {
-    path: "bench".into(),
-    tasks: draw(Kind::Line),
-});
+pub static LINE_TASKS: LazyLock<TaskSet> =
+    LazyLock::new(|| TaskSet { path: "bench".into(), tasks: draw(Kind::Line) });
 
 pub static FUNCTION_TASKS: LazyLock<Vec<Task>> = LazyLock::new(|| draw(Kind::Function));
 
@@ -128,17 +110,10 @@ impl Searched {
             top_k: 20,
         };
         let vectors = Vectors::Sets(VECTORS.clone());
-        let query_vectors = QueryVectors {
-            sets: Some(&sets),
-            ..QueryVectors::default()
-        };
+        let query_vectors = QueryVectors { sets: Some(&sets), ..QueryVectors::default() };
         let index = RepositoryIndex::new(&WINDOWS, vectors, &settings);
         let retrieval = index.search(&queries, query_vectors);
-        Self {
-            mode,
-            queries,
-            retrieval,
-        }
+        Self { mode, queries, retrieval }
     }
 
     pub fn builder(&self) -> Builder<'static> {
@@ -149,12 +124,7 @@ impl Searched {
             full_paths: false,
             visibility: VISIBILITY,
         };
-        let settings = BuilderSettings {
-            mode: self.mode,
-            form: QueryForm::Window,
-            shown,
-            budget,
-        };
+        let settings = BuilderSettings { mode: self.mode, form: QueryForm::Window, shown, budget };
         Builder::new(&WINDOWS, &P50k, settings)
     }
 }

@@ -21,10 +21,7 @@ pub fn svg(lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let bounds = |value: fn(&(f64, f64)) -> f64| {
         let logs = || points().map(|point| value(point).log10());
-        (
-            logs().fold(f64::MAX, f64::min).floor(),
-            logs().fold(f64::MIN, f64::max).ceil(),
-        )
+        (logs().fold(f64::MAX, f64::min).floor(), logs().fold(f64::MIN, f64::max).ceil())
     };
     let ((x0, x1), (y0, y1)) = (bounds(|point| point.0), bounds(|point| point.1));
     let x = |n: f64| LEFT + (n.log10() - x0) / (x1 - x0) * (RIGHT - LEFT);
@@ -64,16 +61,9 @@ pub fn svg(lines: &[Line]) -> String {
         "<text transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">µs a query</text>",
         (TOP + BOTTOM) / 2.0
     ));
-    for Line {
-        name,
-        colour,
-        points,
-    } in lines
-    {
-        let path: Vec<String> = points
-            .iter()
-            .map(|(n, t)| format!("{:.1},{:.1}", x(*n), y(*t)))
-            .collect();
+    for Line { name, colour, points } in lines {
+        let path: Vec<String> =
+            points.iter().map(|(n, t)| format!("{:.1},{:.1}", x(*n), y(*t))).collect();
         add(format_args!(
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
             path.join(" ")

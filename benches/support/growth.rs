@@ -32,28 +32,14 @@ pub static GROWTH: LazyLock<Growth> = LazyLock::new(|| {
     // A file in eight at most, so that a small corpus is not used up.
     let held_out = QUERIES.min(files.len() / 8).max(1);
     let long_enough = |file: &&SourceFile| file.lines().count() >= 40;
-    let held_out: Vec<_> = files
-        .iter()
-        .copied()
-        .filter(long_enough)
-        .take(held_out)
-        .collect();
+    let held_out: Vec<_> = files.iter().copied().filter(long_enough).take(held_out).collect();
     let queries = TokenSets::of_queries(&queries(&held_out), &P50k::new());
-    let kept = files
-        .into_iter()
-        .filter(|file| !held_out.iter().any(|held| held.path == file.path));
-    let repository = Repository {
-        name: "all".into(),
-        files: kept.cloned().collect(),
-    };
+    let kept = files.into_iter().filter(|file| !held_out.iter().any(|held| held.path == file.path));
+    let repository = Repository { name: "all".into(), files: kept.cloned().collect() };
     let cut = Cut::Windows(WindowShape::default());
     let windows = RepoFragments::cut(repository, Language::Python, cut);
     let sets = Sets::of(&TokenSets::of_fragments(&windows, &P50k::new()));
-    Growth {
-        windows,
-        sets,
-        queries,
-    }
+    Growth { windows, sets, queries }
 });
 
 /// Sizes that the corpus has windows for; all of a smaller one.
@@ -66,11 +52,7 @@ pub fn sizes() -> Vec<usize> {
                 "{rest:?} windows are left out: the corpus has {all} (REPOFORMER_CORPUS=DIR takes another)"
             );
         }
-        if fitting.is_empty() {
-            vec![all]
-        } else {
-            fitting
-        }
+        if fitting.is_empty() { vec![all] } else { fitting }
     });
     FITTING.clone()
 }

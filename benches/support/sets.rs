@@ -30,10 +30,7 @@ impl Sets {
     }
 
     pub fn of(sets: &TokenSets) -> Self {
-        let mut flat = Self {
-            first: vec![0],
-            tokens: Vec::with_capacity(sets.token_count()),
-        };
+        let mut flat = Self { first: vec![0], tokens: Vec::with_capacity(sets.token_count()) };
         for set in sets.iter() {
             flat.tokens.extend(set.iter().map(|token| token as u16));
             flat.first.push(flat.tokens.len() as u32);
@@ -60,11 +57,7 @@ pub struct Searcher<'a> {
 
 impl<'a> Searcher<'a> {
     pub fn new(windows: &TokenSets, queries: &'a TokenSets) -> Self {
-        Self {
-            index: Index::new(windows),
-            queries,
-            scratch: Scratch::default(),
-        }
+        Self { index: Index::new(windows), queries, scratch: Scratch::default() }
     }
 
     /// The same with the instructions of a level instead of the fastest.
@@ -81,11 +74,7 @@ impl<'a> Searcher<'a> {
 
     /// One query.
     pub fn one(&mut self, query: usize) -> Vec<Hit> {
-        let Self {
-            index,
-            queries,
-            scratch,
-        } = self;
+        let Self { index, queries, scratch } = self;
         index.search(queries.get(query), TOP_K, |_| true, scratch)
     }
 

@@ -85,12 +85,7 @@ impl Block {
                 *next += 1;
             }
         }
-        Self {
-            windows,
-            runs,
-            first,
-            postings,
-        }
+        Self { windows, runs, first, postings }
     }
 
     fn select(&self, total: u32, k: usize, counters: &[u16], best: &mut Vec<Hit>) {
@@ -107,11 +102,8 @@ impl Block {
                         continue;
                     }
                     let overlap = u32::from(counter);
-                    let hit = Hit {
-                        window: self.windows[place],
-                        overlap,
-                        union: total + size - overlap,
-                    };
+                    let hit =
+                        Hit { window: self.windows[place], overlap, union: total + size - overlap };
                     let at = best.partition_point(|kept| rank(kept, &hit).is_lt());
                     best.insert(at, hit);
                     best.truncate(k);

@@ -25,10 +25,7 @@ pub fn by_hash_sets(sets: &[FxHashSet<u16>], query: &[u16], k: usize) -> Vec<Hit
 }
 
 pub fn hash_sets(sets: &Sets, count: usize) -> Vec<FxHashSet<u16>> {
-    sets.iter()
-        .take(count)
-        .map(|set| set.iter().copied().collect())
-        .collect()
+    sets.iter().take(count).map(|set| set.iter().copied().collect()).collect()
 }
 
 /// The same with sorted runs.

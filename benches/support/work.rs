@@ -80,11 +80,7 @@ pub const NAMES: [&str; 13] = [
 pub fn prepare(name: &str, size: usize) -> Option<Work> {
     let queries = || Sets::of(&GROWTH.queries);
     let (run, operations, unit): (Box<dyn FnMut() -> usize>, _, _) = match name {
-        "files" => (
-            Box::new(tokenize_files),
-            super::corpus::bytes(&SAMPLE),
-            "byte",
-        ),
+        "files" => (Box::new(tokenize_files), super::corpus::bytes(&SAMPLE), "byte"),
         "prompt-counts" => {
             let bytes = PROMPTS.iter().map(String::len).sum();
             (Box::new(count_prompts), bytes, "byte")
@@ -101,11 +97,7 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
         "batch" => return Some(batch(searcher(size))),
         "one-query" => return Some(one_query(searcher(size))),
         "lines" | "bodies" => {
-            let pairs = pairs(if name == "lines" {
-                &LINE_TASKS.tasks
-            } else {
-                &FUNCTION_TASKS
-            });
+            let pairs = pairs(if name == "lines" { &LINE_TASKS.tasks } else { &FUNCTION_TASKS });
             let count = pairs.len();
             (Box::new(move || edit_distances(&pairs)), count, "pair")
         }
@@ -143,11 +135,7 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
         "bm25" => (bm25(size), QUERIES, "query"),
         _ => return None,
     };
-    Some(Work {
-        run,
-        operations,
-        unit,
-    })
+    Some(Work { run, operations, unit })
 }
 
 /// The ten best of the first `size` chunks by BM25 for every query, one after the other, from its text.
@@ -156,14 +144,10 @@ fn bm25(size: usize) -> Box<dyn FnMut() -> usize> {
     let index = Index::new(Words::of(&texts), &texts, &[Ranker::Bm25], Language::Python);
     let (mut scratch, priority) = (Scratch::default(), Vec::from_iter(0..size as u32));
     Box::new(move || {
-        let candidates = Candidates {
-            priority: &priority,
-        };
+        let candidates = Candidates { priority: &priority };
         let mut rank = |number| {
             let query = CHUNKS.query(number);
-            index
-                .rank(&Ranker::Bm25, &query, &candidates, 10, &mut scratch)
-                .len()
+            index.rank(&Ranker::Bm25, &query, &candidates, 10, &mut scratch).len()
         };
         (0..QUERIES).map(&mut rank).sum()
     })

@@ -83,9 +83,7 @@ impl Response {
         let fields = Fields::new(path, line, "", record);
         let (custom_id, answer) = answer(path, line, record)?;
         let body = answer.map_err(|message| {
-            fields.error(format!(
-                "the endpoint answered {custom_id:?} with an error: {message}"
-            ))
+            fields.error(format!("the endpoint answered {custom_id:?} with an error: {message}"))
         })?;
         let custom_id = custom_id.to_owned();
         let body = fields.below("response.body.", body);
@@ -133,9 +131,7 @@ pub(crate) fn answer<'r>(
 
 fn choice_text(choice: &Value, number: usize) -> Option<(u64, String)> {
     let index = choice.get("index").and_then(Value::as_u64);
-    let text = choice
-        .get("text")
-        .or_else(|| choice.get("message")?.get("content"))?;
+    let text = choice.get("text").or_else(|| choice.get("message")?.get("content"))?;
     Some((index.unwrap_or(number as u64), text.as_str()?.to_owned()))
 }
 
@@ -156,9 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(record: Value) -> Result<Vec<String>> {
-        let Value::Object(record) = record else {
-            panic!()
-        };
+        let Value::Object(record) = record else { panic!() };
         Response::read(Path::new("b.jsonl"), 2, &record).map(|response| response.texts)
     }
 
@@ -181,32 +175,17 @@ mod tests {
         let failed = json!({"custom_id": "x", "response": {"status_code": 429, "body": {"error": {"message": "slow down"}}}, "error": null});
         let expired = json!({"custom_id": "x", "response": null, "error": {"code": "batch_expired", "message": "too late"}});
         for (bad, wanted) in [
-            (
-                failed,
-                "the endpoint answered \"x\" with an error: status 429, slow down",
-            ),
-            (
-                expired,
-                "the endpoint answered \"x\" with an error: too late",
-            ),
-            (
-                answer(json!({"choices": []})),
-                "field 'response.body.choices' is empty: no sample",
-            ),
+            (failed, "the endpoint answered \"x\" with an error: status 429, slow down"),
+            (expired, "the endpoint answered \"x\" with an error: too late"),
+            (answer(json!({"choices": []})), "field 'response.body.choices' is empty: no sample"),
             (
                 answer(json!({"choices": [{}]})),
                 "field 'response.body.choices[0]' must have a 'text' or a 'message.content'",
             ),
-            (
-                json!({"custom_id": 1}),
-                "field 'custom_id' must be a string, not a number",
-            ),
+            (json!({"custom_id": 1}), "field 'custom_id' must be a string, not a number"),
             (json!({"custom_id": "x"}), "field 'response' is missing"),
         ] {
-            assert_eq!(
-                read(bad).unwrap_err().to_string(),
-                format!("b.jsonl:2: {wanted}")
-            );
+            assert_eq!(read(bad).unwrap_err().to_string(), format!("b.jsonl:2: {wanted}"));
         }
         assert_eq!(parse_custom_id("row-7-sample-2-of-rg1-0af3"), Some((7, 2)));
         for id in ["row-", "row-x", "task-1", "row-1-sample-", "r/0"] {

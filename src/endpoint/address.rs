@@ -49,9 +49,7 @@ impl Address {
         if rest.split(['/', '?', '#']).next().is_none_or(str::is_empty) {
             return Err(wrong("the URL has no host".into(), example()));
         }
-        let uri: Uri = given
-            .parse()
-            .map_err(|e| wrong(format!("not a URL: {e}"), example()))?;
+        let uri: Uri = given.parse().map_err(|e| wrong(format!("not a URL: {e}"), example()))?;
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         if authority.contains('@') {
             let hint = format!(
@@ -160,21 +158,14 @@ mod tests {
         ];
         for form in forms {
             let address = Address::parse(form).unwrap();
-            assert_eq!(
-                address.of("/v1/embeddings"),
-                "http://h:8080/v1/embeddings",
-                "{form}"
-            );
+            assert_eq!(address.of("/v1/embeddings"), "http://h:8080/v1/embeddings", "{form}");
             assert_eq!(address.of("/tokenize"), "http://h:8080/tokenize", "{form}");
         }
         let of = |url: &str| Address::parse(url).unwrap().of("/v1/embeddings");
         assert_eq!(of("https://h"), "https://h/v1/embeddings");
         assert_eq!(of("https://[::1]:8/x"), "https://[::1]:8/x/v1/embeddings");
         assert_eq!(of("https://h/api/v4"), "https://h/api/v4/embeddings");
-        assert_eq!(
-            of("https://h/v1beta/openai/"),
-            "https://h/v1beta/openai/embeddings"
-        );
+        assert_eq!(of("https://h/v1beta/openai/"), "https://h/v1beta/openai/embeddings");
         assert_eq!(of("https://h/v1?a=b"), "https://h/v1/embeddings?a=b");
         assert_eq!(of("https://h/vault"), "https://h/vault/v1/embeddings");
     }
@@ -192,19 +183,11 @@ mod tests {
             ("http://h:0", "is not a port", "65535"),
             ("http://h:x", "is not a port", "65535"),
             ("http://h o", "not a URL", "http://localhost"),
-            (
-                "http://sk-123@h/v1",
-                "user name or key",
-                "REPOFORMER_API_KEY",
-            ),
+            ("http://sk-123@h/v1", "user name or key", "REPOFORMER_API_KEY"),
         ] {
             let error = Address::parse(url).unwrap_err();
             assert!(error.to_string().contains(reason), "{error}");
-            assert!(
-                error.hint().unwrap().contains(hint),
-                "{error}: {:?}",
-                error.hint()
-            );
+            assert!(error.hint().unwrap().contains(hint), "{error}: {:?}", error.hint());
             assert!(!format!("{error}{:?}{error:?}", error.hint()).contains("sk-123"));
         }
     }

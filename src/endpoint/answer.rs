@@ -61,10 +61,7 @@ pub(super) fn read(
             error => broken_off(&masked(), &format!(" ({error})")),
         },
     };
-    Err(Failure {
-        status: Some(parts.status.as_u16()),
-        ..failure
-    })
+    Err(Failure { status: Some(parts.status.as_u16()), ..failure })
 }
 
 /// Replaces every occurrence of a part.
@@ -93,38 +90,23 @@ pub(super) fn unanswered(error: &ureq::Error, context: Context<'_>) -> Failure {
         E::Protocol(error) => format!("the answer is not HTTP: {error}"),
         error => {
             let reason = format!("the request could not be sent: {error}");
-            return Failure::new(
-                Again::Never,
-                reason,
-                "check the URL: its scheme, host and port",
-            );
+            return Failure::new(Again::Never, reason, "check the URL: its scheme, host and port");
         }
     };
     let hint = "is the server running there, and on this port? HTTP_PROXY, HTTPS_PROXY and NO_PROXY choose a proxy";
-    Failure {
-        is_silence: true,
-        ..Failure::new(Again::Later, reason, hint)
-    }
+    Failure { is_silence: true, ..Failure::new(Again::Later, reason, hint) }
 }
 
 fn timed_out(timeout: Duration) -> Failure {
     let reason = format!("no complete answer within {timeout:?}");
-    Failure::new(
-        Again::AtMost(TIMEOUTS),
-        reason,
-        "send less at a time, or wait longer",
-    )
+    Failure::new(Again::AtMost(TIMEOUTS), reason, "send less at a time, or wait longer")
 }
 
 /// Failure of an incomplete response, as left by a server that is stopped or runs out of memory.
 fn broken_off(bytes: &[u8], why: &str) -> Failure {
     let reason = match bytes.trim_ascii() {
         [] => format!("the answer is empty{why}"),
-        _ => format!(
-            "the answer ends after {} bytes{why}: {}",
-            bytes.len(),
-            excerpt(bytes)
-        ),
+        _ => format!("the answer ends after {} bytes{why}: {}", bytes.len(), excerpt(bytes)),
     };
     let hint = "see the server's log: it may have been stopped, or have run out of memory";
     Failure::new(Again::Later, reason, hint)
@@ -158,9 +140,7 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
     // The text near a distant error says more than the beginning of the answer. A column counts bytes.
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
-    let lines = bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(error.line().saturating_sub(1));
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1));
     let at = lines.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
     let near = match bytes.get(at.saturating_sub(20)..(at + 20).min(bytes.len())) {
         Some(near) if at > SHOWN => format!("; byte {at}: …{}", excerpt(near)),
@@ -209,25 +189,14 @@ _ if too_long => {
         500 => asked_wait(headers, SystemTime::now()).map_or(Again::AtMost(FAULTS), Again::After),
         _ => asked_wait(headers, SystemTime::now()).map_or(Again::Later, Again::After),
     };
-    Failure {
-        status: Some(status.as_u16()),
-        ..Failure::new(again, reason, hint)
-    }
+    Failure { status: Some(status.as_u16()), ..Failure::new(again, reason, hint) }
 }
 
 /// The error message in a response, wherever servers put it, or else the beginning of the response.
 fn message_of(bytes: &[u8]) -> String {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let places = [
-        "/error/message",
-        "/error",
-        "/message",
-        "/detail",
-        "/detail/0/msg",
-    ];
-    let message = places
-        .iter()
-        .find_map(|place| value.pointer(place)?.as_str());
+    let places = ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"];
+    let message = places.iter().find_map(|place| value.pointer(place)?.as_str());
     excerpt(message.map_or(bytes, str::as_bytes))
 }
 
@@ -236,10 +205,7 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     // A character has at most four bytes; the rest need not be decoded.
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(8 * SHOWN)]);
     let text = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let text = text
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ");
+    let text = text.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None if bytes.len() > 8 * SHOWN => format!("{text}…"),
@@ -255,22 +221,13 @@ mod tests {
     fn the_servers_message_is_found_wherever_it_stands() {
         for (body, message) in [
             // llama.cpp, llama-cpp-python, vLLM and OpenAI
-            (
-                r#"{"error":{"code":501,"message":"no embeddings","type":"x"}}"#,
-                "no embeddings",
-            ),
-            (
-                r#"{"object":"error","message":"no model m","code":404}"#,
-                "no model m",
-            ),
+            (r#"{"error":{"code":501,"message":"no embeddings","type":"x"}}"#, "no embeddings"),
+            (r#"{"object":"error","message":"no model m","code":404}"#, "no model m"),
             // Ollama; text-embeddings-inference
             (r#"{"error":"model 'm' not found"}"#, "model 'm' not found"),
             // FastAPI's own
             (r#"{"detail":"Not Found"}"#, "Not Found"),
-            (
-                r#"{"detail":[{"loc":["body"],"msg":"Field required"}]}"#,
-                "Field required",
-            ),
+            (r#"{"detail":[{"loc":["body"],"msg":"Field required"}]}"#, "Field required"),
             ("no  page\n", "no page"),
             ("", ""),
         ] {
@@ -291,30 +248,20 @@ mod tests {
     fn what_is_no_json_is_shown_where_it_stands() {
         let failure = |text: &str| parse(text.as_bytes()).unwrap_err();
         let page = failure("\n<!DOCTYPE html><p>hello");
-        assert!(
-            page.reason.starts_with("HTML instead of JSON: <!DOCTYPE"),
-            "{page:?}"
-        );
+        assert!(page.reason.starts_with("HTML instead of JSON: <!DOCTYPE"), "{page:?}");
         let text = format!("{{\"a\": [\n{}NaN, 0.5]}}", "0.25, ".repeat(100));
         let numbers = failure(&text);
         assert!(
-            numbers
-                .reason
-                .contains("byte 608: …, 0.25, 0.25, 0.25, NaN, 0.5]}"),
+            numbers.reason.contains("byte 608: …, 0.25, 0.25, 0.25, NaN, 0.5]}"),
             "{numbers:?}"
         );
         assert_eq!((page.again, numbers.again), (Again::Never, Again::Never));
         let half = failure("{\"data\": [");
         assert_eq!(half.reason, "the answer ends after 10 bytes: {\"data\": [");
         assert_eq!(failure(" ").reason, "the answer is empty");
-        assert_eq!(
-            (half.again, failure("").again),
-            (Again::Later, Again::Later)
-        );
+        assert_eq!((half.again, failure("").again), (Again::Later, Again::Later));
         assert!(
-            failure("{\"error\": \"Unexpected endpoint\"}")
-                .reason
-                .ends_with("Unexpected endpoint")
+            failure("{\"error\": \"Unexpected endpoint\"}").reason.ends_with("Unexpected endpoint")
         );
         assert_eq!(parse(b"{\"error\": null, \"a\": 1}").unwrap()["a"], 1);
     }

@@ -73,11 +73,7 @@ impl ConnectionSettings {
     /// Settings for hundreds of long requests: a server that rejects requests for a minute (429) or restarts is retried for at
     /// most two and a half minutes, or for an hour if it asks for that.
     pub fn patient() -> Self {
-        Self {
-            retries: 10,
-            longest_retry_after: Duration::from_secs(3600),
-            ..Self::default()
-        }
+        Self { retries: 10, longest_retry_after: Duration::from_secs(3600), ..Self::default() }
     }
 }
 
@@ -146,22 +142,12 @@ impl Endpoint {
             .max_redirects(0)
             .max_redirects_will_error(false)
             // Certificates trusted by this machine: servers within a company have certificates of its own.
-            .tls_config(
-                TlsConfig::builder()
-                    .root_certs(RootCerts::PlatformVerifier)
-                    .build(),
-            )
+            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
             .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));
         if address.is_local() {
             config = config.proxy(None);
         }
-        Ok(Self {
-            address,
-            settings,
-            key,
-            agent: config.build().new_agent(),
-            notice: None,
-        })
+        Ok(Self { address, settings, key, agent: config.build().new_agent(), notice: None })
     }
 
     /// Sets a function that receives a message before each retry.
@@ -235,13 +221,7 @@ impl Endpoint {
     /// Error for an answer of this server that is not as needed.
     pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<String>) -> Error {
         let status = Some(200);
-        self.failed(
-            path,
-            Failure {
-                status,
-                ..Failure::new(Again::Never, reason, hint)
-            },
-        )
+        self.failed(path, Failure { status, ..Failure::new(Again::Never, reason, hint) })
     }
 
     fn failed(&self, path: &str, failure: Failure) -> Error {
@@ -311,10 +291,7 @@ impl Endpoint {
         let key = self.key.as_ref().map(|key| ("authorization", &key.header));
         let sent = match body {
             Some(body) => {
-                let mut request = self
-                    .agent
-                    .post(&url)
-                    .header("content-type", "application/json");
+                let mut request = self.agent.post(&url).header("content-type", "application/json");
                 if let Some((name, value)) = key {
                     request = request.header(name, value);
                 }
@@ -393,20 +370,13 @@ impl Key {
         };
         let secret = value.trim();
         if secret.is_empty() {
-            return if named.is_none() {
-                Ok(None)
-            } else {
-                Err(not("is empty"))
-            };
+            return if named.is_none() { Ok(None) } else { Err(not("is empty")) };
         }
         let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
             .ok()
             .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))
             .ok_or_else(|| not("contains characters that no key has"))?;
         header.set_sensitive(true);
-        Ok(Some(Self {
-            secret: secret.into(),
-            header,
-        }))
+        Ok(Some(Self { secret: secret.into(), header }))
     }
 }

@@ -20,13 +20,7 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) fn new(again: Again, reason: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-            hint: hint.into(),
-            again,
-            is_silence: false,
-            status: None,
-        }
+        Self { reason: reason.into(), hint: hint.into(), again, is_silence: false, status: None }
     }
 }
 
@@ -91,13 +85,10 @@ fn http_date(text: &str) -> Option<i64> {
         [month, day, time, year] => (day, month, year, time),
         _ => return None,
     };
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
-    let mut clock = time
-        .split(':')
-        .map(|part| part.parse::<u8>().ok().map(i64::from));
+    let mut clock = time.split(':').map(|part| part.parse::<u8>().ok().map(i64::from));
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let day: i64 = day.parse::<u8>().ok()?.into();
     let full: i64 = year.parse::<u16>().ok()?.into();
@@ -113,11 +104,7 @@ fn http_date(text: &str) -> Option<i64> {
 
 /// Days since 1970 in the Gregorian calendar: years that begin in March have their leap day last.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     // 153 days are the five months from March to July, and again from August to December.
     365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
@@ -131,29 +118,21 @@ mod tests {
     #[test]
     fn waits_double_up_to_the_longest_and_are_the_same_each_time() {
         let ms = Duration::from_millis;
-        let waits: Vec<Duration> = (0..40)
-            .map(|n| back_off(ms(100), ms(1000), n, b"request"))
-            .collect();
+        let waits: Vec<Duration> =
+            (0..40).map(|n| back_off(ms(100), ms(1000), n, b"request")).collect();
         for (attempt, wait) in waits.iter().enumerate() {
             let whole = ms(100 << attempt.min(6)).min(ms(1000));
             assert!((whole / 2..=whole).contains(wait), "{attempt}: {wait:?}");
         }
         assert_eq!(waits[3], back_off(ms(100), ms(1000), 3, b"request"));
-        let others: std::collections::HashSet<Duration> = (0..20_u8)
-            .map(|seed| back_off(ms(100), ms(1000), 0, &[seed]))
-            .collect();
-        assert!(
-            others.len() > 10,
-            "other requests wait otherwise: {others:?}"
-        );
+        let others: std::collections::HashSet<Duration> =
+            (0..20_u8).map(|seed| back_off(ms(100), ms(1000), 0, &[seed])).collect();
+        assert!(others.len() > 10, "other requests wait otherwise: {others:?}");
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         let pairs = pairs.iter().map(|(name, value)| {
-            (
-                ureq::http::HeaderName::from_static(name),
-                value.parse().unwrap(),
-            )
+            (ureq::http::HeaderName::from_static(name), value.parse().unwrap())
         });
         pairs.collect()
     }
@@ -164,14 +143,8 @@ mod tests {
         let wait = |pairs: &[(&'static str, &str)]| asked_wait(&headers(pairs), now);
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"; // 784111777, the example of RFC 9110
         assert_eq!(wait(&[]), None);
-        assert_eq!(
-            wait(&[("retry-after", " 7 ")]),
-            Some(Duration::from_secs(7))
-        );
-        assert_eq!(
-            wait(&[("retry-after", "0.25")]),
-            Some(Duration::from_millis(250))
-        );
+        assert_eq!(wait(&[("retry-after", " 7 ")]), Some(Duration::from_secs(7)));
+        assert_eq!(wait(&[("retry-after", "0.25")]), Some(Duration::from_millis(250)));
         assert_eq!(
             wait(&[("retry-after-ms", "30"), ("retry-after", "7")]),
             Some(Duration::from_millis(30))
@@ -180,15 +153,9 @@ mod tests {
         assert_eq!(wait(&[("retry-after", "soon")]), None);
         assert_eq!(wait(&[("retry-after", "NaN")]), Some(Duration::ZERO));
         assert_eq!(wait(&[("retry-after", "inf")]), None);
-        assert_eq!(
-            wait(&[("retry-after", date)]),
-            Some(Duration::from_secs(77))
-        );
+        assert_eq!(wait(&[("retry-after", date)]), Some(Duration::from_secs(77)));
         let own = ("date", "Sun, 06 Nov 1994 08:49:30 GMT");
-        assert_eq!(
-            wait(&[("retry-after", date), own]),
-            Some(Duration::from_secs(7))
-        );
+        assert_eq!(wait(&[("retry-after", date), own]), Some(Duration::from_secs(7)));
         let past = "Sun, 06 Nov 1994 08:00:00 GMT";
         assert_eq!(wait(&[("retry-after", past)]), Some(Duration::ZERO));
     }
@@ -204,14 +171,8 @@ mod tests {
             assert_eq!(http_date(text), Some(784_111_777), "{text}");
         }
         // The same of '2024-02-29 23:59:59', '2000-03-01 00:00:00' and '1970-01-01 00:00:00'.
-        assert_eq!(
-            http_date("Thu, 29 Feb 2024 23:59:59 GMT"),
-            Some(1_709_251_199)
-        );
-        assert_eq!(
-            http_date("Wed, 01 Mar 2000 00:00:00 GMT"),
-            Some(951_868_800)
-        );
+        assert_eq!(http_date("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
+        assert_eq!(http_date("Wed, 01 Mar 2000 00:00:00 GMT"), Some(951_868_800));
         assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
         for text in [
             "",

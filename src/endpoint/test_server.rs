@@ -44,10 +44,7 @@ impl Server {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (requests, stop) = (
-            Arc::new(Mutex::new(Vec::new())),
-            Arc::new(AtomicBool::new(false)),
-        );
+        let (requests, stop) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
         let (seen, stopped, answer) = (requests.clone(), stop.clone(), Arc::new(answer));
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -58,12 +55,7 @@ impl Server {
                 std::thread::spawn(move || serve(stream.unwrap(), &seen, &*answer));
             }
         });
-        Self {
-            address,
-            requests,
-            stop,
-            thread: Some(thread),
-        }
+        Self { address, requests, stop, thread: Some(thread) }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -126,17 +118,11 @@ fn serve(
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| format!("{}: {}", name.to_ascii_lowercase(), value.trim()))
         .collect();
-    let length = headers
-        .iter()
-        .find_map(|header| header.strip_prefix("content-length: "));
+    let length = headers.iter().find_map(|header| header.strip_prefix("content-length: "));
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     reader.read_exact(&mut body).unwrap();
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    let request = Request {
-        line,
-        headers,
-        body,
-    };
+    let request = Request { line, headers, body };
     let number = {
         let mut seen = seen.lock().unwrap();
         seen.push(request.clone());
@@ -157,18 +143,10 @@ pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
 
 /// An answer that has this JSON.
 pub(crate) fn ok(body: &Value) -> Vec<u8> {
-    answer(
-        "200 OK",
-        "Content-Type: application/json\r\n",
-        &body.to_string(),
-    )
+    answer("200 OK", "Content-Type: application/json\r\n", &body.to_string())
 }
 
 /// A refusal as OpenAI's servers word it.
 pub(crate) fn refusal(status: &str, headers: &str, message: &str) -> Vec<u8> {
-    answer(
-        status,
-        headers,
-        &json!({"error": {"message": message}}).to_string(),
-    )
+    answer(status, headers, &json!({"error": {"message": message}}).to_string())
 }

@@ -9,37 +9,21 @@ use super::test_server::{Server, answer, ok, quick, refusal};
 use super::*;
 
 fn failure(server: &Server) -> Error {
-    server
-        .endpoint()
-        .post_json("/v1/embeddings", &json!({"a": 1}))
-        .unwrap_err()
+    server.endpoint().post_json("/v1/embeddings", &json!({"a": 1})).unwrap_err()
 }
 
 #[test]
 fn a_request_carries_json_and_no_key_that_was_not_given() {
     let server = Server::start(|_, request| ok(&json!({"got": request.body})));
-    let got = server
-        .endpoint()
-        .post_json("/v1/embeddings", &json!({"a": "é\n"}))
-        .unwrap();
+    let got = server.endpoint().post_json("/v1/embeddings", &json!({"a": "é\n"})).unwrap();
     assert_eq!(got, json!({"got": {"a": "é\n"}}));
-    assert_eq!(
-        server.endpoint().get_json("/v1/models").unwrap(),
-        json!({"got": null})
-    );
+    assert_eq!(server.endpoint().get_json("/v1/models").unwrap(), json!({"got": null}));
     let requests = server.requests();
     assert_eq!(requests[0].line, "POST /v1/embeddings");
     assert_eq!(requests[1].line, "GET /v1/models");
     let headers = &requests[0].headers;
-    assert!(
-        headers.contains(&"content-type: application/json".into()),
-        "{headers:?}"
-    );
-    assert!(
-        headers
-            .iter()
-            .any(|header| header.starts_with("user-agent: repoformer/"))
-    );
+    assert!(headers.contains(&"content-type: application/json".into()), "{headers:?}");
+    assert!(headers.iter().any(|header| header.starts_with("user-agent: repoformer/")));
 }
 
 #[test]
@@ -49,20 +33,14 @@ fn what_passes_is_asked_again() {
         ("429 Too Many Requests", "Retry-After: 0\r\n"),
         ("500 Internal Server Error", ""),
         ("502 Bad Gateway", ""),
-        (
-            "503 Service Unavailable",
-            "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-        ),
+        ("503 Service Unavailable", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
         ("504 Gateway Timeout", ""),
     ] {
         let server = Server::start(move |number, _| match number {
             0 | 1 => refusal(status, headers, "not now"),
             _ => ok(&json!({})),
         });
-        assert_eq!(
-            server.endpoint().post_json("/v1/x", &json!({})).unwrap(),
-            json!({})
-        );
+        assert_eq!(server.endpoint().post_json("/v1/x", &json!({})).unwrap(), json!({}));
         assert_eq!(server.requests().len(), 3, "{status}");
     }
 }
@@ -70,30 +48,19 @@ fn what_passes_is_asked_again() {
 #[test]
 fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
     let server = Server::start(|number, _| match number {
-        0 => refusal(
-            "429 Too Many Requests",
-            "Retry-After: 0.06\r\n",
-            "slow down",
-        ),
-        1 => refusal(
-            "429 Too Many Requests",
-            "Retry-After: 301\r\n",
-            "come tomorrow",
-        ),
+        0 => refusal("429 Too Many Requests", "Retry-After: 0.06\r\n", "slow down"),
+        1 => refusal("429 Too Many Requests", "Retry-After: 301\r\n", "come tomorrow"),
         _ => ok(&json!({})),
     });
     let told = Arc::new(Mutex::new(Vec::new()));
     let keep = told.clone();
-    let endpoint = server
-        .endpoint()
-        .on_retry(move |text| keep.lock().unwrap().push(text.to_owned()));
+    let endpoint =
+        server.endpoint().on_retry(move |text| keep.lock().unwrap().push(text.to_owned()));
     let start = Instant::now();
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert!(start.elapsed() >= Duration::from_millis(60));
     assert!(
-        error
-            .to_string()
-            .ends_with("429 Too Many Requests: come tomorrow; sent 2 times"),
+        error.to_string().ends_with("429 Too Many Requests: come tomorrow; sent 2 times"),
         "{error}"
     );
     assert!(error.hint().unwrap().contains("fewer"), "{error}");
@@ -120,11 +87,7 @@ fn what_lasts_ends_with_the_servers_words() {
 fn a_refusal_is_not_asked_again() {
     for (status, message, hint) in [
         ("400 Bad Request", "too long", "shorter texts"),
-        (
-            "401 Unauthorized",
-            "no key",
-            "set the environment variable REPOFORMER_API_KEY",
-        ),
+        ("401 Unauthorized", "no key", "set the environment variable REPOFORMER_API_KEY"),
         ("404 Not Found", "model 'x' not found", "name of the model"),
         (
             "500 Internal Server Error",
@@ -136,9 +99,7 @@ fn a_refusal_is_not_asked_again() {
         let server = Server::start(move |_, _| refusal(status, "", message));
         let error = failure(&server);
         assert!(
-            error
-                .to_string()
-                .ends_with(&format!("the server answers {status}: {message}")),
+            error.to_string().ends_with(&format!("the server answers {status}: {message}")),
             "{error}"
         );
         assert!(error.hint().unwrap().contains(hint), "{error}");
@@ -149,11 +110,7 @@ fn a_refusal_is_not_asked_again() {
 #[test]
 fn a_redirect_is_named_and_not_followed() {
     let server = Server::start(|_, _| {
-        answer(
-            "301 Moved Permanently",
-            "Location: https://h/v1?key=K\r\n",
-            "",
-        )
+        answer("301 Moved Permanently", "Location: https://h/v1?key=K\r\n", "")
     });
     let error = failure(&server);
     assert!(
@@ -173,29 +130,18 @@ fn a_slow_server_is_left_and_asked_again() {
         }
         ok(&json!({}))
     });
-    let settings = ConnectionSettings {
-        timeout: Duration::from_millis(100),
-        ..quick()
-    };
+    let settings = ConnectionSettings { timeout: Duration::from_millis(100), ..quick() };
     let endpoint = Endpoint::new(&server.url(), settings.clone()).unwrap();
     assert_eq!(endpoint.post_json("/v1/x", &json!({})).unwrap(), json!({}));
     let server = Server::start(|_, _| {
         std::thread::sleep(Duration::from_millis(400));
         ok(&json!({}))
     });
-    let endpoint = Endpoint::new(
-        &server.url(),
-        ConnectionSettings {
-            retries: 1,
-            ..settings
-        },
-    )
-    .unwrap();
+    let endpoint =
+        Endpoint::new(&server.url(), ConnectionSettings { retries: 1, ..settings }).unwrap();
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with("no complete answer within 100ms; sent 2 times"),
+        error.to_string().ends_with("no complete answer within 100ms; sent 2 times"),
         "{error}"
     );
     assert!(error.hint().unwrap().contains("wait longer"));
@@ -209,19 +155,10 @@ fn an_answer_without_its_end_is_asked_for_again_and_shown_in_the_end() {
         1 => Vec::new(),
         _ => ok(&json!({})),
     });
-    assert_eq!(
-        server.endpoint().post_json("/v1/x", &json!({})).unwrap(),
-        json!({})
-    );
+    assert_eq!(server.endpoint().post_json("/v1/x", &json!({})).unwrap(), json!({}));
     for (bytes, reason) in [
-        (
-            half.to_vec(),
-            "the answer ends after 15 bytes (io: Peer disconnected): {\"data\": [0.5,",
-        ),
-        (
-            answer("200 OK", "", "{\"data\": "),
-            "the answer ends after 9 bytes: {\"data\":",
-        ),
+        (half.to_vec(), "the answer ends after 15 bytes (io: Peer disconnected): {\"data\": [0.5,"),
+        (answer("200 OK", "", "{\"data\": "), "the answer ends after 9 bytes: {\"data\":"),
         (answer("200 OK", "", ""), "the answer is empty"),
         (Vec::new(), "the connection failed: Peer disconnected"),
         (b"SSH-2.0-x\r\n\r\n".to_vec(), "the answer is not HTTP"),
@@ -254,31 +191,18 @@ fn where_nobody_listens_the_error_says_so() {
     };
     let endpoint = Endpoint::new(&format!("http://127.0.0.1:{port}/v1"), quick()).unwrap();
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("the connection failed: Connection refused"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("the connection failed: Connection refused"), "{error}");
     assert!(error.to_string().ends_with("sent 4 times"), "{error}");
-    assert!(
-        error.hint().unwrap().contains("is the server running"),
-        "{error}"
-    );
+    assert!(error.hint().unwrap().contains("is the server running"), "{error}");
 }
 
 #[test]
 fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     let secret = "sk-123/ab+c=";
-    let settings = |name: Option<&str>| ConnectionSettings {
-        key_variable: name.map(Into::into),
-        ..quick()
-    };
+    let settings =
+        |name: Option<&str>| ConnectionSettings { key_variable: name.map(Into::into), ..quick() };
     let server = Server::start(|_, request| {
-        let sent = request
-            .headers
-            .iter()
-            .find(|header| header.starts_with("authorization"));
+        let sent = request.headers.iter().find(|header| header.starts_with("authorization"));
         refusal("401 Unauthorized", "", &format!("wrong key: {sent:?}"))
     });
     for (named, variable) in [(None, DEFAULT_KEY_VARIABLE), (Some("MY_KEY"), "MY_KEY")] {
@@ -291,10 +215,7 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
         let sent = &server.requests()[0].headers;
         assert!(sent.contains(&format!("authorization: Bearer {secret}")));
         let shown = format!("{endpoint:?} {error} {error:?}");
-        assert!(
-            !shown.contains(secret) && shown.contains("Bearer ***"),
-            "{shown}"
-        );
+        assert!(!shown.contains(secret) && shown.contains("Bearer ***"), "{shown}");
         let hint = format!("check the key in the environment variable {variable}");
         assert_eq!(error.hint(), Some(hint));
     }
@@ -307,10 +228,7 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     for (value, reason) in [
         (Err(VarError::NotPresent), "MY_KEY is not set"),
         (Ok(" "), "MY_KEY is empty"),
-        (
-            Ok("sk-1\nsk-2"),
-            "MY_KEY contains characters that no key has",
-        ),
+        (Ok("sk-1\nsk-2"), "MY_KEY contains characters that no key has"),
         (Ok("ключ"), "MY_KEY contains characters that no key has"),
     ] {
         let error = of(Some("MY_KEY"), value).unwrap_err();
@@ -324,46 +242,24 @@ fn a_server_without_tls_is_no_https_server() {
     let url = server.url().replace("http:", "https:");
     let endpoint = Endpoint::new(
         &url,
-        ConnectionSettings {
-            retries: 0,
-            connect_timeout: Duration::from_secs(2),
-            ..quick()
-        },
+        ConnectionSettings { retries: 0, connect_timeout: Duration::from_secs(2), ..quick() },
     );
-    let error = endpoint
-        .unwrap()
-        .post_json("/v1/x", &json!({}))
-        .unwrap_err();
-    assert!(
-        error.to_string().starts_with(&url) && error.hint().is_some(),
-        "{error}"
-    );
+    let error = endpoint.unwrap().post_json("/v1/x", &json!({})).unwrap_err();
+    assert!(error.to_string().starts_with(&url) && error.hint().is_some(), "{error}");
 }
 
 #[test]
 fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
-    let ConnectionSettings {
-        retries,
-        first_delay,
-        longest_delay,
-        ..
-    } = ConnectionSettings::patient();
+    let ConnectionSettings { retries, first_delay, longest_delay, .. } =
+        ConnectionSettings::patient();
     let wait = |retry| retry::back_off(first_delay, longest_delay, retry, b"any");
     let waits: Duration = (0..retries).map(wait).sum();
     assert!(waits > Duration::from_secs(70), "{waits:?}");
-    let patient = ConnectionSettings {
-        retries: 10,
-        ..quick()
-    };
-    for (status, asked) in [
-        ("429 Too Many Requests", 11),
-        ("500 Internal Server Error", 6),
-    ] {
+    let patient = ConnectionSettings { retries: 10, ..quick() };
+    for (status, asked) in [("429 Too Many Requests", 11), ("500 Internal Server Error", 6)] {
         let server = Server::start(move |_, _| refusal(status, "", "not now"));
         let endpoint = Endpoint::new(&server.url(), patient.clone()).unwrap();
-        endpoint
-            .post_json("/v1/completions", &json!({}))
-            .unwrap_err();
+        endpoint.post_json("/v1/completions", &json!({})).unwrap_err();
         assert_eq!(server.requests().len(), asked, "{status}");
     }
 }
@@ -375,10 +271,7 @@ fn a_server_that_asks_for_a_second_at_a_time_is_waited_for_as_long_as_another() 
         0..20 => refusal("429 Too Many Requests", "Retry-After: 0\r\n", "slow down"),
         _ => ok(&json!({"a": 1})),
     });
-    assert_eq!(
-        server.endpoint().post_json("/v1/x", &json!({})).unwrap()["a"],
-        1
-    );
+    assert_eq!(server.endpoint().post_json("/v1/x", &json!({})).unwrap()["a"], 1);
 }
 
 #[test]
@@ -393,10 +286,7 @@ fn an_excerpt_that_ends_within_the_key_shows_nothing_of_it() {
         let endpoint =
             Endpoint::with_environment(&server.url(), quick(), |_| Ok(key.into())).unwrap();
         for _ in 0..2 {
-            let error = endpoint
-                .post_json("/v1/x", &json!({}))
-                .unwrap_err()
-                .to_string();
+            let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err().to_string();
             assert!(!error.contains("sk-"), "{padding}: {error}");
         }
     }
@@ -404,19 +294,12 @@ fn an_excerpt_that_ends_within_the_key_shows_nothing_of_it() {
 
 #[test]
 fn whoever_answers_a_greeting_is_there() {
-    for status in [
-        "401 Unauthorized",
-        "404 Not Found",
-        "503 Service Unavailable",
-    ] {
+    for status in ["401 Unauthorized", "404 Not Found", "503 Service Unavailable"] {
         let server = Server::start(move |_, _| refusal(status, "", "no"));
         server.endpoint().greet().unwrap();
         assert_eq!(server.requests().len(), 1);
     }
     let gone = Server::start(|_, _| Vec::new()).url();
     let error = Endpoint::new(&gone, quick()).unwrap().greet().unwrap_err();
-    assert!(
-        error.hint().unwrap().contains("is the server running"),
-        "{error}"
-    );
+    assert!(error.hint().unwrap().contains("is the server running"), "{error}");
 }

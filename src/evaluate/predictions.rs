@@ -29,11 +29,8 @@ impl JoinedPredictions {
     /// Returns a digest of the samples of one repository's tasks.
     pub fn digest(&self, tasks: &TaskSet, repository: &str) -> String {
         let mut hasher = blake3::Hasher::new();
-        for (task, samples) in tasks
-            .tasks
-            .iter()
-            .zip(&self.predictions)
-            .filter(|(t, _)| t.repository == repository)
+        for (task, samples) in
+            tasks.tasks.iter().zip(&self.predictions).filter(|(t, _)| t.repository == repository)
         {
             hasher.update(&(task.row as u64).to_le_bytes());
             hasher.update(&(samples.len() as u64).to_le_bytes());
@@ -103,11 +100,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     let is_missing = |&place: &usize| predictions[place].is_empty();
     Ok(JoinedPredictions {
         missing: (0..predictions.len()).filter(is_missing).collect(),
-        empty: predictions
-            .iter()
-            .flatten()
-            .filter(|s: &&String| s.is_empty())
-            .count(),
+        empty: predictions.iter().flatten().filter(|s: &&String| s.is_empty()).count(),
         predictions,
         problems,
     })
@@ -127,11 +120,7 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
                         "field 'choices[{number}]' must be an object, not {found}"
                     )));
                 };
-                texts.push(
-                    Fields::new(path, line, &prefix, choice)
-                        .string("text")?
-                        .to_owned(),
-                );
+                texts.push(Fields::new(path, line, &prefix, choice).string("text")?.to_owned());
             }
             ("choices", texts)
         }
@@ -213,9 +202,9 @@ impl<'a> TaskIndex<'a> {
             ([place], _) => Ok(TaskMatch::Task(*place)),
             (_, Some(row)) => self.at_row(row, &name, &record),
             (several, None) => match (&name.path, name.line_no) {
-                (Some(path), Some(line_no)) => Ok(TaskMatch::Alike(
-                    self.by_place[&(id, path.clone(), line_no)],
-                )),
+                (Some(path), Some(line_no)) => {
+                    Ok(TaskMatch::Alike(self.by_place[&(id, path.clone(), line_no)]))
+                }
                 _ => Err(record.error(format!(
                     "{} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no",
                     several.len()
@@ -271,9 +260,7 @@ impl TaskReference {
         let fields = Fields::new(path, line, "metadata.", metadata);
         let given = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
         let count = |names: &[&str]| given(names).then(|| fields.count(names)).transpose();
-        let path = given(&["fpath_tuple"])
-            .then(|| fields.strings("fpath_tuple"))
-            .transpose()?;
+        let path = given(&["fpath_tuple"]).then(|| fields.strings("fpath_tuple")).transpose()?;
         Ok(Self {
             id,
             path: path.map(|parts| as_folder(&parts.join("/"))),
@@ -317,10 +304,7 @@ mod tests {
             line: row + 1,
             ..Task::new(id.to_owned(), path, 0, line_no, "", "")
         };
-        TaskSet {
-            path: "t.jsonl".into(),
-            tasks: tasks.iter().enumerate().map(task).collect(),
-        }
+        TaskSet { path: "t.jsonl".into(), tasks: tasks.iter().enumerate().map(task).collect() }
     }
 
     fn write(lines: &[&str]) -> (tempfile::TempDir, std::path::PathBuf) {
@@ -364,10 +348,7 @@ mod tests {
                 r#"{"metadata": {"task_id": "a", "line_no": 2}, "pred": "A"}"#,
             ],
         );
-        assert_eq!(
-            joined.predictions,
-            [vec!["A1", ""], vec!["B", "B2", "B3"], vec![]]
-        );
+        assert_eq!(joined.predictions, [vec!["A1", ""], vec!["B", "B2", "B3"], vec![]]);
         assert_eq!((joined.missing, joined.empty), (vec![2], 1));
         assert_eq!(
             reasons(&joined.problems),
@@ -387,11 +368,8 @@ mod tests {
 
     #[test]
     fn repeated_ids_are_told_apart_by_file_and_line() {
-        let set = tasks(&[
-            ("r/idx", "o_r/x.py", 1),
-            ("r/idx", "o_r/x.py", 2),
-            ("r/idx", "o_r/y.py", 1),
-        ]);
+        let set =
+            tasks(&[("r/idx", "o_r/x.py", 1), ("r/idx", "o_r/x.py", 2), ("r/idx", "o_r/y.py", 1)]);
         let joined = join(
             &set,
             &[
@@ -430,10 +408,7 @@ mod tests {
         let bad = ALIKE.replace(r#""PRED""#, "3");
         let joined = join(&set, &[&bad, &second]);
         assert_eq!(joined.predictions, [vec![], vec![], vec!["2"]]);
-        assert_eq!(
-            reasons(&joined.problems),
-            ["1: field 'pred' must be a string, not a number"]
-        );
+        assert_eq!(reasons(&joined.problems), ["1: field 'pred' must be a string, not a number"]);
 
         // One record or three for two tasks: their tasks cannot be known.
         for lines in [vec![first.as_str()], vec![&first, &second, &first]] {
@@ -468,10 +443,7 @@ mod tests {
                 r#"{"metadata": {"row": 3}, "pred": "J"}"#,
             ],
         );
-        assert_eq!(
-            joined.predictions,
-            [vec![], vec!["PRED", "PRED"], vec!["J"]]
-        );
+        assert_eq!(joined.predictions, [vec![], vec!["PRED", "PRED"], vec!["J"]]);
         assert_eq!(
             reasons(&joined.problems),
             [

@@ -153,11 +153,7 @@ impl Cuts {
             })
         };
         let of_metric = metrics.iter().map(place).collect();
-        Self {
-            recipes,
-            of_metric,
-            are_shown,
-        }
+        Self { recipes, of_metric, are_shown }
     }
 
     /// Scores the samples of one target. Returns the scores, and the samples after each recipe.
@@ -221,10 +217,8 @@ pub struct MetricMeans {
 impl MetricMeans {
     /// Averages the scores of tasks, summed in their order.
     fn of<'a>(metrics: &[Metric], tasks: impl Iterator<Item = &'a TaskScore>) -> Self {
-        let zero = |&metric: &Metric| MetricScore {
-            metric,
-            values: vec![0.0; metric.values().len()],
-        };
+        let zero =
+            |&metric: &Metric| MetricScore { metric, values: vec![0.0; metric.values().len()] };
         let (mut n, mut means) = (0, metrics.iter().map(zero).collect::<Vec<_>>());
         for task in tasks {
             n += 1;
@@ -310,10 +304,7 @@ impl Scores {
             }
         }
         let summary = |(name, tasks): (&str, Vec<&TaskScore>)| {
-            (
-                name.to_owned(),
-                MetricMeans::of(metrics, tasks.iter().copied()),
-            )
+            (name.to_owned(), MetricMeans::of(metrics, tasks.iter().copied()))
         };
         Self {
             repositories: by_name.into_iter().map(summary).collect(),
@@ -336,9 +327,7 @@ impl Scores {
                 column.push(*value);
             }
         }
-        let columns = columns
-            .iter()
-            .map(|column| column.iter().copied().map(Some));
+        let columns = columns.iter().map(|column| column.iter().copied().map(Some));
         Intervals {
             of_values: resampling.intervals(&groups, columns),
             unit: groups.unit(),
@@ -372,10 +361,7 @@ impl Intervals {
         for metric in metrics {
             let of = metric.values().iter().zip(&mut intervals);
             let of = of.map(|(&name, interval)| {
-                (
-                    name.to_owned(),
-                    interval.map_or(Value::Null, |i| json!([i.low, i.high])),
-                )
+                (name.to_owned(), interval.map_or(Value::Null, |i| json!([i.low, i.high])))
             });
             record[metric.name()] = Value::Object(of.collect());
         }
@@ -464,12 +450,7 @@ pub fn score_pairs(
                 task_id: pair.task_id.clone(),
                 repository: None,
                 scores,
-                raw: pair
-                    .samples
-                    .iter()
-                    .filter(|_| cuts.are_shown)
-                    .cloned()
-                    .collect(),
+                raw: pair.samples.iter().filter(|_| cuts.are_shown).cloned().collect(),
                 cut,
             }
         })
@@ -513,29 +494,15 @@ mod tests {
         let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
         let scores = score(&tasks(), &given, Missing::Error).unwrap();
         let third = 1.0 - 1.0 / 3.0;
-        let rows: Vec<_> = scores
-            .tasks
-            .iter()
-            .map(|t| t.scores[0].values.clone())
-            .collect();
+        let rows: Vec<_> = scores.tasks.iter().map(|t| t.scores[0].values.clone()).collect();
         assert_eq!(rows, [[1.0, 1.0], [0.0, 0.75], [0.0, third]]);
-        let names: Vec<_> = scores
-            .repositories
-            .iter()
-            .map(|(name, s)| (&**name, s.n))
-            .collect();
+        let names: Vec<_> = scores.repositories.iter().map(|(name, s)| (&**name, s.n)).collect();
         assert_eq!(names, [("a", 1), ("b", 2)]);
         let b = &scores.repositories[1].1.means[0];
-        assert_eq!(
-            (b.get("em"), b.get("es")),
-            (Some(0.5), Some((1.0 + third) / 2.0))
-        );
+        assert_eq!((b.get("em"), b.get("es")), (Some(0.5), Some((1.0 + third) / 2.0)));
         assert_eq!(b.get("id_em"), None);
         assert_eq!(scores.all.n, 3);
-        assert_eq!(
-            scores.all.means[0].get("es"),
-            Some((1.0 + 0.75 + third) / 3.0)
-        );
+        assert_eq!(scores.all.means[0].get("es"), Some((1.0 + 0.75 + third) / 3.0));
         assert_eq!(
             scores.tasks[1].to_record(&scores.cuts).to_string(),
             r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"pred_raw":"xbcd","pred":"xbcd"}"#
@@ -573,27 +540,14 @@ mod tests {
             path: "t.jsonl".into(),
             tasks: vec![Task::new("id".into(), "a/x.py", 0, 1, "  ab", "x = 1\n")],
         };
-        let own = Postprocess::Own {
-            function_bodies: false,
-        };
-        let metrics = [
-            Metric::RepoCoder,
-            Metric::Repoformer,
-            Metric::CrossCodeEval,
-            Metric::Chars,
-        ];
+        let own = Postprocess::Own { function_bodies: false };
+        let metrics = [Metric::RepoCoder, Metric::Repoformer, Metric::CrossCodeEval, Metric::Chars];
         let given = [vec!["ab\ncd\n".to_owned()]];
         let scores = score_tasks(&set, &given, &metrics, &own, Missing::Error).unwrap();
         let em = |metric| scores.tasks[0].get(metric, "em");
-        assert_eq!(
-            metrics.map(em),
-            [Some(1.0), Some(1.0), Some(1.0), Some(0.0)]
-        );
+        assert_eq!(metrics.map(em), [Some(1.0), Some(1.0), Some(1.0), Some(0.0)]);
         let record = scores.tasks[0].to_record(&scores.cuts);
-        assert_eq!(
-            (&record["pred_raw"], &record["pred"]),
-            (&"ab\ncd\n".into(), &"ab".into())
-        );
+        assert_eq!((&record["pred_raw"], &record["pred"]), (&"ab\ncd\n".into(), &"ab".into()));
         assert_eq!(record["pred_by"], serde_json::json!({"chars": "ab\ncd\n"}));
         let all = scores.to_record("x", false);
         assert_eq!(all["postprocess"]["crosscodeeval"], "statement");
@@ -635,10 +589,7 @@ mod tests {
         };
         let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
         let scored = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| score(&set, &given, Missing::Error).unwrap())
         };
         assert_eq!(scored(1), scored(3));

@@ -105,9 +105,7 @@ impl Template {
 
     /// Whether it contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
-        self.parts
-            .iter()
-            .any(|part| matches!(part, Part::Place(name) if *name == place))
+        self.parts.iter().any(|part| matches!(part, Part::Place(name) if *name == place))
     }
 }
 
@@ -138,34 +136,20 @@ pub fn default_test_command(repository: &Path) -> Option<&'static str> {
         words.iter().any(|word| text.contains(word))
     };
     let is_there = |file: &&str| repository.join(file).is_file();
-    let uses_pytest = [
-        "pytest.ini",
-        ".pytest.ini",
-        "conftest.py",
-        "tests/conftest.py",
-        "test/conftest.py",
-    ]
-    .iter()
-    .any(is_there)
-        || says("pyproject.toml", &["[tool.pytest"])
-        || says("setup.cfg", &["[tool:pytest]"])
-        || says("tox.ini", &["[pytest]"]);
+    let uses_pytest =
+        ["pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"]
+            .iter()
+            .any(is_there)
+            || says("pyproject.toml", &["[tool.pytest"])
+            || says("setup.cfg", &["[tool:pytest]"])
+            || says("tox.ini", &["[pytest]"]);
     if uses_pytest {
         return Some("python3 -m pytest -q -x -p no:cacheprovider {tests}");
     }
-    let is_python = [
-        "pyproject.toml",
-        "setup.py",
-        "setup.cfg",
-        "requirements.txt",
-    ]
-    .iter()
-    .any(is_there);
+    let is_python =
+        ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"].iter().any(is_there);
     let holds_python = || {
-        let mut entries = walkdir::WalkDir::new(repository)
-            .max_depth(3)
-            .into_iter()
-            .flatten();
+        let mut entries = walkdir::WalkDir::new(repository).max_depth(3).into_iter().flatten();
         entries.any(|entry| entry.path().extension().is_some_and(|end| end == "py"))
     };
     (is_python || holds_python()).then_some("python3 -m unittest {tests}")
@@ -190,14 +174,9 @@ mod tests {
             fill("f() { echo ${x} {a,b} {} {1..3}; }"),
             "f() { echo ${x} {a,b} {} {1..3}; }"
         );
-        assert_eq!(
-            fill("{tests}|{repository}|{task_id}|{path}"),
-            r"'it'\''s' ''|r|'a b'|x/y.py"
-        );
+        assert_eq!(fill("{tests}|{repository}|{task_id}|{path}"), r"'it'\''s' ''|r|'a b'|x/y.py");
         assert_eq!(fill("${path} {{path}} }"), "${path} {path} }");
-        let error = Template::parse("setup-cmd", "x {Tests}")
-            .unwrap_err()
-            .to_string();
+        let error = Template::parse("setup-cmd", "x {Tests}").unwrap_err().to_string();
         assert!(
             error.contains("setup-cmd: unknown placeholder {Tests}") && error.contains("{task_id}"),
             "{error}"
@@ -209,16 +188,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(default_test_command(dir.path()), None);
         std::fs::write(dir.path().join("a.py"), "").unwrap();
-        assert!(
-            default_test_command(dir.path())
-                .unwrap()
-                .contains("unittest")
-        );
-        std::fs::write(
-            dir.path().join("pyproject.toml"),
-            "[tool.pytest.ini_options]\n",
-        )
-        .unwrap();
+        assert!(default_test_command(dir.path()).unwrap().contains("unittest"));
+        std::fs::write(dir.path().join("pyproject.toml"), "[tool.pytest.ini_options]\n").unwrap();
         assert!(default_test_command(dir.path()).unwrap().contains("pytest"));
     }
 }

@@ -130,9 +130,7 @@ impl Log {
         let mut known = Known::default();
         let lines = AppendLog::open(path, LOG, |line, place| {
             let record = serde_json::from_slice::<RunRecord>(line);
-            record
-                .map(|record| known.remember(&record, place, forgotten))
-                .is_ok()
+            record.map(|record| known.remember(&record, place, forgotten)).is_ok()
         })?;
         Ok(Self { lines, known })
     }
@@ -157,9 +155,7 @@ impl Log {
         if self.known.written.contains(&written) {
             return Ok(());
         }
-        let place = self
-            .lines
-            .append(serde_json::to_vec(record).unwrap_or_default())?;
+        let place = self.lines.append(serde_json::to_vec(record).unwrap_or_default())?;
         self.known.remember(record, place, &[]);
         Ok(())
     }
@@ -205,8 +201,7 @@ mod tests {
         let mut log = Log::open(&path, &[]).unwrap();
         log.append(&record(0, Status::Pass, "a")).unwrap();
         log.append(&record(0, Status::Pass, "a")).unwrap();
-        log.append(&record(1, Status::EnvironmentBroken, "b"))
-            .unwrap();
+        log.append(&record(1, Status::EnvironmentBroken, "b")).unwrap();
         drop(log);
         let whole = fs::read_to_string(&path).unwrap();
         assert_eq!(whole.lines().count(), 2);
@@ -218,15 +213,9 @@ mod tests {
             let log = Log::open(&path, &[]).unwrap();
             let lines = whole[..cut].matches('\n').count();
             assert_eq!(known(&log, "a").is_some(), lines >= 1, "{cut}");
-            assert!(
-                known(&log, "b").is_none(),
-                "a broken environment is tried again"
-            );
+            assert!(known(&log, "b").is_none(), "a broken environment is tried again");
             drop(log);
-            assert_eq!(
-                fs::read_to_string(&path).unwrap().matches('\n').count(),
-                lines
-            );
+            assert_eq!(fs::read_to_string(&path).unwrap().matches('\n').count(), lines);
         }
     }
 
@@ -239,18 +228,12 @@ mod tests {
         log.append(&record(1, Status::Pass, "b")).unwrap();
         drop(log);
         let mut log = Log::open(&path, &[Status::Fail, Status::Timeout]).unwrap();
-        assert_eq!(
-            (known(&log, "a"), known(&log, "b")),
-            (None, Some(Status::Pass))
-        );
+        assert_eq!((known(&log, "a"), known(&log, "b")), (None, Some(Status::Pass)));
         log.append(&record(0, Status::Pass, "a")).unwrap();
         assert_eq!(known(&log, "a"), Some(Status::Pass));
         drop(log);
         // The last word stands.
-        assert_eq!(
-            known(&Log::open(&path, &[]).unwrap(), "a"),
-            Some(Status::Pass)
-        );
+        assert_eq!(known(&Log::open(&path, &[]).unwrap(), "a"), Some(Status::Pass));
     }
 
     #[test]
@@ -275,10 +258,7 @@ mod tests {
         drop(log);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("no result\n\n{text}")).unwrap();
-        assert_eq!(
-            known(&Log::open(&path, &[]).unwrap(), "a"),
-            Some(Status::Fail)
-        );
+        assert_eq!(known(&Log::open(&path, &[]).unwrap(), "a"), Some(Status::Fail));
     }
 
     #[test]

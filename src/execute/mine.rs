@@ -87,14 +87,7 @@ pub fn mine(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Findings> {
     let log = Mutex::new(Log::open(&settings.results, &settings.forgotten)?);
-    let work = Work {
-        tasks,
-        subjects,
-        mining,
-        settings,
-        copies,
-        log,
-    };
+    let work = Work { tasks, subjects, mining, settings, copies, log };
     let count = mining.templates.len();
     let total = count + subjects.len();
     let done = AtomicUsize::new(0);
@@ -108,33 +101,24 @@ pub fn mine(
         let mined = match &subjects[task] {
             Err(reason) => Ok((Vec::new(), Some(reason.clone()))),
             Ok(subject) => match &found[subject.repository] {
-                Err(_) => Ok((
-                    Vec::new(),
-                    Some("its repository's tests cannot be mined".into()),
-                )),
+                Err(_) => Ok((Vec::new(), Some("its repository's tests cannot be mined".into()))),
                 Ok(candidates) => work.detecting(task, subject, candidates, worker),
             },
         };
         step();
         mined
     })?;
-    let mined = tasks
-        .tasks
-        .iter()
-        .zip(mined)
-        .map(|(task, (tests, reason))| Mined {
-            row: task.row,
-            line: task.line,
-            task_id: task.id.clone(),
-            tests,
-            reason,
-        });
+    let mined = tasks.tasks.iter().zip(mined).map(|(task, (tests, reason))| Mined {
+        row: task.row,
+        line: task.line,
+        task_id: task.id.clone(),
+        tests,
+        reason,
+    });
     let broken = found.into_iter().enumerate();
     Ok(Findings {
         tasks: mined.collect(),
-        broken: broken
-            .filter_map(|(place, found)| Some((place, found.err()?)))
-            .collect(),
+        broken: broken.filter_map(|(place, found)| Some((place, found.err()?))).collect(),
     })
 }
 
@@ -181,23 +165,17 @@ impl Work<'_> {
     /// Returns the candidates of a repository's tasks.
     fn candidates(&self, repository: usize, worker: usize) -> Result<Result<Candidates, String>> {
         let mine = |task: &usize| {
-            self.subjects[*task]
-                .as_ref()
-                .is_ok_and(|subject| subject.repository == repository)
+            self.subjects[*task].as_ref().is_ok_and(|subject| subject.repository == repository)
         };
         let tasks: Vec<usize> = (0..self.subjects.len()).filter(mine).collect();
         if tasks.is_empty() {
             return Ok(Ok(Candidates::new()));
         }
-        let marked = tasks
-            .iter()
-            .all(|task| self.tasks.tasks[*task].language().spec().has_pytest);
+        let marked = tasks.iter().all(|task| self.tasks.tasks[*task].language().spec().has_pytest);
         match &self.mining.list {
             Some(list) => self.listed(list, repository, &tasks, worker),
             None if marked => self.reached(repository, &tasks, worker),
-            None => Ok(Err(
-                "how its tests are listed is unknown; a list command is needed".into(),
-            )),
+            None => Ok(Err("how its tests are listed is unknown; a list command is needed".into())),
         }
     }
 
@@ -210,28 +188,23 @@ impl Work<'_> {
         worker: usize,
     ) -> Result<Result<Candidates, String>> {
         let name = &self.tasks.tasks[tasks[0]].repository;
-        let list = list.fill(Values {
-            repository: name,
-            ..Values::default()
-        });
+        let list = list.fill(Values { repository: name, ..Values::default() });
         let command = TestCommand {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
             collect: Some(format!("{FOLDER}/tests")),
             ..TestCommand::default()
         };
-        Ok(self
-            .suite(repository, worker, &command)?
-            .and_then(|(text, output)| {
-                let lines = text.lines().map(|line| line.trim().to_owned());
-                let tests: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
-                if tests.is_empty() {
-                    return Err(format!(
-                        "the list command lists no test: {}",
-                        tail(output.trim(), 300)
-                    ));
-                }
-                Ok(tasks.iter().map(|task| (*task, tests.clone())).collect())
-            }))
+        Ok(self.suite(repository, worker, &command)?.and_then(|(text, output)| {
+            let lines = text.lines().map(|line| line.trim().to_owned());
+            let tests: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+            if tests.is_empty() {
+                return Err(format!(
+                    "the list command lists no test: {}",
+                    tail(output.trim(), 300)
+                ));
+            }
+            Ok(tasks.iter().map(|task| (*task, tests.clone())).collect())
+        }))
     }
 
     /// Returns the tests that reach each hole, from one marked run of the suite.
@@ -259,17 +232,15 @@ impl Work<'_> {
             environment: vec![("PYTHONPATH".into(), path.to_string_lossy().into_owned())],
             collect: Some(format!("{FOLDER}/reached")),
         };
-        Ok(self
-            .suite(repository, worker, &command)?
-            .and_then(|(text, output)| {
-                if text.is_empty() {
-                    let end = tail(output.trim(), 300);
-                    return Err(format!(
-                        "no test of the whole suite reaches any hole; it ends with: {end}"
-                    ));
-                }
-                Ok(in_order(&text, tasks))
-            }))
+        Ok(self.suite(repository, worker, &command)?.and_then(|(text, output)| {
+            if text.is_empty() {
+                let end = tail(output.trim(), 300);
+                return Err(format!(
+                    "no test of the whole suite reaches any hole; it ends with: {end}"
+                ));
+            }
+            Ok(in_order(&text, tasks))
+        }))
     }
 
     /// Runs the whole suite; returns the collected file and the output.
@@ -306,10 +277,7 @@ impl Work<'_> {
                 && let Ok(planting) = subject.site.planting()
             {
                 let site = &subject.site;
-                files
-                    .entry(&site.path)
-                    .or_default()
-                    .push((planting, task, site.text()));
+                files.entry(&site.path).or_default().push((planting, task, site.text()));
             }
         }
         let mark = |(path, mut marks): (&str, Vec<(super::Planting, usize, &str)>)| {
@@ -317,10 +285,8 @@ impl Work<'_> {
             marks.sort_by_key(|(planting, task, _)| (std::cmp::Reverse(planting.at), *task));
             let mut text = marks.first().map_or("", |(.., text)| text).to_owned();
             for (planting, task, _) in &marks {
-                text = planting.insert(
-                    &text,
-                    &format!("__import__(\"repoformer_probe\").reach({task})"),
-                );
+                text = planting
+                    .insert(&text, &format!("__import__(\"repoformer_probe\").reach({task})"));
             }
             (path.to_owned(), text)
         };
@@ -354,10 +320,7 @@ impl Work<'_> {
                 kept.push(test.clone());
             }
         }
-        let reason = format!(
-            "none of {} tests detects a failure in its hole",
-            candidates.len()
-        );
+        let reason = format!("none of {} tests detects a failure in its hole", candidates.len());
         let reason = kept.is_empty().then_some(reason);
         Ok((kept, reason))
     }
@@ -392,11 +355,8 @@ impl Work<'_> {
             return Ok(known.status);
         }
         let texts = text.map(|text| (subject.site.path.clone(), text.to_owned()));
-        let command = TestCommand {
-            command,
-            texts: texts.into_iter().collect(),
-            ..TestCommand::default()
-        };
+        let command =
+            TestCommand { command, texts: texts.into_iter().collect(), ..TestCommand::default() };
         let outcome = self.copies.run(copy, &command, limits)?;
         let verdict = judge(subject.runner, &outcome);
         let status = verdict.status;

@@ -47,10 +47,7 @@ mod tests {
             for passed in 0..=n {
                 for k in 1..=n {
                     let (fast, slow) = (pass_at_k(n, passed, k).unwrap(), counted(n, passed, k));
-                    assert!(
-                        (fast - slow).abs() < 1e-12,
-                        "{n} {passed} {k}: {fast} {slow}"
-                    );
+                    assert!((fast - slow).abs() < 1e-12, "{n} {passed} {k}: {fast} {slow}");
                 }
             }
         }

@@ -57,21 +57,14 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
         None => statement,
     };
     let behind = (spec.is_constructor_call)(statement.kind(), &text[statement.byte_range()]);
-    let at = if behind {
-        statement.end_byte()
-    } else {
-        statement.start_byte()
-    };
-    let planting = Planting {
-        at,
-        separator: separator(text, spec, at, behind),
-    };
+    let at = if behind { statement.end_byte() } else { statement.start_byte() };
+    let planting = Planting { at, separator: separator(text, spec, at, behind) };
     // Every test would detect a file that no longer loads, whatever it tests.
     let planted = planting.insert(text, spec.failure);
     let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());
     if broken && !syntax.has_error() {
         return Err(
-            "no failure can be planted before its hole without breaking the file's syntax".into(),
+            "no failure can be planted before its hole without breaking the file's syntax".into()
         );
     }
     Ok(planting)
@@ -130,8 +123,7 @@ fn first_statement<'tree>(body: Node<'tree>, spec: &LanguageSpec) -> Option<Node
         return None;
     }
     let mut cursor = body.walk();
-    body.named_children(&mut cursor)
-        .find(|child| !is_comment(*child))
+    body.named_children(&mut cursor).find(|child| !is_comment(*child))
 }
 
 fn separator(text: &str, spec: &LanguageSpec, at: usize, behind: bool) -> String {
@@ -143,11 +135,7 @@ fn separator(text: &str, spec: &LanguageSpec, at: usize, behind: bool) -> String
     }
     let line = text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
     let indent = text[line..at].trim_start_matches('\u{feff}');
-    if indent.trim().is_empty() {
-        format!("\n{indent}")
-    } else {
-        "; ".to_owned()
-    }
+    if indent.trim().is_empty() { format!("\n{indent}") } else { "; ".to_owned() }
 }
 
 #[cfg(test)]
@@ -160,11 +148,7 @@ mod tests {
         let (before, rest) = marked.split_once("⟦").unwrap();
         let (hole, after) = rest.split_once("⟧").unwrap();
         let text = [before, hole, after].concat();
-        match find(
-            &text,
-            language.into(),
-            before.len()..before.len() + hole.len(),
-        ) {
+        match find(&text, language.into(), before.len()..before.len() + hole.len()) {
             Ok(planting) => planting.insert(&text, "%"),
             Err(reason) => reason.split(':').next().unwrap().to_owned(),
         }
@@ -179,10 +163,7 @@ mod tests {
             of("def f():\n    a = 1\n⟦    return a⟧\n"),
             "def f():\n    a = 1\n    %\n    return a\n"
         );
-        assert_eq!(
-            of("def f():\n\tg(1,\n\t  ⟦2)⟧\n"),
-            "def f():\n\t%\n\tg(1,\n\t  2)\n"
-        );
+        assert_eq!(of("def f():\n\tg(1,\n\t  ⟦2)⟧\n"), "def f():\n\t%\n\tg(1,\n\t  2)\n");
         assert_eq!(
             of("def f():\n    if a:\n        b()\n⟦    elif c:⟧\n        d()\n"),
             "def f():\n    %\n    if a:\n        b()\n    elif c:\n        d()\n"
@@ -197,30 +178,18 @@ mod tests {
             of("def f(a,\n      ⟦b=1⟧):\n    return a\n"),
             "def f(a,\n      b=1):\n    %\n    return a\n"
         );
-        assert_eq!(
-            of("⟦@x\ndef f(a): return a⟧\n"),
-            "@x\ndef f(a): %; return a\n"
-        );
+        assert_eq!(of("⟦@x\ndef f(a): return a⟧\n"), "@x\ndef f(a): %; return a\n");
         assert_eq!(
             of("class A:\n    ⟦@property⟧\n    def f(self):\n        return 1\n"),
             "class A:\n    @property\n    def f(self):\n        %\n        return 1\n"
         );
-        assert_eq!(
-            of("⟦class A(B):⟧\n    x = 1\n"),
-            "%\nclass A(B):\n    x = 1\n"
-        );
-        assert_eq!(
-            of("with a:\n⟦    # why\n    b()⟧\n"),
-            "with a:\n    # why\n    %\n    b()\n"
-        );
+        assert_eq!(of("⟦class A(B):⟧\n    x = 1\n"), "%\nclass A(B):\n    x = 1\n");
+        assert_eq!(of("with a:\n⟦    # why\n    b()⟧\n"), "with a:\n    # why\n    %\n    b()\n");
         assert_eq!(
             of("def f():\n⟦    \"\"\"Doc.\"\"\"\n    return 1⟧\n"),
             "def f():\n    \"\"\"Doc.\"\"\"\n    %\n    return 1\n"
         );
-        assert_eq!(
-            of("def f():\n⟦    \"\"\"Doc.\"\"\"⟧\n    return 1\n"),
-            nothing
-        );
+        assert_eq!(of("def f():\n⟦    \"\"\"Doc.\"\"\"⟧\n    return 1\n"), nothing);
         assert_eq!(of("a = 1\n⟦# b⟧\n"), nothing);
         assert_eq!(of("a = 1\n⟦\n⟧\nb = 1\n"), nothing);
         assert_eq!(of("\u{feff}⟦a = 1⟧\n"), "\u{feff}%\na = 1\n");
@@ -250,29 +219,17 @@ mod tests {
             java(&class("int ⟦f(int a)⟧ { return a; }")),
             class("int f(int a) { % return a; }")
         );
-        assert_eq!(
-            java(&class("A() { ⟦super();⟧ x = 1; }")),
-            class("A() { super();% x = 1; }")
-        );
+        assert_eq!(java(&class("A() { ⟦super();⟧ x = 1; }")), class("A() { super();% x = 1; }"));
         assert_eq!(java(&class("⟦int x = 1;⟧")), "its hole is in no statement");
         let csharp = |marked: &str| planted(Language::CSharp, marked);
-        assert_eq!(
-            csharp(&class("int F() { ⟦return a;⟧ }")),
-            class("int F() { % return a; }")
-        );
-        assert_eq!(
-            csharp(&class("int F() => ⟦a⟧;")),
-            "its hole is in no statement"
-        );
+        assert_eq!(csharp(&class("int F() { ⟦return a;⟧ }")), class("int F() { % return a; }"));
+        assert_eq!(csharp(&class("int F() => ⟦a⟧;")), "its hole is in no statement");
         let typescript = |marked: &str| planted(Language::TypeScript, marked);
         assert_eq!(
             typescript("function f() {\n  ⟦return a;⟧\n}\n"),
             "function f() {\n  % return a;\n}\n"
         );
-        assert_eq!(
-            typescript("const f = (x) => ⟦x + 1⟧;\n"),
-            "% const f = (x) => x + 1;\n"
-        );
+        assert_eq!(typescript("const f = (x) => ⟦x + 1⟧;\n"), "% const f = (x) => x + 1;\n");
         assert_eq!(
             typescript("class A extends B {\n  constructor() { ⟦super(1);⟧ this.x = 1; }\n}\n"),
             "class A extends B {\n  constructor() { super(1);% this.x = 1; }\n}\n"

@@ -107,10 +107,7 @@ pub fn run(
         steps: (0, 0),
         failed: None,
     };
-    let repositories = subjects
-        .iter()
-        .flatten()
-        .map(|subject| subject.repository + 1);
+    let repositories = subjects.iter().flatten().map(|subject| subject.repository + 1);
     let count = repositories.max().unwrap_or(0);
     board.queues.resize_with(count, VecDeque::new);
     board.making = vec![Making::New; count];
@@ -219,10 +216,8 @@ fn work(
                 None => guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
             }
         };
-        let (repository, command) = (
-            guard.runs[number].repository,
-            guard.runs[number].command.clone(),
-        );
+        let (repository, command) =
+            (guard.runs[number].repository, guard.runs[number].command.clone());
         let limits = guard.settings.limits;
         drop(guard);
         last = repository;
@@ -264,9 +259,7 @@ impl Board<'_> {
         if self.copies.is_shared() {
             order.retain(|&repository| self.making[repository] != Making::Begun);
         }
-        let found = order
-            .into_iter()
-            .find(|&repository| !self.queues[repository].is_empty())?;
+        let found = order.into_iter().find(|&repository| !self.queues[repository].is_empty())?;
         let number = self.queues[found].pop_front()?;
         if self.making[found] == Making::New {
             self.making[found] = Making::Begun;
@@ -291,11 +284,7 @@ impl Board<'_> {
         };
         // A prediction equal to the reference text is the first run of that.
         let text = text.filter(|text| text != subject.site.text());
-        let turn = if let Step::Truth(turn) = step {
-            turn
-        } else {
-            0
-        };
+        let turn = if let Step::Truth(turn) = step { turn } else { 0 };
         let limits = &self.settings.limits;
         let key = match subject.key_of(&subject.command, text.as_deref(), turn, self.copies, limits)
         {
@@ -401,11 +390,7 @@ impl Board<'_> {
             Step::Planted => (Filling::Planted, 0),
             Step::Sample(sample) => (Filling::Prediction, sample),
         };
-        let record = RunRecord {
-            status,
-            reason: reason.clone(),
-            ..result
-        };
+        let record = RunRecord { status, reason: reason.clone(), ..result };
         let record = record.of(&self.tasks.tasks[task], kind, sample);
         if let Err(error) = self.log.append(&record) {
             self.failed.get_or_insert(error);
@@ -499,21 +484,13 @@ impl Board<'_> {
         let mut broken: Vec<(String, Broken)> = Vec::new();
         for subject in self.subjects.iter().flatten() {
             if let Some(reason) = &self.broken[subject.repository]
-                && broken
-                    .iter()
-                    .all(|(name, _)| *name != subject.repository_name)
+                && broken.iter().all(|(name, _)| *name != subject.repository_name)
             {
                 broken.push((subject.repository_name.clone(), reason.clone()));
             }
         }
         Execution {
-            tasks: self
-                .tasks
-                .tasks
-                .iter()
-                .zip(self.states)
-                .map(result)
-                .collect(),
+            tasks: self.tasks.tasks.iter().zip(self.states).map(result).collect(),
             broken,
             runs: self.made,
             reused: self.steps.0.saturating_sub(self.made),

@@ -61,11 +61,7 @@ impl Site {
         let text = universal_newlines(text.to_owned());
         let first_end = self.text.find('\n');
         let uses_crlf = first_end.is_some_and(|at| self.text[..at].ends_with('\r'));
-        let text = if uses_crlf {
-            text.replace('\n', "\r\n")
-        } else {
-            text
-        };
+        let text = if uses_crlf { text.replace('\n', "\r\n") } else { text };
         [before, &text, after].concat()
     }
 
@@ -93,11 +89,7 @@ fn on_disk(text: &str, offset: usize) -> usize {
     let (mut normal, mut at) = (0, 0);
     let bytes = text.as_bytes();
     while normal < offset && at < bytes.len() {
-        at += if bytes[at..].starts_with(b"\r\n") {
-            2
-        } else {
-            1
-        };
+        at += if bytes[at..].starts_with(b"\r\n") { 2 } else { 1 };
         normal += 1;
     }
     at

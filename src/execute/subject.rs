@@ -64,10 +64,8 @@ pub fn subjects(
     repos_dir: &Path,
     commands: &Commands,
 ) -> Vec<Result<Subject, String>> {
-    let templates: Vec<Result<Template, String>> = repositories
-        .iter()
-        .map(|name| commands.template(&repos_dir.join(name)))
-        .collect();
+    let templates: Vec<Result<Template, String>> =
+        repositories.iter().map(|name| commands.template(&repos_dir.join(name))).collect();
     let of = |task: &Task| -> Result<Subject, String> {
         let repository = repositories
             .iter()
@@ -78,9 +76,9 @@ pub fn subjects(
         let planted = site.planted()?;
         let tests = match &commands.map {
             None => &[][..],
-            Some(map) => map
-                .of(task)
-                .ok_or_else(|| format!("it has no tests in {}", map.path.display()))?,
+            Some(map) => {
+                map.of(task).ok_or_else(|| format!("it has no tests in {}", map.path.display()))?
+            }
         };
         let command = template.fill(Values {
             tests,
@@ -112,10 +110,7 @@ pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
     if !inside {
-        return Err(format!(
-            "its path {:?} leads out of its repository",
-            task.path
-        ));
+        return Err(format!("its path {:?} leads out of its repository", task.path));
     }
     let path = repos_dir.join(&task.path);
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -133,15 +128,12 @@ pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
 pub fn is_test_file(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = name.split('.').next().unwrap_or(name);
-    let in_tests = folders
-        .split('/')
-        .any(|folder| matches!(folder, "test" | "tests" | "__tests__"));
+    let in_tests =
+        folders.split('/').any(|folder| matches!(folder, "test" | "tests" | "__tests__"));
     in_tests
         || stem.starts_with("test_")
         || stem == "conftest"
-        || ["_test", "_tests", "Test", "Tests"]
-            .iter()
-            .any(|end| stem.ends_with(end))
+        || ["_test", "_tests", "Test", "Tests"].iter().any(|end| stem.ends_with(end))
         || [".test.", ".spec."].iter().any(|part| name.contains(part))
 }
 

@@ -107,19 +107,10 @@ impl Summary {
         let sound: Vec<&&TaskResult> = all.iter().filter(|task| task.excluded.is_none()).collect();
         let without = sound.iter().filter(|task| task.samples.is_empty()).count();
         let counted: Vec<&TaskResult> = counted(all.iter().copied(), missing).collect();
-        let numbers = || {
-            counted
-                .iter()
-                .map(|task| task.samples.len())
-                .filter(|n| *n > 0)
-        };
+        let numbers = || counted.iter().map(|task| task.samples.len()).filter(|n| *n > 0);
         let rate = |&k: &usize| {
             let sum: Option<f64> = counted.iter().map(|task| task.rate(k)).sum();
-            (
-                k,
-                sum.filter(|_| !counted.is_empty())
-                    .map(|sum| sum / counted.len() as f64),
-            )
+            (k, sum.filter(|_| !counted.is_empty()).map(|sum| sum / counted.len() as f64))
         };
         let mut counts = [0; 7];
         for status in counted.iter().flat_map(|task| &task.samples) {
@@ -139,11 +130,8 @@ impl Summary {
     /// Returns `{"n": …, "tasks": …, "excluded": …, "missing": …, "samples": [least, most], "exec": {"pass_1": …},
     /// "statuses": {…}}`; rates are between 0 and 1, or null.
     pub fn to_record(&self) -> Value {
-        let rates: Map<String, Value> = self
-            .rates
-            .iter()
-            .map(|(k, rate)| (format!("pass_{k}"), json!(rate)))
-            .collect();
+        let rates: Map<String, Value> =
+            self.rates.iter().map(|(k, rate)| (format!("pass_{k}"), json!(rate))).collect();
         let statuses: Map<String, Value> = Status::ALL
             .iter()
             .zip(self.counts)
@@ -159,10 +147,7 @@ impl Summary {
 impl TaskResult {
     /// pass@k of this task; `None` if it is excluded or has fewer samples.
     pub fn pass_at(&self, k: usize) -> Option<f64> {
-        let passed = self
-            .samples
-            .iter()
-            .filter(|status| **status == Status::Pass);
+        let passed = self.samples.iter().filter(|status| **status == Status::Pass);
         pass_at_k(self.samples.len(), passed.count(), k)
     }
 
@@ -217,10 +202,7 @@ mod tests {
     fn one_denominator_by_hand() {
         use Status::{Fail, Pass, Timeout};
         let excluded = TaskResult {
-            excluded: Some(Exclusion {
-                status: None,
-                reason: "x".into(),
-            }),
+            excluded: Some(Exclusion { status: None, reason: "x".into() }),
             ..task("a", &[])
         };
         let execution = Execution {
@@ -245,9 +227,7 @@ mod tests {
             record["exec"],
             json!({"pass_1": [0.25, 0.5], "pass_2": record["exec"]["pass_2"], "pass_3": null})
         );
-        let (all, close) = (&zero.all, |a: Option<f64>, b: f64| {
-            (a.unwrap() - b).abs() < 1e-12
-        });
+        let (all, close) = (&zero.all, |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12);
         assert_eq!(
             (all.tasks, all.excluded, all.n, all.missing, all.samples),
             (4, 1, 3, 1, (2, 4))
@@ -263,13 +243,7 @@ mod tests {
         assert!(close(skip.all.rates[0].1, 0.5));
         let record = execution.tasks[2].to_record(&[1, 5]);
         assert_eq!(record["exec"], json!({"pass_1": 0.5}));
-        assert_eq!(
-            record["statuses"],
-            json!(["pass", "timeout", "fail", "pass"])
-        );
-        assert_eq!(
-            execution.tasks[1].to_record(&[1])["excluded"]["reason"],
-            "x"
-        );
+        assert_eq!(record["statuses"], json!(["pass", "timeout", "fail", "pass"]));
+        assert_eq!(execution.tasks[1].to_record(&[1])["excluded"]["reason"], "x");
     }
 }

@@ -26,10 +26,7 @@ impl TestMap {
     /// The file cannot be read, or contains no map at all.
     pub fn read(path: &Path, tasks: &TaskSet) -> Result<(Self, Vec<Error>)> {
         let text = jsonl::read(path)?;
-        let mut map = Self {
-            path: path.to_owned(),
-            by_row: FxHashMap::default(),
-        };
+        let mut map = Self { path: path.to_owned(), by_row: FxHashMap::default() };
         let mut problems = Vec::new();
         match serde_json::from_slice::<Value>(&text) {
             Ok(Value::Object(object)) if !object.contains_key("tests") => {
@@ -59,16 +56,12 @@ impl TestMap {
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {
         let fields = Fields::new(&self.path, line, "", record);
         let tests = fields.strings("tests")?;
-        let id = record
-            .contains_key("task_id")
-            .then(|| fields.task_id())
-            .transpose()?;
+        let id = record.contains_key("task_id").then(|| fields.task_id()).transpose()?;
         let rows: Vec<usize> = match (record.contains_key("row"), &id) {
             (true, _) => {
                 let row = fields.count(&["row"])?;
-                let task = tasks
-                    .of_row(row)
-                    .filter(|task| id.as_ref().is_none_or(|id| *id == task.id));
+                let task =
+                    tasks.of_row(row).filter(|task| id.as_ref().is_none_or(|id| *id == task.id));
                 task.map(|task| task.row).into_iter().collect()
             }
             (false, Some(id)) => {
@@ -105,10 +98,8 @@ mod tests {
     fn both_forms_are_read_and_what_is_wrong_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tests.jsonl");
-        let task = |row: usize, id: &str| Task {
-            row,
-            ..Task::new(id.into(), "r/a.py", 0, 0, "x", "")
-        };
+        let task =
+            |row: usize, id: &str| Task { row, ..Task::new(id.into(), "r/a.py", 0, 0, "x", "") };
         let tasks = TaskSet {
             path: "t.jsonl".into(),
             tasks: vec![task(0, "a"), task(1, "b"), task(2, "b")],
@@ -122,15 +113,9 @@ mod tests {
         );
         let of = |map: &TestMap, at: usize| map.of(&tasks.tasks[at]).map(<[_]>::to_vec);
         assert_eq!(of(&map, 0), Some(vec!["t::x".to_owned()]));
-        assert_eq!(
-            (of(&map, 1), of(&map, 2)),
-            (None, Some(vec!["t::y".to_owned()]))
-        );
+        assert_eq!((of(&map, 1), of(&map, 2)), (None, Some(vec!["t::y".to_owned()])));
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        assert!(
-            problems[0].contains(":2: 2 tasks have the id \"b\""),
-            "{problems:?}"
-        );
+        assert!(problems[0].contains(":2: 2 tasks have the id \"b\""), "{problems:?}");
         assert!(
             problems[1].contains(":4: field 'tests' must be a list of strings"),
             "{problems:?}"

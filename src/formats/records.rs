@@ -12,10 +12,7 @@ use crate::retrieve::{Found, Hit, Hole, HoleGuard, Mode, Queries, Query, QueryFo
 pub fn place(fragments: &RepoFragments, place: Place) -> Value {
     let [size, overlap] = fragments.cut.fields();
     let mut record = Map::new();
-    record.insert(
-        "fpath_tuple".into(),
-        tuple(&fragments.files[place.file as usize].path),
-    );
+    record.insert("fpath_tuple".into(), tuple(&fragments.files[place.file as usize].path));
     record.insert(fragments.cut.number_field().into(), place.number.into());
     record.insert("start_line_no".into(), place.start.into());
     record.insert("end_line_no".into(), place.end.into());

@@ -65,10 +65,7 @@ pub fn complete(
             sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);
             latencies = predictions.latencies;
-            Ok(LineTotals {
-                records: predictions.records,
-                ..LineTotals::default()
-            })
+            Ok(LineTotals { records: predictions.records, ..LineTotals::default() })
         })?;
         // What failed is told in the runs after, too.
         if report.built == built && header.records < prompts_there {
@@ -200,9 +197,7 @@ fn left_to_right<'p>(prompt: &'p str, record: &Object) -> Cow<'p, str> {
 /// Lines of the target in a prompt's record, under any name that the field's formats give it.
 fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
     let metadata = object.get("metadata").and_then(Value::as_object);
-    let target = metadata
-        .and_then(|m| m.get("ground_truth"))
-        .or_else(|| object.get("groundtruth"));
+    let target = metadata.and_then(|m| m.get("ground_truth")).or_else(|| object.get("groundtruth"));
     match target.and_then(Value::as_str) {
         Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
         None => Err(fields.error(
@@ -213,21 +208,9 @@ fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
 
 /// A prediction in RepoCoder's format.
 fn line(object: Object, generation: &Generation) -> Vec<u8> {
-    let tokens: Vec<&str> = generation
-        .tokens
-        .iter()
-        .map(|token| token.text.as_str())
-        .collect();
-    let logprobs: Vec<f64> = generation
-        .tokens
-        .iter()
-        .map(|token| token.probability.ln())
-        .collect();
-    let finish = if generation.finish == Finish::Tokens {
-        "length"
-    } else {
-        "stop"
-    };
+    let tokens: Vec<&str> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
+    let logprobs: Vec<f64> = generation.tokens.iter().map(|token| token.probability.ln()).collect();
+    let finish = if generation.finish == Finish::Tokens { "length" } else { "stop" };
     let choices = json!([{
         "text": generation.text,
         "finish_reason": finish,
@@ -299,13 +282,7 @@ pub fn cached_predictions(
         check_parameter(&path, &header, revision, &command)?;
     }
     if experiment.layout.prompts(mode).exists() {
-        check_input(
-            &path,
-            &header,
-            "prompts",
-            &require_prompts(experiment, mode)?,
-            &command,
-        )?;
+        check_input(&path, &header, "prompts", &require_prompts(experiment, mode)?, &command)?;
     }
     Ok(path)
 }

@@ -50,10 +50,7 @@ impl Completion {
                 self.model
             ),
         };
-        Err(Error::Parameter {
-            name: "model",
-            reason,
-        })
+        Err(Error::Parameter { name: "model", reason })
     }
 }
 
@@ -104,11 +101,7 @@ impl Server {
             ("seed", seed.map(|seed| seed.to_string())),
             ("stop", (!stop.is_empty()).then(|| json!(stop).to_string())),
             ("instruction", instruction.clone()),
-            (
-                "journal",
-                self.has_own_journal
-                    .then(|| self.journal.display().to_string()),
-            ),
+            ("journal", self.has_own_journal.then(|| self.journal.display().to_string())),
         ];
         for (name, value) in optional {
             if let Some(value) = value {

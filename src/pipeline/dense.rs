@@ -65,9 +65,7 @@ impl DenseSource {
     pub(super) fn identity(&self, identity: Identity) -> Result<Identity> {
         Ok(match self {
             Self::Endpoint { model, .. } => identity.parameter("embedding-model", model),
-            Self::File {
-                vectors, digest, ..
-            } => {
+            Self::File { vectors, digest, .. } => {
                 let digest = match digest.get() {
                     Some(digest) => digest,
                     None => {

@@ -26,11 +26,7 @@ fn check_source(source: &DenseSource, path: &Path, header: &Header, command: &st
         let there = header.identity.parameters.get(name);
         if there != Some(value) {
             let was = there.map_or("a file", String::as_str);
-            return Err(stale(
-                path,
-                format!("{name} was {was}, is {value}"),
-                command,
-            ));
+            return Err(stale(path, format!("{name} was {was}, is {value}"), command));
         }
     }
     let digests = wanted.inputs.iter();
@@ -67,10 +63,7 @@ impl Source {
                 "ranker {} needs dense vectors: name a server and its embedding model, or a file of vectors",
                 settings.search.ranker
             );
-            return Err(Error::Parameter {
-                name: "vectors",
-                reason,
-            });
+            return Err(Error::Parameter { name: "vectors", reason });
         };
         Ok(Some(Self {
             from,
@@ -90,20 +83,12 @@ impl Source {
     ) -> Result<Matrix> {
         let wanted = || texts.iter().map(|text| text.text.as_str());
         match self.from.clone() {
-            DenseSource::Endpoint {
-                url,
-                model,
-                batch,
-                concurrency,
-                timeout,
-            } => {
+            DenseSource::Endpoint { url, model, batch, concurrency, timeout } => {
                 let (embedder, store) = match &mut self.store {
                     Some(opened) => opened,
                     None => {
-                        let settings = ConnectionSettings {
-                            timeout,
-                            ..ConnectionSettings::default()
-                        };
+                        let settings =
+                            ConnectionSettings { timeout, ..ConnectionSettings::default() };
                         let notice = self.notice.clone();
                         let endpoint = Endpoint::new(&url, settings)?;
                         let endpoint = endpoint.on_retry(move |text| notice.tell(text));
@@ -116,12 +101,9 @@ impl Source {
                         self.store.insert((embedder, store))
                     }
                 };
-                let missing = wanted()
-                    .filter(|text| !store.contains(&digest(text)))
-                    .count();
+                let missing = wanted().filter(|text| !store.contains(&digest(text))).count();
                 if missing > 0 {
-                    self.notice
-                        .tell(&format!("asking {url} for the vectors of {missing} texts"));
+                    self.notice.tell(&format!("asking {url} for the vectors of {missing} texts"));
                 }
                 let mut told = Instant::now();
                 embedder.embed(wanted(), store, &mut |done, all| {
@@ -132,11 +114,7 @@ impl Source {
                 })?;
                 store.matrix(wanted())
             }
-            DenseSource::File {
-                vectors,
-                texts: named,
-                ..
-            } => {
+            DenseSource::File { vectors, texts: named, .. } => {
                 let file = match &self.file {
                     Some(file) => file,
                     None => {
@@ -172,21 +150,14 @@ impl Dense {
         let command = format!("vectorize --mode {mode}");
         let path = layout.repo_vectors(repository);
         let fragments = Unread::<Matrix>::open(&path, &command)?;
-        check_input(
-            &path,
-            &fragments.header,
-            "fragments",
-            fragment_header,
-            &command,
-        )?;
+        check_input(&path, &fragments.header, "fragments", fragment_header, &command)?;
         let path = layout.query_vectors(mode, repository);
         let queries = Unread::<Matrix>::open(&path, &command)?;
         check_input(&path, &queries.header, "queries", query_header, &command)?;
         if let Some(source) = &experiment.retrieval.dense {
-            for (header, path) in [
-                (&fragments.header, layout.repo_vectors(repository)),
-                (&queries.header, path),
-            ] {
+            for (header, path) in
+                [(&fragments.header, layout.repo_vectors(repository)), (&queries.header, path)]
+            {
                 check_source(source, &path, header, &command)?;
             }
         }
@@ -195,18 +166,13 @@ impl Dense {
 
     /// Names and headers of their artifacts, as inputs of others.
     pub(super) fn headers(&self) -> [(&'static str, &Header); 2] {
-        [
-            ("dense vectors", &self.fragments.header),
-            ("dense queries", &self.queries.header),
-        ]
+        [("dense vectors", &self.fragments.header), ("dense queries", &self.queries.header)]
     }
 
     /// The identity of what is made with them.
     pub(super) fn inputs(&self, identity: Identity) -> Identity {
         let headers = self.headers().into_iter();
-        headers.fold(identity, |identity, (name, header)| {
-            identity.input(name, &*header.checksum)
-        })
+        headers.fold(identity, |identity, (name, header)| identity.input(name, &*header.checksum))
     }
 
     /// Reads them.
@@ -223,10 +189,7 @@ impl Dense {
             fragments.dim(),
             queries.dim()
         );
-        Err(Error::Parameter {
-            name: "vectors",
-            reason,
-        })
+        Err(Error::Parameter { name: "vectors", reason })
     }
 }
 
@@ -263,10 +226,12 @@ pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>>
             let fragments = OpenFragments::unread(experiment, repository)?;
             let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
             let queries = queries.read(None)?;
-            texts.extend(queries.queries.iter().map(|query| Text {
-                id: query_name(mode, query),
-                text: query.text.clone(),
-            }));
+            texts.extend(
+                queries
+                    .queries
+                    .iter()
+                    .map(|query| Text { id: query_name(mode, query), text: query.text.clone() }),
+            );
         }
     }
     let mut seen = std::collections::HashSet::new();

@@ -33,9 +33,7 @@ pub struct Evaluation {
 
 /// For each metric the post-processing of its own program, as fits these tasks.
 pub fn own_postprocess(tasks: &TaskSet) -> Postprocess {
-    Postprocess::Own {
-        function_bodies: are_function_bodies(&tasks.tasks),
-    }
+    Postprocess::Own { function_bodies: are_function_bodies(&tasks.tasks) }
 }
 
 /// Scores a predictions file against the experiment's tasks.
@@ -52,26 +50,15 @@ pub fn evaluate(
     let tasks = experiment.tasks()?;
     let joined = predictions::read(path, tasks)?;
     let (tasks, samples) = part(experiment, tasks, &joined);
-    let lost = tasks
-        .tasks
-        .iter()
-        .zip(&samples)
-        .filter(|(_, samples)| samples.is_empty());
-    let mut problems: Vec<Error> = lost
-        .map(|(task, _)| tasks.error(task, "has no prediction"))
-        .collect();
+    let lost = tasks.tasks.iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
+    let mut problems: Vec<Error> =
+        lost.map(|(task, _)| tasks.error(task, "has no prediction")).collect();
     if missing != Missing::Skip {
         problems.clear(); // they count, or end it all
     }
     let scores = score_tasks(&tasks, &samples, metrics, postprocess, missing);
     problems.extend(joined.problems);
-    Ok(Evaluation {
-        scores,
-        problems,
-        empty: joined.empty,
-        tasks,
-        samples,
-    })
+    Ok(Evaluation { scores, problems, empty: joined.empty, tasks, samples })
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without
@@ -102,13 +89,8 @@ pub fn scores(
         let record = match known {
             Some(scores) => scores.to_record(mode.name(), true),
             None => {
-                let evaluation = evaluate(
-                    experiment,
-                    &predictions,
-                    &[metric],
-                    &postprocess,
-                    Missing::Skip,
-                )?;
+                let evaluation =
+                    evaluate(experiment, &predictions, &[metric], &postprocess, Missing::Skip)?;
                 report.problems.extend(evaluation.problems);
                 evaluation.scores?.to_record(mode.name(), true)
             }
@@ -116,10 +98,7 @@ pub fn scores(
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
         text.push(b'\n');
         sink.write(&text)?;
-        Ok(LineTotals {
-            records: 1,
-            ..LineTotals::default()
-        })
+        Ok(LineTotals { records: 1, ..LineTotals::default() })
     })?;
     let text = std::fs::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
     let record = serde_json::from_slice(&text)
@@ -142,11 +121,5 @@ fn part(
         .filter(|(task, _)| taking_part(&task.repository))
         .map(|(task, samples)| (task.clone(), samples.clone()))
         .unzip();
-    (
-        TaskSet {
-            path: tasks.path.clone(),
-            tasks: kept,
-        },
-        samples,
-    )
+    (TaskSet { path: tasks.path.clone(), tasks: kept }, samples)
 }

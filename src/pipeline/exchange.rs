@@ -25,12 +25,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
     let names = Names::of(&parts);
     let mut rankings = Vec::new();
     for (part, names) in parts.iter().zip(&names.0) {
-        for found in part
-            .retrieval
-            .found
-            .iter()
-            .filter(|found| found.sample == 0)
-        {
+        for found in part.retrieval.found.iter().filter(|found| found.sample == 0) {
             let hit = |hit: &crate::retrieve::Hit| trec::RankedDocument {
                 document: &names[hit.fragment as usize],
                 score: hit.score.value(),
@@ -39,10 +34,8 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
         }
     }
     rankings.sort_by_key(|(row, _)| *row);
-    let rankings = rankings.into_iter().map(|(row, hits)| trec::Ranking {
-        query: &ids[&row],
-        hits,
-    });
+    let rankings =
+        rankings.into_iter().map(|(row, hits)| trec::Ranking { query: &ids[&row], hits });
     let tag = experiment.retrieval.search.ranker.to_string();
     written(|sink| trec::write_run(rankings, &tag, trec::ScoreColumn::Own, sink))
 }
@@ -72,11 +65,7 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
     let corpus = written(|sink| beir::write_corpus(documents, sink))?;
     let mut texts = Vec::new();
     let queries = parts.iter().flat_map(|part| &part.queries.queries);
-    texts.extend(
-        queries
-            .filter(|q| q.sample == 0)
-            .map(|q| (q.row, q.text.clone(), &q.path)),
-    );
+    texts.extend(queries.filter(|q| q.sample == 0).map(|q| (q.row, q.text.clone(), &q.path)));
     texts.sort_by_key(|(row, _, _)| *row);
     let query = |(row, text, path): &'_ (u32, String, &String)| -> (String, String, Object) {
         let mut metadata = Object::new();
@@ -124,9 +113,7 @@ impl Names {
     fn of(parts: &[Retrieved]) -> Self {
         let names = |part: &Retrieved| {
             let fragments = 0..part.fragments.len();
-            fragments
-                .map(|fragment| part.fragments.name(fragment))
-                .collect()
+            fragments.map(|fragment| part.fragments.name(fragment)).collect()
         };
         Self(parts.iter().map(names).collect())
     }
@@ -143,10 +130,7 @@ fn ids(experiment: &Experiment) -> Result<FxHashMap<u32, String>> {
 fn written(write: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<Vec<u8>> {
     let path = Path::new("-");
     let mut out = std::io::BufWriter::new(Vec::new());
-    write(&mut Sink {
-        path,
-        out: &mut out,
-    })?;
+    write(&mut Sink { path, out: &mut out })?;
     let flushed = out.flush().map(|()| out.into_inner());
     let cannot = |e| Error::writing(path, "write this file", e);
     flushed.map_err(cannot)?.map_err(|e| cannot(e.into_error()))

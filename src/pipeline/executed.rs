@@ -25,9 +25,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
     let text = jsonl::read(path)?;
     let mut found = BTreeMap::new();
     let mut add = |line: usize, object: &Object| -> Result<()> {
-        let of_other = object
-            .get("predictions")
-            .is_some_and(|of| of.as_str() != Some(name));
+        let of_other = object.get("predictions").is_some_and(|of| of.as_str() != Some(name));
         if !of_other {
             let (row, executed) = executed(path, line, object)?;
             found.insert(row, executed);
@@ -37,9 +35,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
     match serde_json::from_slice::<Value>(&text) {
         // A JSON document: an object, or a list of one for each set of predictions.
         Ok(whole) if whole.is_array() || whole.get("tasks").is_some() => {
-            let several = whole
-                .as_array()
-                .map_or(std::slice::from_ref(&whole), Vec::as_slice);
+            let several = whole.as_array().map_or(std::slice::from_ref(&whole), Vec::as_slice);
             let is_named = |one: &&Value| several.len() == 1 || one["predictions"] == name;
             for one in several.iter().filter(is_named) {
                 for task in one["tasks"].as_array().into_iter().flatten() {
@@ -63,12 +59,7 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
         None => object
             .get("statuses")
             .and_then(|statuses| statuses.as_array())
-            .map(|statuses| {
-                statuses
-                    .first()
-                    .and_then(Value::as_str)
-                    .unwrap_or("missing")
-            }),
+            .map(|statuses| statuses.first().and_then(Value::as_str).unwrap_or("missing")),
     };
     let Some(status) = status else {
         return Err(Error::record(
@@ -78,9 +69,7 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
         ));
     };
     let row = fields.count(&["row"])?;
-    let pass_rate = object
-        .get("exec")
-        .and_then(|rates| rates["pass_1"].as_f64());
+    let pass_rate = object.get("exec").and_then(|rates| rates["pass_1"].as_f64());
     let status = status.to_owned();
     Ok((row, Executed { status, pass_rate }))
 }
@@ -97,20 +86,8 @@ mod tests {
             r#"{"task_id": "a", "row": 0, "exec": {"pass_1": 0.5}, "statuses": ["fail", "pass"]}"#;
         let out = r#"{"task_id": "b", "row": 2, "excluded": {"status": null, "reason": "x"}}"#;
         let wanted: BTreeMap<usize, Executed> = [
-            (
-                0,
-                Executed {
-                    status: "fail".into(),
-                    pass_rate: Some(0.5),
-                },
-            ),
-            (
-                2,
-                Executed {
-                    status: "excluded".into(),
-                    pass_rate: None,
-                },
-            ),
+            (0, Executed { status: "fail".into(), pass_rate: Some(0.5) }),
+            (2, Executed { status: "excluded".into(), pass_rate: None }),
         ]
         .into();
         for text in [
@@ -126,11 +103,8 @@ mod tests {
         let named = pass.replacen('{', "{\"predictions\": \"gt\", ", 1);
         std::fs::write(&path, named + "\n" + out).unwrap();
         assert_eq!(read_executed(&path, "rg1").unwrap().len(), 1);
-        std::fs::write(
-            &path,
-            "{\"task_id\": \"a\", \"row\": 0, \"repocoder\": {\"em\": 1}}\n",
-        )
-        .unwrap();
+        std::fs::write(&path, "{\"task_id\": \"a\", \"row\": 0, \"repocoder\": {\"em\": 1}}\n")
+            .unwrap();
         let error = read_executed(&path, "rg1").unwrap_err().to_string();
         assert!(error.contains("x:1: has neither 'statuses'"), "{error}");
     }

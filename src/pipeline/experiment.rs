@@ -96,10 +96,7 @@ impl PromptLayout {
 impl PromptSettings {
     /// Budget of RepoCoder's style.
     pub(super) fn repocoder_budget(&self) -> prompt::Budget {
-        prompt::Budget {
-            tokens: self.budget.total,
-            blocks: self.most,
-        }
+        prompt::Budget { tokens: self.budget.total, blocks: self.most }
     }
 }
 
@@ -134,9 +131,7 @@ impl Experiment {
             .partition(|name| there.contains(name) && repos_dir.join(name).is_dir());
         let mut problems = Vec::new();
         for name in lost {
-            let of_it = tasks
-                .as_ref()
-                .map_or(0, |set| set.of_repository(&name).count());
+            let of_it = tasks.as_ref().map_or(0, |set| set.of_repository(&name).count());
             let cost = match of_it {
                 0 => String::new(),
                 1 => ", so that 1 task cannot be carried out".into(),
@@ -145,10 +140,7 @@ impl Experiment {
             let reason = format!(
                 "there is no such repository folder{cost}; put it there, or choose other repositories"
             );
-            problems.push(Error::Repository {
-                path: repos_dir.join(&name),
-                reason,
-            });
+            problems.push(Error::Repository { path: repos_dir.join(&name), reason });
         }
         if found.is_empty() {
             let none = Error::Repository {
@@ -189,11 +181,7 @@ impl Experiment {
 
     /// Whether some ranker needs dense vectors.
     pub(super) fn ranks_dense(&self) -> bool {
-        self.retrieval
-            .search
-            .ranker
-            .parts()
-            .contains(&Ranker::Dense)
+        self.retrieval.search.ranker.parts().contains(&Ranker::Dense)
     }
 
     /// How the fragments found in a mode are shown.
@@ -208,9 +196,7 @@ impl Experiment {
 
     /// Whether a prompt can show a text whole.
     pub(super) fn fits(&self, text: &str) -> bool {
-        let PromptSettings {
-            budget, tokenizer, ..
-        } = &self.prompts;
+        let PromptSettings { budget, tokenizer, .. } = &self.prompts;
         tokenizer.count(text) <= budget.cross_file.unwrap_or(budget.total)
     }
 
@@ -250,9 +236,7 @@ impl Experiment {
     /// Adds the parameters of the visibility to an identity.
     pub(super) fn visible(&self, identity: Identity) -> Identity {
         let parameters = self.retrieval.search.visibility.parameters().into_iter();
-        parameters.fold(identity, |identity, (name, value)| {
-            identity.parameter(name, value)
-        })
+        parameters.fold(identity, |identity, (name, value)| identity.parameter(name, value))
     }
 
     /// The tasks, which most stages cannot do without.

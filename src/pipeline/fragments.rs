@@ -27,12 +27,7 @@ impl OpenFragments {
             Err(reason) => Err(columns.damaged(reason)),
         });
         let (fragments, texts) = outline.map_err(|error| made_again(error, "window"))?;
-        Ok(Self {
-            header,
-            fragments,
-            columns,
-            texts,
-        })
+        Ok(Self { header, fragments, columns, texts })
     }
 
     /// The header alone.
@@ -81,9 +76,7 @@ impl OpenFragments {
     }
 
     fn read(&mut self, files: Option<&[u32]>) -> Result<&RepoFragments> {
-        let read = self
-            .fragments
-            .read_texts(&mut self.columns, &self.texts, files);
+        let read = self.fragments.read_texts(&mut self.columns, &self.texts, files);
         self.columns.close();
         read.map_err(|error| made_again(error, "window"))?;
         Ok(&self.fragments)

@@ -48,9 +48,7 @@ impl Layout {
     }
 
     fn below(&self, parts: &[&str]) -> PathBuf {
-        parts
-            .iter()
-            .fold(self.cache.clone(), |path, part| path.join(part))
+        parts.iter().fold(self.cache.clone(), |path, part| path.join(part))
     }
 
     /// The language behind a sign; empty for the default, which names do not mention.
@@ -139,10 +137,7 @@ impl Layout {
     /// Layout of the same configuration's dense vectors.
     #[must_use]
     pub fn with_dense_vectors(&self) -> Self {
-        Self {
-            vectors: "dense".into(),
-            ..self.clone()
-        }
+        Self { vectors: "dense".into(), ..self.clone() }
     }
 
     /// `window/<benchmark>/<mode>/<repo>_ws20_slice2.bin`
@@ -157,11 +152,7 @@ impl Layout {
 
     /// `vector/repos/<repo>_ws20_slice2.one-gram.bin`
     pub fn repo_vectors(&self, repository: &str) -> PathBuf {
-        self.below(&[
-            "vector",
-            "repos",
-            &format!("{}.{}.bin", self.stem(repository), self.vectors),
-        ])
+        self.below(&["vector", "repos", &format!("{}.{}.bin", self.stem(repository), self.vectors)])
     }
 
     /// `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`
@@ -188,11 +179,7 @@ impl Layout {
 
     /// `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`
     pub fn prompts(&self, mode: Mode) -> PathBuf {
-        self.below(&[
-            "prompts",
-            &self.benchmark,
-            &format!("{}.jsonl", self.run_name(mode)),
-        ])
+        self.below(&["prompts", &self.benchmark, &format!("{}.jsonl", self.run_name(mode))])
     }
 
     /// `predictions/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`
@@ -231,11 +218,7 @@ impl Layout {
     /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what a policy chose between the predictions of
     /// `mode` and those without retrieval.
     pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
-        let name = format!(
-            "{policy}-{}-{}.jsonl",
-            self.run_name(mode),
-            file_name(model)
-        );
+        let name = format!("{policy}-{}-{}.jsonl", self.run_name(mode), file_name(model));
         self.below(&["predictions", &self.benchmark, &name])
     }
 

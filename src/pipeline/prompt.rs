@@ -145,9 +145,7 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     warn_of_specials(experiment, &mut report);
     warn_of_contexts(experiment, &mut report)?;
     let mut shared = Shared::default();
-    shared
-        .own_tokens
-        .resize_with(tasks.tasks.len(), OnceLock::new);
+    shared.own_tokens.resize_with(tasks.tasks.len(), OnceLock::new);
     for &mode in modes {
         if !matches!(experiment.prompts.layout, PromptLayout::RepoCoder) {
             warn_of_others(experiment, tasks, &mut report);
@@ -288,9 +286,7 @@ impl Sources {
         // So many lines at a time are in memory.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
             let line = |scratch: &mut Scratch, wanted: &Wanted<'_>| match &wanted.lost {
-                Some(reason) => Err(makers[wanted.part]
-                    .tasks
-                    .error(wanted.task, reason.as_str())),
+                Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason.as_str())),
                 None => makers[wanted.part].line(
                     wanted.task,
                     wanted.found,
@@ -312,14 +308,11 @@ impl Sources {
                 emit(line)?;
             }
         }
-        let totals = totals
-            .into_iter()
-            .filter(|(name, total)| *name != WITHOUT_PROMPT || *total > 0);
+        let totals =
+            totals.into_iter().filter(|(name, total)| *name != WITHOUT_PROMPT || *total > 0);
         Ok(LineTotals {
             records,
-            totals: totals
-                .map(|(name, total)| (name.to_owned(), total))
-                .collect(),
+            totals: totals.map(|(name, total)| (name.to_owned(), total)).collect(),
         })
     }
 
@@ -352,9 +345,7 @@ impl Sources {
             }
         }
         for (index, task) in tasks.tasks.iter().enumerate() {
-            let Some(&part) = parts
-                .get(&*task.repository)
-                .filter(|_| !searched.contains(&index))
+            let Some(&part) = parts.get(&*task.repository).filter(|_| !searched.contains(&index))
             else {
                 continue;
             };
@@ -371,13 +362,7 @@ impl Sources {
                 // Data that is only added to loses no task of its repository.
                 _ => None,
             };
-            wanted.push(Wanted {
-                task,
-                index,
-                part,
-                found: None,
-                lost,
-            });
+            wanted.push(Wanted { task, index, part, found: None, lost });
         }
         let sample = |wanted: &Wanted<'_>| wanted.found.map_or(0, |(found, _)| found.sample);
         wanted.sort_by_key(|wanted| (wanted.index, sample(wanted)));
@@ -391,15 +376,10 @@ static P50K: P50k = P50k;
 impl Part {
     fn read(&mut self, experiment: &Experiment) -> Result<ReadPart> {
         let contexts = self.contexts.as_mut().map(|contexts| contexts.read(None));
-        let retrieved = self
-            .retrieved
-            .as_mut()
-            .map(|on_disk| on_disk.read(experiment));
+        let retrieved = self.retrieved.as_mut().map(|on_disk| on_disk.read(experiment));
         // Holes are found by the number of lines alone.
-        let fragments = self
-            .fragments
-            .as_ref()
-            .map(|_| OpenFragments::open(experiment, &self.repository));
+        let fragments =
+            self.fragments.as_ref().map(|_| OpenFragments::open(experiment, &self.repository));
         Ok(ReadPart {
             contexts: contexts.transpose()?,
             retrieved: retrieved.transpose()?,

@@ -84,15 +84,8 @@ impl Maker<'_> {
 
     fn attached(&self, task: &Task, cross_file: CrossFile) -> Result<Line> {
         let has_cross_file = !cross_file.is_empty();
-        let task = Task {
-            cross_file: Some(cross_file),
-            ..task.clone()
-        };
-        Ok(Line {
-            json: json_line(&task.to_record()),
-            tokens: 0,
-            has_cross_file,
-        })
+        let task = Task { cross_file: Some(cross_file), ..task.clone() };
+        Ok(Line { json: json_line(&task.to_record()), tokens: 0, has_cross_file })
     }
 
     fn prompt(
@@ -133,12 +126,9 @@ impl Maker<'_> {
         let Value::Object(mut record) = task.to_record() else {
             return Value::Null;
         };
-        for field in [
-            "right_context",
-            "full_left_context",
-            "full_right_context",
-            "crossfile_context",
-        ] {
+        for field in
+            ["right_context", "full_left_context", "full_right_context", "crossfile_context"]
+        {
             record.shift_remove(field);
         }
         record.insert("prompt".into(), filled.text.as_str().into());
@@ -147,10 +137,7 @@ impl Maker<'_> {
             _ => Object::new(),
         };
         if let Some(query) = query {
-            metadata.insert(
-                "query".into(),
-                json!({ "text": query.text, "hole": query.hole }),
-            );
+            metadata.insert("query".into(), json!({ "text": query.text, "hole": query.hole }));
             metadata.insert("sample".into(), query.sample.into());
         }
         if !cross_file.fragments.is_empty() {

@@ -22,12 +22,7 @@ pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport
 
 /// Warns of tasks whose repositories do not take part.
 pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &mut StageReport) {
-    let takes_part = |task: &&Task| {
-        experiment
-            .repositories
-            .binary_search(&task.repository)
-            .is_ok()
-    };
+    let takes_part = |task: &&Task| experiment.repositories.binary_search(&task.repository).is_ok();
     let others = tasks.tasks.len() - tasks.tasks.iter().filter(takes_part).count();
     if others > 0 {
         let text = format!("{others} tasks of other repositories are left out");

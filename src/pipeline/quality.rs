@@ -30,10 +30,8 @@ pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Retrieva
 
 fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {
     let retrieved = OnDisk::open(experiment, mode, repository)?.read(experiment)?;
-    let by_truth = matches!(
-        experiment.form(Mode::GroundTruth),
-        QueryForm::GroundTruth | QueryForm::Window
-    );
+    let by_truth =
+        matches!(experiment.form(Mode::GroundTruth), QueryForm::GroundTruth | QueryForm::Window);
     let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
     let truth = match by_truth && there.exists() {
         true => Some(OnDisk::open(experiment, Mode::GroundTruth, repository)?.read(experiment)?),
@@ -43,48 +41,36 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     let truth: FxHashMap<u32, Vec<u32>> = truth
         .iter()
         .flat_map(|truth| &truth.retrieval.found)
-        .map(|found| {
-            (
-                found.row,
-                found.hits.iter().map(|hit| hit.fragment).collect(),
-            )
-        })
+        .map(|found| (found.row, found.hits.iter().map(|hit| hit.fragment).collect()))
         .collect();
     let contexts = open_needed_contexts(experiment, repository)?;
-    let contexts = contexts
-        .map(|mut contexts| contexts.read(None))
-        .transpose()?;
-    let contexts = contexts
-        .as_ref()
-        .map(RightContexts::map)
-        .unwrap_or_default();
+    let contexts = contexts.map(|mut contexts| contexts.read(None)).transpose()?;
+    let contexts = contexts.as_ref().map(RightContexts::map).unwrap_or_default();
     let texts = retrieved.texts(experiment);
     let tasks = experiment.tasks()?;
     let first = retrieved.retrieval.found.par_iter();
     let first = first.zip(&retrieved.queries.queries);
-    let of_task = first
-        .filter(|(found, _)| found.sample == 0)
-        .filter_map(|(found, query)| {
-            let task = tasks.of_row(found.row as usize)?;
-            let right = right_context(task, &contexts);
-            let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
-            let in_file = [task.prompt.as_str(), right.unwrap_or_default()];
-            let wanted = RetrievalTarget::new(&task.ground_truth, &in_file, |text: &str| {
-                identifiers(text, language)
-            });
-            let fragments = texts.shown(query, found);
-            let shown: Vec<&str> = fragments.iter().map(|f| f.text.as_str()).collect();
-            let mut measures = wanted.measure(&shown);
-            if let Some(truth) = truth.get(&found.row) {
-                let hits: Vec<u32> = found.hits.iter().map(|hit| hit.fragment).collect();
-                measures = measures.beside(&hits, truth);
-            }
-            Some(TaskQuality {
-                row: task.row,
-                task_id: task.id.clone(),
-                repository: Some(repository.to_owned()),
-                measures,
-            })
+    let of_task = first.filter(|(found, _)| found.sample == 0).filter_map(|(found, query)| {
+        let task = tasks.of_row(found.row as usize)?;
+        let right = right_context(task, &contexts);
+        let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
+        let in_file = [task.prompt.as_str(), right.unwrap_or_default()];
+        let wanted = RetrievalTarget::new(&task.ground_truth, &in_file, |text: &str| {
+            identifiers(text, language)
         });
+        let fragments = texts.shown(query, found);
+        let shown: Vec<&str> = fragments.iter().map(|f| f.text.as_str()).collect();
+        let mut measures = wanted.measure(&shown);
+        if let Some(truth) = truth.get(&found.row) {
+            let hits: Vec<u32> = found.hits.iter().map(|hit| hit.fragment).collect();
+            measures = measures.beside(&hits, truth);
+        }
+        Some(TaskQuality {
+            row: task.row,
+            task_id: task.id.clone(),
+            repository: Some(repository.to_owned()),
+            measures,
+        })
+    });
     Ok(of_task.collect())
 }

@@ -60,19 +60,10 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
         return Ok(Report::default());
     };
     let tasks = first.evaluation.tasks.clone();
-    let metrics = first
-        .evaluation
-        .scores
-        .as_ref()
-        .map_or(Vec::new(), Scores::metrics);
+    let metrics = first.evaluation.scores.as_ref().map_or(Vec::new(), Scores::metrics);
     let mut measures = measures(&metrics);
-    let is_executed = contenders
-        .iter()
-        .any(|contender| !contender.executed.is_empty());
-    let main = measures
-        .iter()
-        .position(|measure| measure.value == "es")
-        .unwrap_or(0);
+    let is_executed = contenders.iter().any(|contender| !contender.executed.is_empty());
+    let main = measures.iter().position(|measure| measure.value == "es").unwrap_or(0);
     let exact = measures.iter().position(|measure| measure.value == "em");
     if is_executed {
         measures.push(ReportMeasure {
@@ -83,9 +74,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
     }
     let baseline = match &about.baseline {
         None => (contenders.len() > 1).then_some(0),
-        Some(name) => contenders
-            .iter()
-            .position(|contender| contender.name == *name),
+        Some(name) => contenders.iter().position(|contender| contender.name == *name),
     };
     let mut systems = Vec::new();
     let mut sides = Vec::new();
@@ -106,10 +95,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
         let settings = ComparisonSettings {
             measures: vec![format!("{}.{}", measure.metric, measure.value)],
             resampling: about.resampling,
-            flips: SignFlips {
-                seed: about.resampling.seed,
-                ..SignFlips::default()
-            },
+            flips: SignFlips { seed: about.resampling.seed, ..SignFlips::default() },
             ..ComparisonSettings::default()
         };
         for (number, system) in systems.iter_mut().enumerate() {
@@ -200,9 +186,7 @@ fn system(
     let by_row: FxHashMap<usize, &TaskScore> =
         scores.tasks.iter().map(|task| (task.row, task)).collect();
     let outcome = |task: &Task| {
-        let score = by_row
-            .get(&task.row)
-            .filter(|score| !score.raw.is_empty())?;
+        let score = by_row.get(&task.row).filter(|score| !score.raw.is_empty())?;
         let shown = fragments.get(&task.row).cloned().unwrap_or_default();
         let executed = contender.executed.get(&task.row);
         let mut outcome = outcome(task, score, &scores, shown);
@@ -217,10 +201,7 @@ fn system(
     let means = scores.all.means.iter().flat_map(|mean| &mean.values);
     let means = means
         .zip(&intervals.of_values)
-        .map(|(&mean, interval)| Estimate {
-            mean,
-            interval: *interval,
-        });
+        .map(|(&mean, interval)| Estimate { mean, interval: *interval });
     let mut means: Vec<Estimate> = means.collect();
     if is_executed {
         means.extend(pass_rate(tasks, &contender.executed, resampling));
@@ -251,10 +232,8 @@ fn pass_rate(
     });
     let (repositories, rates): (Vec<Option<&str>>, Vec<f64>) = rates.unzip();
     let interval = resampling.interval(&Groups::of(repositories), &rates);
-    (!rates.is_empty()).then(|| Estimate {
-        mean: rates.iter().sum::<f64>() / rates.len() as f64,
-        interval,
-    })
+    (!rates.is_empty())
+        .then(|| Estimate { mean: rates.iter().sum::<f64>() / rates.len() as f64, interval })
 }
 
 fn outcome(
@@ -263,24 +242,12 @@ fn outcome(
     scores: &Scores,
     fragments: Vec<Fragment>,
 ) -> TaskOutcome {
-    let cut = scores
-        .cuts
-        .of_metric
-        .first()
-        .and_then(|&recipe| score.cut.get(recipe));
-    let prediction = cut
-        .unwrap_or(&score.raw)
-        .first()
-        .cloned()
-        .unwrap_or_default();
+    let cut = scores.cuts.of_metric.first().and_then(|&recipe| score.cut.get(recipe));
+    let prediction = cut.unwrap_or(&score.raw).first().cloned().unwrap_or_default();
     let raw = score.raw.first().filter(|raw| **raw != prediction).cloned();
     TaskOutcome {
         raw,
-        values: score
-            .scores
-            .iter()
-            .flat_map(|one| one.values.clone())
-            .collect(),
+        values: score.scores.iter().flat_map(|one| one.values.clone()).collect(),
         identifiers_retrieved: identifiers_retrieved(
             &task.ground_truth,
             &fragments,

@@ -117,11 +117,7 @@ impl OnDisk {
         });
         let files = files.collect();
         fragments.read_files(files)?;
-        Ok(Retrieved {
-            fragments: fragments.into_fragments(),
-            queries,
-            retrieval,
-        })
+        Ok(Retrieved { fragments: fragments.into_fragments(), queries, retrieval })
     }
 }
 

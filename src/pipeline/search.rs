@@ -61,14 +61,8 @@ fn search_repository(
             .parameter("benchmark", &layout.benchmark)
             .parameter("mode", mode)
             .parameter("top-k", layout.top_k)
-            .parameter(
-                "fragments-file",
-                layout.within_cache(&layout.repo_windows(repository)),
-            )
-            .parameter(
-                "queries-file",
-                layout.within_cache(&layout.query_windows(mode, repository)),
-            )
+            .parameter("fragments-file", layout.within_cache(&layout.repo_windows(repository)))
+            .parameter("queries-file", layout.within_cache(&layout.query_windows(mode, repository)))
             .input("fragments", &*header.checksum)
             .input("vectors", &*vectors.header().checksum);
         searches.push((mode, search.inputs(identity), search));
@@ -138,11 +132,7 @@ impl ModeSearch {
             }
             false => None,
         };
-        Ok(Self {
-            queries,
-            sets,
-            dense,
-        })
+        Ok(Self { queries, sets, dense })
     }
 
     fn inputs(&self, mut identity: Identity) -> Identity {
@@ -172,10 +162,7 @@ impl ModeSearch {
 struct ReadSearch {
     queries: Queries,
     sets: Option<TokenSets>,
-    dense: Option<(
-        crate::retrieve::dense::Matrix,
-        crate::retrieve::dense::Matrix,
-    )>,
+    dense: Option<(crate::retrieve::dense::Matrix, crate::retrieve::dense::Matrix)>,
 }
 
 impl ReadSearch {
@@ -197,10 +184,7 @@ fn keep_time(
     queries: usize,
     time: Duration,
 ) -> Result<()> {
-    let time = SearchTime {
-        queries,
-        seconds: time.as_secs_f64(),
-    };
+    let time = SearchTime { queries, seconds: time.as_secs_f64() };
     let json = serde_json::to_vec(&time).unwrap_or_default();
     write_file(&experiment.layout.search_time(mode, repository), &json)
 }
@@ -228,13 +212,8 @@ pub(super) fn time_each(
             let key = (query.row.into(), query.sample.into());
             queries.queries = vec![query];
             let begin = Instant::now();
-            let sets = search
-                .by_p50k_sets()
-                .then(|| TokenSets::of_queries(&queries, &tokenizer));
-            let vectors = QueryVectors {
-                sets: sets.as_ref(),
-                cosines: None,
-            };
+            let sets = search.by_p50k_sets().then(|| TokenSets::of_queries(&queries, &tokenizer));
+            let vectors = QueryVectors { sets: sets.as_ref(), cosines: None };
             let found = index.search(&queries, vectors);
             times.insert(key, begin.elapsed());
             std::hint::black_box(found);
@@ -249,15 +228,11 @@ pub fn search_time(experiment: &Experiment, mode: Mode) -> Option<SearchTime> {
         let bytes = std::fs::read(experiment.layout.search_time(mode, repository)).ok()?;
         serde_json::from_slice(&bytes).ok()
     };
-    experiment
-        .repositories
-        .iter()
-        .map(of)
-        .try_fold(SearchTime::default(), |sum, time| {
-            let time = time?;
-            Some(SearchTime {
-                queries: sum.queries + time.queries,
-                seconds: sum.seconds + time.seconds,
-            })
+    experiment.repositories.iter().map(of).try_fold(SearchTime::default(), |sum, time| {
+        let time = time?;
+        Some(SearchTime {
+            queries: sum.queries + time.queries,
+            seconds: sum.seconds + time.seconds,
         })
+    })
 }

@@ -57,12 +57,8 @@ pub fn selective(
     }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
     let row = |score: &Value| score["row"].as_u64();
-    let mut selective = Selective {
-        examples: Vec::new(),
-        scores: Vec::new(),
-        times: None,
-        problems,
-    };
+    let mut selective =
+        Selective { examples: Vec::new(), scores: Vec::new(), times: None, problems };
     let clock = TaskTimes::measured(experiment, mode, model)?;
     let mut times = Vec::new();
     let augmented = list(&augmented);
@@ -80,12 +76,7 @@ pub fn selective(
         let task = &tasks.tasks[place];
         let retrieved: Vec<Fragment> = fragments
             .get(&task.row)
-            .map(|found| {
-                found
-                    .iter()
-                    .map(|fragment| fragment.to_cross_file())
-                    .collect()
-            })
+            .map(|found| found.iter().map(|fragment| fragment.to_cross_file()).collect())
             .unwrap_or_default();
         let request = Request {
             left: &task.prompt,
@@ -123,13 +114,9 @@ impl TaskTimes {
             let times = (latency.retrieval(mode)?, latency.generation_ms?);
             Some((latency.row?, times))
         });
-        let without = without
-            .iter()
-            .filter_map(|latency| Some((latency.row?, latency.generation_ms?)));
-        Ok(Self {
-            without: without.collect(),
-            with: with.collect(),
-        })
+        let without =
+            without.iter().filter_map(|latency| Some((latency.row?, latency.generation_ms?)));
+        Ok(Self { without: without.collect(), with: with.collect() })
     }
 
     fn of(&self, row: u64) -> Option<RequestTimes> {
@@ -197,9 +184,7 @@ pub fn write_chosen(
 /// The record of each row's first prediction, which is the one that is scored.
 fn by_row(text: &[u8]) -> BTreeMap<usize, &[u8]> {
     let records: Vec<&[u8]> = jsonl::records(text).map(|(_, bytes)| bytes).collect();
-    let rows = records
-        .par_iter()
-        .map(|bytes| Latency::of_prompt(bytes).row);
+    let rows = records.par_iter().map(|bytes| Latency::of_prompt(bytes).row);
     let mut found = BTreeMap::new();
     for (row, record) in rows.collect::<Vec<_>>().into_iter().zip(records) {
         if let Some(row) = row {

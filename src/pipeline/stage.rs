@@ -41,12 +41,12 @@ impl StageReport {
 
     fn note(&mut self, path: &Path, state: &State) {
         match state {
-            State::Stale(reason) => self
-                .warnings
-                .push(format!("{}: stale ({reason}), rebuilt", path.display())),
-            State::Damaged(reason) => self
-                .warnings
-                .push(format!("{}: {reason}; rebuilt", path.display())),
+            State::Stale(reason) => {
+                self.warnings.push(format!("{}: stale ({reason}), rebuilt", path.display()))
+            }
+            State::Damaged(reason) => {
+                self.warnings.push(format!("{}: {reason}; rebuilt", path.display()))
+            }
             State::Missing | State::Current(_) => {}
         }
     }
@@ -71,9 +71,7 @@ impl StageReport {
         build: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Header> {
         let state = artifact::state::<T>(&path, identity);
-        self.settle(path, state, |report, path| {
-            artifact::write(path, identity, &build(report)?)
-        })
+        self.settle(path, state, |report, path| artifact::write(path, identity, &build(report)?))
     }
 
     /// Leaves a current JSONL artifact alone, and builds and writes any other.
@@ -130,12 +128,7 @@ impl<T: Payload> Unread<T> {
         let (header, mut columns) =
             artifact::open(path).map_err(|error| made_again(error, command))?;
         columns.close();
-        Ok(Self {
-            header,
-            columns,
-            command: command.to_owned(),
-            content: PhantomData,
-        })
+        Ok(Self { header, columns, command: command.to_owned(), content: PhantomData })
     }
 
     /// Reads it, where it must have `count` records.
@@ -207,19 +200,10 @@ pub(super) fn check_digest(
     digest: &str,
     command: &str,
 ) -> Result<()> {
-    if header
-        .identity
-        .inputs
-        .get(input)
-        .is_some_and(|made_from| made_from == digest)
-    {
+    if header.identity.inputs.get(input).is_some_and(|made_from| made_from == digest) {
         return Ok(());
     }
-    Err(stale(
-        path,
-        format!("made from other {input} than are there now"),
-        command,
-    ))
+    Err(stale(path, format!("made from other {input} than are there now"), command))
 }
 
 /// Checks that an artifact was made with the parameter in force.
@@ -231,11 +215,9 @@ pub(super) fn check_parameter(
 ) -> Result<()> {
     let wanted = wanted.to_string();
     match header.identity.parameters.get(name) {
-        Some(value) if *value != wanted => Err(stale(
-            path,
-            format!("{name} was {value}, is {wanted}"),
-            command,
-        )),
+        Some(value) if *value != wanted => {
+            Err(stale(path, format!("{name} was {value}, is {wanted}"), command))
+        }
         _ => Ok(()),
     }
 }
@@ -269,11 +251,9 @@ pub(super) fn for_each_repository(
         if let Err(error) = outcome {
             // One repository that cannot be read costs no other; what no repository can do without ends the stage.
             match error {
-                Error::Repository { .. }
-                | Error::Io {
-                    access: Access::Read,
-                    ..
-                } => all.problems.push(error),
+                Error::Repository { .. } | Error::Io { access: Access::Read, .. } => {
+                    all.problems.push(error)
+                }
                 _ => failed = failed.or(Some(error)),
             }
         }

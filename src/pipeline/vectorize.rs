@@ -30,10 +30,7 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
         if search.by_p50k_sets() {
             let identity = of(TokenSets::KIND);
             report.ensure(path, &identity, |_| {
-                Ok(TokenSets::of_fragments(
-                    &fragments.read(None)?,
-                    &P50k::new(),
-                ))
+                Ok(TokenSets::of_fragments(&fragments.read(None)?, &P50k::new()))
             })?;
         } else {
             let identity = of(Words::KIND);
@@ -143,10 +140,8 @@ fn dense_fragments(
     report.ensure(layout.repo_vectors(repository), &identity, |report| {
         let fragments = fragments.read(None)?;
         let named = (0..).zip(fragments.texts());
-        let texts = named.map(|(fragment, text)| Text {
-            id: fragments.name(fragment),
-            text: text.to_owned(),
-        });
+        let texts = named
+            .map(|(fragment, text)| Text { id: fragments.name(fragment), text: text.to_owned() });
         source.matrix(experiment, texts.collect(), report)
     })?;
     Ok(())
@@ -168,20 +163,16 @@ fn dense_queries(
         .input("queries", &*queries.header.checksum);
     let identity = source.identity(identity)?;
     let layout = experiment.layout.with_dense_vectors();
-    report.ensure(
-        layout.query_vectors(mode, repository),
-        &identity,
-        |report| {
-            let queries = queries.read(None)?;
-            source.matrix(experiment, texts_of_queries(&queries).collect(), report)
-        },
-    )?;
+    report.ensure(layout.query_vectors(mode, repository), &identity, |report| {
+        let queries = queries.read(None)?;
+        source.matrix(experiment, texts_of_queries(&queries).collect(), report)
+    })?;
     Ok(())
 }
 
 fn texts_of_queries(queries: &Queries) -> impl Iterator<Item = Text> + '_ {
-    queries.queries.iter().map(|query| Text {
-        id: query_name(queries.mode, query),
-        text: query.text.clone(),
-    })
+    queries
+        .queries
+        .iter()
+        .map(|query| Text { id: query_name(queries.mode, query), text: query.text.clone() })
 }

@@ -38,26 +38,15 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
              other repositories or another language",
             language.title()
         );
-        report.problems.push(Error::Repository {
-            path: experiment.repos_dir.join(name),
-            reason,
-        });
+        report.problems.push(Error::Repository { path: experiment.repos_dir.join(name), reason });
     }
-    report
-        .warnings
-        .extend(repository.files.iter().filter_map(long_line));
-    let tasks = experiment
-        .tasks
-        .as_ref()
-        .filter(|_| experiment.takes_right_contexts());
+    report.warnings.extend(repository.files.iter().filter_map(long_line));
+    let tasks = experiment.tasks.as_ref().filter(|_| experiment.takes_right_contexts());
     let contexts = tasks.map(|tasks| {
         let (contexts, warning) = RightContexts::of(tasks, &repository);
         report.warnings.extend(warning);
         // Fragments may keep no blank lines, and right contexts have them.
-        let sources = repository
-            .files
-            .iter()
-            .flat_map(|file| [&*file.path, &*file.text]);
+        let sources = repository.files.iter().flat_map(|file| [&*file.path, &*file.text]);
         (tasks, contexts, digest_parts(sources))
     });
     let cut = experiment.layout.cut;
@@ -106,9 +95,7 @@ pub fn window_queries(
         let files = files.collect();
         fragments.read_files(files)?;
         if experiment.retrieval.form == QueryForm::Window {
-            report
-                .warnings
-                .extend(misfits(experiment.tasks()?, fragments.outline()));
+            report.warnings.extend(misfits(experiment.tasks()?, fragments.outline()));
         }
         let contexts = match experiment.takes_right_contexts() {
             true => {
@@ -123,14 +110,10 @@ pub fn window_queries(
             contexts: contexts.as_ref(),
             predictions,
         };
-        modes
-            .iter()
-            .try_for_each(|mode| sources.make(experiment, *mode, report))
+        modes.iter().try_for_each(|mode| sources.make(experiment, *mode, report))
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
-        report
-            .warnings
-            .push(format!("{empty} of the predictions are empty texts"));
+        report.warnings.push(format!("{empty} of the predictions are empty texts"));
     }
     Ok(report)
 }
@@ -168,17 +151,11 @@ impl Sources<'_> {
             }
             (Mode::Prediction, None) => {
                 let reason = "mode rg-rg searches with predictions: name their file".into();
-                return Err(Error::Parameter {
-                    name: "predictions",
-                    reason,
-                });
+                return Err(Error::Parameter { name: "predictions", reason });
             }
             _ => None,
         };
-        let right = self
-            .contexts
-            .map(|(_, contexts)| contexts.map())
-            .unwrap_or_default();
+        let right = self.contexts.map(|(_, contexts)| contexts.map()).unwrap_or_default();
         let right_of = |task| right_context(task, &right);
         let Made { queries, skipped } =
             Queries::make(settings, tasks, self.fragments, right_of, samples);

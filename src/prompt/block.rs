@@ -25,12 +25,7 @@ impl Frame {
     pub(super) fn of(fragments: &RepoFragments) -> Self {
         let comment = fragments.language.comment();
         let line = |text| format!("{comment} {text}");
-        Self {
-            comment,
-            head: line(HEAD),
-            found_in: line(FOUND_IN),
-            separator: line(SEPARATOR),
-        }
+        Self { comment, head: line(HEAD), found_in: line(FOUND_IN), separator: line(SEPARATOR) }
     }
 
     /// Text before the first block.
@@ -73,21 +68,11 @@ impl Block {
     }
 
     pub(super) fn render_in(&self, frame: &Frame, fragments: &RepoFragments, out: &mut String) {
-        let Frame {
-            comment,
-            found_in,
-            separator,
-            ..
-        } = frame;
+        let Frame { comment, found_in, separator, .. } = frame;
         let lines = &fragments.files[self.file as usize].lines;
         out.push_str(found_in);
         for place in &self.places {
-            out.extend([
-                "\n",
-                comment,
-                " ",
-                path_in_repository(fragments, place.file),
-            ]);
+            out.extend(["\n", comment, " ", path_in_repository(fragments, place.file)]);
         }
         out.extend(["\n", separator]);
         for number in self.start..self.end {

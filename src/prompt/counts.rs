@@ -54,12 +54,7 @@ impl BlockCounts {
     /// Counts nothing yet.
     pub fn new(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
         let mut scratch = Scratch::default();
-        let Frame {
-            comment,
-            found_in,
-            separator,
-            ..
-        } = Frame::of(fragments);
+        let Frame { comment, found_in, separator, .. } = Frame::of(fragments);
         let mut frame_line = |line: &str| line_tokens(tokenizer, (comment, line), &mut scratch);
         Self {
             lines: fragments.files.iter().map(|_| OnceLock::new()).collect(),
@@ -143,9 +138,7 @@ impl BlockCounts {
         counts: &[Count],
         scratch: &mut Scratch,
     ) -> usize {
-        let Scratch {
-            cache, text, ends, ..
-        } = scratch;
+        let Scratch { cache, text, ends, .. } = scratch;
         text.clear();
         ends.clear();
         for line in lines {

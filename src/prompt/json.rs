@@ -97,18 +97,12 @@ mod tests {
     fn check(text: &str) {
         let mut out = Vec::new();
         string(text, &mut out);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            serde_json::to_string(text).unwrap()
-        );
+        assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(text).unwrap());
     }
 
     #[test]
     fn every_byte_at_every_place_is_serdes() {
-        for character in (0..0x180)
-            .chain([0x2028, 0xfeff, 0x1f600])
-            .filter_map(char::from_u32)
-        {
+        for character in (0..0x180).chain([0x2028, 0xfeff, 0x1f600]).filter_map(char::from_u32) {
             for before in 0..9 {
                 for around in ["a", "\"", "\n", "\0", "é"] {
                     let text = around.repeat(before) + &character.to_string() + &around.repeat(9);

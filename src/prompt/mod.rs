@@ -38,10 +38,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self {
-            tokens: 2000,
-            blocks: 10,
-        }
+        Self { tokens: 2000, blocks: 10 }
     }
 }
 
@@ -90,12 +87,7 @@ impl<'a> Builder<'a> {
         tokenizer: &'a P50k,
         settings: BuilderSettings,
     ) -> Self {
-        let BuilderSettings {
-            mode,
-            form,
-            shown,
-            budget,
-        } = settings;
+        let BuilderSettings { mode, form, shown, budget } = settings;
         let fits = move |text: &str| tokenizer.count(text) < budget.tokens;
         Self {
             fragments,
@@ -179,9 +171,7 @@ impl<'a> Builder<'a> {
             let block = Block::of(hit.fragment, &self.texts, &hole);
             let room = (self.budget.tokens).saturating_sub(HEAD_TOKENS + chosen.tokens);
             let (fragments, tokenizer) = (self.fragments, self.tokenizer);
-            let fits = self
-                .counts
-                .tokens_below(room, fragments, tokenizer, &block, scratch);
+            let fits = self.counts.tokens_below(room, fragments, tokenizer, &block, scratch);
             if let Some(tokens) = fits {
                 chosen.tokens += tokens;
                 chosen.blocks.push(block);
@@ -207,16 +197,9 @@ impl<'a> Builder<'a> {
         prompt: &Prompt,
         out: &mut Vec<u8>,
     ) {
-        let record = Record {
-            fragments: self.fragments,
-            mode: self.mode,
-            form: self.form,
-        };
-        let retrieved = query.map(|query| Retrieved {
-            query,
-            chosen: &prompt.chosen,
-            hole: self.hole(task),
-        });
+        let record = Record { fragments: self.fragments, mode: self.mode, form: self.form };
+        let retrieved =
+            query.map(|query| Retrieved { query, chosen: &prompt.chosen, hole: self.hole(task) });
         record.write(task, retrieved, (&prompt.text, prompt.tokens), out);
         out.push(b'\n');
     }

@@ -80,15 +80,7 @@ impl Record<'_> {
         }
     }
 
-    fn retrieved(
-        &self,
-        Retrieved {
-            query,
-            chosen,
-            hole,
-        }: Retrieved<'_>,
-        out: &mut Vec<u8>,
-    ) {
+    fn retrieved(&self, Retrieved { query, chosen, hole }: Retrieved<'_>, out: &mut Vec<u8>) {
         self.query(query, out);
         list("top_k_context", out);
         for hit in chosen {
@@ -213,10 +205,7 @@ fn path(path: &str, out: &mut Vec<u8>) {
 
 /// The fields of an object but those named in `without`.
 fn fields(object: &Object, without: &[&str], out: &mut Vec<u8>) {
-    for (name, value) in object
-        .iter()
-        .filter(|(name, _)| !without.contains(&name.as_str()))
-    {
+    for (name, value) in object.iter().filter(|(name, _)| !without.contains(&name.as_str())) {
         comma(out);
         json::string(name, out);
         out.push(b':');

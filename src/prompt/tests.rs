@@ -25,31 +25,16 @@ fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoFragments {
     let mut files: Vec<SourceFile> = files.iter().enumerate().map(file).collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     (0..files.len()).for_each(|i| files[i].same_as = i as u32);
-    let repository = Repository {
-        name: "r".into(),
-        files,
-    };
+    let repository = Repository { name: "r".into(), files };
     RepoFragments::cut(repository, Language::Python, Cut::Windows(shape))
 }
 
 fn hit(fragment: u32) -> Hit {
-    Hit {
-        fragment,
-        text_of: fragment,
-        score: Score::Jaccard {
-            overlap: 1,
-            union: 2,
-        },
-    }
+    Hit { fragment, text_of: fragment, score: Score::Jaccard { overlap: 1, union: 2 } }
 }
 
 fn found(hits: Vec<Hit>) -> Found {
-    Found {
-        row: 0,
-        sample: 0,
-        seen: None,
-        hits,
-    }
+    Found { row: 0, sample: 0, seen: None, hits }
 }
 
 fn shown(align: Align, guard: HoleGuard) -> FragmentTextSettings {
@@ -88,10 +73,7 @@ fn layout_of_an_extended_and_a_plain_block() {
     // Expectation by hand from the reference's _make_an_extended_block and _make_a_block.
     let windows = windows(
         &[("a.py", numbered("x", 7)), ("pkg/b.py", "y\n\n".into())],
-        WindowShape {
-            window_size: 4,
-            ..WindowShape::default()
-        },
+        WindowShape { window_size: 4, ..WindowShape::default() },
     );
     let task = Task::new("r/0".into(), "r/pkg/b.py", 0, 1, "", "own\n");
     let p50k = P50k::new();
@@ -118,10 +100,7 @@ fn layout_of_an_extended_and_a_plain_block() {
 #[test]
 fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
     let long = format!("s = '{}'\n", "word ".repeat(400));
-    let windows = windows(
-        &[("a.py", long), ("b.py", numbered("x", 3))],
-        WindowShape::default(),
-    );
+    let windows = windows(&[("a.py", long), ("b.py", numbered("x", 3))], WindowShape::default());
     let task = Task::new("r/0".into(), "r/b.py", 3, 3, "", "own\n");
     let p50k = P50k::new();
     let hits = (0..windows.len() as u32).map(hit).collect();
@@ -140,11 +119,7 @@ fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
 #[test]
 fn threads_that_count_the_same_lines_at_once_agree() {
     use rayon::prelude::*;
-    let shape = WindowShape {
-        window_size: 40,
-        slice_size: 40,
-        ..WindowShape::default()
-    };
+    let shape = WindowShape { window_size: 40, slice_size: 40, ..WindowShape::default() };
     let windows = windows(&[("a.py", numbered("some_name", 400))], shape);
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
     let (p50k, hole) = (P50k::new(), Hole::of(&task, &windows, HoleGuard::Strict));
@@ -176,11 +151,7 @@ fn source() -> impl Strategy<Value = String> {
 }
 
 fn window(mode: Mode) -> QuerySettings {
-    QuerySettings {
-        mode,
-        form: QueryForm::Window,
-        length: 0,
-    }
+    QuerySettings { mode, form: QueryForm::Window, length: 0 }
 }
 
 /// Searches and builds prompts as the stages do.
@@ -192,10 +163,7 @@ fn prompts(
     budget: Budget,
 ) -> Vec<(Prompt, Found)> {
     let p50k = P50k::new();
-    let targets = tasks
-        .tasks
-        .iter()
-        .map(|task| vec![task.ground_truth.clone()]);
+    let targets = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
     let predictions: Vec<Vec<String>> = targets.collect();
     let predictions = (mode == Mode::Prediction).then_some(&predictions[..]);
     let queries = Queries::make(window(mode), tasks, windows, |_| None, predictions).queries;
@@ -207,18 +175,10 @@ fn prompts(
     };
     let vectors = Vectors::Sets(TokenSets::of_fragments(windows, &p50k));
     let query_sets = TokenSets::of_queries(&queries, &p50k);
-    let query_vectors = QueryVectors {
-        sets: Some(&query_sets),
-        ..QueryVectors::default()
-    };
+    let query_vectors = QueryVectors { sets: Some(&query_sets), ..QueryVectors::default() };
     let retrieval = RepositoryIndex::new(windows, vectors, &search).search(&queries, query_vectors);
     let builder = Builder::new(windows, &p50k, settings(mode, guard, budget));
-    let of = |found: Found| {
-        (
-            builder.build(&tasks.tasks[found.row as usize], Some(&found)),
-            found,
-        )
-    };
+    let of = |found: Found| (builder.build(&tasks.tasks[found.row as usize], Some(&found)), found);
     retrieval.found.into_iter().map(of).collect()
 }
 
@@ -291,11 +251,7 @@ fn odd_object() -> impl Strategy<Value = Object> {
         any::<i64>().prop_map(|number| json!({"n": [number, {}]})),
         "[a\"\\\\\n\u{1}é]{0,9}".prop_map(Value::from),
     ];
-    let name = prop_oneof![
-        "[a\"\n]{0,2}",
-        Just("mode".to_owned()),
-        Just("union".to_owned())
-    ];
+    let name = prop_oneof!["[a\"\n]{0,2}", Just("mode".to_owned()), Just("union".to_owned())];
     prop::collection::vec((name, value), 0..4).prop_map(|fields| fields.into_iter().collect())
 }
 

@@ -77,10 +77,7 @@ impl ChartPage {
     /// Returns the charts as files: names (`budget.svg`) and contents.
     pub fn figures(&self) -> Vec<(String, String)> {
         let drawn = self.charts.iter().filter_map(|chart| {
-            Some((
-                format!("{}.svg", chart.name),
-                chart::draw(chart, Medium::File)?,
-            ))
+            Some((format!("{}.svg", chart.name), chart::draw(chart, Medium::File)?))
         });
         drawn.collect()
     }

@@ -22,10 +22,7 @@ impl LengthUnit {
 
     fn count(self, target: &str) -> usize {
         match self {
-            Self::Lines => target
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .count(),
+            Self::Lines => target.lines().filter(|line| !line.trim().is_empty()).count(),
             Self::Tokens => count_tokens(target),
         }
     }
@@ -36,11 +33,7 @@ fn count_tokens(text: &str) -> usize {
     let (mut count, mut in_word) = (0, false);
     for c in text.chars() {
         let is_word = c == '_' || c.is_alphanumeric();
-        count += usize::from(if is_word {
-            !in_word
-        } else {
-            !c.is_whitespace()
-        });
+        count += usize::from(if is_word { !in_word } else { !c.is_whitespace() });
         in_word = is_word;
     }
     count
@@ -80,11 +73,7 @@ impl Lengths {
         {
             bounds.remove(0);
         }
-        Self {
-            unit,
-            lengths,
-            bounds,
-        }
+        Self { unit, lengths, bounds }
     }
 
     pub(super) fn groups(&self) -> usize {
@@ -99,9 +88,7 @@ impl Lengths {
 
     /// Formats the range of a group: `5–8`, `≥ 33`.
     pub(super) fn label(&self, group: usize) -> String {
-        let above = group
-            .checked_sub(1)
-            .and_then(|below| self.bounds.get(below));
+        let above = group.checked_sub(1).and_then(|below| self.bounds.get(below));
         match (above, self.bounds.get(group)) {
             (None, None) => "all".into(),
             (None, Some(1)) => "1".into(),
@@ -179,10 +166,7 @@ pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
         let squares = values.iter().map(|value| (value - mean).powi(2));
         let error = (squares.sum::<f64>() / (n - 1) as f64 / n as f64).sqrt();
         let half = student_975((n - 1) as f64) * error;
-        Interval {
-            low: (mean - half).max(0.0),
-            high: (mean + half).min(1.0),
-        }
+        Interval { low: (mean - half).max(0.0), high: (mean + half).min(1.0) }
     });
     Some(Estimate { mean, interval })
 }
@@ -203,14 +187,9 @@ mod tests {
     use super::*;
 
     fn report(targets: &[&str]) -> Report {
-        let task = |target: &&str| ReportTask {
-            target: target.to_string(),
-            ..ReportTask::default()
-        };
-        Report {
-            tasks: targets.iter().map(task).collect(),
-            ..Report::default()
-        }
+        let task =
+            |target: &&str| ReportTask { target: target.to_string(), ..ReportTask::default() };
+        Report { tasks: targets.iter().map(task).collect(), ..Report::default() }
     }
 
     #[test]
@@ -233,11 +212,8 @@ mod tests {
 
     #[test]
     fn groups_are_named_by_their_ranges() {
-        let lengths = Lengths {
-            unit: LengthUnit::Tokens,
-            lengths: vec![4, 5, 8, 9],
-            bounds: vec![4, 8],
-        };
+        let lengths =
+            Lengths { unit: LengthUnit::Tokens, lengths: vec![4, 5, 8, 9], bounds: vec![4, 8] };
         let labels: Vec<String> = (0..3).map(|group| lengths.label(group)).collect();
         assert_eq!(labels, ["≤ 4", "5–8", "≥ 9"]);
         let groups: Vec<usize> = (0..4).map(|task| lengths.group(task)).collect();

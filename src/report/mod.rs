@@ -62,9 +62,7 @@ impl Report {
     /// Returns the figures as files: names (`gain-rg1.svg`) and contents. Empty figures are left out.
     pub fn figures(&self) -> Vec<(String, String)> {
         let files = figures::files(self).into_iter();
-        files
-            .map(|(name, svg)| (format!("{name}.svg"), svg))
-            .collect()
+        files.map(|(name, svg)| (format!("{name}.svg"), svg)).collect()
     }
 }
 

@@ -152,13 +152,7 @@ impl Report {
             all.retain(|(_, system)| !system.is_oracle);
         }
         all.into_iter()
-            .reduce(|best, next| {
-                if mean(next.1) > mean(best.1) {
-                    next
-                } else {
-                    best
-                }
-            })
+            .reduce(|best, next| if mean(next.1) > mean(best.1) { next } else { best })
             .map(|(system, _)| system)
     }
 

@@ -42,17 +42,11 @@ pub(super) fn report() -> Report {
     };
     Report {
         title: "A demonstration".into(),
-        measures: vec![
-            measure("em", "exact match"),
-            measure("es", "edit similarity"),
-        ],
+        measures: vec![measure("em", "exact match"), measure("es", "edit similarity")],
         main: 1,
         exact: Some(0),
         tasks: (0..4).map(task).collect(),
-        systems: vec![
-            system("none", none.to_vec(), 0.725),
-            system("rg1", rg1, 0.6),
-        ],
+        systems: vec![system("none", none.to_vec(), 0.725), system("rg1", rg1, 0.6)],
         baseline: Some(0),
         ..Report::default()
     }
@@ -69,10 +63,7 @@ fn outcome(es: f64, fragments: Vec<Fragment>) -> TaskOutcome {
 
 fn system(name: &str, outcomes: Vec<Option<TaskOutcome>>, es: f64) -> System {
     let mean = |mean: f64, interval| Estimate { mean, interval };
-    let around = Interval {
-        low: es - 0.1,
-        high: es + 0.1,
-    };
+    let around = Interval { low: es - 0.1, high: es + 0.1 };
     System {
         name: name.into(),
         settings: vec![("mode".into(), name.into()), ("seed".into(), "0".into())],
@@ -94,16 +85,9 @@ pub(super) fn alone() -> Report {
 #[test]
 fn verdicts_and_histogram_are_counted_by_task() {
     let report = report();
-    let Changes {
-        better,
-        same,
-        worse,
-    } = report.changes(1);
+    let Changes { better, same, worse } = report.changes(1);
     assert_eq!([better, same, worse], [1, 1, 1]);
-    assert_eq!(
-        report.histogram(1).counts,
-        [0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0]
-    );
+    assert_eq!(report.histogram(1).counts, [0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0]);
     assert_eq!(report.gain(1, 3), None);
     assert_eq!(alone().gain(0, 0), None);
 }
@@ -127,10 +111,7 @@ fn every_report_has_a_page() {
 #[test]
 fn the_same_report_gives_the_same_bytes() {
     let pages = [1, 4].map(|threads| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| report().page())
     });
     assert!(pages[0] == pages[1]);

@@ -37,11 +37,7 @@ fn is_hidden(c: char) -> bool {
 pub(super) fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.into(),
-        Some(_) => text
-            .chars()
-            .take(most.saturating_sub(1))
-            .chain(['…'])
-            .collect(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
@@ -60,11 +56,7 @@ pub(super) fn grouped(count: usize) -> String {
 
 /// Formats a number of tasks: `1 task`, `2,000 tasks`.
 pub(super) fn tasks(count: usize) -> String {
-    format!(
-        "{} task{}",
-        grouped(count),
-        if count == 1 { "" } else { "s" }
-    )
+    format!("{} task{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// Formats a value between 0 and 1 as tables show it: `36.21`.

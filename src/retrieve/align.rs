@@ -33,14 +33,8 @@ pub enum Align {
 
 impl Align {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Auto,
-        Self::None,
-        Self::Next,
-        Self::Previous,
-        Self::Extend,
-        Self::Enclosing,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Auto, Self::None, Self::Next, Self::Previous, Self::Extend, Self::Enclosing];
 
     /// The name on the command line and in paths.
     pub fn name(self) -> &'static str {
@@ -119,11 +113,7 @@ impl Piece {
     }
 
     fn at(place: Place) -> Self {
-        Self {
-            file: place.file,
-            start: place.start,
-            end: place.end,
-        }
+        Self { file: place.file, start: place.start, end: place.end }
     }
 
     fn moved_down(self, fragments: &RepoFragments, last_line: u32) -> Self {
@@ -133,11 +123,7 @@ impl Piece {
             Cut::Chunks(shape) => shape.stride,
         };
         let end = last_line.min(self.end + stride as u32);
-        Self {
-            start: end.saturating_sub(fragments.cut.size() as u32),
-            end,
-            ..self
-        }
+        Self { start: end.saturating_sub(fragments.cut.size() as u32), end, ..self }
     }
 
     /// Its lines joined by `\n`.
@@ -159,11 +145,7 @@ fn neighbour(fragments: &RepoFragments, place: Place, step: i64) -> Option<Piece
             let line_no = i64::from(place.number) + step * shape.step() as i64;
             let line_no = usize::try_from(line_no).ok().filter(|line| *line < count)?;
             let lines = shape.around(line_no, count);
-            Some(Piece {
-                file: place.file,
-                start: lines.start as u32,
-                end: lines.end as u32,
-            })
+            Some(Piece { file: place.file, start: lines.start as u32, end: lines.end as u32 })
         }
     }
 }

@@ -71,12 +71,7 @@ impl<'a> FragmentText<'a> {
 
     /// The fragments for one query, best first. The same text is shown once.
     pub fn shown(&self, query: &Query, found: &Found) -> Vec<Fragment> {
-        let FragmentTextSettings {
-            align,
-            most,
-            full_paths,
-            visibility,
-        } = self.settings;
+        let FragmentTextSettings { align, most, full_paths, visibility } = self.settings;
         let hole = Hole::of_query(query, self.fragments, visibility.guard());
         // Texts stand where the reference's order of ties puts them, beside whatever name, repeated ones included.
         let apart = visibility.sorts_texts_apart() && align == Align::None;
@@ -94,11 +89,7 @@ impl<'a> FragmentText<'a> {
             };
             if seen.insert(text) || apart {
                 let path = &self.fragments.files[piece.file as usize].path;
-                let path = if full_paths {
-                    path
-                } else {
-                    path_in_repository(path)
-                };
+                let path = if full_paths { path } else { path_in_repository(path) };
                 shown.push(Fragment {
                     path: path.to_owned(),
                     text: text.to_owned(),
@@ -112,9 +103,7 @@ impl<'a> FragmentText<'a> {
     /// Lines that are shown for a fragment.
     pub fn piece(&self, fragment: u32, hole: &Hole<'_>) -> Piece {
         let place = hole.first_named_place(fragment);
-        Piece::of(place, self.settings.align, hole, |piece| {
-            self.enclosing(piece)
-        })
+        Piece::of(place, self.settings.align, hole, |piece| self.enclosing(piece))
     }
 
     /// How fragments are shown.
@@ -161,12 +150,7 @@ fn scopes(text: &str, grammar: Grammar) -> Vec<Scope> {
         return Vec::new();
     };
     let scopes = syntax.scopes();
-    let snaps = scopes
-        .iter()
-        .filter(|scope| scope.kind != ScopeKind::Namespace);
-    let scope = |lines: Range<usize>| Scope {
-        lines,
-        fits: OnceLock::new(),
-    };
+    let snaps = scopes.iter().filter(|scope| scope.kind != ScopeKind::Namespace);
+    let scope = |lines: Range<usize>| Scope { lines, fits: OnceLock::new() };
     snaps.map(|snap| scope(snap.span.lines.clone())).collect()
 }

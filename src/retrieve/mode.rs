@@ -26,22 +26,13 @@ pub enum Mode {
 }
 
 /// The settings that RepoCoder compares, in the order of a results table.
-pub const REPOCODER_MODES: [Mode; 4] = [
-    Mode::Without,
-    Mode::LeftContext,
-    Mode::Prediction,
-    Mode::GroundTruth,
-];
+pub const REPOCODER_MODES: [Mode; 4] =
+    [Mode::Without, Mode::LeftContext, Mode::Prediction, Mode::GroundTruth];
 
 impl Mode {
     /// All of them, in the order of a results table.
-    pub const ALL: [Self; 5] = [
-        Self::Without,
-        Self::LeftContext,
-        Self::Prediction,
-        Self::GroundTruth,
-        Self::Given,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Without, Self::LeftContext, Self::Prediction, Self::GroundTruth, Self::Given];
 
     /// The name on the command line and in paths.
     pub fn name(self) -> &'static str {
@@ -70,12 +61,9 @@ impl FromStr for Mode {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|mode| mode.name() == name)
-            .ok_or_else(|| {
-                let known = Self::ALL.map(Self::name).join(", ");
-                format!("unknown mode '{name}'; known: {known}")
-            })
+        Self::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            format!("unknown mode '{name}'; known: {known}")
+        })
     }
 }

@@ -97,30 +97,19 @@ impl QueryForm {
 
     /// Whether its lines may come from the right context.
     pub fn uses_right_context(self) -> bool {
-        !matches!(
-            self,
-            Self::Window | Self::LastLines | Self::GroundTruth | Self::Prediction
-        )
+        !matches!(self, Self::Window | Self::LastLines | Self::GroundTruth | Self::Prediction)
     }
 
     /// The text of a query of `length` lines, and how many of them stand before the hole.
     fn text(self, contexts: &Contexts<'_>, length: usize) -> (String, usize) {
-        let Contexts {
-            left,
-            right,
-            target,
-            filled,
-        } = contexts;
+        let Contexts { left, right, target, filled } = contexts;
         let (left, right, filled) = (non_blank(left), non_blank(right), non_blank(filled));
         let half = length / 2;
         let k = CONTEXT_PER_LINE * non_blank(target).len();
         let (before, behind) = match self {
             Self::Window | Self::LastLines => (last(&left, length).to_vec(), Vec::new()),
             Self::FirstLines => (Vec::new(), first(&right, length).to_vec()),
-            Self::LeftRight => (
-                last(&left, half).to_vec(),
-                first(&right, length - half).to_vec(),
-            ),
+            Self::LeftRight => (last(&left, half).to_vec(), first(&right, length - half).to_vec()),
             Self::GroundTruth => {
                 let all = [left, filled].concat();
                 (last(&all, length).to_vec(), Vec::new())
@@ -136,10 +125,7 @@ impl QueryForm {
                 let before = [last(&left, half), predicted].concat();
                 (before, first(&right, rest).to_vec())
             }
-            Self::Surrounding => (
-                [last(&left, k), &filled].concat(),
-                first(&right, k).to_vec(),
-            ),
+            Self::Surrounding => ([last(&left, k), &filled].concat(), first(&right, k).to_vec()),
             Self::SurroundingOnly => (last(&left, k).to_vec(), first(&right, k).to_vec()),
         };
         let hole = before.len();
@@ -275,13 +261,7 @@ pub struct Made {
 impl Queries {
     /// Makes the queries of a repository's tasks that need nothing but the tasks and the repository.
     pub fn of_tasks(settings: QuerySettings, tasks: &TaskSet, fragments: &RepoFragments) -> Made {
-        Self::make(
-            settings,
-            tasks,
-            fragments,
-            |task| task.right_context.as_deref(),
-            None,
-        )
+        Self::make(settings, tasks, fragments, |task| task.right_context.as_deref(), None)
     }
 
     /// Makes the queries of a repository's tasks in one mode, each with the task's right context (`right_of`);
@@ -323,16 +303,9 @@ impl Queries {
             }
             for (sample, filled) in fillings.iter().enumerate() {
                 let made = match (lines, shape) {
-                    (Some(lines), Some(shape)) => window(
-                        WindowQuery {
-                            task,
-                            sample,
-                            shape,
-                            lines,
-                        },
-                        mode,
-                        filled,
-                    ),
+                    (Some(lines), Some(shape)) => {
+                        window(WindowQuery { task, sample, shape, lines }, mode, filled)
+                    }
                     _ => {
                         let contexts = Contexts {
                             left: &task.prompt,
@@ -342,10 +315,7 @@ impl Queries {
                         };
                         let (text, hole) = form.text(&contexts, length);
                         let hole = hole as u32;
-                        Ok(Query {
-                            hole,
-                            ..Query::new(task, sample, text)
-                        })
+                        Ok(Query { hole, ..Query::new(task, sample, text) })
                     }
                 };
                 match made {
@@ -376,12 +346,7 @@ struct WindowQuery<'a> {
 }
 
 fn window(query: WindowQuery<'_>, mode: Mode, filled: &str) -> Result<Query, String> {
-    let WindowQuery {
-        task,
-        sample,
-        shape,
-        lines,
-    } = query;
+    let WindowQuery { task, sample, shape, lines } = query;
     let ((start, end), text, hole) = match mode {
         Mode::GroundTruth => {
             let (start, end) = around_hole(task, shape, lines.count());
@@ -399,15 +364,10 @@ fn window(query: WindowQuery<'_>, mode: Mode, filled: &str) -> Result<Query, Str
         }
         _ => {
             let (start, end) = (
-                task.context_start
-                    .max(task.line_no.saturating_sub(shape.window_size)),
+                task.context_start.max(task.line_no.saturating_sub(shape.window_size)),
                 task.line_no,
             );
-            (
-                (start, end),
-                lines.range(start, end).to_owned(),
-                end.saturating_sub(start),
-            )
+            ((start, end), lines.range(start, end).to_owned(), end.saturating_sub(start))
         }
     };
     Ok(Query {
@@ -425,10 +385,7 @@ const OTHER_VERSION: &str = "; is this the version that the tasks were made from
 fn file_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a Lines, String> {
     let file = fragments.file_index(&task.path).ok_or_else(|| {
         let title = Language::of_path(&task.path).map_or("source", Language::title);
-        format!(
-            "its file {} is not among the repository's {title} files{OTHER_VERSION}",
-            task.path
-        )
+        format!("its file {} is not among the repository's {title} files{OTHER_VERSION}", task.path)
     })?;
     Ok(&fragments.files[file].lines)
 }
@@ -451,13 +408,8 @@ pub fn hole_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a L
 }
 
 fn around_hole(task: &Task, shape: WindowShape, count: usize) -> (usize, usize) {
-    let start = task
-        .context_start
-        .max(task.line_no.saturating_sub(shape.half()));
-    (
-        start,
-        count.min(task.line_no + shape.window_size - shape.half()),
-    )
+    let start = task.context_start.max(task.line_no.saturating_sub(shape.half()));
+    (start, count.min(task.line_no + shape.window_size - shape.half()))
 }
 
 /// Whether a task's prompt ends where its hole begins: with the file's last non-blank line before it. Where it does
@@ -484,18 +436,12 @@ fn with_prediction(
     prediction: &str,
 ) -> Option<((usize, usize), String)> {
     let predicted = Lines::new(prediction);
-    let predicted: Vec<&str> = predicted
-        .iter()
-        .filter(|line| !strip(line).is_empty())
-        .collect();
+    let predicted: Vec<&str> = predicted.iter().filter(|line| !strip(line).is_empty()).collect();
     let (start, end) = around_hole(task, shape, task.line_no + predicted.len());
     let before = (start..end.min(task.line_no))
         .map(|number| lines.line(number))
         .filter(|line| !strip(line).is_empty());
-    let after = predicted
-        .iter()
-        .copied()
-        .take(end.saturating_sub(task.line_no));
+    let after = predicted.iter().copied().take(end.saturating_sub(task.line_no));
     let kept: Vec<&str> = before.chain(after).collect();
     (!kept.is_empty()).then(|| ((start, end), kept.join("\n")))
 }
@@ -531,43 +477,18 @@ mod tests {
     use std::path::PathBuf;
 
     fn windows() -> RepoFragments {
-        let text: String = (0..60)
-            .map(|n| {
-                if n % 7 == 3 {
-                    "\n".into()
-                } else {
-                    format!("line {n}\n")
-                }
-            })
-            .collect();
-        let file = SourceFile {
-            path: "r/a.py".into(),
-            text,
-            same_as: 0,
-        };
-        let repository = Repository {
-            name: "r".into(),
-            files: vec![file],
-        };
-        RepoFragments::cut(
-            repository,
-            Language::Python,
-            Cut::Windows(WindowShape::default()),
-        )
+        let text: String =
+            (0..60).map(|n| if n % 7 == 3 { "\n".into() } else { format!("line {n}\n") }).collect();
+        let file = SourceFile { path: "r/a.py".into(), text, same_as: 0 };
+        let repository = Repository { name: "r".into(), files: vec![file] };
+        RepoFragments::cut(repository, Language::Python, Cut::Windows(WindowShape::default()))
     }
 
     fn tasks(holes: &[(usize, usize)]) -> TaskSet {
         let task = |(row, &(context_start, line_no)): (usize, &(usize, usize))| Task {
             row,
             line: row + 1,
-            ..Task::new(
-                format!("r/{row}"),
-                "r/a.py",
-                context_start,
-                line_no,
-                "x",
-                "",
-            )
+            ..Task::new(format!("r/{row}"), "r/a.py", context_start, line_no, "x", "")
         };
         TaskSet {
             path: PathBuf::from("t.jsonl"),
@@ -576,11 +497,7 @@ mod tests {
     }
 
     fn window(mode: Mode) -> QuerySettings {
-        QuerySettings {
-            mode,
-            form: QueryForm::Window,
-            length: 20,
-        }
+        QuerySettings { mode, form: QueryForm::Window, length: 20 }
     }
 
     #[test]
@@ -589,20 +506,10 @@ mod tests {
         let tasks = tasks(&[(0, 57), (50, 57), (0, 5), (0, 30)]);
         let ranges = |mode| {
             let cut = Queries::of_tasks(window(mode), &tasks, &windows());
-            cut.queries
-                .queries
-                .iter()
-                .map(|q| (q.start, q.end))
-                .collect::<Vec<_>>()
+            cut.queries.queries.iter().map(|q| (q.start, q.end)).collect::<Vec<_>>()
         };
-        assert_eq!(
-            ranges(Mode::LeftContext),
-            [(37, 57), (50, 57), (0, 5), (10, 30)]
-        );
-        assert_eq!(
-            ranges(Mode::GroundTruth),
-            [(47, 60), (50, 60), (0, 15), (20, 40)]
-        );
+        assert_eq!(ranges(Mode::LeftContext), [(37, 57), (50, 57), (0, 5), (10, 30)]);
+        assert_eq!(ranges(Mode::GroundTruth), [(47, 60), (50, 60), (0, 15), (20, 40)]);
     }
 
     #[test]
@@ -632,10 +539,7 @@ mod tests {
             skipped[0].starts_with("t.jsonl:2: task r/1: sample 0: neither the prediction"),
             "{skipped:?}"
         );
-        assert!(
-            skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"),
-            "{skipped:?}"
-        );
+        assert!(skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"), "{skipped:?}");
     }
 
     #[test]
@@ -648,10 +552,7 @@ mod tests {
         assert!(fits(&task("line 9 "), lines));
         assert!(!fits(&task("line 8\n"), lines));
         assert!(!fits(&task(""), lines));
-        assert!(fits(
-            &Task::new("r/0".into(), "r/a.py", 0, 0, "", ""),
-            lines
-        ));
+        assert!(fits(&Task::new("r/0".into(), "r/a.py", 0, 0, "", ""), lines));
     }
 
     #[test]

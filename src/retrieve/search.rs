@@ -167,10 +167,9 @@ impl<'a> RepositoryIndex<'a> {
     ) -> Self {
         let engine = match vectors {
             Vectors::Sets(sets) => Engine::Sets(Box::new(SetIndex::new(&sets)), None),
-            Vectors::Terms(words) if settings.by_sets() => Engine::Sets(
-                Box::new(SetIndex::new(&words.sets())),
-                Some(Box::new(words)),
-            ),
+            Vectors::Terms(words) if settings.by_sets() => {
+                Engine::Sets(Box::new(SetIndex::new(&words.sets())), Some(Box::new(words)))
+            }
             Vectors::Terms(words) => Engine::Terms(Box::new(rank::Index::of_terms(
                 words,
                 &fragments.texts(),
@@ -179,12 +178,7 @@ impl<'a> RepositoryIndex<'a> {
                 settings.vocabulary.clone(),
             ))),
         };
-        Self {
-            fragments,
-            settings,
-            view: View::new(fragments, settings.visibility),
-            engine,
-        }
+        Self { fragments, settings, view: View::new(fragments, settings.visibility), engine }
     }
 
     /// Searches with every query. Results depend on neither the order of the work nor the number of threads.
@@ -195,9 +189,8 @@ impl<'a> RepositoryIndex<'a> {
         let found = match &self.engine {
             Engine::Sets(index, words) => {
                 let texts = || queries.queries.iter().map(|query| query.text.as_str());
-                let made = words
-                    .as_ref()
-                    .map(|words| words.sets_of(texts(), &self.settings.vocabulary));
+                let made =
+                    words.as_ref().map(|words| words.sets_of(texts(), &self.settings.vocabulary));
                 let sets = made.as_ref().or(vectors.sets);
                 self.by_sets(index, queries, sets.expect("a set of tokens a query"))
             }
@@ -222,10 +215,7 @@ impl<'a> RepositoryIndex<'a> {
         let hit = |hit: Overlap| Hit {
             fragment: hit.window,
             text_of: hit.window,
-            score: Score::Jaccard {
-                overlap: hit.overlap,
-                union: hit.union,
-            },
+            score: Score::Jaccard { overlap: hit.overlap, union: hit.union },
         };
         let found = |(query, hits): (&Query, Vec<Overlap>)| Found {
             row: query.row,

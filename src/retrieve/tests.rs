@@ -17,18 +17,11 @@ use crate::text::tokenize::P50k;
 use crate::text::tokenize::model::Tokenizer;
 
 fn file(path: &str, text: &str, same_as: u32) -> SourceFile {
-    SourceFile {
-        path: path.into(),
-        text: text.into(),
-        same_as,
-    }
+    SourceFile { path: path.into(), text: text.into(), same_as }
 }
 
 fn repository(files: Vec<SourceFile>) -> Repository {
-    Repository {
-        name: "r".into(),
-        files,
-    }
+    Repository { name: "r".into(), files }
 }
 
 fn cut(files: Vec<SourceFile>, size: usize, stride: usize) -> RepoFragments {
@@ -37,20 +30,13 @@ fn cut(files: Vec<SourceFile>, size: usize, stride: usize) -> RepoFragments {
 }
 
 fn windows(files: Vec<SourceFile>, window_size: usize, slice_size: usize) -> RepoFragments {
-    let shape = WindowShape {
-        window_size,
-        slice_size,
-        ..WindowShape::default()
-    };
+    let shape = WindowShape { window_size, slice_size, ..WindowShape::default() };
     RepoFragments::cut(repository(files), Language::Python, Cut::Windows(shape))
 }
 
 /// The fragments of other files, or of some of them.
 fn other_files(files: usize, chunks: usize) -> Visibility {
-    Visibility::OtherFiles {
-        limits: Limits { files, chunks },
-        ties: Ties::Nearest,
-    }
+    Visibility::OtherFiles { limits: Limits { files, chunks }, ties: Ties::Nearest }
 }
 
 fn search_settings(
@@ -59,12 +45,7 @@ fn search_settings(
     visibility: Visibility,
     top_k: usize,
 ) -> SearchSettings {
-    SearchSettings {
-        ranker,
-        vocabulary,
-        visibility,
-        top_k,
-    }
+    SearchSettings { ranker, vocabulary, visibility, top_k }
 }
 
 fn p50k() -> Vocabulary {
@@ -86,10 +67,7 @@ fn search_sets(
 ) -> Retrieval {
     let vectors = Vectors::Sets(TokenSets::of_fragments(fragments, &P50k::new()));
     let sets = TokenSets::of_queries(queries, &P50k::new());
-    let query_vectors = QueryVectors {
-        sets: Some(&sets),
-        ..QueryVectors::default()
-    };
+    let query_vectors = QueryVectors { sets: Some(&sets), ..QueryVectors::default() };
     RepositoryIndex::new(fragments, vectors, settings).search(queries, query_vectors)
 }
 
@@ -104,11 +82,8 @@ fn queries(
     prediction: &str,
 ) -> Queries {
     let settings = QuerySettings { mode, form, length };
-    let predictions: Vec<Vec<String>> = tasks
-        .tasks
-        .iter()
-        .map(|_| vec![prediction.into()])
-        .collect();
+    let predictions: Vec<Vec<String>> =
+        tasks.tasks.iter().map(|_| vec![prediction.into()]).collect();
     let predictions = (mode == Mode::Prediction).then_some(&predictions[..]);
     let made = Queries::make(settings, tasks, fragments, |_| Some(right), predictions);
     assert!(made.skipped.is_empty(), "{:?}", made.skipped);
@@ -116,10 +91,7 @@ fn queries(
 }
 
 fn tasks(tasks: Vec<Task>) -> TaskSet {
-    TaskSet {
-        path: PathBuf::from("t.jsonl"),
-        tasks,
-    }
+    TaskSet { path: PathBuf::from("t.jsonl"), tasks }
 }
 
 /// Fragments that a query sees.
@@ -147,9 +119,8 @@ fn numbered_lines(lines: &[(usize, usize, String)]) -> Vec<String> {
 /// Files of these texts in the repository, and a link to one of them.
 fn files_with_link(texts: &[String], linked: usize) -> Vec<SourceFile> {
     let numbered = texts.iter().enumerate();
-    let mut files: Vec<SourceFile> = numbered
-        .map(|(n, text)| file(&format!("r/{n}.py"), text, n as u32))
-        .collect();
+    let mut files: Vec<SourceFile> =
+        numbered.map(|(n, text)| file(&format!("r/{n}.py"), text, n as u32)).collect();
     files.push(file("r/link.py", &texts[linked], linked as u32));
     files
 }
@@ -308,24 +279,13 @@ proptest! {
 
 #[test]
 fn chunks_by_tokens_score_as_their_sets_do_by_hand() {
-    let texts = [
-        "import os\nx = os.path\n",
-        "x = path(os)\ny = 1\nz = x + y\n",
-    ];
+    let texts = ["import os\nx = os.path\n", "x = path(os)\ny = 1\nz = x + y\n"];
     let numbered = (0..).zip(texts);
-    let mut files: Vec<SourceFile> = numbered
-        .map(|(n, text)| file(&format!("r/{n}.py"), text, n))
-        .collect();
+    let mut files: Vec<SourceFile> =
+        numbered.map(|(n, text)| file(&format!("r/{n}.py"), text, n)).collect();
     files.push(file("r/own.py", "a\n", 2));
     let chunks = cut(files, 2, 1);
-    let task = Task::new(
-        "r/0".into(),
-        "r/own.py",
-        0,
-        0,
-        "a",
-        "import x\ny = os.path\n",
-    );
+    let task = Task::new("r/0".into(), "r/own.py", 0, 0, "a", "import x\ny = os.path\n");
     let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
     let queries = queries(form, mode, 20, &tasks(vec![task]), &chunks, "", "");
     let all = other_files(usize::MAX, usize::MAX);
@@ -341,10 +301,7 @@ fn chunks_by_tokens_score_as_their_sets_do_by_hand() {
     // All chunks but the own file's, by falling score; no two are equal here.
     let mut wanted: Vec<(u32, f64)> = (0..5).map(|chunk| (chunk, score(chunk as usize))).collect();
     wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
-    assert!(
-        wanted.windows(2).all(|pair| pair[0].1 > pair[1].1),
-        "{wanted:?}"
-    );
+    assert!(wanted.windows(2).all(|pair| pair[0].1 > pair[1].1), "{wanted:?}");
     let hits = found.hits.iter();
     let hits: Vec<(u32, f64)> = hits.map(|hit| (hit.fragment, hit.score.value())).collect();
     assert_eq!(hits, wanted);
@@ -353,11 +310,7 @@ fn chunks_by_tokens_score_as_their_sets_do_by_hand() {
 #[test]
 fn what_is_written_is_read_back() {
     let chunks = cut(
-        vec![
-            file("r/a.py", "a\n\nb\nc\n", 0),
-            file("r/b.py", "", 1),
-            file("r/c.py", "x\n", 0),
-        ],
+        vec![file("r/a.py", "a\n\nb\nc\n", 0), file("r/b.py", "", 1), file("r/c.py", "x\n", 0)],
         2,
         1,
     );
@@ -369,10 +322,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(read, chunks);
     assert_eq!(chunks.name(2), "r/a.py|2");
     assert_eq!(chunks.text(2), "c", "the short end of a file is a chunk");
-    assert_eq!(
-        (chunks.numbered(0, 3), chunks.numbered(2, 0)),
-        (None, Some(3))
-    );
+    assert_eq!((chunks.numbered(0, 3), chunks.numbered(2, 0)), (None, Some(3)));
 }
 
 #[test]
@@ -380,38 +330,23 @@ fn near_files_come_first_and_the_own_one_not_at_all() {
     // By hand: from r/x/own.py the distance to r/x/… is 0, to r/… 1, to r/y/… 2.
     let names = ["r/a.py", "r/x/m.py", "r/x/own.py", "r/x/s.py", "r/y/a.py"];
     let numbered = (0..).zip(names);
-    let files = numbered
-        .map(|(n, name)| file(name, "one\ntwo\n", n))
-        .collect();
+    let files = numbered.map(|(n, name)| file(name, "one\ntwo\n", n)).collect();
     let chunks = cut(files, 1, 1);
-    let all = Visibility::OtherFiles {
-        limits: Limits::default(),
-        ties: Ties::Nearest,
-    };
+    let all = Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Nearest };
     let sight = seen(&chunks, all, "r/x/own.py");
     let unseen = u32::MAX;
     assert_eq!(sight.priority, [4, 5, 0, 1, unseen, unseen, 2, 3, 6, 7]);
     assert_eq!(sight.count, 8);
     let sight = seen(&chunks, other_files(3, 5), "r/x/own.py");
     let few = [4, unseen, 0, 1, unseen, unseen, 2, 3, unseen, unseen];
-    assert_eq!(
-        sight.priority, few,
-        "the fourth file and the sixth chunk are not ranked"
-    );
+    assert_eq!(sight.priority, few, "the fourth file and the sixth chunk are not ranked");
 }
 
 #[test]
 fn the_reference_sorts_names_and_texts_apart() {
     let lines: String = (0..11).map(|n| format!("w{}\n", n % 3)).collect();
-    let chunks = cut(
-        vec![file("r/a.py", &lines, 0), file("r/own.py", "x\n", 1)],
-        1,
-        1,
-    );
-    let visibility = Visibility::OtherFiles {
-        limits: Limits::default(),
-        ties: Ties::Reference,
-    };
+    let chunks = cut(vec![file("r/a.py", &lines, 0), file("r/own.py", "x\n", 1)], 1, 1);
+    let visibility = Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Reference };
     let sight = seen(&chunks, visibility, "r/own.py");
     // `r/a.py|9` is the greatest name, `r/a.py|10` comes before `r/a.py|1`.
     let mut names: Vec<usize> = (0..11).collect();
@@ -426,27 +361,12 @@ fn the_reference_sorts_names_and_texts_apart() {
 }
 
 fn made(form: QueryForm, length: usize, filled: Option<&str>) -> (Vec<String>, u32) {
-    let task = Task::new(
-        "r/0".into(),
-        "r/a.py",
-        0,
-        0,
-        "t1\n\nt2",
-        "l1\n \nl2\nl3\nl4\n",
-    );
+    let task = Task::new("r/0".into(), "r/a.py", 0, 0, "t1\n\nt2", "l1\n \nl2\nl3\nl4\n");
     let chunks = cut(vec![file("r/a.py", "x\n", 0)], 1, 1);
     let (mode, right) = (form.mode(), "\nr1\n\nr2\nr3\nr4\n");
     assert_eq!(mode == Mode::Prediction, filled.is_some());
     let tasks = tasks(vec![task]);
-    let made = queries(
-        form,
-        mode,
-        length,
-        &tasks,
-        &chunks,
-        right,
-        filled.unwrap_or_default(),
-    );
+    let made = queries(form, mode, length, &tasks, &chunks, right, filled.unwrap_or_default());
     let query = &made.queries[0];
     (query.lines().map(str::to_owned).collect(), query.hole)
 }
@@ -465,26 +385,11 @@ fn queries_are_the_lines_that_their_form_says() {
     check(QueryForm::Prediction, Some("p1\n\np2"), "l3 l4 p1 p2", 4);
     let six = Some("p1\np2\np3\np4\np5\np6");
     check(QueryForm::Prediction, six, "p1 p2 p3 p4", 4);
-    check(
-        QueryForm::PredictionLeftRight,
-        Some("p1\np2"),
-        "l3 l4 p1 r1",
-        3,
-    );
+    check(QueryForm::PredictionLeftRight, Some("p1\np2"), "l3 l4 p1 r1", 3);
     check(QueryForm::PredictionLeftRight, Some(""), "l3 l4 r1 r2", 2);
     // k = 2 target lines: 10 of either context.
-    check(
-        QueryForm::Surrounding,
-        None,
-        "l1 l2 l3 l4 t1 t2 r1 r2 r3 r4",
-        6,
-    );
-    check(
-        QueryForm::SurroundingOnly,
-        None,
-        "l1 l2 l3 l4 r1 r2 r3 r4",
-        4,
-    );
+    check(QueryForm::Surrounding, None, "l1 l2 l3 l4 t1 t2 r1 r2 r3 r4", 6);
+    check(QueryForm::SurroundingOnly, None, "l1 l2 l3 l4 r1 r2 r3 r4", 4);
     let (odd, hole) = made(QueryForm::LeftRight, 5, None);
     assert_eq!((odd.join(" ").as_str(), hole), ("l3 l4 r1 r2 r3", 2));
 }
@@ -497,42 +402,22 @@ fn names_of_queries_and_alignments_are_read_as_they_are_written() {
     for align in Align::ALL {
         assert_eq!(align.name().parse(), Ok(align));
     }
-    assert!(
-        "last"
-            .parse::<QueryForm>()
-            .unwrap_err()
-            .contains("last-n-lines")
-    );
+    assert!("last".parse::<QueryForm>().unwrap_err().contains("last-n-lines"));
 }
 
 #[test]
 fn alignment_stays_in_the_file() {
-    let chunks = cut(
-        vec![
-            file("r/a.py", "a\nb\nc\nd\ne\n", 0),
-            file("r/b.py", "x\n", 1),
-        ],
-        2,
-        2,
-    );
+    let chunks = cut(vec![file("r/a.py", "a\nb\nc\nd\ne\n", 0), file("r/b.py", "x\n", 1)], 2, 2);
     // Chunks of a.py: ab, cd, e; of b.py: x.
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
     let hole = Hole::of(&task, &chunks, HoleGuard::Strict);
     let shown =
         |chunk, align| Piece::of(chunks.first_place(chunk), align, &hole, |_| None).text(&chunks);
     assert_eq!(shown(0, Align::Next), "c\nd");
-    assert_eq!(
-        shown(2, Align::Next),
-        "e",
-        "the last is shown itself, not the next file"
-    );
+    assert_eq!(shown(2, Align::Next), "e", "the last is shown itself, not the next file");
     assert_eq!(shown(1, Align::Previous), "a\nb");
     assert_eq!(shown(3, Align::Previous), "x");
-    assert_eq!(
-        shown(1, Align::Extend),
-        "d\ne",
-        "no further than the file reaches"
-    );
+    assert_eq!(shown(1, Align::Extend), "d\ne", "no further than the file reaches");
     assert_eq!(shown(1, Align::None), "c\nd");
 }
 
@@ -548,11 +433,7 @@ fn fragments_snap_to_the_function_that_holds_them() {
         row: 0,
         sample: 0,
         seen: Some(1),
-        hits: vec![Hit {
-            fragment: chunk,
-            text_of: chunk,
-            score: Score::Value(1.0),
-        }],
+        hits: vec![Hit { fragment: chunk, text_of: chunk, score: Score::Value(1.0) }],
     };
     let query = {
         let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
@@ -560,10 +441,7 @@ fn fragments_snap_to_the_function_that_holds_them() {
         let mut made = queries(form, mode, 1, &tasks(vec![task]), &chunks, "", "");
         made.queries.remove(0)
     };
-    let query = Query {
-        path: "r/none.py".into(),
-        ..query
-    };
+    let query = Query { path: "r/none.py".into(), ..query };
     let shown = |chunk, most: usize| {
         let settings = FragmentTextSettings {
             align: Align::Enclosing,
@@ -576,20 +454,12 @@ fn fragments_snap_to_the_function_that_holds_them() {
         texts.shown(&query, &found(chunk))[0].text.clone()
     };
     assert!(shown(2, 10).starts_with("    def read") && shown(2, 10).ends_with("return stream"));
-    assert_eq!(
-        shown(4, 10).lines().count(),
-        6,
-        "the class holds both functions"
-    );
+    assert_eq!(shown(4, 10).lines().count(), 6, "the class holds both functions");
     assert!(
         shown(4, 3).starts_with("    def write"),
         "the class is too long: the function around the middle"
     );
-    assert_eq!(
-        shown(2, 2),
-        chunks.text(2),
-        "nothing fits: the chunk itself"
-    );
+    assert_eq!(shown(2, 2), chunks.text(2), "nothing fits: the chunk itself");
     assert_eq!(
         shown(0, 5),
         chunks.text(0),

@@ -60,10 +60,7 @@ impl<'a> TokenSet<'a> {
             Self::Narrow(ids) => (ids, &[]),
             Self::Wide(ids) => (&[], ids),
         };
-        narrow
-            .iter()
-            .map(|id| u32::from(*id))
-            .chain(wide.iter().copied())
+        narrow.iter().map(|id| u32::from(*id)).chain(wide.iter().copied())
     }
 }
 
@@ -88,10 +85,7 @@ impl PartialEq for TokenSet<'_> {
 
 impl Default for TokenSets {
     fn default() -> Self {
-        Self {
-            first: vec![0],
-            tokens: Tokens::Narrow(Vec::new()),
-        }
+        Self { first: vec![0], tokens: Tokens::Narrow(Vec::new()) }
     }
 }
 
@@ -318,11 +312,7 @@ impl Payload for TokenSets {
             Tokens::Narrow(tokens) => is_ascending(&self.first, tokens),
             Tokens::Wide(tokens) => is_ascending(&self.first, tokens),
         };
-        if ascending {
-            Ok(())
-        } else {
-            Err("a token set is not in ascending order".into())
-        }
+        if ascending { Ok(()) } else { Err("a token set is not in ascending order".into()) }
     }
 }
 
@@ -405,10 +395,7 @@ mod tests {
     fn both_widths_come_back_from_disk() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sets.bin");
-        for sets in [
-            token_sets(&[&[1, 65_535], &[]]),
-            token_sets(&[&[7, 1 << 20]]),
-        ] {
+        for sets in [token_sets(&[&[1, 65_535], &[]]), token_sets(&[&[7, 1 << 20]])] {
             let identity = crate::store::artifact::Identity::new(TokenSets::KIND);
             crate::store::artifact::write(&path, &identity, &sets).unwrap();
             let (_, read) = crate::store::artifact::read::<TokenSets>(&path).unwrap();

@@ -50,13 +50,7 @@ impl Visibility {
 
     /// Whether texts are sorted apart from names.
     pub fn sorts_texts_apart(self) -> bool {
-        matches!(
-            self,
-            Self::OtherFiles {
-                ties: Ties::Reference,
-                ..
-            }
-        )
+        matches!(self, Self::OtherFiles { ties: Ties::Reference, .. })
     }
 }
 
@@ -81,9 +75,7 @@ impl FromStr for HoleGuard {
         match name {
             "strict" => Ok(Self::Strict),
             "reference" => Ok(Self::Reference),
-            other => Err(format!(
-                "unknown hole guard '{other}'; known: strict, reference"
-            )),
+            other => Err(format!("unknown hole guard '{other}'; known: strict, reference")),
         }
     }
 }
@@ -127,12 +119,7 @@ impl<'a> Hole<'a> {
     ) -> Self {
         let file = fragments.file_index(path).map(|index| index as u32);
         let context_start = context_start as u32;
-        Self {
-            fragments,
-            guard,
-            file,
-            context_start,
-        }
+        Self { fragments, guard, file, context_start }
     }
 
     /// Whether a place lies in the hole's own file.
@@ -154,9 +141,7 @@ impl<'a> Hole<'a> {
 
     /// Whether a fragment may be retrieved: one of its places is allowed.
     pub fn allows(&self, fragment: u32) -> bool {
-        self.fragments
-            .places(fragment as usize)
-            .any(|place| self.allows_place(place))
+        self.fragments.places(fragment as usize).any(|place| self.allows_place(place))
     }
 
     /// The places of a fragment that a prompt names, the first of which it extends.
@@ -223,10 +208,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            files: usize::MAX,
-            chunks: usize::MAX,
-        }
+        Self { files: usize::MAX, chunks: usize::MAX }
     }
 }
 
@@ -288,14 +270,10 @@ impl<'a> View<'a> {
     /// View of a repository's fragments.
     pub fn new(fragments: &'a RepoFragments, visibility: Visibility) -> Self {
         let reference = || {
-            let names: Vec<String> = (0..fragments.len())
-                .map(|chunk| fragments.name(chunk))
-                .collect();
+            let names: Vec<String> =
+                (0..fragments.len()).map(|chunk| fragments.name(chunk)).collect();
             let by_name = descending(fragments.len(), |chunk| &*names[chunk]);
-            (
-                by_name,
-                descending(fragments.len(), |chunk| fragments.text(chunk)),
-            )
+            (by_name, descending(fragments.len(), |chunk| fragments.text(chunk)))
         };
         let mut first = vec![0; fragments.files.len() + 1];
         for fragment in 0..fragments.len() {
@@ -352,9 +330,7 @@ impl<'a> View<'a> {
             Some(_) => own == Some(file),
             None => Some(files[file as usize].same_as) == same,
         };
-        let mut others: Vec<u32> = (0..files.len() as u32)
-            .filter(|file| !is_own(*file))
-            .collect();
+        let mut others: Vec<u32> = (0..files.len() as u32).filter(|file| !is_own(*file)).collect();
         let distances = self.distances(path);
         // Files lie in the order of their paths already, and the sort keeps it.
         others.sort_by_key(|file| distances[*file as usize]);
@@ -373,11 +349,7 @@ impl<'a> View<'a> {
             text_priority = Some(masked(by_text, &priority));
             priority = masked(by_name, &priority);
         }
-        Seen {
-            priority,
-            text_priority,
-            count: count as usize,
-        }
+        Seen { priority, text_priority, count: count as usize }
     }
 
     /// The distance of every file; those of one folder share it.
@@ -387,9 +359,7 @@ impl<'a> View<'a> {
         files
             .map(|file| {
                 let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-                *of_folder
-                    .entry(folder)
-                    .or_insert_with(|| distance(&file.path, path))
+                *of_folder.entry(folder).or_insert_with(|| distance(&file.path, path))
             })
             .collect()
     }
@@ -409,7 +379,5 @@ fn descending<'k>(count: usize, key: impl Fn(usize) -> &'k str) -> Vec<u32> {
 /// The ranks of what is seen.
 fn masked(ranks: &[u32], seen: &[u32]) -> Vec<u32> {
     let pairs = ranks.iter().zip(seen);
-    pairs
-        .map(|(rank, seen)| if *seen == UNSEEN { UNSEEN } else { *rank })
-        .collect()
+    pairs.map(|(rank, seen)| if *seen == UNSEEN { UNSEEN } else { *rank }).collect()
 }

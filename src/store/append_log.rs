@@ -66,31 +66,16 @@ impl AppendLog {
         let writing = |e| Error::writing(path, "append to this file", e);
         if path.exists() && !path.is_file() {
             let reason = format!("{}: not a file", path.display());
-            return Err(Error::execution(
-                reason,
-                format!("choose another {}", kind.file),
-            ));
+            return Err(Error::execution(reason, format!("choose another {}", kind.file)));
         }
-        let file = File::options()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(path)
-            .map_err(writing)?;
+        let file =
+            File::options().create(true).read(true).append(true).open(path).map_err(writing)?;
         if is_locked(&file) {
-            let reason = format!(
-                "{}: another {} is writing to it",
-                path.display(),
-                kind.writer
-            );
+            let reason = format!("{}: another {} is writing to it", path.display(), kind.writer);
             let hint = format!("wait until it ends, or choose another {}", kind.file);
             return Err(Error::execution(reason, hint));
         }
-        let mut log = Self {
-            path: path.to_owned(),
-            file,
-            end: 0,
-        };
+        let mut log = Self { path: path.to_owned(), file, end: 0 };
         log.read_lines(kind, take)?;
         log.file.set_len(log.end).map_err(writing)?;
         Ok(log)
@@ -130,10 +115,7 @@ impl AppendLog {
         if let (Some(number), 0) = (first_other, taken) {
             let (path, line) = (self.path.display(), kind.line);
             let reason = format!("{path}:{number}: not {line}; the file was not changed");
-            return Err(Error::execution(
-                reason,
-                format!("choose another {}", kind.file),
-            ));
+            return Err(Error::execution(reason, format!("choose another {}", kind.file)));
         }
         self.end = end;
         Ok(())
@@ -162,10 +144,7 @@ impl AppendLog {
             let _ = self.file.set_len(self.end);
             return Err(Error::writing(&self.path, "append to this file", error));
         }
-        let place = Place {
-            begin: self.end,
-            length: line.len(),
-        };
+        let place = Place { begin: self.end, length: line.len() };
         self.end += line.len() as u64;
         Ok(place)
     }

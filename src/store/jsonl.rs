@@ -22,13 +22,9 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
         Box::new(File::open(path).map_err(|e| Error::reading(path, "open this file", e))?)
     };
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
-    let start = buffered
-        .fill_buf()
-        .map_err(|e| Error::reading(path, "read this file", e))?;
+    let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(BufReader::new(
-            flate2::bufread::MultiGzDecoder::new(buffered),
-        )));
+        return Ok(Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(buffered))));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let decoder = zstd::stream::read::Decoder::with_buffer(buffered)
@@ -79,12 +75,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The file cannot be opened, or its compressed data cannot be read.
     pub fn open(path: &'a Path) -> Result<Self> {
-        Ok(Self {
-            path,
-            input: open(path)?,
-            bytes: Vec::new(),
-            next: At { line: 0, row: 0 },
-        })
+        Ok(Self { path, input: open(path)?, bytes: Vec::new(), next: At { line: 0, row: 0 } })
     }
 
     /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end.
@@ -118,9 +109,7 @@ impl<'a> Reader<'a> {
 /// The file cannot be opened or read.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
-    open(path)?
-        .read_to_end(&mut text)
-        .map_err(|e| Error::reading(path, "read this file", e))?;
+    open(path)?.read_to_end(&mut text).map_err(|e| Error::reading(path, "read this file", e))?;
     Ok(text)
 }
 
@@ -128,9 +117,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
     let lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
     let records = lines.filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace));
-    records
-        .zip(0..)
-        .map(|((bytes, line), row)| (At { line, row }, bytes))
+    records.zip(0..).map(|((bytes, line), row)| (At { line, row }, bytes))
 }
 
 /// Replaces each escaped lone surrogate by U+FFFD: Python writes them for bytes that are not text, and no Unicode string can
@@ -169,11 +156,8 @@ fn without_lone_surrogates(text: &str) -> Option<String> {
 /// It is not a JSON object.
 pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     // Some editors begin a file with a byte-order mark.
-    let bytes = if line == 1 {
-        bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
-    } else {
-        bytes
-    };
+    let bytes =
+        if line == 1 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
     let bytes = bytes.trim_ascii_end();
     // Text that is known to be UTF-8 need not be validated string by string.
     let value = match std::str::from_utf8(bytes) {
@@ -196,11 +180,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
         Err(e) => {
             let text = e.to_string();
             let what = text.split(" at line ").next().unwrap_or(&text);
-            Err(Error::record(
-                path,
-                line,
-                format!("not JSON: {what} (column {})", e.column()),
-            ))
+            Err(Error::record(path, line, format!("not JSON: {what} (column {})", e.column())))
         }
     }
 }
@@ -230,12 +210,7 @@ pub struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Fields of the record at `line` of `path`; `prefix` precedes field names in errors.
     pub fn new(path: &'a Path, line: usize, prefix: &'a str, object: &'a Object) -> Self {
-        Self {
-            path,
-            line,
-            prefix,
-            object,
-        }
+        Self { path, line, prefix, object }
     }
 
     /// Prefix of field names in errors.
@@ -245,11 +220,7 @@ impl<'a> Fields<'a> {
 
     /// Fields of an object nested in this one.
     pub fn below(&self, prefix: &'a str, object: &'a Object) -> Self {
-        Self {
-            prefix,
-            object,
-            ..*self
-        }
+        Self { prefix, object, ..*self }
     }
 
     /// Returns the field `task_id`: a string, or a number as its digits.
@@ -273,11 +244,7 @@ impl<'a> Fields<'a> {
     }
 
     fn wrong(&self, name: &str, wanted: &str, found: &Value) -> Error {
-        self.error(format!(
-            "field '{}{name}' must be {wanted}, not {}",
-            self.prefix,
-            kind(found)
-        ))
+        self.error(format!("field '{}{name}' must be {wanted}, not {}", self.prefix, kind(found)))
     }
 
     /// Returns a required field; `get` selects the type, and `wanted` names it in the error.
@@ -341,9 +308,7 @@ impl<'a> Fields<'a> {
     /// It is missing, not a list, or contains something else.
     pub fn strings(&self, name: &str) -> Result<Vec<&'a str>> {
         let element = |value: &'a Value| {
-            value
-                .as_str()
-                .ok_or_else(|| self.wrong(name, "a list of strings", value))
+            value.as_str().ok_or_else(|| self.wrong(name, "a list of strings", value))
         };
         self.list(name)?.iter().map(element).collect()
     }
@@ -363,10 +328,7 @@ mod tests {
         };
         for (text, wanted) in [
             (r#"{"a": "\ud800"}"#, "\u{fffd}"),
-            (
-                r#"{"a": "é\\\udfff é\ud83d\ude00\ud83dx"}"#,
-                "é\\\u{fffd} é😀\u{fffd}x",
-            ),
+            (r#"{"a": "é\\\udfff é\ud83d\ude00\ud83dx"}"#, "é\\\u{fffd} é😀\u{fffd}x"),
             (r#"{"a": "\ud83d\ud83d\ude00"}"#, "\u{fffd}😀"),
             (r#"{"a": "\\ud800"}"#, "\\ud800"),
         ] {
@@ -390,14 +352,8 @@ mod tests {
         .unwrap();
         assert_eq!(seen, [1]);
         let text: Vec<String> = problems.iter().map(|p| p.to_string()).collect();
-        assert!(
-            text[0].ends_with("x.jsonl:3: a JSON object is expected, not a list"),
-            "{text:?}"
-        );
-        assert!(
-            text[1].contains("x.jsonl:4: not JSON: EOF while parsing a value"),
-            "{text:?}"
-        );
+        assert!(text[0].ends_with("x.jsonl:3: a JSON object is expected, not a list"), "{text:?}");
+        assert!(text[1].contains("x.jsonl:4: not JSON: EOF while parsing a value"), "{text:?}");
         assert!(
             text[2].ends_with("x.jsonl:5: field 'a' must be a whole number, not a string"),
             "{text:?}"

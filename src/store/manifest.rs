@@ -30,12 +30,7 @@ pub struct Manifest {
 impl Manifest {
     /// An empty manifest; `kind` names the result.
     pub fn new(kind: &str) -> Self {
-        Self {
-            kind: kind.to_owned(),
-            settings: Map::new(),
-            inputs: Vec::new(),
-            counts: Map::new(),
-        }
+        Self { kind: kind.to_owned(), settings: Map::new(), inputs: Vec::new(), counts: Map::new() }
     }
 
     /// Adds a setting.

@@ -31,10 +31,7 @@ pub struct CrossFile {
 impl CrossFile {
     /// Shows the fragments, best first, in the text that Repoformer's and CrossCodeEval's programs write.
     pub fn of(fragments: Vec<Fragment>, language: Language) -> Self {
-        Self {
-            text: text(&fragments, language),
-            fragments,
-        }
+        Self { text: text(&fragments, language), fragments }
     }
 
     /// Whether nothing was retrieved.

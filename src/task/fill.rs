@@ -43,10 +43,7 @@ impl Task {
             return Err(self.differs("before the hole"));
         }
         match end_of(&self.ground_truth, &text[start..]) {
-            Some(length) => Ok(Hole {
-                start,
-                end: start + length,
-            }),
+            Some(length) => Ok(Hole { start, end: start + length }),
             None => Err(self.differs("in the hole")),
         }
     }
@@ -57,10 +54,8 @@ impl Task {
     /// As [`Task::hole`].
     pub fn fill(&mut self, text: &str) -> Result<(), String> {
         let Hole { start, end } = self.hole(text)?;
-        self.full_left_context
-            .get_or_insert_with(|| text[..start].to_owned());
-        self.full_right_context
-            .get_or_insert_with(|| text[end..].to_owned());
+        self.full_left_context.get_or_insert_with(|| text[..start].to_owned());
+        self.full_right_context.get_or_insert_with(|| text[end..].to_owned());
         Ok(())
     }
 
@@ -100,10 +95,9 @@ fn end_of(target: &str, text: &str) -> Option<usize> {
     if !target.ends_with(is_separator) {
         // The separator of the last line is no part of the target.
         let last = &text[..end];
-        end = last.strip_suffix("\r\n").map_or_else(
-            || last.strip_suffix(is_separator).map_or(end, str::len),
-            str::len,
-        );
+        end = last
+            .strip_suffix("\r\n")
+            .map_or_else(|| last.strip_suffix(is_separator).map_or(end, str::len), str::len);
     }
     (Lines::new(&text[..end]) == lines).then_some(end)
 }

@@ -109,11 +109,7 @@ impl RecordKind {
         }
         // A prediction may repeat its whole task, so it is recognised before tasks.
         if has("pred") {
-            return Some(if has("target") {
-                Self::Pair
-            } else {
-                Self::CrossCodeEvalPrediction
-            });
+            return Some(if has("target") { Self::Pair } else { Self::CrossCodeEvalPrediction });
         }
         if has("choices") {
             return Some(Self::RepoCoderPrediction);
@@ -134,11 +130,7 @@ impl RecordKind {
             return Some(Self::Task(Format::ReccEval));
         }
         if has("_id") {
-            return Some(if has("title") {
-                Self::BeirDocument
-            } else {
-                Self::BeirQuery
-            });
+            return Some(if has("title") { Self::BeirDocument } else { Self::BeirQuery });
         }
         match metadata {
             Some(Value::Object(metadata)) => Self::by_metadata(record, metadata),
@@ -171,11 +163,7 @@ impl RecordKind {
         if within(&["filepath"]) {
             return Some(Self::Task(Format::Repoformer));
         }
-        if within(&[
-            "file",
-            "groundtruth_start_lineno",
-            "right_context_start_lineno",
-        ]) {
+        if within(&["file", "groundtruth_start_lineno", "right_context_start_lineno"]) {
             return Some(Self::Task(Format::CrossCodeEval));
         }
         if has("full_left_context") || has("full_right_context") {
@@ -290,10 +278,7 @@ mod tests {
                 "repoformer",
                 r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "filepath": "", "line_no": 3}}"#,
             ),
-            (
-                "repoformer",
-                r#"{"groundtruth": "", "full_left_context": ""}"#,
-            ),
+            ("repoformer", r#"{"groundtruth": "", "full_left_context": ""}"#),
             (
                 "crosscodeeval",
                 r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": "", "repository": "", "file": ""}, "crossfile_context": {}}"#,
@@ -306,22 +291,13 @@ mod tests {
                 "repobench",
                 r#"{"repo_name": "", "file_path": "", "cropped_code": "", "next_line": "", "context": []}"#,
             ),
-            (
-                "recceval",
-                r#"{"pkg": "", "fpath": "", "input": "", "gt": ""}"#,
-            ),
-            (
-                "windows",
-                r#"{"context": "", "metadata": [{"fpath_tuple": []}]}"#,
-            ),
+            ("recceval", r#"{"pkg": "", "fpath": "", "input": "", "gt": ""}"#),
+            ("windows", r#"{"context": "", "metadata": [{"fpath_tuple": []}]}"#),
             (
                 "query-windows",
                 r#"{"context": "", "metadata": {"fpath_tuple": [], "task_id": "", "start_line_no": 0}}"#,
             ),
-            (
-                "retrieval",
-                r#"{"task_id": "", "query_window": {}, "top_k_context": []}"#,
-            ),
+            ("retrieval", r#"{"task_id": "", "query_window": {}, "top_k_context": []}"#),
             (
                 "prompts",
                 r#"{"prompt": "", "metadata": {"fpath_tuple": [], "query_window": {}, "top_k_context": []}}"#,
@@ -330,20 +306,14 @@ mod tests {
                 "repocoder-predictions",
                 r#"{"prompt": "", "metadata": {"fpath_tuple": []}, "choices": []}"#,
             ),
-            (
-                "crosscodeeval-predictions",
-                r#"{"task_id": "", "pred": ""}"#,
-            ),
+            ("crosscodeeval-predictions", r#"{"task_id": "", "pred": ""}"#),
             (
                 "crosscodeeval-predictions",
                 r#"{"prompt": "", "groundtruth": "", "metadata": {"file": ""}, "task_id": "", "pred": ""}"#,
             ),
             ("pairs", r#"{"task_id": "", "target": "", "pred": ""}"#),
             ("scores", r#"{"task_id": "", "em": 1, "es": 1}"#),
-            (
-                "packages",
-                r#"{"repository": "", "filepath": "", "content": []}"#,
-            ),
+            ("packages", r#"{"repository": "", "filepath": "", "content": []}"#),
             ("raw", r#"{"repo_name": "", "files": []}"#),
             (
                 "labels",
@@ -353,14 +323,8 @@ mod tests {
                 "labels",
                 r#"{"prompt": "", "groundtruth": "", "metadata": {"task_id": ""}, "es_infile": 0.5}"#,
             ),
-            (
-                "batch-requests",
-                r#"{"custom_id": "", "method": "POST", "url": "", "body": {}}"#,
-            ),
-            (
-                "batch-responses",
-                r#"{"id": "", "custom_id": "", "response": {}, "error": null}"#,
-            ),
+            ("batch-requests", r#"{"custom_id": "", "method": "POST", "url": "", "body": {}}"#),
+            ("batch-responses", r#"{"id": "", "custom_id": "", "response": {}, "error": null}"#),
             ("beir-corpus", r#"{"_id": "", "title": "", "text": ""}"#),
             ("beir-queries", r#"{"_id": "", "text": ""}"#),
             ("?", r#"{"text": "", "metadata": {}}"#),

@@ -99,11 +99,8 @@ pub struct Reading {
 impl TaskSet {
     /// The repositories its tasks name, sorted, each once.
     pub fn repositories(&self) -> Vec<String> {
-        let mut names: Vec<String> = self
-            .tasks
-            .iter()
-            .map(|task| task.repository.clone())
-            .collect();
+        let mut names: Vec<String> =
+            self.tasks.iter().map(|task| task.repository.clone()).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -125,9 +122,7 @@ impl TaskSet {
 
     /// The tasks of one repository, in their order.
     pub fn of_repository<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Task> {
-        self.tasks
-            .iter()
-            .filter(move |task| task.repository == name)
+        self.tasks.iter().filter(move |task| task.repository == name)
     }
 
     /// A digest of where the holes of one repository's tasks are.
@@ -136,13 +131,9 @@ impl TaskSet {
         for task in self.of_repository(repository) {
             hasher.update(task.path.as_bytes());
             hasher.update(task.id.as_bytes());
-            for number in [
-                task.path.len(),
-                task.id.len(),
-                task.row,
-                task.context_start,
-                task.line_no,
-            ] {
+            for number in
+                [task.path.len(), task.id.len(), task.row, task.context_start, task.line_no]
+            {
                 hasher.update(&(number as u64).to_le_bytes());
             }
         }
@@ -271,23 +262,14 @@ impl Task {
 
     /// Appends the texts that RepoEval's records do not have outside their metadata.
     fn digest_texts(&self, out: &mut Vec<u8>) {
-        let optional = [
-            &self.right_context,
-            &self.full_left_context,
-            &self.full_right_context,
-        ];
+        let optional = [&self.right_context, &self.full_left_context, &self.full_right_context];
         let cross_file = self.cross_file.iter().flat_map(|cross_file| {
             let fragments = cross_file.fragments.iter();
             let texts = fragments.flat_map(|f| [f.path.as_str(), f.text.as_str()]);
             std::iter::once(cross_file.text.as_str()).chain(texts)
         });
-        let optional = optional
-            .into_iter()
-            .map(|text| text.as_deref().unwrap_or(""));
-        for text in std::iter::once(self.ground_truth.as_str())
-            .chain(optional)
-            .chain(cross_file)
-        {
+        let optional = optional.into_iter().map(|text| text.as_deref().unwrap_or(""));
+        for text in std::iter::once(self.ground_truth.as_str()).chain(optional).chain(cross_file) {
             out.extend_from_slice(&(text.len() as u64).to_le_bytes());
             out.extend_from_slice(text.as_bytes());
         }

@@ -32,25 +32,16 @@ impl TaskSet {
             });
         }
         let mut seen: FxHashMap<&str, ()> = FxHashMap::default();
-        let repeated_ids = tasks
-            .iter()
-            .filter(|task| seen.insert(&task.id, ()).is_some())
-            .count();
+        let repeated_ids = tasks.iter().filter(|task| seen.insert(&task.id, ()).is_some()).count();
         let mut formats: Vec<(Format, usize)> = Vec::new();
         for task in &tasks {
-            match formats
-                .iter_mut()
-                .find(|(format, _)| *format == task.format)
-            {
+            match formats.iter_mut().find(|(format, _)| *format == task.format) {
                 Some((_, count)) => *count += 1,
                 None => formats.push((task.format, 1)),
             }
         }
         Ok(Reading {
-            set: TaskSet {
-                path: path.to_owned(),
-                tasks,
-            },
+            set: TaskSet { path: path.to_owned(), tasks },
             problems,
             repeated_ids,
             formats,
@@ -155,12 +146,7 @@ impl Record<'_> {
 
     /// A task without the fields that its format names in its own way.
     fn finish(self, task: Task) -> Task {
-        Task {
-            row: self.at.row,
-            line: self.at.line,
-            extra: self.object,
-            ..task
-        }
+        Task { row: self.at.row, line: self.at.line, extra: self.object, ..task }
     }
 
     fn repo_eval(mut self) -> Result<Task> {
@@ -250,11 +236,7 @@ impl Record<'_> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let id = fields.task_id()?;
-        let names = [
-            vec![fields.string("repository")?],
-            split(fields.string("file")?),
-        ]
-        .concat();
+        let names = [vec![fields.string("repository")?], split(fields.string("file")?)].concat();
         let (repository, path) = source_file(&fields, "file", &names)?;
         let context_start = fields.count(&["context_start_lineno"])?;
         let line_no = fields.count(&["groundtruth_start_lineno"])?;
@@ -275,11 +257,8 @@ impl Record<'_> {
     fn cross_code_long_eval(mut self) -> Result<Task> {
         let metadata = self.take_metadata()?;
         let id = self.fields("metadata.", &metadata).task_id()?;
-        let mut task = self.contexts(Task {
-            format: Format::CrossCodeLongEval,
-            id,
-            ..Task::empty()
-        })?;
+        let mut task =
+            self.contexts(Task { format: Format::CrossCodeLongEval, id, ..Task::empty() })?;
         task.metadata = metadata;
         Ok(self.finish(task))
     }
@@ -386,10 +365,8 @@ fn split(path: &str) -> Vec<&str> {
 /// The repository and the `/`-joined path of a task's file, once it is known to lead nowhere else.
 fn source_file(fields: &Fields<'_>, name: &str, names: &[&str]) -> Result<(String, String)> {
     if let Some(bad) = names.iter().find(|name| !is_folder_name(name)) {
-        let reason = format!(
-            "field '{}{name}' leads out of the repository: {bad:?}",
-            fields.prefix()
-        );
+        let reason =
+            format!("field '{}{name}' leads out of the repository: {bad:?}", fields.prefix());
         return Err(fields.error(reason));
     }
     match names {
@@ -397,10 +374,7 @@ fn source_file(fields: &Fields<'_>, name: &str, names: &[&str]) -> Result<(Strin
         _ => Err(fields.error(if name == "fpath_tuple" {
             "field 'metadata.fpath_tuple' must be [repository, folder, …, file]".to_owned()
         } else {
-            format!(
-                "field '{}{name}' must be repository/folder/…/file",
-                fields.prefix()
-            )
+            format!("field '{}{name}' must be repository/folder/…/file", fields.prefix())
         })),
     }
 }
@@ -414,10 +388,7 @@ pub(crate) fn read_cross_file(
     let object = match value {
         Value::Null => return Ok(None),
         Value::String(text) => {
-            return Ok(Some(CrossFile {
-                text: text.clone(),
-                fragments: Vec::new(),
-            }));
+            return Ok(Some(CrossFile { text: text.clone(), fragments: Vec::new() }));
         }
         Value::Object(object) => object,
         other => {
@@ -428,10 +399,7 @@ pub(crate) fn read_cross_file(
         }
     };
     let wrong = |field: String, wanted: &str, found: &Value| {
-        format!(
-            "field 'crossfile_context.{field}' must be {wanted}, not {}",
-            jsonl::kind(found)
-        )
+        format!("field 'crossfile_context.{field}' must be {wanted}, not {}", jsonl::kind(found))
     };
     let fragments = match object.get("list") {
         None | Some(Value::Null) => Vec::new(),
@@ -447,10 +415,7 @@ pub(crate) fn read_cross_file(
         Some(other) => return Err(wrong("list".into(), "a list", other)),
     };
     match object.get("text") {
-        Some(Value::String(text)) => Ok(Some(CrossFile {
-            text: text.clone(),
-            fragments,
-        })),
+        Some(Value::String(text)) => Ok(Some(CrossFile { text: text.clone(), fragments })),
         None | Some(Value::Null) => Ok(Some(CrossFile::of(fragments, language))),
         Some(other) => Err(wrong("text".into(), "a string", other)),
     }
@@ -527,9 +492,7 @@ fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
         Some(_) => at + 1,
         None => at,
     };
-    let mut ends = all
-        .rmatch_indices(cropped)
-        .map(|(at, _)| line_end(at + cropped.len()));
+    let mut ends = all.rmatch_indices(cropped).map(|(at, _)| line_end(at + cropped.len()));
     let last = ends.next()?;
     let end = std::iter::once(last)
         .chain(ends)

@@ -17,10 +17,7 @@ const GOOD: &str = r#"{"prompt": "a\n", "metadata": {"task_id": "o--r/0", "groun
 fn function_files_and_unknown_fields() {
     let mut reading = read(GOOD).unwrap();
     reading.set.name_folders(&["o--r".into(), "o_r".into()]);
-    assert_eq!(
-        reading.set.tasks[0].path, "o--r/a.py",
-        "the folder is there"
-    );
+    assert_eq!(reading.set.tasks[0].path, "o--r/a.py", "the folder is there");
     reading.set.name_folders(&["o_r".into()]);
     let task = &reading.set.tasks[0];
     assert_eq!(
@@ -37,26 +34,17 @@ fn each_bad_record_is_named_and_keeps_its_row() {
         GOOD.to_owned(),
         bad(r#""lineno": 1"#, r#""lineno": "1""#),
         bad(r#""lineno": 1"#, r#""lineno": -1"#),
-        bad(
-            r#"["o--r", "a.py"]"#,
-            r#"["o--r", "..", "..", "etc", "passwd"]"#,
-        ),
+        bad(r#"["o--r", "a.py"]"#, r#"["o--r", "..", "..", "etc", "passwd"]"#),
         bad(r#"["o--r", "a.py"]"#, r#"["/etc", "a.py"]"#),
         bad(r#"["o--r", "a.py"]"#, r#"["o--r"]"#),
-        bad(
-            r#""context_start_lineno": 0"#,
-            r#""context_start_lineno": 2"#,
-        ),
+        bad(r#""context_start_lineno": 0"#, r#""context_start_lineno": 2"#),
         bad(r#""prompt": "a\n", "#, ""),
         "{".to_owned(),
         GOOD.to_owned(),
     ]
     .join("\n");
     let reading = read(&text).unwrap();
-    assert_eq!(
-        reading.set.tasks.iter().map(|t| t.row).collect::<Vec<_>>(),
-        [0, 9]
-    );
+    assert_eq!(reading.set.tasks.iter().map(|t| t.row).collect::<Vec<_>>(), [0, 9]);
     assert_eq!(reading.repeated_ids, 1);
     let wanted = [
         "t.jsonl:2: field 'metadata.lineno' must be a whole number, not a string",
@@ -70,10 +58,7 @@ fn each_bad_record_is_named_and_keeps_its_row() {
     ];
     assert_eq!(reading.problems.len(), wanted.len());
     for (problem, wanted) in reading.problems.iter().zip(wanted) {
-        assert!(
-            problem.to_string().ends_with(wanted),
-            "{problem} / {wanted}"
-        );
+        assert!(problem.to_string().ends_with(wanted), "{problem} / {wanted}");
     }
 }
 
@@ -115,16 +100,9 @@ fn cross_code_eval() -> Value {
 #[test]
 fn every_format_fills_the_same_fields_and_is_written_as_it_was_read() {
     let first = task(repoformer()).unwrap();
+    assert_eq!((first.format, first.row, first.line), (Format::Repoformer, 2, 3));
     assert_eq!(
-        (first.format, first.row, first.line),
-        (Format::Repoformer, 2, 3)
-    );
-    assert_eq!(
-        (
-            first.id.as_str(),
-            first.repository.as_str(),
-            first.path.as_str()
-        ),
+        (first.id.as_str(), first.repository.as_str(), first.path.as_str()),
         ("r/0", "r", "r/d/a.py")
     );
     assert_eq!(
@@ -137,33 +115,17 @@ fn every_format_fills_the_same_fields_and_is_written_as_it_was_read() {
     assert_eq!(first.to_record().to_string(), repoformer().to_string());
 
     let second = task(cross_code_eval()).unwrap();
-    assert_eq!(
-        (second.repository.as_str(), second.path.as_str()),
-        ("o-r-1f", "o-r-1f/src/x.ts")
-    );
+    assert_eq!((second.repository.as_str(), second.path.as_str()), ("o-r-1f", "o-r-1f/src/x.ts"));
     assert_eq!((second.context_start, second.line_no), (4, 4));
     let fragments = &second.cross_file.as_ref().unwrap().fragments;
     assert_eq!((fragments[0].score, fragments[1].score), (Some(0.25), None));
     assert_eq!(fragments[0].path, "src/y.ts");
-    assert_eq!(
-        second.to_record().to_string(),
-        cross_code_eval().to_string()
-    );
+    assert_eq!(second.to_record().to_string(), cross_code_eval().to_string());
 
     let long = json!({"prompt": "p\n", "groundtruth": "g", "right_context": null, "metadata": {"task_id": 7, "x": 1}, "crossfile_context": ""});
     let third = task(long.clone()).unwrap();
-    assert_eq!(
-        (third.format, third.id.as_str()),
-        (Format::CrossCodeLongEval, "7")
-    );
-    assert_eq!(
-        (
-            third.path.as_str(),
-            third.line_no,
-            third.right_context.as_deref()
-        ),
-        ("", 0, None)
-    );
+    assert_eq!((third.format, third.id.as_str()), (Format::CrossCodeLongEval, "7"));
+    assert_eq!((third.path.as_str(), third.line_no, third.right_context.as_deref()), ("", 0, None));
     assert_eq!(third.to_record(), long);
 }
 
@@ -176,29 +138,17 @@ fn read_only_formats_are_adapted() {
         "all_code": "import b.B;\nclass A {\n  B b;\n  int x;\n}\n",
     });
     let read = task(bench.clone()).unwrap();
-    assert_eq!(
-        (read.path.as_str(), read.id.as_str()),
-        ("o_r/src/A.java", "o/r/2")
-    );
+    assert_eq!((read.path.as_str(), read.id.as_str()), ("o_r/src/A.java", "o/r/2"));
     assert_eq!(read.prompt, "import b.B;\nclass A {\n  B b;\n");
-    assert_eq!(
-        read.full_left_context.as_deref(),
-        Some("import b.B;\nclass A {\n  B b;\n")
-    );
+    assert_eq!(read.full_left_context.as_deref(), Some("import b.B;\nclass A {\n  B b;\n"));
     assert_eq!(read.line_no, 3);
     let text = &read.cross_file.as_ref().unwrap().text;
-    assert!(
-        text.ends_with("// src/B.java\n// class B {\n// }\n\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("// src/B.java\n// class B {\n// }\n\n"), "{text}");
     let record = read.to_record();
     assert_eq!(record["metadata"]["file"], "src/A.java");
     assert_eq!(record["level"], "2k");
     let again = task(record).unwrap();
-    assert_eq!(
-        (again.format, &again.cross_file),
-        (Format::CrossCodeEval, &read.cross_file)
-    );
+    assert_eq!((again.format, &again.cross_file), (Format::CrossCodeEval, &read.cross_file));
     // The code stands twice in the file; the hole is where the target follows.
     let mut twice = bench.clone();
     twice["all_code"] = json!("class A {\n  B b;\n  int x;\nclass A {\n  B b;\n}\n");
@@ -211,20 +161,12 @@ fn read_only_formats_are_adapted() {
         (read.path.as_str(), read.repository.as_str(), read.line_no),
         ("a13e/a13e-0.0.1/a.py", "a13e", 1)
     );
-    assert_eq!(
-        (read.prompt.as_str(), read.ground_truth.as_str()),
-        ("import x\ny = ", "x.f()")
-    );
+    assert_eq!((read.prompt.as_str(), read.ground_truth.as_str()), ("import x\ny = ", "x.f()"));
 }
 
 #[test]
 fn empty_cross_file_contexts_stay_as_they_were_written() {
-    for empty in [
-        json!(""),
-        json!({}),
-        json!({"text": "", "list": []}),
-        Value::Null,
-    ] {
+    for empty in [json!(""), json!({}), json!({"text": "", "list": []}), Value::Null] {
         let mut record = cross_code_eval();
         record["crossfile_context"] = empty.clone();
         let mut read = task(record.clone()).unwrap();
@@ -232,21 +174,12 @@ fn empty_cross_file_contexts_stay_as_they_were_written() {
         assert!(read.cross_file.iter().all(CrossFile::is_empty));
         assert_eq!(read.to_record(), record);
         // What is attached goes in its place.
-        read.cross_file = Some(CrossFile {
-            text: "// new".into(),
-            fragments: Vec::new(),
-        });
-        assert_eq!(
-            read.to_record()["crossfile_context"],
-            json!({"text": "// new", "list": []})
-        );
+        read.cross_file = Some(CrossFile { text: "// new".into(), fragments: Vec::new() });
+        assert_eq!(read.to_record()["crossfile_context"], json!({"text": "// new", "list": []}));
     }
     let mut attached = task(object_of(GOOD)).unwrap();
     attached.cross_file = Some(CrossFile::default());
-    assert_eq!(
-        attached.to_record()["crossfile_context"],
-        json!({"text": "", "list": []})
-    );
+    assert_eq!(attached.to_record()["crossfile_context"], json!({"text": "", "list": []}));
 }
 
 fn object_of(text: &str) -> Value {
@@ -263,16 +196,8 @@ fn what_is_wrong_is_named_by_its_field() {
         reason(record)
     };
     for (field, value, wanted) in [
-        (
-            "groundtruth",
-            json!(1),
-            "field 'groundtruth' must be a string, not a number",
-        ),
-        (
-            "full_left_context",
-            json!([]),
-            "field 'full_left_context' must be a string, not a list",
-        ),
+        ("groundtruth", json!(1), "field 'groundtruth' must be a string, not a number"),
+        ("full_left_context", json!([]), "field 'full_left_context' must be a string, not a list"),
         (
             "metadata.filepath",
             json!("r/../../etc"),
@@ -328,36 +253,20 @@ fn what_is_wrong_is_named_by_its_field() {
 
 #[test]
 fn mixed_files_are_read_record_by_record() {
-    let text = [
-        GOOD.to_owned(),
-        cross_code_eval().to_string(),
-        GOOD.to_owned(),
-    ]
-    .join("\n");
+    let text = [GOOD.to_owned(), cross_code_eval().to_string(), GOOD.to_owned()].join("\n");
     let reading = read(&text).unwrap();
     assert!(reading.problems.is_empty());
-    assert_eq!(
-        reading.formats,
-        [(Format::RepoEval, 2), (Format::CrossCodeEval, 1)]
-    );
+    assert_eq!(reading.formats, [(Format::RepoEval, 2), (Format::CrossCodeEval, 1)]);
     for format in Format::ALL {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
-    assert!(
-        "swebench"
-            .parse::<Format>()
-            .unwrap_err()
-            .contains("repoformer, crosscodeeval")
-    );
+    assert!("swebench".parse::<Format>().unwrap_err().contains("repoformer, crosscodeeval"));
 }
 
 #[test]
 fn a_digest_sees_every_text() {
     let digest = |record: &Value| {
-        let set = TaskSet {
-            path: "t".into(),
-            tasks: vec![task(record.clone()).unwrap()],
-        };
+        let set = TaskSet { path: "t".into(), tasks: vec![task(record.clone()).unwrap()] };
         set.digest()
     };
     let plain = cross_code_eval();
@@ -377,14 +286,7 @@ const FILE: &str =
 /// By the rules of `convert.py`: the left context up to the indent, the hole without it, 50 lines behind it.
 #[test]
 fn repoeval_becomes_repoformer_as_its_converter_has_it() {
-    let line = Task::new(
-        "r/0".into(),
-        "r/a.py",
-        2,
-        3,
-        "        return 1",
-        "    def f(self):\n",
-    );
+    let line = Task::new("r/0".into(), "r/a.py", 2, 3, "        return 1", "    def f(self):\n");
     let mut filled = line.clone();
     filled.fill(FILE).unwrap();
     let record = filled.to_format(Format::Repoformer).unwrap().record;
@@ -416,32 +318,15 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
     filled.fill(FILE).unwrap();
     let record = filled.to_format(Format::Repoformer).unwrap().record;
     assert_eq!(record["groundtruth"], "return 1");
-    assert_eq!(
-        record["right_context"],
-        "\n\n    def g(self):\n        pass\n"
-    );
-    assert_eq!(
-        task(record)
-            .unwrap()
-            .to_format(Format::RepoEval)
-            .unwrap()
-            .record,
-        body.to_record()
-    );
+    assert_eq!(record["right_context"], "\n\n    def g(self):\n        pass\n");
+    assert_eq!(task(record).unwrap().to_format(Format::RepoEval).unwrap().record, body.to_record());
 
     // 51 newlines: the rest of the line and 50 lines.
     let long = format!("a = 1\n{}", "b\n".repeat(80));
     let mut first = Task::new("r/1".into(), "r/a.py", 0, 0, "a = 1", "");
     first.fill(&long).unwrap();
     let record = first.to_format(Format::Repoformer).unwrap().record;
-    assert_eq!(
-        record["right_context"]
-            .as_str()
-            .unwrap()
-            .matches('\n')
-            .count(),
-        50
-    );
+    assert_eq!(record["right_context"].as_str().unwrap().matches('\n').count(), 50);
     assert_eq!(record["prompt"], "", "line 0 is a line like any other");
 
     let error = line.to_format(Format::Repoformer).unwrap_err();
@@ -455,15 +340,8 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
         .unwrap()
         .to_format(Format::Repoformer)
         .unwrap_err();
-    assert_eq!(
-        error,
-        "'metadata.filepath' is missing: crosscodelongeval names no file"
-    );
-    assert!(
-        line.to_format(Format::ReccEval)
-            .unwrap_err()
-            .contains("only read")
-    );
+    assert_eq!(error, "'metadata.filepath' is missing: crosscodelongeval names no file");
+    assert!(line.to_format(Format::ReccEval).unwrap_err().contains("only read"));
 }
 
 #[test]
@@ -472,19 +350,13 @@ fn code_before_a_hole_stays_in_the_prompt() {
     let written = read.to_format(Format::RepoEval).unwrap();
     assert_eq!(written.record["prompt"], "let a = ");
     assert_eq!(written.record["metadata"]["ground_truth"], "b()");
-    assert_eq!(
-        written.record["metadata"]["fpath_tuple"],
-        json!(["o-r-1f", "src", "x.ts"])
-    );
+    assert_eq!(written.record["metadata"]["fpath_tuple"], json!(["o-r-1f", "src", "x.ts"]));
     assert_eq!(written.left_out, ["right_context", "crossfile_context"]);
     let mut back = task(written.record).unwrap();
     assert_eq!(back.line_no, 4);
     back.right_context = read.right_context.clone();
     back.cross_file = read.cross_file.clone();
-    assert_eq!(
-        back.to_format(Format::CrossCodeEval).unwrap().record,
-        cross_code_eval()
-    );
+    assert_eq!(back.to_format(Format::CrossCodeEval).unwrap().record, cross_code_eval());
 }
 
 #[test]
@@ -499,32 +371,14 @@ fn a_hole_is_found_or_what_differs_is_named() {
         Ok(Hole { start: 8, end: 20 }),
         "line ends may differ"
     );
-    assert_eq!(
-        at(3, "b = 2\n", "a = 1\n\n\n"),
-        Ok(Hole { start: 8, end: 15 })
-    );
+    assert_eq!(at(3, "b = 2\n", "a = 1\n\n\n"), Ok(Hole { start: 8, end: 15 }));
     assert_eq!(at(4, "= 3", "b = 2\nc "), Ok(Hole { start: 17, end: 20 }));
     for (found, wanted) in [
-        (
-            at(5, "x", ""),
-            "its hole is at line 5 (from 0) of r/a.py, which has 5 lines; is this",
-        ),
-        (
-            at(3, "b", "x\n"),
-            "r/a.py has other text before the hole (line 3",
-        ),
-        (
-            at(3, "b = 3", "a = 1\n"),
-            "r/a.py has other text in the hole (line 3",
-        ),
-        (
-            at(3, "b = 2\nc", "a = 1\n"),
-            "r/a.py has other text in the hole (line 3",
-        ),
-        (
-            at(3, "x", "a = 1\nc"),
-            "r/a.py has other text before the hole, on its line",
-        ),
+        (at(5, "x", ""), "its hole is at line 5 (from 0) of r/a.py, which has 5 lines; is this"),
+        (at(3, "b", "x\n"), "r/a.py has other text before the hole (line 3"),
+        (at(3, "b = 3", "a = 1\n"), "r/a.py has other text in the hole (line 3"),
+        (at(3, "b = 2\nc", "a = 1\n"), "r/a.py has other text in the hole (line 3"),
+        (at(3, "x", "a = 1\nc"), "r/a.py has other text before the hole, on its line"),
     ] {
         let reason = found.unwrap_err();
         assert!(reason.starts_with(wanted), "{reason}");
@@ -650,10 +504,7 @@ fn the_odd_repository_in_both_formats() {
         let mut written = task.to_format(Format::RepoEval).unwrap().record;
         // What Repoformer's converter adds.
         for added in ["repository", "url"] {
-            written["metadata"]
-                .as_object_mut()
-                .unwrap()
-                .shift_remove(added);
+            written["metadata"].as_object_mut().unwrap().shift_remove(added);
         }
         if same.context_start == 0 {
             assert_eq!(written, same.to_record(), "{}", task.id);

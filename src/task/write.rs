@@ -51,16 +51,8 @@ impl Task {
             record.insert("groundtruth".into(), self.ground_truth.as_str().into());
             put(&mut record, "right_context", self.right_context.as_deref());
             if self.format.is_written() {
-                put(
-                    &mut record,
-                    "full_right_context",
-                    self.full_right_context.as_deref(),
-                );
-                put(
-                    &mut record,
-                    "full_left_context",
-                    self.full_left_context.as_deref(),
-                );
+                put(&mut record, "full_right_context", self.full_right_context.as_deref());
+                put(&mut record, "full_left_context", self.full_left_context.as_deref());
             }
         }
         record.insert("metadata".into(), self.metadata.clone().into());
@@ -76,11 +68,7 @@ impl Task {
         let cross_file = self.cross_file.as_ref()?;
         if format == self.format
             && let Some(as_read) = self.extra.get("crossfile_context")
-            && read_cross_file(as_read, self.language())
-                .ok()
-                .flatten()
-                .as_ref()
-                == Some(cross_file)
+            && read_cross_file(as_read, self.language()).ok().flatten().as_ref() == Some(cross_file)
         {
             return Some(as_read.clone());
         }
@@ -126,10 +114,7 @@ impl Task {
                 Format::Repoformer => "filepath",
                 _ => "file",
             };
-            return Err(format!(
-                "'metadata.{field}' is missing: {} names no file",
-                self.format
-            ));
+            return Err(format!("'metadata.{field}' is missing: {} names no file", self.format));
         }
         match format {
             Format::RepoEval => Ok(self.to_repo_eval()),
@@ -178,25 +163,13 @@ impl Task {
         let mut left_out = self.whole_contexts();
         left_out.extend(self.right_context.as_ref().map(|_| "right_context"));
         let shows = |cross_file: &&_| !crate::task::cross_file::CrossFile::is_empty(cross_file);
-        left_out.extend(
-            self.cross_file
-                .as_ref()
-                .filter(shows)
-                .map(|_| "crossfile_context"),
-        );
-        Written {
-            record: Value::Object(record),
-            left_out,
-            lacking: Vec::new(),
-        }
+        left_out.extend(self.cross_file.as_ref().filter(shows).map(|_| "crossfile_context"));
+        Written { record: Value::Object(record), left_out, lacking: Vec::new() }
     }
 
     /// The prompt from the line on that a RepoEval record began at, where one was kept, and that line.
     fn shown_from_kept_start<'a>(&self, prompt: &'a str) -> (&'a str, usize) {
-        let kept = self
-            .metadata
-            .get("context_start_lineno")
-            .and_then(Value::as_u64);
+        let kept = self.metadata.get("context_start_lineno").and_then(Value::as_u64);
         let kept = kept.and_then(|kept| usize::try_from(kept).ok());
         let Some(kept) = kept.filter(|kept| (self.context_start..=self.line_no).contains(kept))
         else {
@@ -212,10 +185,7 @@ impl Task {
     fn whole_contexts(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         let left = self.full_left_context.as_ref();
-        names.extend(
-            left.is_some_and(|left| *left != self.prompt)
-                .then_some("full_left_context"),
-        );
+        names.extend(left.is_some_and(|left| *left != self.prompt).then_some("full_left_context"));
         let right = self.full_right_context.is_some();
         let says_more = right && self.full_right_context != self.right_context;
         names.extend(says_more.then_some("full_right_context"));
@@ -260,19 +230,12 @@ impl Task {
         };
         record.insert("metadata".into(), metadata.into());
         if let Some(value) = self.cross_file_value(format) {
-            let loses = self
-                .cross_file
-                .as_ref()
-                .is_some_and(|c| !c.fragments.is_empty());
+            let loses = self.cross_file.as_ref().is_some_and(|c| !c.fragments.is_empty());
             left_out.extend((value.is_string() && loses).then_some("crossfile_context.list"));
             record.insert("crossfile_context".into(), value);
         }
         self.put_extra(&mut record, &NAMED);
-        Ok(Written {
-            record: Value::Object(record),
-            left_out,
-            lacking,
-        })
+        Ok(Written { record: Value::Object(record), left_out, lacking })
     }
 
     /// The texts around a hole that begins behind the line's indent and ends before the line does.
@@ -291,9 +254,8 @@ impl Task {
             return cut;
         }
         if unfinished_line(&self.prompt).is_empty() {
-            let line = &self.ground_truth[..line_starts(&self.ground_truth)
-                .nth(1)
-                .unwrap_or(self.ground_truth.len())];
+            let line = &self.ground_truth
+                [..line_starts(&self.ground_truth).nth(1).unwrap_or(self.ground_truth.len())];
             let indent = indent(line.trim_end_matches(crate::text::lines::is_separator));
             cut.prompt.push_str(indent);
             if let Some(left) = &mut cut.full_left {
@@ -303,10 +265,7 @@ impl Task {
         }
         if cut.ground_truth.ends_with('\n') {
             cut.ground_truth.pop();
-            for text in [&mut cut.right_context, &mut cut.full_right]
-                .into_iter()
-                .flatten()
-            {
+            for text in [&mut cut.right_context, &mut cut.full_right].into_iter().flatten() {
                 text.insert(0, '\n');
             }
         }

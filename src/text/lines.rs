@@ -37,11 +37,7 @@ impl Lines {
 
     /// Splits a text that is not needed otherwise.
     pub fn of(text: String) -> Self {
-        let mut text = if has_rare_separator(&text) {
-            split_rare(&text)
-        } else {
-            text
-        };
+        let mut text = if has_rare_separator(&text) { split_rare(&text) } else { text };
         let newlines = newlines(&text);
         let count = if text.ends_with('\n') {
             text.pop();
@@ -55,22 +51,13 @@ impl Lines {
 
     /// Lines that `\n` alone separates.
     pub fn joined(text: String) -> Self {
-        let count = if text.is_empty() {
-            0
-        } else {
-            newlines(&text) + 1
-        };
+        let count = if text.is_empty() { 0 } else { newlines(&text) + 1 };
         let range = 0..text.len();
         Self::known(Arc::new(text), range, count)
     }
 
     fn known(text: Arc<String>, part: Range<usize>, count: usize) -> Self {
-        Self {
-            text: Some(text),
-            part,
-            count: count as u32,
-            starts: OnceLock::new(),
-        }
+        Self { text: Some(text), part, count: count as u32, starts: OnceLock::new() }
     }
 
     /// Rebuilds lines from their joined text, a part of another; `None` if it does not have `count` lines (an empty text has none
@@ -87,12 +74,7 @@ impl Lines {
 
     /// Lines of which only the number is known. Reading their text is a bug and panics.
     pub(crate) fn unread(count: usize) -> Self {
-        Self {
-            text: None,
-            part: 0..0,
-            count: count as u32,
-            starts: OnceLock::new(),
-        }
+        Self { text: None, part: 0..0, count: count as u32, starts: OnceLock::new() }
     }
 
     /// Whether their text is available.
@@ -132,9 +114,7 @@ impl Lines {
             return 0..0;
         }
         let starts = self.starts();
-        let to = starts
-            .get(end)
-            .map_or(self.text().len(), |&next| next as usize - 1);
+        let to = starts.get(end).map_or(self.text().len(), |&next| next as usize - 1);
         starts[start] as usize..to
     }
 
@@ -185,8 +165,7 @@ fn each_newline(bytes: &[u8], mut visit: impl FnMut(usize)) {
     }
     let begin = bytes.len() - rest.len();
     let rest = rest.iter().zip(begin..);
-    rest.filter(|(byte, _)| **byte == b'\n')
-        .for_each(|(_, at)| visit(at));
+    rest.filter(|(byte, _)| **byte == b'\n').for_each(|(_, at)| visit(at));
 }
 
 fn newlines(text: &str) -> usize {
@@ -325,12 +304,7 @@ mod tests {
     #[test]
     fn python_examples() {
         // Expectations from the Python documentation of str.splitlines.
-        let lines = |text: &str| {
-            Lines::new(text)
-                .iter()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
+        let lines = |text: &str| Lines::new(text).iter().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(lines("ab c\n\nde fg\rkl\r\n"), ["ab c", "", "de fg", "kl"]);
         assert_eq!(lines(""), [""; 0]);
         assert_eq!(lines("One line\n"), ["One line"]);
@@ -354,11 +328,7 @@ mod tests {
         python.extend((0x9..=0xd).chain(0x1c..=0x1f).chain(0x2000..=0x200a));
         python.extend([0x2028, 0x2029]);
         for c in '\0'..=char::MAX {
-            assert_eq!(
-                strip(&format!("{c}x{c}")) == "x",
-                python.contains(&u32::from(c)),
-                "{c:?}"
-            );
+            assert_eq!(strip(&format!("{c}x{c}")) == "x", python.contains(&u32::from(c)), "{c:?}");
         }
     }
 

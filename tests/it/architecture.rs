@@ -46,20 +46,14 @@ fn binary() -> Crate {
 /// Chapters in their order, as `lib.rs` lists them.
 fn chapters() -> Vec<String> {
     let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let names = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod "));
-    names
-        .map(|name| name.trim_end_matches(';').to_owned())
-        .collect()
+    let names = text.lines().filter_map(|line| line.strip_prefix("pub mod "));
+    names.map(|name| name.trim_end_matches(';').to_owned()).collect()
 }
 
 #[test]
 fn the_source_folder_holds_few_entries_and_one_for_each_chapter() {
-    let entries: Vec<PathBuf> = fs::read_dir(root().join("src"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let entries: Vec<PathBuf> =
+        fs::read_dir(root().join("src")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(entries.len() <= 17, "{entries:?}");
     let stems: BTreeSet<String> = entries
         .iter()
@@ -76,11 +70,7 @@ fn a_chapter_imports_only_from_those_before_it() {
     let mut backwards = Vec::new();
     for (from, to) in library.edges() {
         if place(&from) < place(&to) {
-            backwards.push(format!(
-                "{} imports {}",
-                library.file(&from),
-                library.file(&to)
-            ));
+            backwards.push(format!("{} imports {}", library.file(&from), library.file(&to)));
         }
     }
     assert!(backwards.is_empty(), "{}", backwards.join("\n"));
@@ -104,21 +94,11 @@ fn circles_and_wrong_directions_would_be_found() {
     };
     let modules = [
         source(&[], &["a", "b"], ""),
-        source(
-            &["a"],
-            &["x"],
-            "mod x; pub use x::Thing; use crate::b::make; fn f() { make() }",
-        ),
+        source(&["a"], &["x"], "mod x; pub use x::Thing; use crate::b::make; fn f() { make() }"),
         source(&["a", "x"], &[], "pub struct Thing; // use crate::b::no;\n"),
-        source(
-            &["b"],
-            &[],
-            "use crate::a::{self, Thing as Other}; const S: &str = \"crate::b\";",
-        ),
+        source(&["b"], &[], "use crate::a::{self, Thing as Other}; const S: &str = \"crate::b\";"),
     ];
-    let made = Crate {
-        modules: modules.into_iter().collect(),
-    };
+    let made = Crate { modules: modules.into_iter().collect() };
     let names = |(from, to): (Module, Module)| format!("{}>{}", from.join("::"), to.join("::"));
     let edges: Vec<String> = made.edges().into_iter().map(names).collect();
     assert_eq!(edges, ["a>b", "b>a", "b>a::x"]);
@@ -128,11 +108,7 @@ fn circles_and_wrong_directions_would_be_found() {
 impl Crate {
     fn read(entry: &Path) -> Self {
         let mut modules = BTreeMap::new();
-        let mut waiting = vec![(
-            Vec::new(),
-            entry.to_owned(),
-            entry.parent().unwrap().to_owned(),
-        )];
+        let mut waiting = vec![(Vec::new(), entry.to_owned(), entry.parent().unwrap().to_owned())];
         while let Some((module, file, folder)) = waiting.pop() {
             let text = fs::read_to_string(&file).unwrap();
             let blank = lift_inner_modules(without_tests(blank(&text)));
@@ -159,10 +135,7 @@ impl Crate {
 
     fn file(&self, module: &Module) -> String {
         let file = &self.modules[module].file;
-        file.strip_prefix(root())
-            .unwrap_or(file)
-            .display()
-            .to_string()
+        file.strip_prefix(root()).unwrap_or(file).display().to_string()
     }
 
     /// Pairs of modules of which the first uses something that the second defines.
@@ -199,11 +172,7 @@ impl Crate {
                     rest = &rest[1..];
                 }
             }
-            child
-                if self.modules[module]
-                    .children
-                    .iter()
-                    .any(|name| name == child) => {}
+            child if self.modules[module].children.iter().any(|name| name == child) => {}
             _ => return None,
         }
         Some([&base[..], rest].concat())
@@ -219,12 +188,10 @@ impl Crate {
                 continue;
             }
             let imports = self.modules[&module].imports.iter();
-            let handed_on = imports
-                .filter(|import| import.name == *name)
-                .find_map(|import| {
-                    let from = self.absolute(&module, &import.path)?;
-                    (from != path[..=at]).then(|| [&from[..], &path[at + 1..]].concat())
-                });
+            let handed_on = imports.filter(|import| import.name == *name).find_map(|import| {
+                let from = self.absolute(&module, &import.path)?;
+                (from != path[..=at]).then(|| [&from[..], &path[at + 1..]].concat())
+            });
             return match handed_on {
                 Some(path) if depth < 20 => self.defining(&path, depth + 1),
                 _ => module,
@@ -248,9 +215,7 @@ impl Crate {
         let mut circles = BTreeSet::new();
         for (module, seen) in &reached {
             if seen.contains(module) {
-                let both = seen
-                    .iter()
-                    .filter(|other| reached[**other].contains(module));
+                let both = seen.iter().filter(|other| reached[**other].contains(module));
                 let files: Vec<String> = both.map(|other| self.file(other)).collect();
                 circles.insert(files.join(", "));
             }
@@ -274,12 +239,7 @@ impl Source {
             left = &from[end..];
         }
         rest.push_str(left);
-        Self {
-            file,
-            children,
-            imports,
-            rest,
-        }
+        Self { file, children, imports, rest }
     }
 
     /// Paths in the text that begin with a keyword or a child module.
@@ -342,11 +302,7 @@ fn expand(tree: &str, prefix: &[String], is_public: bool, imports: &mut Vec<Impo
         path.pop();
     }
     if let Some(name) = alias.or_else(|| path.last().cloned()) {
-        imports.push(Import {
-            is_public,
-            path,
-            name,
-        });
+        imports.push(Import { is_public, path, name });
     }
 }
 
@@ -405,11 +361,9 @@ fn raw_string(text: &str) -> Option<usize> {
 fn character(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('\'')?;
     match inside.strip_prefix('\\') {
-        Some(escaped) => escaped
-            .char_indices()
-            .skip(1)
-            .find(|(_, c)| *c == '\'')
-            .map(|(at, _)| at + 3),
+        Some(escaped) => {
+            escaped.char_indices().skip(1).find(|(_, c)| *c == '\'').map(|(at, _)| at + 3)
+        }
         None => {
             let first = inside.chars().next()?;
             let end = first.len_utf8();
@@ -425,9 +379,7 @@ fn without_tests(mut text: String) -> String {
         text.replace_range(begin..end, "");
     }
     while let Some(begin) = text.find("(in ") {
-        let end = text[begin..]
-            .find(')')
-            .map_or(text.len(), |at| begin + at + 1);
+        let end = text[begin..].find(')').map_or(text.len(), |at| begin + at + 1);
         text.replace_range(begin..end, "");
     }
     text
@@ -442,17 +394,11 @@ fn lift_inner_modules(text: String) -> String {
         line.ends_with('{') && (line.starts_with("macro_rules!") || words(line).any(|w| w == "mod"))
     };
     while let Some(line) = left.split_inclusive('\n').next() {
-        let length = if is_block(line) {
-            length_of_item(left)
-        } else {
-            line.len()
-        };
+        let length = if is_block(line) { length_of_item(left) } else { line.len() };
         let part = &left[..length];
         match is_block(line) {
             true => {
-                let inner = part
-                    .replace("super::super::", "\0")
-                    .replace("super::", "self::");
+                let inner = part.replace("super::super::", "\0").replace("super::", "self::");
                 lifted.push_str(&inner.replace('\0', "super::"));
             }
             false => lifted.push_str(part),

@@ -27,14 +27,9 @@ fn rebuilds_each(damage: impl Fn(&[u8]) -> Vec<u8>, says: &str) {
         place.write(&path, damage(bytes));
         let said = place.stage(&["run"]).done().stderr;
         let artifact = path.replace("/.", "/").replace(".header.json", ""); // a header's damage is its artifact's
-        let warning = said
-            .lines()
-            .find(|line| line.starts_with(&format!("warning: {artifact}")));
+        let warning = said.lines().find(|line| line.starts_with(&format!("warning: {artifact}")));
         let warning = warning.unwrap_or_else(|| panic!("{path}: no warning in\n{said}"));
-        assert!(
-            warning.contains(says) && warning.contains("rebuilt"),
-            "{warning}"
-        );
+        assert!(warning.contains(says) && warning.contains("rebuilt"), "{warning}");
         assert_same(&place.files("cache"), &wanted);
     }
 }
@@ -63,24 +58,14 @@ fn a_file_with_a_changed_byte_is_rebuilt_with_a_warning() {
 #[test]
 fn a_cache_of_another_version_is_rebuilt_and_names_both_versions() {
     let replace = |bytes: &[u8], from: &str, to: &str| -> Vec<u8> {
-        let at = bytes
-            .windows(from.len())
-            .position(|window| window == from.as_bytes())
-            .unwrap();
+        let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
         [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()
     };
     let version = env!("CARGO_PKG_VERSION");
     let (place, wanted) = ran();
     let path = "cache/window/repos/alpha_ws20_slice2.bin";
     let bytes = std::fs::read(place.path(path)).unwrap();
-    place.write(
-        path,
-        replace(
-            &bytes,
-            &format!("\"tool\":\"{version}\""),
-            "\"tool\":\"0.0.7\"",
-        ),
-    );
+    place.write(path, replace(&bytes, &format!("\"tool\":\"{version}\""), "\"tool\":\"0.0.7\""));
     let said = "warning: cache/window/repos/alpha_ws20_slice2.bin: stale (it was written by repoformer 0.0.7), rebuilt";
     place.stage(&["run"]).done().says(&[said]);
     assert_same(&place.files("cache"), &wanted);
@@ -94,14 +79,8 @@ fn a_cache_of_another_version_is_rebuilt_and_names_both_versions() {
         &both,
         "hint: make it again with `repoformer window`",
     ]);
-    place
-        .run(&["inspect", path])
-        .failed()
-        .says(&[&both, "hint: ", "--cache-dir"]);
-    place
-        .stage(&["run"])
-        .done()
-        .says(&[&format!("warning: {path}: {both}; rebuilt")]);
+    place.run(&["inspect", path]).failed().says(&[&both, "hint: ", "--cache-dir"]);
+    place.stage(&["run"]).done().says(&[&format!("warning: {path}: {both}; rebuilt")]);
     assert_same(&place.files("cache"), &wanted);
 }
 
@@ -140,20 +119,18 @@ fn a_cache_folder_that_cannot_be_written() {
             "error: file/window/repos: cannot create this folder",
             "hint: a file is in the place of a folder; choose another cache folder (--cache-dir) or output path (-o)",
         ]);
-    place
-        .stage(&["run", "--cache-dir", "file/below"])
-        .failed()
-        .says(&["error: file/below/window/repos: ", "hint: ", "--cache-dir"]);
+    place.stage(&["run", "--cache-dir", "file/below"]).failed().says(&[
+        "error: file/below/window/repos: ",
+        "hint: ",
+        "--cache-dir",
+    ]);
     assert_eq!(place.read("file"), "mine");
     #[cfg(target_os = "linux")]
-    place
-        .stage(&["run", "--cache-dir", "/proc/nowhere"])
-        .failed()
-        .says(&[
-            "error: /proc/nowhere/window/repos: cannot create this folder",
-            "hint: ",
-            "--cache-dir",
-        ]);
+    place.stage(&["run", "--cache-dir", "/proc/nowhere"]).failed().says(&[
+        "error: /proc/nowhere/window/repos: cannot create this folder",
+        "hint: ",
+        "--cache-dir",
+    ]);
 }
 
 #[cfg(unix)]
@@ -169,21 +146,11 @@ fn a_read_only_cache_serves_what_is_current() {
         place
             .stage(&["window", "--window-size", "10"])
             .failed()
-            .says(&[
-                "Permission denied",
-                "hint: choose a writable cache folder (--cache-dir)",
-            ]);
+            .says(&["Permission denied", "hint: choose a writable cache folder (--cache-dir)"]);
     }
     mode("u+w").done();
     let _ = std::fs::remove_file(place.path("cache/window/probe"));
-    assert!(
-        std::fs::metadata(place.path("cache"))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o200
-            != 0
-    );
+    assert!(std::fs::metadata(place.path("cache")).unwrap().permissions().mode() & 0o200 != 0);
     assert_same(&place.files("cache"), &wanted);
 }
 
@@ -213,14 +180,11 @@ fn a_full_disk_keeps_what_was_whole_and_nothing_half_written() {
     assert!(failed >= 2, "the limits were too high to matter");
     place.stage(&["run"]).done().silent_on("warning");
     assert_same(&place.files("cache"), &wanted);
-    place
-        .stage(&["prompt", "--mode", "gt", "-o", "/dev/full"])
-        .failed()
-        .says(&[
-            "error: /dev/full: ",
-            "No space left on device",
-            "hint: free some space",
-        ]);
+    place.stage(&["prompt", "--mode", "gt", "-o", "/dev/full"]).failed().says(&[
+        "error: /dev/full: ",
+        "No space left on device",
+        "hint: free some space",
+    ]);
 }
 
 #[cfg(unix)]
@@ -233,11 +197,8 @@ fn predictions_that_stopped_at_their_header_are_not_taken_for_somebodys_own() {
     );
     // The name makes the header longer than a block of 512 bytes; the one prediction is shorter.
     let name = "n".repeat(200);
-    let stage = |stage: &str| {
-        place
-            .args(&[stage, "--mode", "none", "--benchmark", &name])
-            .join(" ")
-    };
+    let stage =
+        |stage: &str| place.args(&[stage, "--mode", "none", "--benchmark", &name]).join(" ");
     for before in ["window", "prompt"] {
         place.shell(&format!("$BIN {}", stage(before))).done();
     }
@@ -248,10 +209,7 @@ fn predictions_that_stopped_at_their_header_are_not_taken_for_somebodys_own() {
         .says(&[".header.json: cannot write this file: File too large"]);
     place.shell(&format!("$BIN {complete}")).done();
     let predictions = format!("cache/predictions/{name}/none-one-gram-ws-20-ss-2-in-context.jsonl");
-    assert!(
-        place.read(&predictions).len() < 512,
-        "or the limit does not part the two"
-    );
+    assert!(place.read(&predictions).len() < 512, "or the limit does not part the two");
 }
 
 #[test]
@@ -274,11 +232,7 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
 /// Starts `run` and kills it after a while; tells whether it was still at work.
 fn killed_after(place: &Place, wait: Duration) -> bool {
     let mut command = place.command(&place.args(&["run"]));
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(wait);
     let at_work = child.try_wait().unwrap().is_none();
     child.kill().unwrap(); // SIGKILL
@@ -297,10 +251,7 @@ fn an_interrupted_run_is_taken_up_where_it_stopped() {
         let place = Place::new();
         interrupted += u32::from(killed_after(&place, whole * step / 30));
         for (name, bytes) in without_temporary(place.files("cache")) {
-            assert!(
-                bytes == wanted[&name],
-                "{name} is half-written after {step}/30"
-            );
+            assert!(bytes == wanted[&name], "{name} is half-written after {step}/30");
         }
         place.stage(&["run"]).done().silent_on("warning");
         assert_same(&without_temporary(place.files("cache")), &wanted);

@@ -34,10 +34,7 @@ fn a_source_file_that_is_not_utf8() {
     ]);
     assert_eq!(ran.stderr.matches("latin.py").count(), 1, "told once");
     // What was found once is found again, though the artifacts are current.
-    place
-        .stage(&["window"])
-        .partly()
-        .says(&["latin.py", "(current), 1 skipped"]);
+    place.stage(&["window"]).partly().says(&["latin.py", "(current), 1 skipped"]);
     place.stage(&["run"]).partly();
     assert_served(&place, &[0, 1, 2]);
 }
@@ -116,11 +113,7 @@ fn files_and_folders_without_the_right_to_read_them() {
         ]);
     }
     // The temporary folder must be removable again.
-    set_permissions(
-        place.path("repos/alpha/closed"),
-        Permissions::from_mode(0o755),
-    )
-    .unwrap();
+    set_permissions(place.path("repos/alpha/closed"), Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -129,17 +122,11 @@ fn task_and_repository_folders_that_are_not_there() {
     place
         .stage(&["run", "--tasks", "no.jsonl"])
         .failed()
-        .says(&[
-            "error: no.jsonl: cannot open this file: No such file",
-            "hint: check the path",
-        ]);
+        .says(&["error: no.jsonl: cannot open this file: No such file", "hint: check the path"]);
     place
         .stage(&["run", "--tasks", "repos/alpha"])
         .failed()
-        .says(&[
-            "error: repos/alpha: cannot read this file: Is a directory",
-            "hint: name a file",
-        ]);
+        .says(&["error: repos/alpha: cannot read this file: Is a directory", "hint: name a file"]);
     place.stage(&["run", "--repos-dir", "no"]).failed().says(&[
         "error: no: cannot list the repositories folder: No such file",
         "hint: check the path",
@@ -196,17 +183,8 @@ fn a_task_whose_file_or_line_does_not_exist() {
         .stage(&["eval"])
         .failed()
         .says(&["tasks.jsonl:4: task alpha/2: it has no prediction (2 of 6 tasks have none)"]);
-    let ran = place
-        .stage(&[
-            "eval",
-            "--missing",
-            "skip",
-            "--mode",
-            "gt",
-            "--format",
-            "tsv",
-        ])
-        .partly();
+    let ran =
+        place.stage(&["eval", "--missing", "skip", "--mode", "gt", "--format", "tsv"]).partly();
     assert!(ran.stdout.contains("gt\tall\t4\t"), "{}", ran.stdout);
 }
 
@@ -223,9 +201,7 @@ fn ids_that_repeat_keep_their_tasks_apart() {
         .done()
         .says(&["tasks.jsonl: 2 tasks repeat an id; their rows distinguish them"]);
     assert_served(&place, &[0, 1, 2, 3, 4]);
-    let ran = place
-        .stage(&["eval", "--mode", "gt", "--per-task", "--format", "jsonl"])
-        .done();
+    let ran = place.stage(&["eval", "--mode", "gt", "--per-task", "--format", "jsonl"]).done();
     assert_eq!(ran.stdout.lines().count(), 5);
 }
 
@@ -234,15 +210,7 @@ fn a_wrong_field_type_in_line_731() {
     let place = Place::new();
     let text = source("store", 25);
     let mut records: Vec<Value> = (0..800)
-        .map(|n| {
-            task(
-                &format!("alpha/{n}"),
-                "alpha/store.py",
-                &text,
-                0,
-                n % 24 + 1,
-            )
-        })
+        .map(|n| task(&format!("alpha/{n}"), "alpha/store.py", &text, 0, n % 24 + 1))
         .collect();
     records[730]["metadata"]["line_no"] = json!("12");
     place.write("tasks.jsonl", jsonl(&records));
@@ -250,19 +218,13 @@ fn a_wrong_field_type_in_line_731() {
         "error: tasks.jsonl:731: field 'metadata.line_no' must be a whole number, not a string";
     for stage in ["window", "vectorize", "search", "prompt"] {
         let ran = place.stage(&[stage, "--mode", "rg1"]).partly();
-        let errors: Vec<&str> = ran
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("error"))
-            .collect();
+        let errors: Vec<&str> =
+            ran.stderr.lines().filter(|line| line.starts_with("error")).collect();
         assert_eq!(errors, [wanted]);
     }
     let prompts = place.records("cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl");
     assert_eq!(prompts.len(), 799);
-    assert_eq!(
-        prompts[730]["metadata"]["row"], 731,
-        "a row is a place in the file"
-    );
+    assert_eq!(prompts[730]["metadata"]["row"], 731, "a row is a place in the file");
 }
 
 #[test]
@@ -307,16 +269,10 @@ fn paths_never_lead_out_of_the_repositories_folder() {
     }
     assert_served(&place, &[0, 1, 2]);
     for (name, bytes) in place.files("cache") {
-        assert!(
-            !String::from_utf8_lossy(&bytes).contains("secret_1"),
-            "{name}"
-        );
+        assert!(!String::from_utf8_lossy(&bytes).contains("secret_1"), "{name}");
     }
     place.write("outside.jsonl", jsonl(&records));
-    place
-        .stage(&["run", "--tasks", "outside.jsonl"])
-        .failed()
-        .says(&["outside.jsonl:1: "]);
+    place.stage(&["run", "--tasks", "outside.jsonl"]).failed().says(&["outside.jsonl:1: "]);
     for name in ["../outside", "/etc", "."] {
         place
             .stage(&["window", "--repo", name])
@@ -343,9 +299,7 @@ fn an_empty_repository_and_one_without_python() {
         "choose other repositories",
         "window: 11 records in 4 artifacts (written), 2 skipped",
     ]);
-    place
-        .run(&["vectorize", "--repos-dir", "repos", "--cache-dir", "cache"])
-        .done();
+    place.run(&["vectorize", "--repos-dir", "repos", "--cache-dir", "cache"]).done();
     place.add_tasks(&[task("empty/0", "empty/a.py", &source("a", 9), 0, 5)]);
     place.stage(&["run"]).partly().says(&[
         "error: repos/empty: holds no Python file",
@@ -366,14 +320,11 @@ fn a_repository_whose_name_is_not_utf8() {
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
     std::fs::create_dir(place.path("repos").join(name)).unwrap();
     for stage in ["window", "vectorize"] {
-        place
-            .run(&[stage, "--repos-dir", "repos", "--cache-dir", "cache"])
-            .partly()
-            .says(&[
-                "caf",
-                "there is no such repository folder",
-                "11 records in 2 artifacts",
-            ]);
+        place.run(&[stage, "--repos-dir", "repos", "--cache-dir", "cache"]).partly().says(&[
+            "caf",
+            "there is no such repository folder",
+            "11 records in 2 artifacts",
+        ]);
     }
 }
 
@@ -404,12 +355,7 @@ fn a_line_of_ten_megabytes() {
             prompt["metadata"]["prompt_tokens"].as_u64().unwrap() < 3000,
             "the long line is too long for a prompt"
         );
-        assert!(
-            !prompt["metadata"]["top_k_context"]
-                .as_array()
-                .unwrap()
-                .is_empty()
-        );
+        assert!(!prompt["metadata"]["top_k_context"].as_array().unwrap().is_empty());
     }
 }
 
@@ -431,22 +377,14 @@ fn files_that_come_and_go_while_they_are_read() {
         });
         for _ in 0..15 {
             let ran = place.stage_within(&["window", "--mode", "rg1"], 60);
-            let errors: Vec<&str> = ran
-                .stderr
-                .lines()
-                .filter(|line| line.starts_with("error: "))
-                .collect();
+            let errors: Vec<&str> =
+                ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
             let named = |line: &&str| {
                 line.starts_with("error: repos/alpha/passing_")
                     && line.ends_with("it vanished while the repository was read")
             };
             assert!(errors.iter().all(named), "{}", ran.stderr);
-            assert_eq!(
-                ran.code,
-                Some(i32::from(!errors.is_empty())),
-                "{}",
-                ran.stderr
-            );
+            assert_eq!(ran.code, Some(i32::from(!errors.is_empty())), "{}", ran.stderr);
         }
         done.store(true, Ordering::Relaxed);
     });

@@ -10,10 +10,7 @@ fn place() -> Place {
     let place = Place::empty();
     let shared = source("shared", 40);
     let mut tasks = Vec::new();
-    for (n, name) in ["ant", "bee", "cat", "dog", "elk", "fox"]
-        .iter()
-        .enumerate()
-    {
+    for (n, name) in ["ant", "bee", "cat", "dog", "elk", "fox"].iter().enumerate() {
         let text = format!("{}{shared}{}", source(name, 10 * n + 5), source(name, 45));
         let path = format!("gamma/{}{name}.py", if n % 2 == 0 { "" } else { "sub/" });
         tasks.push(task(&format!("gamma/{n}"), &path, &text, 0, 40 + n));
@@ -24,13 +21,7 @@ fn place() -> Place {
 }
 
 fn stages(place: &Place, cache: &str) -> BTreeMap<String, Vec<u8>> {
-    for stage in [
-        &["window"][..],
-        &["vectorize"],
-        &["search"],
-        &["prompt"],
-        &["complete"],
-    ] {
+    for stage in [&["window"][..], &["vectorize"], &["search"], &["prompt"], &["complete"]] {
         place.stage(&[stage, &["--cache-dir", cache]].concat());
     }
     place.files(cache)
@@ -64,10 +55,8 @@ fn after_any_change_the_artifacts_are_those_of_a_run_from_nothing() {
             fs::remove_file(place.path("repos/gamma/elk.py")).unwrap();
         }),
         ("a file that moves", |place| {
-            let (from, to) = (
-                place.path("repos/gamma/ant.py"),
-                place.path("repos/gamma/sub/ant.py"),
-            );
+            let (from, to) =
+                (place.path("repos/gamma/ant.py"), place.path("repos/gamma/sub/ant.py"));
             fs::rename(from, to).unwrap();
         }),
         ("a link to a file", |place| {
@@ -111,15 +100,9 @@ fn windows_that_were_damaged_are_cut_from_the_repository_after_a_change() {
 #[test]
 fn a_line_too_long_is_warned_of_each_time() {
     let place = place();
-    place.write(
-        "repos/gamma/data.py",
-        format!("x = '{}'\n", "y".repeat(1 << 20)),
-    );
+    place.write("repos/gamma/data.py", format!("x = '{}'\n", "y".repeat(1 << 20)));
     for _ in 0..2 {
-        place
-            .stage(&["window"])
-            .done()
-            .says(&["gamma/data.py:1: a line of 1048582 bytes"]);
+        place.stage(&["window"]).done().says(&["gamma/data.py:1: a line of 1048582 bytes"]);
     }
 }
 
@@ -131,23 +114,13 @@ fn hundreds_of_repositories_are_not_held_open_at_once() {
         let (text, path) = (source(&format!("name_{n}"), 30), format!("r{n:02}/a.py"));
         tasks.push(task(&format!("r{n:02}/0"), &path, &text, 0, 20));
         place.write(&format!("repos/{path}"), &text);
-        place.write(
-            &format!("repos/r{n:02}/b.py"),
-            text.replace("name", "other"),
-        );
+        place.write(&format!("repos/r{n:02}/b.py"), text.replace("name", "other"));
     }
     place.write("tasks.jsonl", jsonl(&tasks));
     // Each thread has a few files open.
     let flags = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 2";
     for stage in ["window", "vectorize", "search", "prompt", "complete"] {
-        place
-            .shell(&format!("ulimit -n 48; $BIN {stage} {flags}"))
-            .done();
+        place.shell(&format!("ulimit -n 48; $BIN {stage} {flags}")).done();
     }
-    assert_eq!(
-        place
-            .records("cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl")
-            .len(),
-        60
-    );
+    assert_eq!(place.records("cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl").len(), 60);
 }

@@ -37,22 +37,12 @@ fn sampled() -> Place {
 /// The flags of its data set.
 fn data() -> Vec<String> {
     let repos = project("data/repos");
-    let flags = [
-        "--repos-dir",
-        &repos,
-        "--tasks",
-        "tasks.jsonl",
-        "--cache-dir",
-        "cache",
-    ];
+    let flags = ["--repos-dir", &repos, "--tasks", "tasks.jsonl", "--cache-dir", "cache"];
     flags.map(str::to_owned).to_vec()
 }
 
 fn with<'a>(data: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
-    data.iter()
-        .map(String::as_str)
-        .chain(more.iter().copied())
-        .collect()
+    data.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
 fn gunzip(path: &str) -> String {
@@ -91,9 +81,7 @@ fn compare_with_the_released_program(
         place.run(&[&["window"], &args[..]].concat());
         place.run(&[&["vectorize"], &args[..]].concat()).done();
         place.run(&[&["search"], &args[..]].concat()).done();
-        let ran = place
-            .run(&[&["prompt", "-o", "-"], &args[..]].concat())
-            .done();
+        let ran = place.run(&[&["prompt", "-o", "-"], &args[..]].concat()).done();
         let text = |task: Value| {
             let id = task["metadata"]["task_id"].as_str().unwrap().to_owned();
             (id, task["crossfile_context"].as_str().unwrap().to_owned())
@@ -117,15 +105,10 @@ fn compare_with_the_released_program(
 #[test]
 fn the_odd_repository_has_the_released_programs_texts() {
     let place = Place::empty();
-    let fixture = |name: &str| {
-        project(&format!(
-            "tests/fixtures/repoformer/edge_cases.{name}.jsonl.gz"
-        ))
-    };
+    let fixture =
+        |name: &str| project(&format!("tests/fixtures/repoformer/edge_cases.{name}.jsonl.gz"));
     let packages = fixture("packages");
-    place
-        .run(&["convert", &packages, "--to", "repos", "-o", "repos"])
-        .done();
+    place.run(&["convert", &packages, "--to", "repos", "-o", "repos"]).done();
     let tasks = fixture("input");
     let window = ["window", "--repos-dir", "repos", "--tasks", &tasks];
     // Five tasks are of a file behind a link to a folder, which the released program does not follow.
@@ -158,17 +141,7 @@ fn rankers_and_queries_are_compared_without_a_model() {
     let measure = |more: &[&str]| {
         let args = with(
             &data,
-            &[
-                &[
-                    "--profile",
-                    "repoformer-paper",
-                    "--retrieval",
-                    "--format",
-                    "json",
-                ],
-                more,
-            ]
-            .concat(),
+            &[&["--profile", "repoformer-paper", "--retrieval", "--format", "json"], more].concat(),
         );
         place.run(&[&["eval"], &args[..]].concat()).done()
     };
@@ -182,14 +155,8 @@ fn rankers_and_queries_are_compared_without_a_model() {
         "weighted-ngram",
         "rrf:jaccard,bm25",
     ];
-    let mut flags: Vec<&str> = rankers
-        .iter()
-        .flat_map(|ranker| ["--rankers", ranker])
-        .collect();
-    flags.extend([
-        "--queries",
-        "last-n-lines,first-n-lines,left-right,ground-truth,surrounding",
-    ]);
+    let mut flags: Vec<&str> = rankers.iter().flat_map(|ranker| ["--rankers", ranker]).collect();
+    flags.extend(["--queries", "last-n-lines,first-n-lines,left-right,ground-truth,surrounding"]);
     let rows: Value = serde_json::from_str(&measure(&flags).stdout).unwrap();
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), rankers.len() * 5);
@@ -241,12 +208,7 @@ fn prompts_of_every_style_stay_within_their_budget() {
         ("codestral", "words"),
     ];
     for (style, tokenizer) in styles {
-        for (mode, right) in [
-            ("none", "no"),
-            ("none", "yes"),
-            ("rg1", "no"),
-            ("rg1", "yes"),
-        ] {
+        for (mode, right) in [("none", "no"), ("none", "yes"), ("rg1", "no"), ("rg1", "yes")] {
             let more = [
                 "--profile",
                 "repoformer-paper",
@@ -269,9 +231,7 @@ fn prompts_of_every_style_stay_within_their_budget() {
                 "-o",
                 "-",
             ];
-            let ran = place
-                .run(&[&["prompt"], &with(&data, &more)[..]].concat())
-                .done();
+            let ran = place.run(&[&["prompt"], &with(&data, &more)[..]].concat()).done();
             let records = parse_jsonl(&ran.stdout);
             assert_eq!(records.len(), 20);
             for record in records {
@@ -282,11 +242,7 @@ fn prompts_of_every_style_stay_within_their_budget() {
                     tokens("left_tokens") <= 300 && tokens("right_tokens") <= 150,
                     "{style}: {metadata}"
                 );
-                assert_eq!(
-                    mode == "rg1",
-                    tokens("cross_file_tokens") > 0,
-                    "{style}: {metadata}"
-                );
+                assert_eq!(mode == "rg1", tokens("cross_file_tokens") > 0, "{style}: {metadata}");
                 assert_eq!(metadata["prompt_style"], style);
             }
         }
@@ -306,30 +262,15 @@ fn prompts_of_every_style_stay_within_their_budget() {
         "-o",
         "-",
     ];
-    let ran = place
-        .run(&[&["prompt"], &with(&data, &more)[..]].concat())
-        .done();
-    assert!(
-        parse_jsonl(&ran.stdout)[0]["prompt"]
-            .as_str()
-            .unwrap()
-            .starts_with("<SUF>")
-    );
+    let ran = place.run(&[&["prompt"], &with(&data, &more)[..]].concat()).done();
+    assert!(parse_jsonl(&ran.stdout)[0]["prompt"].as_str().unwrap().starts_with("<SUF>"));
     let ran = place.run(
-        &[
-            &["run", "--format", "json"],
-            &with(&data, &["--profile", "repoformer-paper"])[..],
-        ]
-        .concat(),
+        &[&["run", "--format", "json"], &with(&data, &["--profile", "repoformer-paper"])[..]]
+            .concat(),
     );
     let rows: Value = serde_json::from_str(&ran.done().stdout).unwrap();
     let similarity = |mode: &str| {
-        let row = rows
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|row| row["mode"] == mode)
-            .unwrap();
+        let row = rows.as_array().unwrap().iter().find(|row| row["mode"] == mode).unwrap();
         row["es"].as_f64().unwrap()
     };
     assert!(similarity("gt") > similarity("none"), "{rows}");
@@ -352,10 +293,7 @@ fn contexts_that_tasks_carry_need_no_repository() {
     let place = Place::empty();
     place.write(
         "tasks.jsonl",
-        jsonl(&[
-            crosscodeeval("c/0", "main.py"),
-            crosscodeeval("c/1", "app.py"),
-        ]),
+        jsonl(&[crosscodeeval("c/0", "main.py"), crosscodeeval("c/1", "app.py")]),
     );
     let args = [
         "prompt",
@@ -371,21 +309,12 @@ fn contexts_that_tasks_carry_need_no_repository() {
         "-",
     ];
     let records = parse_jsonl(&place.run(&args).done().stdout);
-    assert_eq!(
-        records[0]["prompt"],
-        "# the text\n# def load(n)\n\nimport os\n\nx = "
-    );
-    assert_eq!(
-        records[1]["metadata"]["top_k_context"][0]["filename"],
-        "a.py"
-    );
+    assert_eq!(records[0]["prompt"], "# the text\n# def load(n)\n\nimport os\n\nx = ");
+    assert_eq!(records[1]["metadata"]["top_k_context"][0]["filename"], "a.py");
     let more = ["--prompt-style", "starcoder", "--right-context", "yes"];
     let records = parse_jsonl(&place.run(&[&args[..], &more].concat()).done().stdout);
     let prompt = records[0]["prompt"].as_str().unwrap();
-    assert!(
-        prompt.starts_with("<fim_prefix>import os\n\nx = <fim_suffix>\ny = 2\n"),
-        "{prompt}"
-    );
+    assert!(prompt.starts_with("<fim_prefix>import os\n\nx = <fim_suffix>\ny = 2\n"), "{prompt}");
     place
         .run(&["prompt", "--tasks", "tasks.jsonl", "--mode", "given"])
         .failed()
@@ -397,31 +326,16 @@ fn attached_contexts_keep_the_tasks_format() {
     let place = Place::new();
     let text = place.read("repos/alpha/store.py");
     let mut task = crosscodeeval("c/0", "store.py");
-    task["prompt"] = text
-        .split_inclusive('\n')
-        .take(12)
-        .collect::<String>()
-        .into();
+    task["prompt"] = text.split_inclusive('\n').take(12).collect::<String>().into();
     task["unknown"] = json!([1]);
     place.write("tasks.jsonl", jsonl(&[task]));
     let args = ["--profile", "crosscodeeval", "--mode", "rg1"];
     searched(&place, &place.args(&args));
-    let attach = place.args(
-        &[
-            &["prompt", "--prompt-style", "attach", "-o", "-"],
-            &args[..],
-        ]
-        .concat(),
-    );
+    let attach =
+        place.args(&[&["prompt", "--prompt-style", "attach", "-o", "-"], &args[..]].concat());
     let records = parse_jsonl(&place.run(&attach).done().stdout);
     let context = &records[0]["crossfile_context"];
-    assert!(
-        context["text"]
-            .as_str()
-            .unwrap()
-            .contains("# view.py\n# view_"),
-        "{context}"
-    );
+    assert!(context["text"].as_str().unwrap().contains("# view.py\n# view_"), "{context}");
     assert_eq!(context["list"][0]["filename"], "view.py");
     assert!(context["list"][0]["score"].is_number());
     assert_eq!(records[0]["unknown"], json!([1]));
@@ -453,29 +367,19 @@ fn other_languages_are_found_by_their_tasks() {
             "tasks.jsonl",
         ])
         .done();
-    for unit in [
-        &["--unit", "chunks", "--max-cross-file-tokens", "100"][..],
-        &[],
-    ] {
+    for unit in [&["--unit", "chunks", "--max-cross-file-tokens", "100"][..], &[]] {
         searched(&place, &place.args(unit));
         let prompt = place.args(&[&["prompt", "--mode", "rg1", "-o", "-"], unit].concat());
         let records = parse_jsonl(&place.run(&prompt).done().stdout);
         assert_eq!(records.len(), 5);
         for record in records {
             let prompt = record["prompt"].as_str().unwrap();
-            assert!(
-                prompt.starts_with("// Here are some relevant code fragments"),
-                "{prompt}"
-            );
-            assert!(
-                prompt.contains("\n// src/") && !prompt.contains("setup.py"),
-                "{prompt}"
-            );
+            assert!(prompt.starts_with("// Here are some relevant code fragments"), "{prompt}");
+            assert!(prompt.contains("\n// src/") && !prompt.contains("setup.py"), "{prompt}");
         }
     }
-    let refused = place
-        .run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"]))
-        .failed();
+    let refused =
+        place.run(&place.args(&["window", "--unit", "chunks", "--language", "cobol"])).failed();
     refused.says(&[
         "unknown language 'cobol' (from command line); known: python, java, csharp, typescript, go",
     ]);
@@ -530,10 +434,8 @@ fn check_dense(place: &Place, fragments: &str, found: &str) {
 }
 
 /// Names of alpha's fragments and of what was found among them with [`DENSE`] chunks.
-const DENSE_CHUNKS: (&str, &str) = (
-    "alpha_chunk5_stride5",
-    "alpha_chunk5_stride5.last-n-lines5.dense.top3",
-);
+const DENSE_CHUNKS: (&str, &str) =
+    ("alpha_chunk5_stride5", "alpha_chunk5_stride5.last-n-lines5.dense.top3");
 
 const DENSE: [&str; 10] = [
     "--unit",
@@ -552,50 +454,29 @@ const DENSE: [&str; 10] = [
 fn vectors_of_ones_own_are_searched_with() {
     let place = Place::new();
     let args = [&DENSE[..], &["--top-k", "3"]].concat();
-    place
-        .run(&place.args(&[&["window"], &args[..]].concat()))
-        .done();
-    let refused = place
-        .run(&place.args(&[&["vectorize"], &args[..]].concat()))
-        .failed();
+    place.run(&place.args(&[&["window"], &args[..]].concat())).done();
+    let refused = place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
     refused.says(&["ranker dense needs dense vectors: name a server"]);
     place
         .run(&place.args(&[&["vectorize", "--write-texts", "texts.jsonl"], &args[..]].concat()))
         .done();
     let texts = place.records("texts.jsonl");
     let vector = |text: &Value| json!({"_id": text["_id"], "embedding": letters(text["text"].as_str().unwrap())});
-    place.write(
-        "vectors.jsonl",
-        jsonl(&texts.iter().map(vector).collect::<Vec<_>>()),
-    );
-    let args = [
-        &args[..],
-        &[
-            "--vectors",
-            "vectors.jsonl",
-            "--vector-texts",
-            "texts.jsonl",
-        ],
-    ]
-    .concat();
+    place.write("vectors.jsonl", jsonl(&texts.iter().map(vector).collect::<Vec<_>>()));
+    let args =
+        [&args[..], &["--vectors", "vectors.jsonl", "--vector-texts", "texts.jsonl"]].concat();
     searched(&place, &place.args(&args));
     check_dense(&place, DENSE_CHUNKS.0, DENSE_CHUNKS.1);
-    place
-        .run(&place.args(&[&["prompt", "--mode", "rg1"], &args[..]].concat()))
-        .done();
+    place.run(&place.args(&[&["prompt", "--mode", "rg1"], &args[..]].concat())).done();
     // A vector that is none, and one that is missing.
     let mut broken: Vec<Value> = texts.iter().map(vector).collect();
     broken[3]["embedding"][0] = "NaN".into();
     place.write("vectors.jsonl", jsonl(&broken));
-    let refused = place
-        .run(&place.args(&[&["vectorize"], &args[..]].concat()))
-        .failed();
+    let refused = place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
     refused.says(&["vectors.jsonl:4:"]);
     broken.truncate(3);
     place.write("vectors.jsonl", jsonl(&broken));
-    place
-        .run(&place.args(&[&["vectorize"], &args[..]].concat()))
-        .failed();
+    place.run(&place.args(&[&["vectorize"], &args[..]].concat())).failed();
 }
 
 #[test]
@@ -680,20 +561,13 @@ fn rankers_tokenizers_and_styles_serve_both_ways_to_cut() {
         let args = [&data[..4], &["--cache-dir".into(), cache.into()]].concat();
         let args = with(&args, flags);
         searched(&place, &args);
-        place
-            .run(&[&["prompt", "--mode", "rg1"], &args[..]].concat())
-            .done();
+        place.run(&[&["prompt", "--mode", "rg1"], &args[..]].concat()).done();
         let folder = format!("{cache}/prompts/tasks");
-        let names = place
-            .files(&folder)
-            .into_keys()
-            .filter(|name| name.ends_with(".jsonl"));
+        let names = place.files(&folder).into_keys().filter(|name| name.ends_with(".jsonl"));
         let prompts = |name: String| {
             let records = place.records(&format!("{folder}/{name}"));
             assert_eq!(records.len(), 20, "{flags:?}");
-            let texts = records
-                .iter()
-                .map(|record| record["prompt"].as_str().unwrap().to_owned());
+            let texts = records.iter().map(|record| record["prompt"].as_str().unwrap().to_owned());
             (name, texts.collect::<Vec<_>>())
         };
         names.map(prompts).collect::<BTreeMap<_, _>>()
@@ -706,22 +580,8 @@ fn rankers_tokenizers_and_styles_serve_both_ways_to_cut() {
         &["--unit", "windows", "--ranker", "weighted-ngram"],
         &["--unit", "windows", "--ranker", "rrf:jaccard,bm25"],
         &["--unit", "windows", "--tokenizer", "words"],
-        &[
-            "--unit",
-            "windows",
-            "--ranker",
-            "jaccard",
-            "--tokenizer",
-            &starcoder,
-        ],
-        &[
-            "--unit",
-            "chunks",
-            "--ranker",
-            "jaccard",
-            "--tokenizer",
-            "p50k_base",
-        ],
+        &["--unit", "windows", "--ranker", "jaccard", "--tokenizer", &starcoder],
+        &["--unit", "chunks", "--ranker", "jaccard", "--tokenizer", "p50k_base"],
         &["--unit", "windows", "--prompt-style", "starcoder"],
         &["--unit", "chunks", "--prompt-style", "repocoder"],
     ];
@@ -768,10 +628,7 @@ fn server(failures: usize) -> (String, Arc<AtomicUsize>) {
                 let failed =
                     failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
                 let (status, answer) = match failed {
-                    Ok(_) => (
-                        "503 Service Unavailable",
-                        json!({"error": {"message": "loading"}}),
-                    ),
+                    Ok(_) => ("503 Service Unavailable", json!({"error": {"message": "loading"}})),
                     Err(_) => {
                         let request: Value = serde_json::from_slice(&body).unwrap();
                         let texts = request["input"].as_array().unwrap();
@@ -799,18 +656,8 @@ fn server(failures: usize) -> (String, Arc<AtomicUsize>) {
 fn a_server_embeds_each_text_once() {
     let place = Place::new();
     let (url, embedded) = server(1);
-    let args = [
-        &DENSE[..],
-        &[
-            "--top-k",
-            "3",
-            "--endpoint",
-            &url,
-            "--embedding-model",
-            "letters",
-        ],
-    ]
-    .concat();
+    let args = [&DENSE[..], &["--top-k", "3", "--endpoint", &url, "--embedding-model", "letters"]]
+        .concat();
     searched(&place, &place.args(&args));
     check_dense(&place, DENSE_CHUNKS.0, DENSE_CHUNKS.1);
     // alpha has 5 + 6 chunks, beta 8 + 2; each of the three tasks has a query of each mode.
@@ -820,57 +667,29 @@ fn a_server_embeds_each_text_once() {
     searched(&place, &place.args(&fused));
     std::fs::remove_dir_all(place.path("cache/window")).unwrap();
     searched(&place, &place.args(&args));
-    assert_eq!(
-        embedded.load(Ordering::SeqCst),
-        first,
-        "no vector is computed twice"
-    );
+    assert_eq!(embedded.load(Ordering::SeqCst), first, "no vector is computed twice");
 }
 
 #[test]
 fn rankings_are_exchanged() {
     let place = Place::new();
-    let args = [
-        "--unit",
-        "chunks",
-        "--chunk-size",
-        "5",
-        "--chunk-stride",
-        "5",
-    ];
+    let args = ["--unit", "chunks", "--chunk-size", "5", "--chunk-stride", "5"];
     searched(&place, &place.args(&args));
-    let run = place.args(
-        &[
-            &["search", "--mode", "rg1", "--export", "trec", "-o", "-"],
-            &args[..],
-        ]
-        .concat(),
-    );
+    let run = place
+        .args(&[&["search", "--mode", "rg1", "--export", "trec", "-o", "-"], &args[..]].concat());
     let run = place.run(&run).done().stdout;
     let first: Vec<&str> = run.lines().next().unwrap().split(' ').collect();
-    assert_eq!(
-        (first[0], first[1], first[3], first[5]),
-        ("alpha/0", "Q0", "1", "jaccard")
-    );
+    assert_eq!((first[0], first[1], first[3], first[5]), ("alpha/0", "Q0", "1", "jaccard"));
     assert!(first[2].starts_with("alpha/view.py|"), "{run}");
     place
-        .run(
-            &place.args(
-                &[
-                    &["search", "--mode", "rg1", "--export", "beir", "-o", "beir"],
-                    &args[..],
-                ]
-                .concat(),
-            ),
-        )
+        .run(&place.args(
+            &[&["search", "--mode", "rg1", "--export", "beir", "-o", "beir"], &args[..]].concat(),
+        ))
         .done();
     assert_eq!(place.records("beir/corpus.jsonl").len(), 5 + 6 + 8 + 2);
     assert_eq!(place.records("beir/queries.jsonl").len(), 3);
     let judgements = place.read("beir/qrels/test.tsv");
-    assert!(
-        judgements.starts_with("query-id\tcorpus-id\tscore\nalpha/0\t"),
-        "{judgements}"
-    );
+    assert!(judgements.starts_with("query-id\tcorpus-id\tscore\nalpha/0\t"), "{judgements}");
 }
 
 #[test]
@@ -894,14 +713,8 @@ fn bad_settings_are_named_with_the_way_out() {
     check(&["--query", "last-lines"], &["last-n-lines"]);
     check(&["--align", "after"], &["next"]);
     check(&["--chunk-size", "0"], &["chunk-size"]);
-    check(
-        &["--ranker", "dense", "--vectorizer", "words"],
-        &["needs --vectorizer dense"],
-    );
-    check(
-        &["--endpoint", "http://localhost:1"],
-        &["--embedding-model is not"],
-    );
+    check(&["--ranker", "dense", "--vectorizer", "words"], &["needs --vectorizer dense"]);
+    check(&["--endpoint", "http://localhost:1"], &["--embedding-model is not"]);
     // A setting of the other way to cut files.
     for (unit, other, flag, value) in [
         ("chunks", "windows", "--window-size", "10"),
@@ -934,73 +747,37 @@ fn bad_settings_are_named_with_the_way_out() {
         "--tokenizer",
         "words",
     ];
-    place
-        .run(&place.args(&[&["window"], &args[..]].concat()))
-        .done();
-    let tight = [
-        &args[..],
-        &["--max-prompt-tokens", "30", "--max-right-tokens", "30"],
-    ]
-    .concat();
-    let ran = place
-        .run(&place.args(&[&["prompt"], &tight[..]].concat()))
-        .partly();
+    place.run(&place.args(&[&["window"], &args[..]].concat())).done();
+    let tight = [&args[..], &["--max-prompt-tokens", "30", "--max-right-tokens", "30"]].concat();
+    let ran = place.run(&place.args(&[&["prompt"], &tight[..]].concat())).partly();
     ran.says(&["tasks.jsonl:1: task alpha/0:", "right context"]);
     // A second run makes nothing anew, and says it again.
-    let ran = place
-        .run(&place.args(&[&["prompt"], &tight[..]].concat()))
-        .partly();
+    let ran = place.run(&place.args(&[&["prompt"], &tight[..]].concat())).partly();
     ran.says(&["tasks.jsonl:1: task alpha/0:", "(current)"]);
 }
 
 #[test]
 fn a_right_context_that_the_task_carries_is_searched_with() {
     let place = Place::new();
-    let to = [
-        "convert",
-        "tasks.jsonl",
-        "--to",
-        "repoformer",
-        "--repos-dir",
-        "repos",
-        "-o",
-        "t.jsonl",
-    ];
+    let to =
+        ["convert", "tasks.jsonl", "--to", "repoformer", "--repos-dir", "repos", "-o", "t.jsonl"];
     place.run(&to).done();
-    let args = place.args(&[
-        "window",
-        "--unit",
-        "chunks",
-        "--query",
-        "left-right",
-        "--query-lines",
-        "6",
-    ]);
+    let args =
+        place.args(&["window", "--unit", "chunks", "--query", "left-right", "--query-lines", "6"]);
     place.run(&args).done();
     let queries = |tasks: &str| {
         let file = format!("cache/window/{tasks}/rg1/alpha_chunk20_stride10.left-right6.bin");
         let records = parse_jsonl(
-            &place
-                .run(&["inspect", &file, "--format", "jsonl", "--context"])
-                .done()
-                .stdout,
+            &place.run(&["inspect", &file, "--format", "jsonl", "--context"]).done().stdout,
         );
-        records
-            .iter()
-            .map(|record| record["context"].clone())
-            .collect::<Vec<_>>()
+        records.iter().map(|record| record["context"].clone()).collect::<Vec<_>>()
     };
     let taken_from_files = queries("tasks");
-    place
-        .run(&place.args(&[&args[..], &["--tasks", "t.jsonl"]].concat()))
-        .done();
+    place.run(&place.args(&[&args[..], &["--tasks", "t.jsonl"]].concat())).done();
     // The second task's prompt begins with its file; what the first one's leaves out, the converter adds.
     assert_eq!(queries("t")[1], taken_from_files[1]);
     let lines: Vec<&str> = taken_from_files[1].as_str().unwrap().lines().collect();
-    assert_eq!(
-        (lines[2], lines[3]),
-        ("view_19 = view(19)", "view_21 = view(21)")
-    );
+    assert_eq!((lines[2], lines[3]), ("view_19 = view(19)", "view_21 = view(21)"));
 }
 
 #[test]
@@ -1010,22 +787,12 @@ fn changed_settings_are_noticed() {
         |more: &[&str]| searched(&place, &place.args(&[&["--unit", "chunks"], more].concat()));
     let stage = |stage: &[&str]| place.run(&place.args(&[stage, &["--unit", "chunks"]].concat()));
     all(&[]);
-    let attach = [
-        "prompt",
-        "--mode",
-        "rg1",
-        "--prompt-style",
-        "attach",
-        "--align",
-        "enclosing",
-    ];
+    let attach = ["prompt", "--mode", "rg1", "--prompt-style", "attach", "--align", "enclosing"];
     stage(&attach).done();
     stage(&[&attach[..], &["--max-cross-file-tokens", "10"]].concat())
         .done()
         .says(&["max-cross-file-tokens was 512, is 10"]);
-    stage(&["search", "--walk", "rglob"])
-        .failed()
-        .says(&["walk was glob, is rglob"]);
+    stage(&["search", "--walk", "rglob"]).failed().says(&["walk was glob, is rglob"]);
     stage(&["search", "--chunk-size", "7"])
         .failed()
         .says(&["the repository fragments are missing", "repoformer window"]);
@@ -1033,13 +800,7 @@ fn changed_settings_are_noticed() {
         .failed()
         .says(&["is a query of mode gt"]);
     // Vectors of another model or file than was searched with.
-    let texts = [
-        "vectorize",
-        "--ranker",
-        "dense",
-        "--write-texts",
-        "texts.jsonl",
-    ];
+    let texts = ["vectorize", "--ranker", "dense", "--write-texts", "texts.jsonl"];
     stage(&texts).done();
     let write = |name: &str, more: f64| {
         let vector = |text: &Value| {
@@ -1049,13 +810,7 @@ fn changed_settings_are_noticed() {
         };
         place.write(
             name,
-            jsonl(
-                &place
-                    .records("texts.jsonl")
-                    .iter()
-                    .map(vector)
-                    .collect::<Vec<_>>(),
-            ),
+            jsonl(&place.records("texts.jsonl").iter().map(vector).collect::<Vec<_>>()),
         );
     };
     write("one.jsonl", 0.0);
@@ -1067,10 +822,7 @@ fn changed_settings_are_noticed() {
     let other = ["--ranker", "dense", "--vectors", "other.jsonl"];
     for command in [&["search"][..], &["prompt", "--mode", "rg1"]] {
         let ran = stage(&[command, &other].concat()).failed();
-        ran.says(&[
-            "made from other vectors than are there now",
-            "repoformer vectorize",
-        ]);
+        ran.says(&["made from other vectors than are there now", "repoformer vectorize"]);
     }
 }
 
@@ -1078,25 +830,11 @@ fn changed_settings_are_noticed() {
 fn every_artifact_shows_its_records() {
     let place = Place::new();
     let (url, _) = server(0);
-    let args = [
-        &DENSE[..],
-        &[
-            "--top-k",
-            "3",
-            "--endpoint",
-            &url,
-            "--embedding-model",
-            "letters",
-        ],
-    ]
-    .concat();
+    let args = [&DENSE[..], &["--top-k", "3", "--endpoint", &url, "--embedding-model", "letters"]]
+        .concat();
     searched(&place, &place.args(&args));
     let mut kinds = BTreeMap::new();
-    for path in place
-        .files("cache")
-        .into_keys()
-        .filter(|path| path.ends_with(".bin"))
-    {
+    for path in place.files("cache").into_keys().filter(|path| path.ends_with(".bin")) {
         let path = format!("cache/{path}");
         let header = place.run(&["inspect", &path]).done().stdout;
         let value = |name: &str| {
@@ -1104,10 +842,7 @@ fn every_artifact_shows_its_records() {
             line[name.len()..].trim().to_owned()
         };
         let records = parse_jsonl(
-            &place
-                .run(&["inspect", &path, "--format", "jsonl", "--context"])
-                .done()
-                .stdout,
+            &place.run(&["inspect", &path, "--format", "jsonl", "--context"]).done().stdout,
         );
         assert_eq!(records.len().to_string(), value("records"), "{path}");
         kinds.entry(value("kind")).or_insert(records[0].clone());
@@ -1126,21 +861,7 @@ fn every_artifact_shows_its_records() {
     );
     // The first five lines: store_0 = store(0) to store_4 = store(4).
     assert_eq!(kinds["word vectors"]["words"]["store"], 5);
-    assert_eq!(
-        kinds["dense vectors"]["embedding"]
-            .as_array()
-            .unwrap()
-            .len(),
-        10
-    );
-    assert!(
-        kinds["right contexts"]["right_context"]
-            .as_str()
-            .unwrap()
-            .starts_with("\nstore_13")
-    );
-    assert_eq!(
-        kinds["repository fragments"]["metadata"][0]["end_line_no"],
-        5
-    );
+    assert_eq!(kinds["dense vectors"]["embedding"].as_array().unwrap().len(), 10);
+    assert!(kinds["right contexts"]["right_context"].as_str().unwrap().starts_with("\nstore_13"));
+    assert_eq!(kinds["repository fragments"]["metadata"][0]["end_line_no"], 5);
 }

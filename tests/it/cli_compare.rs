@@ -92,10 +92,7 @@ p: signs of the differences flipped in all ways, two-sided
 fn json_has_everything_between_0_and_1() {
     let place = place();
     let value = json_of(&place, &compare(&["--format", "json"]));
-    assert_eq!(
-        value["a"],
-        json!({"name": "a.json", "tasks": 8, "alone": []})
-    );
+    assert_eq!(value["a"], json!({"name": "a.json", "tasks": 8, "alone": []}));
     assert_eq!(value["n"], 8);
     assert_eq!(
         value["bootstrap"],
@@ -133,64 +130,35 @@ fn each_task_and_each_repository() {
         "repocoder.em": {"a": 0.0, "b": 0.0, "difference": 0.0},
         "repocoder.es": {"a": 0.5, "b": 0.75, "difference": 0.25}});
     assert_eq!(value["tasks"][3], task);
-    assert_eq!(
-        value["repositories"]["alpha"][1]["difference"]["mean"],
-        0.25
-    );
+    assert_eq!(value["repositories"]["alpha"][1]["difference"]["mean"], 0.25);
     assert_eq!(value["repositories"]["beta"][1]["difference"]["mean"], 0.0);
-    let tasks = place
-        .run(&compare(&["--format", "jsonl", "--per-task"]))
-        .done();
+    let tasks = place.run(&compare(&["--format", "jsonl", "--per-task"])).done();
     assert_eq!(Value::from(parse_jsonl(&tasks.stdout)), value["tasks"]);
-    let tasks = place
-        .run(&compare(&["--format", "tsv", "--per-task"]))
-        .done()
-        .stdout;
+    let tasks = place.run(&compare(&["--format", "tsv", "--per-task"])).done().stdout;
     let rows: Vec<&str> = tasks.lines().collect();
     assert!(rows[0].ends_with("\trepocoder.es A\trepocoder.es B\trepocoder.es B - A"));
-    assert_eq!(
-        rows[4],
-        "alpha/3\t3\talpha\t0.00\t0.00\t+0.00\t50.00\t75.00\t+25.00"
-    );
+    assert_eq!(rows[4], "alpha/3\t3\talpha\t0.00\t0.00\t+0.00\t50.00\t75.00\t+25.00");
     assert_eq!(rows.len(), 9);
     // For programs: the same rows as in the text, a number a column, the buckets last.
-    let table = place
-        .run(&compare(&["--format", "tsv", "--by-repository"]))
-        .done()
-        .stdout;
+    let table = place.run(&compare(&["--format", "tsv", "--by-repository"])).done().stdout;
     let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split('\t').collect()).collect();
     let names: Vec<_> = rows[1..].iter().map(|row| (row[1], row[0])).collect();
     let (em, es) = ("repocoder.em", "repocoder.es");
     assert_eq!(
         names,
-        [
-            ("alpha", em),
-            ("alpha", es),
-            ("beta", em),
-            ("beta", es),
-            ("all", em),
-            ("all", es)
-        ]
+        [("alpha", em), ("alpha", es), ("beta", em), ("beta", es), ("all", em), ("all", es)]
     );
     let cell = |row: usize, name: &str| {
         rows[row][rows[0].iter().position(|column| *column == name).unwrap()]
     };
     assert_eq!(cell(6, "difference_high"), "25.00");
     assert_eq!(cell(6, "gain -30"), "1");
-    assert_eq!(
-        (cell(2, "p_repositories"), cell(6, "p_repositories")),
-        ("", "1")
-    );
+    assert_eq!((cell(2, "p_repositories"), cell(6, "p_repositories")), ("", "1"));
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
-    let text = place
-        .run(&compare(&["--by-repository", "--per-task"]))
-        .done()
-        .stdout;
-    for wanted in [
-        "repocoder.es        beta  4",
-        "within a repository its tasks are drawn",
-        "alpha/3  ",
-    ] {
+    let text = place.run(&compare(&["--by-repository", "--per-task"])).done().stdout;
+    for wanted in
+        ["repocoder.es        beta  4", "within a repository its tasks are drawn", "alpha/3  "]
+    {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
 }
@@ -200,32 +168,22 @@ fn what_eval_writes_is_compared() {
     let place = Place::new();
     let predictions = |texts: [&str; 3]| {
         let records = crate::support::TARGETS.iter().zip(texts);
-        let records: Vec<Value> = records
-            .map(|((id, _), text)| json!({"task_id": id, "pred": text}))
-            .collect();
+        let records: Vec<Value> =
+            records.map(|((id, _), text)| json!({"task_id": id, "pred": text})).collect();
         jsonl(&records)
     };
     let targets = crate::support::TARGETS.map(|(_, target)| target);
     place.write("none.jsonl", predictions(["", targets[1], ""]));
     place.write("rg1.jsonl", predictions([targets[0], "", targets[2]]));
-    for (name, format, scores) in [
-        ("none.jsonl", "json", "none.json"),
-        ("rg1.jsonl", "jsonl", "rg1.scores"),
-    ] {
+    for (name, format, scores) in
+        [("none.jsonl", "json", "none.json"), ("rg1.jsonl", "jsonl", "rg1.scores")]
+    {
         let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", name];
-        place
-            .run(&[&eval[..], &["--per-task", "--format", format, "-o", scores]].concat())
-            .done();
+        place.run(&[&eval[..], &["--per-task", "--format", format, "-o", scores]].concat()).done();
     }
-    let value = json_of(
-        &place,
-        &["compare", "none.json", "rg1.scores", "--format", "json"],
-    );
+    let value = json_of(&place, &["compare", "none.json", "rg1.scores", "--format", "json"]);
     let es = &value["measures"][1];
-    assert_eq!(
-        (&es["better"], &es["same"], &es["worse"]),
-        (&2.into(), &0.into(), &1.into())
-    );
+    assert_eq!((&es["better"], &es["same"], &es["worse"]), (&2.into(), &0.into(), &1.into()));
     assert_eq!(es["difference"]["mean"], 1.0 / 3.0);
     // Of the sums of ±1 ±1 ±1, all are as far from 0 as 1.
     assert_eq!(es["p"]["tasks"]["p"], 1.0);
@@ -235,65 +193,37 @@ fn what_eval_writes_is_compared() {
     place.stage(&["run"]).done();
     let scores =
         |mode: &str| format!("cache/scores/tasks/{mode}-one-gram-ws-20-ss-2-in-context.json");
-    let value = json_of(
-        &place,
-        &[
-            "compare",
-            &scores("none"),
-            &scores("rg1"),
-            "--format",
-            "json",
-        ],
-    );
-    assert_eq!(
-        (&value["n"], value["measures"].as_array().unwrap().len()),
-        (&3.into(), 2)
-    );
+    let value = json_of(&place, &["compare", &scores("none"), &scores("rg1"), "--format", "json"]);
+    assert_eq!((&value["n"], value["measures"].as_array().unwrap().len()), (&3.into(), 2));
 }
 
 #[test]
 fn a_system_beside_itself_gains_nothing() {
-    let value = json_of(
-        &place(),
-        &["compare", "b.jsonl", "b.jsonl", "--format", "json"],
-    );
+    let value = json_of(&place(), &["compare", "b.jsonl", "b.jsonl", "--format", "json"]);
     for measure in value["measures"].as_array().unwrap() {
-        assert_eq!(
-            measure["difference"],
-            json!({"mean": 0.0, "low": 0.0, "high": 0.0})
-        );
+        assert_eq!(measure["difference"], json!({"mean": 0.0, "low": 0.0, "high": 0.0}));
         assert_eq!(measure["p"]["tasks"]["p"], 1.0);
-        assert_eq!(
-            (&measure["same"], &measure["better"]),
-            (&8.into(), &0.into())
-        );
+        assert_eq!((&measure["same"], &measure["better"]), (&8.into(), &0.into()));
     }
 }
 
 #[test]
 fn tasks_of_one_side_alone_are_told_and_left_out() {
     let place = place();
-    place.write(
-        "b.jsonl",
-        jsonl(&[&system()[..6], &[record(9, 1.0)]].concat()),
-    );
+    place.write("b.jsonl", jsonl(&[&system()[..6], &[record(9, 1.0)]].concat()));
     let ran = place.run(&compare(&[])).done();
     let ran = ran.says(&[
         "warning: left out: 2 tasks (beta/6, beta/7) in a.json only, not in b.jsonl",
         "warning: left out: 1 task (beta/9) in b.jsonl only, not in a.json",
     ]);
     assert!(
-        ran.stdout
-            .contains("left out: 2 tasks (beta/6, beta/7) in A alone\n"),
+        ran.stdout.contains("left out: 2 tasks (beta/6, beta/7) in A alone\n"),
         "{}",
         ran.stdout
     );
     assert!(ran.stdout.contains("repocoder.es  6 "), "{}", ran.stdout);
     let value = json_of(&place, &compare(&["--format", "json"]));
-    assert_eq!(
-        value["b"],
-        json!({"name": "b.jsonl", "tasks": 7, "alone": ["beta/9"]})
-    );
+    assert_eq!(value["b"], json!({"name": "b.jsonl", "tasks": 7, "alone": ["beta/9"]}));
 }
 
 #[test]
@@ -304,11 +234,7 @@ fn unusable_records_are_named_and_fail() {
     records[5] = records[4].clone();
     place.write("b.jsonl", jsonl(&records));
     let ran = place.run(&compare(&["--format", "tsv"])).partly();
-    assert!(
-        ran.stdout.contains("repocoder.es\tall\t5\t"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("repocoder.es\tall\t5\t"), "{}", ran.stdout);
     ran.says(&[
         "error: b.jsonl:3: has no scores",
         "error: b.jsonl: 2 records have the task_id \"beta/4\" and row 4; none of them is compared",
@@ -318,14 +244,8 @@ fn unusable_records_are_named_and_fail() {
 #[test]
 fn what_cannot_be_compared_is_refused_with_the_way_out() {
     let place = place();
-    place.write(
-        "preds.jsonl",
-        jsonl(&[json!({"task_id": "alpha/0", "pred": "x"})]),
-    );
-    place.write(
-        "other.jsonl",
-        jsonl(&[json!({"task_id": "z", "row": 0, "repocoder": {"es": 1}})]),
-    );
+    place.write("preds.jsonl", jsonl(&[json!({"task_id": "alpha/0", "pred": "x"})]));
+    place.write("other.jsonl", jsonl(&[json!({"task_id": "z", "row": 0, "repocoder": {"es": 1}})]));
     place.write(
         "both.json",
         json!([
@@ -334,10 +254,7 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
         .to_string(),
     );
     let refused = |args: &[&str], says: &[&str]| {
-        place
-            .run(&[&["compare"], args].concat())
-            .failed()
-            .says(says);
+        place.run(&[&["compare"], args].concat()).failed().says(says);
     };
     refused(
         &["a.json", "preds.jsonl"],
@@ -355,10 +272,7 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
     );
     refused(
         &["a.json", "both.json"],
-        &[
-            "several predictions: none, rg1",
-            "hint: name one of them: both.json#none",
-        ],
+        &["several predictions: none, rg1", "hint: name one of them: both.json#none"],
     );
     refused(
         &["a.json", "b.jsonl", "--measure", "exec.pass"],
@@ -367,23 +281,14 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
             "--measure",
         ],
     );
-    refused(
-        &["a.json", "no.json"],
-        &["no.json: cannot open this file", "hint: check the path"],
-    );
+    refused(&["a.json", "no.json"], &["no.json: cannot open this file", "hint: check the path"]);
     refused(&["-", "-"], &["cannot both be standard input"]);
-    refused(
-        &["a.json", "b.jsonl", "-o", "b.jsonl"],
-        &["-o would overwrite b.jsonl"],
-    );
+    refused(&["a.json", "b.jsonl", "-o", "b.jsonl"], &["-o would overwrite b.jsonl"]);
     refused(
         &["both.json#none", "both.json#rg1", "-o", "both.json"],
         &["-o would overwrite both.json"],
     );
-    refused(
-        &["a.json", "b.jsonl", "--resamples", "7"],
-        &["from 100 to 1000000"],
-    );
+    refused(&["a.json", "b.jsonl", "--resamples", "7"], &["from 100 to 1000000"]);
     let one = ["both.json#none", "both.json#rg1", "--format", "json"];
     let value = json_of(&place, &[&["compare"], &one[..]].concat());
     assert_eq!(value["a"]["name"], "both.json#none");
@@ -422,15 +327,7 @@ fn the_same_bytes_with_any_threads_and_order_and_others_with_another_seed() {
     assert_ne!(run("b.jsonl", "2", &["--seed", "1"]), wanted);
     let by_task = json_of(
         &place,
-        &[
-            "compare",
-            "a.json",
-            "b.jsonl",
-            "--resample",
-            "task",
-            "--format",
-            "json",
-        ],
+        &["compare", "a.json", "b.jsonl", "--resample", "task", "--format", "json"],
     );
     assert_eq!(by_task["bootstrap"]["unit"], "tasks");
     assert_eq!(by_task["bootstrap"]["units"], 200);
@@ -446,9 +343,7 @@ fn excluded_tasks_take_no_part() {
     let out = json!({"task_id": "9", "row": 9, "excluded": {"status": null, "reason": "x"}});
     place.write("a.jsonl", jsonl(&[of(0, 0.0), of(1, 0.5), out.clone()]));
     place.write("b.jsonl", jsonl(&[of(0, 1.0), of(1, 0.5), out]));
-    let ran = place
-        .run(&["compare", "a.jsonl", "b.jsonl", "--format", "json"])
-        .done();
+    let ran = place.run(&["compare", "a.jsonl", "b.jsonl", "--format", "json"]).done();
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(record["n"], 2, "{}", ran.stdout);
     ran.says(&["a.jsonl: 1 tasks are excluded"]);

@@ -88,15 +88,7 @@ fn prompted() -> Place {
 }
 
 fn complete<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let flags = [
-        "complete",
-        "--mode",
-        "none",
-        "--model",
-        "org/tiny:1",
-        "--endpoint",
-        url,
-    ];
+    let flags = ["complete", "--mode", "none", "--model", "org/tiny:1", "--endpoint", url];
     [&flags[..], &["--max-tokens", "8"], more].concat()
 }
 
@@ -132,33 +124,15 @@ fn what_fails_is_listed_and_asked_for_again() {
     // The prompt is sent without the line end behind it.
     let sent = seen.lock().unwrap()[0].clone();
     assert!(!sent.prompt().ends_with('\n'));
-    assert_eq!(
-        (&*sent.path, &sent.body["temperature"]),
-        ("/v1/completions", &json!(0.0))
-    );
+    assert_eq!((&*sent.path, &sent.body["temperature"]), ("/v1/completions", &json!(0.0)));
     // Nothing is asked for twice, until that is asked for.
     let again = place.stage(&args).partly();
-    again.says(&[
-        "current",
-        &format!("task {}", TARGETS[1].0),
-        "context size",
-        "--retry-failed",
-    ]);
+    again.says(&["current", &format!("task {}", TARGETS[1].0), "context size", "--retry-failed"]);
     *is_sound.lock().unwrap() = true;
     place.stage(&complete(&url, &["--retry-failed"])).done();
     assert_eq!(seen.lock().unwrap().len(), 4);
     assert_eq!(place.records(PREDICTIONS).len(), 3);
-    place
-        .stage(&[
-            "eval",
-            "--mode",
-            "none",
-            "--model",
-            "org/tiny:1",
-            "--max-tokens",
-            "8",
-        ])
-        .done();
+    place.stage(&["eval", "--mode", "none", "--model", "org/tiny:1", "--max-tokens", "8"]).done();
     place
         .stage(&["eval", "--mode", "none", "--model", "org/tiny:1"])
         .failed()
@@ -182,9 +156,7 @@ fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
     let mut command = place.command(&place.args(&complete(&url, &["--api", "chat"])));
     command.env("REPOFORMER_API_KEY", "secret-key");
     let ran = crate::support::Ran::of(command.output().unwrap());
-    ran.failed()
-        .says(&["401", "REPOFORMER_API_KEY", "resumes there"])
-        .silent_on("secret-key");
+    ran.failed().says(&["401", "REPOFORMER_API_KEY", "resumes there"]).silent_on("secret-key");
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(!journal.contains("secret-key"), "{journal}");
     // With the right key the same command goes on, also where an interruption cut the last line off.
@@ -214,12 +186,9 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
         .stage(&complete(nowhere, &["--api", "soap"]))
         .failed()
         .says(&["unknown api 'soap' (from command line); known: completions, chat"]);
-    place
-        .stage(&complete(nowhere, &["--prompt-end", "newline"]))
-        .failed()
-        .says(&[
-            "unknown prompt-end 'newline' (from command line); known: before-whitespace, as-is",
-        ]);
+    place.stage(&complete(nowhere, &["--prompt-end", "newline"])).failed().says(&[
+        "unknown prompt-end 'newline' (from command line); known: before-whitespace, as-is",
+    ]);
     place
         .stage(&complete(nowhere, &["--request-timeout", "0"]))
         .failed()
@@ -229,12 +198,8 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
 #[test]
 fn options_for_a_server_are_not_ignored_without_one() {
     let place = prompted();
-    for flags in [
-        ["--temperature", "1"],
-        ["--stop", ";"],
-        ["--concurrency", "2"],
-        ["--seed", "7"],
-    ] {
+    for flags in [["--temperature", "1"], ["--stop", ";"], ["--concurrency", "2"], ["--seed", "7"]]
+    {
         let args = ["complete", "--mode", "none", flags[0], flags[1]];
         place.stage(&args).failed().says(&[flags[0], "on a server"]);
     }
@@ -255,26 +220,17 @@ fn options_for_a_server_are_not_ignored_without_one() {
         (["--concurrency", "0"], "invalid concurrency '0'"),
         (["--journal", "/dev/full"], "not a file"),
     ] {
-        place
-            .stage(&complete(nowhere, &flags))
-            .failed()
-            .says(&[said]);
+        place.stage(&complete(nowhere, &flags)).failed().says(&[said]);
     }
     for flags in [
         ["--probability-of", "x", "--stop", ";"],
         ["--write-batch", "b.jsonl", "--concurrency", "2"],
     ] {
-        place
-            .stage(&complete(nowhere, &flags))
-            .failed()
-            .says(&["cannot be used with"]);
+        place.stage(&complete(nowhere, &flags)).failed().says(&["cannot be used with"]);
     }
     let journal = ["--journal", "j.jsonl", "-o", "j.jsonl"];
     place.write("j.jsonl", "");
-    place
-        .stage(&complete(nowhere, &journal))
-        .failed()
-        .says(&["would overwrite"]);
+    place.stage(&complete(nowhere, &journal)).failed().says(&["would overwrite"]);
 }
 
 #[test]
@@ -284,22 +240,14 @@ fn predictions_of_other_settings_are_not_taken_for_these() {
     place.stage(&complete(&url, &[])).done();
     // Another name with the same path, another journal, and other settings of the first completion.
     let eval = ["eval", "--mode", "none", "--max-tokens", "8", "--model"];
-    place
-        .stage(&[&eval[..], &["org-tiny-1"]].concat())
-        .failed()
-        .says(&["model was org/tiny:1"]);
+    place.stage(&[&eval[..], &["org-tiny-1"]].concat()).failed().says(&["model was org/tiny:1"]);
     let other = complete(&url, &["--journal", "other.jsonl"]);
     place.stage(&other).done().says(&["journal"]);
     assert_eq!(place.records("other.jsonl").len(), 3);
     let server = ["--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
-    place
-        .stage(&[&["complete", "--mode", "rg1"], &server[..]].concat())
-        .done();
+    place.stage(&[&["complete", "--mode", "rg1"], &server[..]].concat()).done();
     let turns = ["rg-rg", "--iterations", "2", "--prompt-end", "as-is"];
-    place
-        .stage(&[&turns[..], &server[..]].concat())
-        .failed()
-        .says(&["prompt-end"]);
+    place.stage(&[&turns[..], &server[..]].concat()).failed().says(&["prompt-end"]);
 }
 
 #[test]
@@ -327,26 +275,13 @@ fn batch_answer(request: &Value, text: &str) -> Value {
 fn a_batch_goes_out_and_comes_back_in_any_order() {
     let place = prompted();
     let of = |more: &[&'static str]| {
-        let flags = [
-            "complete",
-            "--mode",
-            "none,rg1",
-            "--model",
-            "tiny",
-            "--max-tokens",
-            "8",
-        ];
+        let flags = ["complete", "--mode", "none,rg1", "--model", "tiny", "--max-tokens", "8"];
         [&flags[..], more].concat()
     };
-    place
-        .stage(&of(&["--write-batch", "batch.jsonl"]))
-        .done()
-        .says(&["6 requests"]);
+    place.stage(&of(&["--write-batch", "batch.jsonl"])).done().says(&["6 requests"]);
     let requests = place.records("batch.jsonl");
-    let ids: Vec<&str> = requests
-        .iter()
-        .map(|request| request["custom_id"].as_str().unwrap())
-        .collect();
+    let ids: Vec<&str> =
+        requests.iter().map(|request| request["custom_id"].as_str().unwrap()).collect();
     assert!(ids[0].starts_with("row-0-of-none-"), "{ids:?}");
     assert!(ids[5].starts_with("row-2-of-rg1-"), "{ids:?}");
     assert_eq!(
@@ -366,13 +301,8 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     answers[0] = json!({"id": "b", "custom_id": ids[5], "response": null, "error": {"code": "batch_expired", "message": "too late"}});
     answers[1]["custom_id"] = "row-4-of-rg1-0123456789abcdef".into();
     answers.remove(2);
-    place.write(
-        "answers.jsonl",
-        crate::support::jsonl(&answers) + "{\"custom_id\": \"row-0\n",
-    );
-    let read = place
-        .stage(&of(&["--read-batch", "answers.jsonl"]))
-        .partly();
+    place.write("answers.jsonl", crate::support::jsonl(&answers) + "{\"custom_id\": \"row-0\n");
+    let read = place.stage(&of(&["--read-batch", "answers.jsonl"])).partly();
     read.says(&[
         "answers.jsonl:2: the answer to \"row-4-of-rg1-0123456789abcdef\" belongs to none of these prompts",
         "answers.jsonl:6: ",
@@ -392,27 +322,11 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
 
     // A server completes what a batch left open, unless the batch said that it failed.
     let (url, seen) = server(|_| completion("x"));
-    let asked = [
-        &of(&[])[..],
-        &["--endpoint", &url, "--journal", "other.jsonl"],
-    ]
-    .concat();
-    std::fs::copy(
-        place.path("cache/journal/tiny.jsonl"),
-        place.path("other.jsonl"),
-    )
-    .unwrap();
+    let asked = [&of(&[])[..], &["--endpoint", &url, "--journal", "other.jsonl"]].concat();
+    std::fs::copy(place.path("cache/journal/tiny.jsonl"), place.path("other.jsonl")).unwrap();
     let kept = ["cache/predictions", "kept"].map(|path| place.path(path));
-    std::process::Command::new("cp")
-        .arg("-r")
-        .args(&kept)
-        .status()
-        .unwrap();
-    place
-        .stage(&asked)
-        .partly()
-        .says(&["too late"])
-        .silent_on("no answer yet");
+    std::process::Command::new("cp").arg("-r").args(&kept).status().unwrap();
+    place.stage(&asked).partly().says(&["too late"]).silent_on("no answer yet");
     assert_eq!(seen.lock().unwrap().len(), 2);
     std::fs::remove_dir_all(&kept[0]).unwrap();
     std::fs::rename(&kept[1], &kept[0]).unwrap();
@@ -424,18 +338,10 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
         .says(&["3 requests (3 prompts are answered"]);
     let rest = place.records("rest.jsonl");
     assert_eq!(rest, requests[3..]);
-    let answers: Vec<Value> = rest
-        .iter()
-        .map(|request| batch_answer(request, "x = 1"))
-        .collect();
+    let answers: Vec<Value> = rest.iter().map(|request| batch_answer(request, "x = 1")).collect();
     place.write("more.jsonl", crate::support::jsonl(&answers));
     place
-        .stage(&of(&[
-            "--read-batch",
-            "answers.jsonl",
-            "--read-batch",
-            "more.jsonl",
-        ]))
+        .stage(&of(&["--read-batch", "answers.jsonl", "--read-batch", "more.jsonl"]))
         .partly()
         .silent_on("too late");
     assert_eq!((texts(none).len(), texts(rg1).len()), (3, 3));
@@ -465,28 +371,20 @@ fn a_batch_of_a_file_of_prompts() {
         "chat",
     ];
     let of = |more: &[&'static str]| [&flags[..], more].concat();
-    place
-        .run(&of(&["--write-batch", "-"]))
-        .partly()
-        .says(&["prompts.jsonl:3", "2 requests"]);
+    place.run(&of(&["--write-batch", "-"])).partly().says(&["prompts.jsonl:3", "2 requests"]);
     place.run(&of(&["--write-batch", "batch.jsonl"])).partly();
     let requests = place.records("batch.jsonl");
     assert_eq!(requests[1]["body"]["messages"][1]["content"], "b =");
     assert_eq!(requests[1]["url"], "/v1/chat/completions");
     assert_eq!(
-        (
-            requests[0]["body"].get("stop"),
-            &requests[1]["body"]["stop"]
-        ),
+        (requests[0]["body"].get("stop"), &requests[1]["body"]["stop"]),
         (None, &json!(["<end>"]))
     );
     let message = json!({"role": "assistant", "content": " 1"});
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
     let answer = json!({"custom_id": requests[1]["custom_id"], "response": {"status_code": 200, "body": body}, "error": null});
     place.write("answers.jsonl", crate::support::jsonl(&[answer]));
-    let ran = place
-        .run(&of(&["--read-batch", "answers.jsonl", "-o", "out.jsonl"]))
-        .partly();
+    let ran = place.run(&of(&["--read-batch", "answers.jsonl", "-o", "out.jsonl"])).partly();
     ran.says(&["prompts.jsonl:1: task without id: it has no answer yet"]);
     let records = place.records("out.jsonl");
     assert_eq!(records.len(), 1);
@@ -525,39 +423,22 @@ fn the_probability_of_a_token_behind_each_prompt() {
         "--probability-of",
         "<cc>",
     ];
-    let ran = place
-        .stage(&[&flags[..], &["--after", "<eof>"]].concat())
-        .done();
+    let ran = place.stage(&[&flags[..], &["--after", "<eof>"]].concat()).done();
     let records = parse_jsonl(&ran.stdout);
     let wanted =
         json!({"text": "<cc>", "id": 49_153, "logprob": -1.5, "probability": (-1.5_f64).exp()});
     assert_eq!(records.len(), 3);
     assert_eq!(
-        (
-            &records[2]["next_token"],
-            &records[2]["metadata"]["task_id"]
-        ),
+        (&records[2]["next_token"], &records[2]["metadata"]["task_id"]),
         (&wanted, &json!(TARGETS[2].0))
     );
     let asked: Vec<Request> = seen.lock().unwrap().drain(..).collect();
     assert_eq!(asked.len(), 4);
-    assert!(
-        asked[1..]
-            .iter()
-            .all(|request| request.prompt().ends_with("\n<eof>")),
-        "{asked:?}"
-    );
+    assert!(asked[1..].iter().all(|request| request.prompt().ends_with("\n<eof>")), "{asked:?}");
     // Each is asked for once.
-    place
-        .stage(&[&flags[..], &["--after", "<eof>", "-o", "cc.jsonl"]].concat())
-        .done();
-    assert_eq!(
-        (seen.lock().unwrap().len(), place.records("cc.jsonl")),
-        (1, records)
-    );
-    place
-        .stage(&[&flags[..], &["--samples", "3"]].concat())
-        .failed();
+    place.stage(&[&flags[..], &["--after", "<eof>", "-o", "cc.jsonl"]].concat()).done();
+    assert_eq!((seen.lock().unwrap().len(), place.records("cc.jsonl")), (1, records));
+    place.stage(&[&flags[..], &["--samples", "3"]].concat()).failed();
     let (deaf, _) = server(|request| match request.path.as_str() {
         "/tokenize" => refusal("404 Not Found", "no such page"),
         _ => completion("x"),
@@ -573,17 +454,11 @@ fn the_probability_of_a_token_behind_each_prompt() {
         "--probability-of",
         "<cc>",
     ];
-    place
-        .stage(&ask)
-        .failed()
-        .says(&["does not say which token", "--token-id"]);
+    place.stage(&ask).failed().says(&["does not say which token", "--token-id"]);
     place
         .stage(&[&ask[..], &["--token-id", "7"]].concat())
         .partly()
-        .says(&[
-            "does not return the probability of token 7",
-            "wrote the token 3 \"x\" instead",
-        ]);
+        .says(&["does not return the probability of token 7", "wrote the token 3 \"x\" instead"]);
 }
 
 /// A server whose completion of a prompt is its last line with another number.
@@ -598,36 +473,17 @@ fn imitator() -> (String, Arc<Mutex<Vec<Request>>>) {
 fn the_whole_experiment_with_a_server() {
     let place = Place::new();
     let (url, seen) = imitator();
-    let run = [
-        "run",
-        "--endpoint",
-        &url,
-        "--model",
-        "tiny",
-        "--max-tokens",
-        "8",
-    ];
+    let run = ["run", "--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
     let ran = place.stage(&run).done();
-    assert!(
-        ran.stdout.contains("generation ms/prompt"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("generation ms/prompt"), "{}", ran.stdout);
     assert_eq!(ran.stdout.lines().count(), 5);
     // rg-rg and gt may have prompts that were asked before.
     let asked = seen.lock().unwrap().len();
     assert!((7..=12).contains(&asked), "{asked}");
     let latency = |mode: &str| {
-        place.records(&format!(
-            "cache/latency/tasks/{mode}-one-gram-ws-20-ss-2-tiny.jsonl"
-        ))
+        place.records(&format!("cache/latency/tasks/{mode}-one-gram-ws-20-ss-2-tiny.jsonl"))
     };
-    for (mode, retrieves) in [
-        ("none", false),
-        ("rg1", true),
-        ("rg-rg", true),
-        ("gt", true),
-    ] {
+    for (mode, retrieves) in [("none", false), ("rg1", true), ("rg-rg", true), ("gt", true)] {
         let records = latency(mode);
         assert_eq!(records.len(), 3, "{mode}");
         for record in &records {
@@ -636,18 +492,10 @@ fn the_whole_experiment_with_a_server() {
         }
     }
     assert_eq!(latency("rg1")[1]["task_id"], TARGETS[1].0);
-    let again = place
-        .stage(&run)
-        .done()
-        .says(&["complete tasks: 3 records in 1 artifact (current)"]);
-    assert_eq!(
-        (again.stdout, seen.lock().unwrap().len()),
-        (ran.stdout, asked)
-    );
-    let json = place
-        .stage(&[&run[..], &["--format", "json"]].concat())
-        .done()
-        .stdout;
+    let again =
+        place.stage(&run).done().says(&["complete tasks: 3 records in 1 artifact (current)"]);
+    assert_eq!((again.stdout, seen.lock().unwrap().len()), (ran.stdout, asked));
+    let json = place.stage(&[&run[..], &["--format", "json"]].concat()).done().stdout;
     assert!(
         serde_json::from_str::<Value>(&json).unwrap()[1]["generation_ms"].is_number(),
         "{json}"
@@ -659,28 +507,17 @@ fn retrieval_and_completion_take_turns() {
     let place = prompted();
     let (url, _) = imitator();
     let server = ["--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
-    place
-        .stage(&[&["complete", "--mode", "rg1"], &server[..]].concat())
-        .done();
+    place.stage(&[&["complete", "--mode", "rg1"], &server[..]].concat()).done();
     let turns = [&["rg-rg", "--iterations", "3"], &server[..]].concat();
-    let ran = place
-        .stage(&[&turns[..], &["-o", "last.jsonl"]].concat())
-        .done();
-    let rows: Vec<Vec<&str>> = ran
-        .stdout
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
+    let ran = place.stage(&[&turns[..], &["-o", "last.jsonl"]].concat()).done();
+    let rows: Vec<Vec<&str>> =
+        ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     let names: Vec<&str> = rows[1..].iter().map(|row| row[1]).collect();
     assert_eq!(names, ["rg1", "rg-rg", "rg-rg-2", "rg-rg-3"]);
     // What it writes depends on a prompt's last line alone, which retrieval does not change.
     let unchanged: Vec<&str> = rows[1..].iter().map(|row| *row.last().unwrap()).collect();
     assert_eq!(unchanged, ["-", "100.0", "100.0", "100.0"]);
-    assert!(
-        ran.stdout.lines().next().unwrap().ends_with("unchanged %"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.lines().next().unwrap().ends_with("unchanged %"), "{}", ran.stdout);
     for (folder, file) in [
         ("window", "alpha_ws20_slice2.bin"),
         ("vector", "alpha_ws20_slice2.one-gram.bin"),
@@ -695,22 +532,13 @@ fn retrieval_and_completion_take_turns() {
     let first = place.read("cache/prompts/tasks/rg-rg-one-gram-ws-20-ss-2.jsonl");
     std::fs::remove_dir_all(place.path("cache/prompts/tasks")).unwrap();
     place.stage(&["prompt", "--mode", "rg1"]).done();
-    place
-        .stage(&["rg-rg", "--model", "tiny", "--max-tokens", "8"])
-        .done();
-    assert_eq!(
-        place.read("cache/prompts/tasks/rg-rg-one-gram-ws-20-ss-2.jsonl"),
-        first
-    );
+    place.stage(&["rg-rg", "--model", "tiny", "--max-tokens", "8"]).done();
+    assert_eq!(place.read("cache/prompts/tasks/rg-rg-one-gram-ws-20-ss-2.jsonl"), first);
     // Later artifacts can be looked at, and the embedded model takes turns as well.
     let retrieval = "cache/retrieval/tasks/rg-rg-3/alpha_ws20_slice2.one-gram.top20.bin";
-    place
-        .run(&["inspect", retrieval, "--format", "jsonl"])
-        .done();
+    place.run(&["inspect", retrieval, "--format", "jsonl"]).done();
     place.stage(&["complete", "--mode", "rg1"]).done();
-    let ran = place
-        .stage(&["rg-rg", "--iterations", "2", "--format", "jsonl"])
-        .done();
+    let ran = place.stage(&["rg-rg", "--iterations", "2", "--format", "jsonl"]).done();
     assert_eq!(parse_jsonl(&ran.stdout).len(), 3);
     place
         .stage(&[&turns[..], &["--samples", "2"]].concat())
@@ -732,36 +560,17 @@ fn an_interruption_says_how_to_go_on() {
         completion("x = 1")
     });
     let args = complete(&url, &["--concurrency", "1"]);
-    let mut child = place
-        .command(&place.args(&args))
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        place.command(&place.args(&args)).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let journal = place.path("cache/journal/org-tiny-1.jsonl");
-    let lines = || {
-        std::fs::read_to_string(&journal)
-            .unwrap_or_default()
-            .lines()
-            .count()
-    };
+    let lines = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count();
     while lines() < 2 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let id = child.id().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let mut said = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut said)
-        .unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(
         said.contains("interrupted; cache/journal/org-tiny-1.jsonl keeps the answers"),
@@ -784,8 +593,7 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
     let ran = place.shell(&format!("trap '' XFSZ; ulimit -f 2; $BIN {args} {data}"));
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(journal.ends_with('\n'), "half a line stayed: {journal}");
-    ran.failed()
-        .says(&["cannot append to this file", "journal", "resumes there"]);
+    ran.failed().says(&["cannot append to this file", "journal", "resumes there"]);
     assert!(!place.path(PREDICTIONS).exists());
     let before = seen.lock().unwrap().len();
     place.stage(&complete(&url, &[])).done();
@@ -798,21 +606,10 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
 fn a_mode_without_any_answer_leaves_the_others_their_rows() {
     let place = Place::new();
     let (url, _) = server(|request| match request.prompt().contains("relevant code") {
-        true => refusal(
-            "400 Bad Request",
-            "this model's maximum context length is 10 tokens",
-        ),
+        true => refusal("400 Bad Request", "this model's maximum context length is 10 tokens"),
         false => completion("\nx = 1"),
     });
-    let run = [
-        "run",
-        "--endpoint",
-        &url,
-        "--model",
-        "tiny",
-        "--max-tokens",
-        "8",
-    ];
+    let run = ["run", "--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
     let ran = place.stage(&run).partly().says(&[
         "rg1 is left out: it has no prediction",
         "rg-rg is left out",
@@ -884,30 +681,13 @@ fn a_model_decides_by_itself() {
     .concat();
     place.run(&[&judge[..], &[&probabilities]].concat()).done();
     let labels = place.records("labels.jsonl");
-    let said: Vec<f64> = labels
-        .iter()
-        .map(|label| label["cc_probability"].as_f64().unwrap().ln())
-        .collect();
-    assert!(
-        (said[0] + 0.8).abs() < 1e-9 && (said[2] + 3.0).abs() < 1e-9,
-        "{said:?}"
-    );
-    place
-        .run(&[
-            "policy",
-            "sweep",
-            "--labels",
-            "labels.jsonl",
-            "--policy",
-            "self",
-        ])
-        .done();
+    let said: Vec<f64> =
+        labels.iter().map(|label| label["cc_probability"].as_f64().unwrap().ln()).collect();
+    assert!((said[0] + 0.8).abs() < 1e-9 && (said[2] + 3.0).abs() < 1e-9, "{said:?}");
+    place.run(&["policy", "sweep", "--labels", "labels.jsonl", "--policy", "self"]).done();
     // Of an instance without one, all that nobody asked for is swept.
     let mut some = labels;
-    some[1]
-        .as_object_mut()
-        .unwrap()
-        .shift_remove("cc_probability");
+    some[1].as_object_mut().unwrap().shift_remove("cc_probability");
     place.write("some.jsonl", crate::support::jsonl(&some));
     let sweep = ["policy", "sweep", "--labels", "some.jsonl"];
     let ran = place.run(&sweep).done();
@@ -923,10 +703,7 @@ fn a_model_decides_by_itself() {
         .run(&[&judge[..], &["one.jsonl"]].concat())
         .done()
         .says(&["2 of 3 instances have no probability"]);
-    assert!(
-        all_seen.lock().unwrap().is_empty(),
-        "what is known is not asked for again"
-    );
+    assert!(all_seen.lock().unwrap().is_empty(), "what is known is not asked for again");
     let given = [&run[..], &["--probabilities", &probabilities]].concat();
     let again = place.stage(&given).done();
     assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), of_self);

@@ -29,17 +29,7 @@ fn place_with(predictions: &[Value]) -> Place {
 
 /// `eval` on nothing but tasks and predictions: scoring reads no repository.
 fn eval<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [
-        &[
-            "eval",
-            "--tasks",
-            "tasks.jsonl",
-            "--predictions",
-            "mine.jsonl",
-        ],
-        more,
-    ]
-    .concat()
+    [&["eval", "--tasks", "tasks.jsonl", "--predictions", "mine.jsonl"], more].concat()
 }
 
 fn scores(place: &Place, more: &[&str]) -> Value {
@@ -67,13 +57,9 @@ repocoder: predictions cut by stripped-lines
     assert_eq!(ran.stdout, wanted);
     // With tabs a number a cell, and no more than the means.
     let means = wanted.lines().take(4);
-    let tabs: Vec<String> = means
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join("\t"))
-        .collect();
-    assert_eq!(
-        place.run(&eval(&["--format", "tsv"])).done().stdout,
-        tabs.join("\n") + "\n"
-    );
+    let tabs: Vec<String> =
+        means.map(|line| line.split_whitespace().collect::<Vec<_>>().join("\t")).collect();
+    assert_eq!(place.run(&eval(&["--format", "tsv"])).done().stdout, tabs.join("\n") + "\n");
 }
 
 #[test]
@@ -95,29 +81,16 @@ fn json_gives_values_between_0_and_1() {
 #[test]
 fn each_tasks_scores() {
     let place = place_with(&all());
-    let wanted = [
-        (1.0, 1.0),
-        (0.0, 1.0 - 1.0 / 18.0),
-        (0.0, 1.0 - 11.0 / 18.0),
-    ];
+    let wanted = [(1.0, 1.0), (0.0, 1.0 - 1.0 / 18.0), (0.0, 1.0 - 11.0 / 18.0)];
     let record = |(row, (em, es)): (usize, &(f64, f64))| {
         json!({"task_id": TARGETS[row].0, "row": row, "repository": TARGETS[row].0.split('/').next(),
             "repocoder": {"em": em, "es": es}, "pred_raw": TEXTS[row], "pred": TEXTS[row]})
     };
     let wanted: Vec<Value> = wanted.iter().enumerate().map(record).collect();
-    let lines = place
-        .run(&eval(&["--per-task", "--format", "jsonl"]))
-        .done()
-        .stdout;
+    let lines = place.run(&eval(&["--per-task", "--format", "jsonl"])).done().stdout;
     assert_eq!(parse_jsonl(&lines), wanted);
-    assert_eq!(
-        scores(&place, &["--per-task"])["tasks"],
-        Value::from(wanted.clone())
-    );
-    let table = place
-        .run(&eval(&["--per-task", "--format", "tsv"]))
-        .done()
-        .stdout;
+    assert_eq!(scores(&place, &["--per-task"])["tasks"], Value::from(wanted.clone()));
+    let table = place.run(&eval(&["--per-task", "--format", "tsv"])).done().stdout;
     let rows: Vec<&str> = table.lines().collect();
     assert_eq!(rows[1], "mine\talpha\t1\t0\talpha/0\t100.00\t100.00");
     assert_eq!(rows[3], "mine\tbeta\t1\t2\tbeta/0\t0.00\t38.89");
@@ -129,10 +102,7 @@ fn scores_go_to_a_file() {
     let place = place_with(&all());
     let ran = place.run(&eval(&["-o", "out/scores.txt"])).done();
     assert_eq!(ran.stdout, "");
-    assert_eq!(
-        place.read("out/scores.txt"),
-        place.run(&eval(&[])).done().stdout
-    );
+    assert_eq!(place.read("out/scores.txt"), place.run(&eval(&[])).done().stdout);
     place.run(&eval(&["-o", "/dev/full"])).failed().says(&[
         "/dev/full",
         "No space left",
@@ -153,18 +123,13 @@ fn every_format_and_order_of_predictions_scores_alike() {
     assert_eq!(scores(&place_with(&turned), &[]), wanted);
     let preds: Vec<Value> = (0..3).map(|row| pred(row, TEXTS[row])).collect();
     assert_eq!(scores(&place_with(&preds), &[]), wanted);
-    let listed: Vec<Value> = (0..3)
-        .map(|row| json!({"task_id": TARGETS[row].0, "pred": [TEXTS[row]]}))
-        .collect();
+    let listed: Vec<Value> =
+        (0..3).map(|row| json!({"task_id": TARGETS[row].0, "pred": [TEXTS[row]]})).collect();
     assert_eq!(scores(&place_with(&listed), &[]), wanted);
     let piped = place_with(&all())
         .shell("$BIN eval --tasks tasks.jsonl --predictions - --format tsv < mine.jsonl")
         .done();
-    assert!(
-        piped.stdout.contains("all\t3\t33.33\t77.78"),
-        "{}",
-        piped.stdout
-    );
+    assert!(piped.stdout.contains("all\t3\t33.33\t77.78"), "{}", piped.stdout);
 }
 
 #[test]
@@ -178,11 +143,7 @@ fn the_best_of_several_samples_counts() {
     ]);
     let tasks = scores(&place, &["--per-task"])["tasks"].clone();
     assert_eq!(tasks[1]["repocoder"], json!({"em": 1.0, "es": 1.0}));
-    assert_eq!(
-        tasks[2]["repocoder"],
-        json!({"em": 0.0, "es": 1.0 - 2.0 / 18.0}),
-        "of two records"
-    );
+    assert_eq!(tasks[2]["repocoder"], json!({"em": 0.0, "es": 1.0 - 2.0 / 18.0}), "of two records");
 }
 
 #[test]
@@ -194,24 +155,12 @@ fn a_missing_prediction_is_an_error_a_zero_or_left_out() {
         "--missing skip",
     ]);
     let zero = scores(&place, &["--missing", "zero"]);
-    assert_eq!(
-        (&zero["all"]["n"], &zero["missing"]),
-        (&3.into(), &1.into())
-    );
-    assert_eq!(
-        zero["repositories"]["alpha"]["repocoder"],
-        json!({"em": 0.5, "es": 0.5})
-    );
+    assert_eq!((&zero["all"]["n"], &zero["missing"]), (&3.into(), &1.into()));
+    assert_eq!(zero["repositories"]["alpha"]["repocoder"], json!({"em": 0.5, "es": 0.5}));
     place.run(&eval(&["--missing", "zero"])).done();
     let skip = scores(&place, &["--missing", "skip"]);
-    assert_eq!(
-        (&skip["all"]["n"], &skip["missing"]),
-        (&2.into(), &1.into())
-    );
-    assert_eq!(
-        skip["repositories"]["alpha"]["repocoder"],
-        json!({"em": 1.0, "es": 1.0})
-    );
+    assert_eq!((&skip["all"]["n"], &skip["missing"]), (&2.into(), &1.into()));
+    assert_eq!(skip["repositories"]["alpha"]["repocoder"], json!({"em": 1.0, "es": 1.0}));
     let ran = place.run(&eval(&["--missing", "skip"])).partly();
     ran.says(&["error: tasks.jsonl:2: task alpha/1: has no prediction"]);
     place
@@ -235,9 +184,7 @@ fn empty_and_unusable_predictions_are_told() {
         "error: mine.jsonl:4: task \"gamma/7\" is not in tasks.jsonl",
         "error: tasks.jsonl:2: task alpha/1: it has no prediction (2 of 3 tasks have none)",
     ]);
-    let ran = place
-        .run(&eval(&["--missing", "zero", "--format", "tsv"]))
-        .partly();
+    let ran = place.run(&eval(&["--missing", "zero", "--format", "tsv"])).partly();
     assert!(ran.stdout.contains("all\t3\t0.00\t0.00"), "{}", ran.stdout);
     ran.says(&[
         "warning: mine.jsonl: 1 empty predictions; they are scored as empty text",
@@ -250,10 +197,7 @@ fn predictions_of_tasks_of_one_id_want_their_place() {
     let place = Place::new();
     let same_ids = place.read("tasks.jsonl").replace("alpha/1", "alpha/0");
     place.write("tasks.jsonl", same_ids);
-    place.write(
-        "mine.jsonl",
-        jsonl(&[pred(0, "x"), pred(0, "y"), pred(2, "z")]),
-    );
+    place.write("mine.jsonl", jsonl(&[pred(0, "x"), pred(0, "y"), pred(2, "z")]));
     place.run(&eval(&[])).failed().says(&[
         "error: mine.jsonl:1: 2 tasks have the id \"alpha/0\"; add metadata.fpath_tuple and metadata.line_no",
         "error: mine.jsonl:2: ",
@@ -266,10 +210,7 @@ fn predictions_of_tasks_of_one_id_want_their_place() {
     };
     let with_rows: Vec<Value> = (0..3).map(with_row).collect();
     place.write("mine.jsonl", jsonl(&with_rows));
-    assert_eq!(
-        scores(&place, &[])["repositories"]["alpha"]["repocoder"]["em"],
-        0.5
-    );
+    assert_eq!(scores(&place, &[])["repositories"]["alpha"]["repocoder"]["em"], 0.5);
 }
 
 #[test]
@@ -298,16 +239,8 @@ fn pairs_need_no_tasks() {
         json!({"task_id": 7, "target": "x = 1", "pred": ["zzzzz", "x = 2"]}),
     ];
     place.write("pairs.jsonl", jsonl(&pairs));
-    let ran = place
-        .run(&[
-            "eval",
-            "--pairs",
-            "pairs.jsonl",
-            "--per-task",
-            "--format",
-            "jsonl",
-        ])
-        .done();
+    let ran =
+        place.run(&["eval", "--pairs", "pairs.jsonl", "--per-task", "--format", "jsonl"]).done();
     // The second line is cut away: the target has one. Then one character of five.
     let wanted = [
         json!({"task_id": "a", "row": 0, "repocoder": {"em": 1.0, "es": 1.0}}),
@@ -316,20 +249,10 @@ fn pairs_need_no_tasks() {
     assert_eq!(parse_jsonl(&ran.stdout), wanted);
     place.write(
         "pairs.jsonl",
-        jsonl(&[
-            pairs[0].clone(),
-            json!({"task_id": "b", "pred": "x"}),
-            json!([1]),
-        ]),
+        jsonl(&[pairs[0].clone(), json!({"task_id": "b", "pred": "x"}), json!([1])]),
     );
-    let ran = place
-        .run(&["eval", "--pairs", "pairs.jsonl", "--format", "tsv"])
-        .partly();
-    assert!(
-        ran.stdout.contains("pairs\tall\t1\t100.00\t100.00"),
-        "{}",
-        ran.stdout
-    );
+    let ran = place.run(&["eval", "--pairs", "pairs.jsonl", "--format", "tsv"]).partly();
+    assert!(ran.stdout.contains("pairs\tall\t1\t100.00\t100.00"), "{}", ran.stdout);
     ran.says(&[
         "pairs.jsonl:2: field 'target' is missing",
         "pairs.jsonl:3: a JSON object is expected, not a list",
@@ -349,20 +272,9 @@ fn pairs_need_no_tasks() {
 fn references_score_as_perfect() {
     let place = Place::new();
     let ran = place
-        .run(&[
-            "eval",
-            "--tasks",
-            "tasks.jsonl",
-            "--check-references",
-            "--format",
-            "tsv",
-        ])
+        .run(&["eval", "--tasks", "tasks.jsonl", "--check-references", "--format", "tsv"])
         .done();
-    assert!(
-        ran.stdout.ends_with("references\tall\t3\t100.00\t100.00\n"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.ends_with("references\tall\t3\t100.00\t100.00\n"), "{}", ran.stdout);
 }
 
 #[test]
@@ -374,10 +286,7 @@ fn every_metric_cuts_as_its_own_program() {
     // Cut to one line, RepoCoder has the comment left, CrossCodeEval's has only blanks to differ in.
     assert_eq!(first["pred_raw"], text);
     assert_eq!(first["pred"], "store_12  =  store(12)  # why");
-    assert_eq!(
-        first["pred_by"]["repoformer"],
-        "  store_12  =  store(12)  # why"
-    );
+    assert_eq!(first["pred_by"]["repoformer"], "  store_12  =  store(12)  # why");
     assert_eq!(first["pred_by"]["chars"], text);
     assert_eq!(first["repocoder"]["em"], 0.0);
     assert_eq!(first["crosscodeeval"]["id_em"], 1.0);
@@ -389,42 +298,16 @@ fn every_metric_cuts_as_its_own_program() {
     let second = &value["tasks"][1];
     assert_eq!(second["repoformer"]["es_fuzz"], 0.94);
     assert_eq!(second["chars"]["es"], 1.0 - 1.0 / 18.0);
-    assert_eq!(
-        value["manifest"]["settings"]["metrics"]
-            .as_array()
-            .unwrap()
-            .len(),
-        6
-    );
+    assert_eq!(value["manifest"]["settings"]["metrics"].as_array().unwrap().len(), 6);
     assert_eq!(value["manifest"]["counts"]["tasks"], 3);
 
-    let cut = scores(
-        &place,
-        &[
-            "--metrics",
-            "all",
-            "--postprocess",
-            "lines,comments",
-            "--per-task",
-        ],
-    );
+    let cut =
+        scores(&place, &["--metrics", "all", "--postprocess", "lines,comments", "--per-task"]);
     let first = &cut["tasks"][0];
     assert_eq!(first["pred"], "  store_12  =  store(12)  ");
     assert!(first.get("pred_by").is_none(), "{first}");
-    assert_eq!(
-        (&first["repocoder"]["em"], &first["repobench"]["em"]),
-        (&json!(0.0), &json!(1.0))
-    );
-    let bare = scores(
-        &place,
-        &[
-            "--metrics",
-            "repoformer",
-            "--postprocess",
-            "none",
-            "--per-task",
-        ],
-    );
+    assert_eq!((&first["repocoder"]["em"], &first["repobench"]["em"]), (&json!(0.0), &json!(1.0)));
+    let bare = scores(&place, &["--metrics", "repoformer", "--postprocess", "none", "--per-task"]);
     assert_eq!(bare["tasks"][0]["pred"], text);
     assert_eq!(bare["tasks"][0]["repoformer"]["em"], 0.0);
     place
@@ -437,32 +320,19 @@ fn every_metric_cuts_as_its_own_program() {
 fn crosscodeevals_files() {
     let place = place_with(&[pred(0, "store_12 = store(12)  # x\ny"), pred(1, TEXTS[1])]);
     place
-        .run(&eval(&[
-            "--metrics",
-            "crosscodeeval",
-            "--results",
-            "out",
-            "--missing",
-            "skip",
-        ]))
+        .run(&eval(&["--metrics", "crosscodeeval", "--results", "out", "--missing", "skip"]))
         .partly();
     let results: Value = serde_json::from_str(&place.read("out/results.json")).unwrap();
     // 94 % of characters by InDel; both have their identifiers right.
     let (total, em, es) = (&results["total"], &results["em"], &results["es"]);
     assert_eq!((total, em, es), (&json!(2), &json!(50.0), &json!(97.0)));
     let details = place.records("out/detailed_results.json");
-    assert_eq!(
-        (&details[1]["em"], &details[1]["id_em"]),
-        (&json!(0), &json!(1))
-    );
+    assert_eq!((&details[1]["em"], &details[1]["id_em"]), (&json!(0), &json!(1)));
     let cut = place.records("out/prediction_truncated.jsonl");
     assert_eq!(cut[0]["pred_ids"], json!(["store_12", "store"]));
     assert_eq!(place.read("out/exact_match_idx.jsonl"), "alpha/0\n");
     let manifest: Value = serde_json::from_str(&place.read("out/manifest.json")).unwrap();
-    assert_eq!(
-        manifest["settings"]["postprocess.crosscodeeval"],
-        "statement"
-    );
+    assert_eq!(manifest["settings"]["postprocess.crosscodeeval"], "statement");
     let names: Vec<&str> = manifest["inputs"]
         .as_array()
         .unwrap()
@@ -516,18 +386,12 @@ fn pairs_by_every_metric() {
 #[test]
 fn metrics_are_named() {
     let place = place_with(&all());
-    assert_eq!(
-        scores(&place, &["--metrics", "repocoder,repocoder"]),
-        scores(&place, &[])
-    );
+    assert_eq!(scores(&place, &["--metrics", "repocoder,repocoder"]), scores(&place, &[]));
     place
         .run(&eval(&["--metrics", "bleu"]))
         .failed()
         .says(&["unknown metric 'bleu'; known: repocoder"]);
-    place
-        .run(&["eval", "--predictions", "mine.jsonl"])
-        .failed()
-        .says(&["--tasks is not set"]);
+    place.run(&["eval", "--predictions", "mine.jsonl"]).failed().says(&["--tasks is not set"]);
     let chosen = scores(&place, &["--repo", "beta"]);
     assert_eq!(chosen["all"]["n"], 1);
 }
@@ -554,24 +418,12 @@ fn rg_rg_searches_with_any_models_predictions() {
     // Other predictions make other prompts.
     ours.write(
         "mine.jsonl",
-        jsonl(&[
-            choices(0, &["x", "y"]),
-            choices(1, &["z"]),
-            choices(2, &["z"]),
-        ]),
+        jsonl(&[choices(0, &["x", "y"]), choices(1, &["z"]), choices(2, &["z"])]),
     );
-    let ran = ours
-        .stage(&rg_rg)
-        .done()
-        .says(&["stale (predictions changed), rebuilt"]);
+    let ran = ours.stage(&rg_rg).done().says(&["stale (predictions changed), rebuilt"]);
     let samples: Vec<(Value, Value)> = parse_jsonl(&ran.stdout)
         .iter()
-        .map(|record| {
-            (
-                record["metadata"]["row"].clone(),
-                record["metadata"]["sample"].clone(),
-            )
-        })
+        .map(|record| (record["metadata"]["row"].clone(), record["metadata"]["sample"].clone()))
         .collect();
     let wanted = [(0, 0), (0, 1), (1, 0), (2, 0)]
         .map(|(row, sample)| (Value::from(row), Value::from(sample)));
@@ -582,39 +434,23 @@ fn rg_rg_searches_with_any_models_predictions() {
 fn the_windows_of_predictions_can_be_cut_alone() {
     let place = place_with(&all());
     let window = ["window", "--predictions", "mine.jsonl"];
-    place
-        .stage(&window)
-        .failed()
-        .says(&["mode rg-rg alone", "--mode rg-rg"]);
+    place.stage(&window).failed().says(&["mode rg-rg alone", "--mode rg-rg"]);
     let ran = place.stage(&[&window[..], &["--mode", "rg-rg"]].concat());
-    ran.done()
-        .says(&["window tasks: 14 records in 4 artifacts"]);
+    ran.done().says(&["window tasks: 14 records in 4 artifacts"]);
     let ran = place.stage(&["rg-rg", "--predictions", "mine.jsonl"]);
     ran.failed().says(&["`repoformer vectorize"]);
 }
 
 #[test]
 fn rg_rg_tells_which_tasks_it_cannot_serve() {
-    let place = place_with(&[
-        pred(0, TEXTS[0]),
-        json!({"task_id": "alpha/1"}),
-        pred(2, ""),
-    ]);
+    let place = place_with(&[pred(0, TEXTS[0]), json!({"task_id": "alpha/1"}), pred(2, "")]);
     for stage in ["window", "vectorize"] {
         place.stage(&[stage]).done();
     }
-    let ran = place
-        .stage(&["rg-rg", "--predictions", "mine.jsonl", "-o", "-"])
-        .partly();
-    let rows: Vec<Value> = parse_jsonl(&ran.stdout)
-        .iter()
-        .map(|record| record["metadata"]["row"].clone())
-        .collect();
-    assert_eq!(
-        rows,
-        [0, 2],
-        "an empty prediction leaves the lines before the hole to search with"
-    );
+    let ran = place.stage(&["rg-rg", "--predictions", "mine.jsonl", "-o", "-"]).partly();
+    let rows: Vec<Value> =
+        parse_jsonl(&ran.stdout).iter().map(|record| record["metadata"]["row"].clone()).collect();
+    assert_eq!(rows, [0, 2], "an empty prediction leaves the lines before the hole to search with");
     ran.says(&[
         "mine.jsonl:2: field 'choices' or 'pred' is missing",
         "tasks.jsonl:2: task alpha/1: has no prediction",

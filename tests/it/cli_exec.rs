@@ -74,38 +74,17 @@ fn place() -> Place {
 
 /// Predictions of the first task: one a word.
 fn predict(place: &Place, words: &[&str]) {
-    let samples: Vec<String> = words
-        .iter()
-        .map(|word| format!("    return '{word}'"))
-        .collect();
-    place.write(
-        "p.jsonl",
-        jsonl(&[json!({"task_id": "demo/0", "pred": samples})]),
-    );
+    let samples: Vec<String> = words.iter().map(|word| format!("    return '{word}'")).collect();
+    place.write("p.jsonl", jsonl(&[json!({"task_id": "demo/0", "pred": samples})]));
 }
 
 fn command(place: &Place, nap: &str) -> String {
-    format!(
-        "NAP={nap} USERS={} sh run.sh",
-        place.path("repos/demo").display()
-    )
+    format!("NAP={nap} USERS={} sh run.sh", place.path("repos/demo").display())
 }
 
 fn exec<'a>(test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [
-        &[
-            "eval",
-            "--exec",
-            "--test-cmd",
-            test,
-            "--predictions",
-            "p.jsonl",
-            "--missing",
-            "skip",
-        ],
-        more,
-    ]
-    .concat()
+    [&["eval", "--exec", "--test-cmd", test, "--predictions", "p.jsonl", "--missing", "skip"], more]
+        .concat()
 }
 
 /// Processes with this argument, the program's own left out.
@@ -113,9 +92,7 @@ fn with_argument(argument: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let holds = |path: &Path| {
         let bytes = fs::read(path.join("cmdline")).unwrap_or_default();
-        bytes
-            .split(|byte| *byte == 0)
-            .any(|word| word == argument.as_bytes())
+        bytes.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
     };
     processes.filter(|entry| holds(&entry.path())).count()
 }
@@ -128,10 +105,7 @@ fn statuses(output: &str, task: usize) -> Value {
 fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value) {
     let place = place();
     let words: Vec<(&str, &str)> = MISBEHAVIOUR.iter().chain(more).copied().collect();
-    predict(
-        &place,
-        &words.iter().map(|(word, _)| *word).collect::<Vec<_>>(),
-    );
+    predict(&place, &words.iter().map(|(word, _)| *word).collect::<Vec<_>>());
     let (before, times) = (place.files("repos"), place.times("repos"));
     let test = command(&place, nap);
     let limits = [
@@ -146,18 +120,8 @@ fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value
         "--process-limit",
         "40",
     ];
-    let flags = [
-        "--per-task",
-        "--format",
-        "json",
-        "--isolation",
-        isolation,
-        "--threads",
-        "2",
-    ];
-    let ran = place
-        .stage(&exec(&test, &[&limits[..], &flags].concat()))
-        .done();
+    let flags = ["--per-task", "--format", "json", "--isolation", isolation, "--threads", "2"];
+    let ran = place.stage(&exec(&test, &[&limits[..], &flags].concat())).done();
     let wanted: Vec<&str> = words.iter().map(|(_, status)| *status).collect();
     assert_eq!(statuses(&ran.stdout, 0), json!(wanted), "{}", ran.stderr);
     crate::support::assert_same(&before, &place.files("repos"));
@@ -165,9 +129,7 @@ fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value
     assert_eq!(with_argument(nap), 0, "a process is left behind");
     let results = place.records("cache/exec/tasks/results.jsonl");
     let of = |word: usize| {
-        results
-            .iter()
-            .find(|r| r["kind"] == "prediction" && r["row"] == 0 && r["sample"] == word)
+        results.iter().find(|r| r["kind"] == "prediction" && r["row"] == 0 && r["sample"] == word)
     };
     let (daemon, noise) = (of(1).unwrap(), of(3).unwrap());
     assert_eq!(daemon["left_behind"], 2);
@@ -183,17 +145,9 @@ fn whatever_tests_do_harms_nothing_and_leaves_nothing_behind() {
     let isolation = &record["manifest"]["settings"]["isolation"];
     if isolation["enclosed"] == true {
         for folder in ["/tmp", "/var/tmp", "/etc", "/dev/shm"] {
-            assert!(
-                !Path::new(folder).join("escape-4242.1").exists(),
-                "{folder}"
-            );
+            assert!(!Path::new(folder).join("escape-4242.1").exists(), "{folder}");
         }
-        let left = |folder: &str| {
-            place
-                .files(folder)
-                .keys()
-                .any(|path| path.contains("escape"))
-        };
+        let left = |folder: &str| place.files(folder).keys().any(|path| path.contains("escape"));
         assert!(!left("cache") && !left("repos"));
     } else {
         assert_ne!(isolation["open"], json!([]), "what is open must be said");
@@ -204,20 +158,9 @@ fn whatever_tests_do_harms_nothing_and_leaves_nothing_behind() {
 fn without_namespaces_copies_are_restored_and_processes_ended_all_the_same() {
     let (place, record) = misbehave("off", "4242.2", &[("KILLER", "error")]);
     let open = record["manifest"]["settings"]["isolation"]["open"].to_string();
-    assert!(
-        open.contains("can write wherever you can") && open.contains("network"),
-        "{open}"
-    );
-    assert!(
-        place
-            .path("cache/exec/tasks/copies/demo/0/demo/run.sh")
-            .exists()
-    );
-    assert!(
-        !place
-            .path("cache/exec/tasks/copies/demo/0/demo/new")
-            .exists()
-    );
+    assert!(open.contains("can write wherever you can") && open.contains("network"), "{open}");
+    assert!(place.path("cache/exec/tasks/copies/demo/0/demo/run.sh").exists());
+    assert!(!place.path("cache/exec/tasks/copies/demo/0/demo/new").exists());
     place
         .stage(&exec("true", &["--isolation", "off"]))
         .says(&["tests can use the network", "--isolation off"]);
@@ -232,10 +175,7 @@ fn summaries_are_the_same_for_any_number_of_threads() {
             predict(&place, &["FINE", "WRONG", "SKIPPED", "FINE"]);
             let test = "sh run.sh # {task_id} {path} {repository}";
             place
-                .stage(&exec(
-                    test,
-                    &["--threads", threads, "--per-task", "--format", "json"],
-                ))
+                .stage(&exec(test, &["--threads", threads, "--per-task", "--format", "json"]))
                 .done()
                 .stdout
         })
@@ -248,10 +188,7 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     let place = place();
     let naps = "74242";
     let words: Vec<String> = (0..8).map(|n| format!("SLOW{n}")).collect();
-    predict(
-        &place,
-        &words.iter().map(String::as_str).collect::<Vec<_>>(),
-    );
+    predict(&place, &words.iter().map(String::as_str).collect::<Vec<_>>());
     let test = command(&place, naps);
     let args = exec(&test, &["--threads", "1", "--per-task", "--format", "json"]);
     let mut child = place
@@ -261,12 +198,7 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
         .spawn()
         .unwrap();
     let results = place.path("cache/exec/tasks/results.jsonl");
-    let lines = || {
-        fs::read_to_string(&results)
-            .unwrap_or_default()
-            .matches('\n')
-            .count()
-    };
+    let lines = || fs::read_to_string(&results).unwrap_or_default().matches('\n').count();
     let begin = Instant::now();
     // Two tasks' truths and planted failures, and some of the eight.
     while lines() < 6 {
@@ -279,19 +211,13 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     let argument = format!("0.{naps}");
     while with_argument(&argument) > 0 || with_argument(repoformer::execute::guard::SUBCOMMAND) > 0
     {
-        assert!(
-            begin.elapsed() < Duration::from_secs(20),
-            "a process is left behind"
-        );
+        assert!(begin.elapsed() < Duration::from_secs(20), "a process is left behind");
         std::thread::sleep(Duration::from_millis(5));
     }
     let (known, text) = (lines(), fs::read_to_string(&results).unwrap());
     assert!(known < 12);
     fs::write(&results, format!("{text}{{\"task_id\": \"cut o")).unwrap();
-    let ran = place
-        .stage(&args)
-        .done()
-        .says(&[&format!("{} runs", 12 - known)]);
+    let ran = place.stage(&args).done().says(&[&format!("{} runs", 12 - known)]);
     assert_eq!(statuses(&ran.stdout, 0), json!(vec!["pass"; 8]));
     assert_eq!(lines(), 12);
     let again = place.stage(&args).done().says(&["0 runs"]);
@@ -310,15 +236,7 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
     // By hand: `add` is looked at, `twice` is not.
     let test = "sed -n 1,3p calc.py | grep -q planted && exit 1; grep -q 'a + b' calc.py";
     let ran = place
-        .stage(&[
-            "eval",
-            "--exec",
-            "--test-cmd",
-            test,
-            "--check-references",
-            "--format",
-            "json",
-        ])
+        .stage(&["eval", "--exec", "--test-cmd", test, "--check-references", "--format", "json"])
         .partly()
         .says(&[
             "4 of 5 tasks are excluded",
@@ -328,28 +246,16 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
             "gone.py",
         ]);
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(
-        (&record["all"]["n"], &record["all"]["tasks"]),
-        (&json!(1), &json!(5))
-    );
+    assert_eq!((&record["all"]["n"], &record["all"]["tasks"]), (&json!(1), &json!(5)));
     assert_eq!(record["all"]["exec"]["pass_1"], 1.0);
     let excluded = record["excluded"].as_array().unwrap();
     assert_eq!(excluded.len(), 4);
     assert_eq!(excluded[0]["excluded"]["status"], "pass");
     // A truth that fails, tests that are all skipped, and truths that disagree.
     place
-        .stage(&[
-            "eval",
-            "--exec",
-            "--test-cmd",
-            "exit 1",
-            "--check-references",
-        ])
+        .stage(&["eval", "--exec", "--test-cmd", "exit 1", "--check-references"])
         .partly()
-        .says(&[
-            "its reference text does not pass: fail",
-            "no task can be judged",
-        ]);
+        .says(&["its reference text does not pass: fail", "no task can be judged"]);
     place
         .stage(&[
             "eval",
@@ -362,15 +268,8 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
         .says(&["its reference text does not pass: no-tests"]);
     let flag = place.path("flag").display().to_string();
     let flaky = format!("if [ -e {flag} ]; then rm {flag}; exit 1; else touch {flag}; fi");
-    let flags = [
-        "--check-references",
-        "--isolation",
-        "off",
-        "--oracle-runs",
-        "2",
-        "--threads",
-        "1",
-    ];
+    let flags =
+        ["--check-references", "--isolation", "off", "--oracle-runs", "2", "--threads", "1"];
     place
         .stage(&[&["eval", "--exec", "--test-cmd", &flaky][..], &flags].concat())
         .partly()
@@ -394,31 +293,21 @@ fn rates_have_one_denominator() {
         "1,2,5",
     ];
     let run = |missing: &str| place.stage(&[&base[..], &["--missing", missing]].concat());
-    run("error")
-        .failed()
-        .says(&["demo/1", "1 of 2 tasks have none", "--missing zero"]);
+    run("error").failed().says(&["demo/1", "1 of 2 tasks have none", "--missing zero"]);
     // By hand: 1 of 4 passes; of the 6 pairs 3 hold it.
-    let skip = run("skip")
-        .partly()
-        .says(&["pass@5 needs more samples: a task has 4"])
-        .stdout;
+    let skip = run("skip").partly().says(&["pass@5 needs more samples: a task has 4"]).stdout;
     assert!(
         skip.contains("\np\tall\t2\t0\t1\t4\t25.00\t50.00\t-\t1\t3\t0\t0\t0\t0\t0\n"),
         "{skip}"
     );
-    let zero = run("zero")
-        .partly()
-        .says(&["1 tasks have no prediction; they count as failed"])
-        .stdout;
+    let zero =
+        run("zero").partly().says(&["1 tasks have no prediction; they count as failed"]).stdout;
     assert!(
         zero.contains("\np\tall\t2\t0\t2\t4\t12.50\t25.00\t-\t1\t3\t0\t0\t0\t0\t0\n"),
         "{zero}"
     );
     let lines = place
-        .stage(&exec(
-            "sh run.sh",
-            &["--per-task", "--format", "jsonl", "--pass-k", "2"],
-        ))
+        .stage(&exec("sh run.sh", &["--per-task", "--format", "jsonl", "--pass-k", "2"]))
         .done()
         .stdout;
     assert_eq!(parse_jsonl(&lines)[0]["exec"], json!({"pass_2": 0.5}));
@@ -448,19 +337,13 @@ fn a_copy_is_set_up_once_and_anew_when_its_repository_changes() {
         place.stage(&args).done();
         assert_eq!(place.read("count"), "demo\ndemo\n");
     }
-    let args = exec(
-        "sh run.sh",
-        &["--setup-cmd", "echo a b c; echo the cause; exit 7"],
-    );
+    let args = exec("sh run.sh", &["--setup-cmd", "echo a b c; echo the cause; exit 7"]);
     place.stage(&args).partly().says(&[
         "the setup command (--setup-cmd) ended with exit code 7",
         "the cause",
         "demo: its tests cannot be run",
     ]);
-    let args = exec(
-        "sh run.sh",
-        &["--setup-cmd", "sleep 60", "--setup-timeout", "0.2"],
-    );
+    let args = exec("sh run.sh", &["--setup-cmd", "sleep 60", "--setup-timeout", "0.2"]);
     place
         .stage(&args)
         .partly()
@@ -504,19 +387,12 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
         "--tests",
     ];
     let ran = place.stage(&[&args[..], &["map.jsonl"]].concat()).done();
-    assert!(
-        ran.stdout.contains("all\t2\t0\t2\t1\t100.00"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("all\t2\t0\t2\t1\t100.00"), "{}", ran.stdout);
     place.write("half.json", "{\"demo/1\": [\"tw ice\"]}");
     place
         .stage(&[&args[..], &["half.json"]].concat())
         .partly()
-        .says(&[
-            "1 of 2 tasks are excluded",
-            "it has no tests in half.json: demo/0",
-        ]);
+        .says(&["1 of 2 tasks are excluded", "it has no tests in half.json: demo/0"]);
     let text = "def test_add():\n    assert True\n";
     place.write("repos/demo/tests/test_calc.py", text);
     place.add_tasks(&[task("demo/2", "demo/tests/test_calc.py", text, 0, 1)]);
@@ -535,30 +411,21 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
 fn what_cannot_be_is_refused_with_the_way_out() {
     let place = place();
     predict(&place, &["FINE"]);
-    place.stage(&exec("pytest {test}", &[])).failed().says(&[
-        "unknown placeholder {test}",
-        "{tests}, {repository}, {task_id}, {path}",
-    ]);
+    place
+        .stage(&exec("pytest {test}", &[]))
+        .failed()
+        .says(&["unknown placeholder {test}", "{tests}, {repository}, {task_id}, {path}"]);
     place
         .stage(&exec("true", &["--setup-cmd", "x {tests}"]))
         .failed()
         .says(&["once per repository"]);
-    place
-        .stage(&exec("true", &["--pass-k", "0"]))
-        .failed()
-        .says(&["--pass-k"]);
-    place
-        .stage(&exec("true", &["--timeout", "0"]))
-        .failed()
-        .says(&["--timeout"]);
+    place.stage(&exec("true", &["--pass-k", "0"])).failed().says(&["--pass-k"]);
+    place.stage(&exec("true", &["--timeout", "0"])).failed().says(&["--timeout"]);
     place
         .stage(&exec("true", &["--runner", "tox"]))
         .failed()
         .says(&["unknown runner 'tox'; known: auto, pytest"]);
-    place
-        .stage(&["eval", "--test-cmd", "true"])
-        .failed()
-        .says(&["--exec"]);
+    place.stage(&["eval", "--test-cmd", "true"]).failed().says(&["--exec"]);
     place
         .stage(&["eval", "--exec", "--test-cmd", "true"])
         .failed()
@@ -584,10 +451,8 @@ fn an_ordinary_user_is_enclosed_too() {
     let place = place();
     predict(&place, &["ESCAPE", "FINE"]);
     place.write("cache/x", "");
-    let (nobody, test) = (
-        "setpriv --reuid=65534 --regid=65534 --clear-groups",
-        command(&place, "4242.3"),
-    );
+    let (nobody, test) =
+        ("setpriv --reuid=65534 --regid=65534 --clear-groups", command(&place, "4242.3"));
     let prepare = format!(
         "cp \"$BIN\" own && chmod 755 . own && chmod -R a+rwX repos cache && {nobody} unshare -Ur true"
     );
@@ -599,12 +464,7 @@ fn an_ordinary_user_is_enclosed_too() {
          --missing skip --repos-dir repos --tasks tasks.jsonl --cache-dir cache --isolation required --per-task --format json"
     );
     let ran = place.shell(&run).done();
-    assert_eq!(
-        statuses(&ran.stdout, 0),
-        json!(["pass", "pass"]),
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(statuses(&ran.stdout, 0), json!(["pass", "pass"]), "{}", ran.stderr);
     assert!(!ran.stderr.contains("warning: exec"), "{}", ran.stderr);
     let escaped = |folder: &str| Path::new(folder).join("escape-4242.3").exists();
     assert!(!["/tmp", "/var/tmp", "/dev/shm"].into_iter().any(escaped));
@@ -612,9 +472,7 @@ fn an_ordinary_user_is_enclosed_too() {
     assert_eq!(with_argument("4242.3"), 0);
     // A test finds itself the user that it always is.
     let id = "eval --exec --test-cmd '[ $(id -u) = 65534 ] && sh run.sh' --check-references --repos-dir repos --tasks tasks.jsonl --cache-dir cache";
-    place
-        .shell(&format!("HOME=\"$PWD/cache\" {nobody} ./own {id}"))
-        .done();
+    place.shell(&format!("HOME=\"$PWD/cache\" {nobody} ./own {id}")).done();
 }
 
 /// Exit code 0 alone does not make a pass.
@@ -650,24 +508,18 @@ fn results_are_made_again_where_that_is_asked_for() {
     let ready = place.path("ready");
     let test = format!("[ -e {} ] && sh run.sh", ready.display());
     let run = |more: &[&str]| place.stage(&exec(&test, more));
-    run(&[])
-        .partly()
-        .says(&["2 of 2 tasks are excluded", "results.jsonl"]);
+    run(&[]).partly().says(&["2 of 2 tasks are excluded", "results.jsonl"]);
     fs::write(&ready, "").unwrap();
     run(&[]).partly().says(&["0 runs", "--rerun"]);
     run(&["--rerun", "error,fail"]).done().says(&["4 runs"]);
     run(&[]).done().says(&["0 runs"]);
     run(&["--rerun", "all"]).done().says(&["4 runs"]);
-    run(&["--rerun", "passed"])
-        .failed()
-        .says(&["unknown status 'passed'; known: pass, fail"]);
+    run(&["--rerun", "passed"]).failed().says(&["unknown status 'passed'; known: pass, fail"]);
     // Other surroundings may have other programs.
     let path = std::env::var("PATH").unwrap();
     let mut command = place.command(&place.args(&exec(&test, &[])));
     command.env("PATH", format!("{path}:/nowhere"));
-    crate::support::Ran::of(command.output().unwrap())
-        .done()
-        .says(&["4 runs"]);
+    crate::support::Ran::of(command.output().unwrap()).done().says(&["4 runs"]);
 }
 
 #[test]
@@ -680,10 +532,7 @@ fn copies_lie_apart_from_what_is_the_users() {
     for folder in ["repos", "repos/demo", "repos/demo/pkg/copies"] {
         let folder = place.path(folder);
         place
-            .stage(&exec(
-                "sh run.sh",
-                &["--work-dir", folder.to_str().unwrap()],
-            ))
+            .stage(&exec("sh run.sh", &["--work-dir", folder.to_str().unwrap()]))
             .failed()
             .says(&["would be among the repositories", "--work-dir"]);
     }
@@ -701,15 +550,8 @@ fn copies_lie_apart_from_what_is_the_users() {
         .says(&["notes:1: not a result", "--exec-results"]);
     assert_eq!(place.read("notes"), "no result");
     // A cache within a repository is no part of it, and setting up may write to the copy in it.
-    let setup = [
-        "--setup-cmd",
-        "touch built",
-        "--cache-dir",
-        "repos/demo/cache",
-    ];
-    place
-        .stage(&exec("[ -e built ] && [ ! -e cache ] && sh run.sh", &setup))
-        .done();
+    let setup = ["--setup-cmd", "touch built", "--cache-dir", "repos/demo/cache"];
+    place.stage(&exec("[ -e built ] && [ ! -e cache ] && sh run.sh", &setup)).done();
     assert!(!place.path("repos/demo/built").exists());
 }
 
@@ -730,10 +572,7 @@ fn two_evaluations_do_not_share_copies() {
         assert!(begin.elapsed() < Duration::from_secs(60), "no results come");
         std::thread::sleep(Duration::from_millis(2));
     }
-    place
-        .stage(&exec(&test, &[]))
-        .failed()
-        .says(&["another evaluation", "--work-dir"]);
+    place.stage(&exec(&test, &[])).failed().says(&["another evaluation", "--work-dir"]);
     assert!(first.wait().unwrap().success());
     place.stage(&exec(&test, &[])).done().says(&["0 runs"]);
 }
@@ -773,18 +612,9 @@ fn the_sample_repositories_by_their_unit_tests() {
         json!({"task_id": task["metadata"]["task_id"], "pred": "        raise RuntimeError('nonsense')"})
     });
     place.write("p.jsonl", jsonl(&nonsense.collect::<Vec<_>>()));
-    assert_eq!(
-        run(&["--predictions", "p.jsonl"])["all"]["exec"]["pass_1"],
-        0.0
-    );
+    assert_eq!(run(&["--predictions", "p.jsonl"])["all"]["exec"]["pass_1"], 0.0);
     place
-        .run(
-            &[
-                &base[..],
-                &["--mine-tests", "--max-tests", "2", "-o", "map.jsonl"],
-            ]
-            .concat(),
-        )
+        .run(&[&base[..], &["--mine-tests", "--max-tests", "2", "-o", "map.jsonl"]].concat())
         .done();
     assert!(place.records("map.jsonl").len() as u64 >= sound);
     let mined = run(&["--check-references", "--tests", "map.jsonl"]);

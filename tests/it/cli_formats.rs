@@ -19,34 +19,17 @@ fn tasks_go_through_every_format_and_back() {
     for format in ["repoformer", "crosscodeeval"] {
         let there = format!("{format}.jsonl.zst");
         place
-            .run(&[
-                "convert",
-                "tasks.jsonl",
-                "--to",
-                format,
-                "--repos-dir",
-                "repos",
-                "-o",
-                &there,
-            ])
+            .run(&["convert", "tasks.jsonl", "--to", format, "--repos-dir", "repos", "-o", &there])
             .done()
             .says(&[&format!("convert: 3 records to {format}")]);
-        place
-            .run(&["validate", &there, "--repos-dir", "repos", "--strict"])
-            .done();
+        place.run(&["validate", &there, "--repos-dir", "repos", "--strict"]).done();
         let back = place
             .run(&["convert", &there, "--to", "repoeval"])
             .done()
             .says(&["warning: 'right_context' of 3 tasks is dropped: repoeval has no such field"]);
-        assert_eq!(
-            parse_jsonl(&back.stdout),
-            parse_jsonl(&original),
-            "{format}"
-        );
+        assert_eq!(parse_jsonl(&back.stdout), parse_jsonl(&original), "{format}");
     }
-    let ran = place
-        .run(&["convert", "tasks.jsonl", "--to", "repoformer"])
-        .failed();
+    let ran = place.run(&["convert", "tasks.jsonl", "--to", "repoformer"]).failed();
     ran.says(&["error: tasks.jsonl:1: task alpha/0: 'right_context' is missing: repoeval has none; name the folder of repositories (--repos-dir)"]);
     place
         .run(&[
@@ -75,26 +58,12 @@ fn a_conversion_costs_no_record_but_those_that_it_tells_of() {
     let place = Place::new();
     place.write("repos/alpha/view.py", "other = 1\n");
     let ran = place
-        .run(&[
-            "convert",
-            "tasks.jsonl",
-            "--to",
-            "repoformer",
-            "--repos-dir",
-            "repos",
-        ])
+        .run(&["convert", "tasks.jsonl", "--to", "repoformer", "--repos-dir", "repos"])
         .partly();
     assert_eq!(parse_jsonl(&ran.stdout).len(), 2);
     ran.says(&["error: tasks.jsonl:2: task alpha/1: its hole is at line 20 (from 0) of alpha/view.py, which has 1 lines", "convert: 2 records to repoformer, 1 skipped"]);
     place
-        .run(&[
-            "convert",
-            "tasks.jsonl",
-            "--to",
-            "repoeval",
-            "-o",
-            "tasks.jsonl",
-        ])
+        .run(&["convert", "tasks.jsonl", "--to", "repoeval", "-o", "tasks.jsonl"])
         .failed()
         .says(&["-o would overwrite tasks.jsonl"]);
     place
@@ -102,25 +71,15 @@ fn a_conversion_costs_no_record_but_those_that_it_tells_of() {
         .failed()
         .says(&["--to: unknown target format 'swebench'; known: repoeval, repoformer"]);
     place
-        .run(&[
-            "convert",
-            "tasks.jsonl",
-            "--to",
-            "labels",
-            "-o",
-            "none.jsonl",
-        ])
+        .run(&["convert", "tasks.jsonl", "--to", "labels", "-o", "none.jsonl"])
         .failed()
         .says(&["this is a task of RepoEval", "cannot become labels"]);
     assert!(!place.path("none.jsonl").exists());
     place.run(&["convert", "--to", "raw"]).failed();
-    let piped = place
-        .shell("cat tasks.jsonl | $BIN convert - --to repoeval | cmp - tasks.jsonl")
-        .done();
+    let piped =
+        place.shell("cat tasks.jsonl | $BIN convert - --to repoeval | cmp - tasks.jsonl").done();
     assert_eq!(piped.stdout, "");
-    place
-        .shell("$BIN convert tasks.jsonl --to repoeval | true")
-        .done();
+    place.shell("$BIN convert tasks.jsonl --to repoeval | true").done();
 }
 
 #[test]
@@ -139,34 +98,12 @@ fn repositories_leave_their_records_and_come_back() {
         .run(&["convert", &packages, "--to", "repos"])
         .failed()
         .says(&["not to standard output", "hint: name the folder"]);
-    place
-        .run(&[
-            "convert",
-            "--repos-dir",
-            "repos",
-            "--to",
-            "raw",
-            "-o",
-            "raw.jsonl",
-        ])
-        .done();
+    place.run(&["convert", "--repos-dir", "repos", "--to", "raw", "-o", "raw.jsonl"]).done();
     let raw = place.records("raw.jsonl");
     assert_eq!(raw[0]["repo_name"], "edge_cases");
     place.run(&["validate", "raw.jsonl"]).done();
-    place
-        .run(&["convert", "raw.jsonl", "--to", "repos", "-o", "again"])
-        .done();
-    place
-        .run(&[
-            "convert",
-            "--repos-dir",
-            "again",
-            "--to",
-            "raw",
-            "-o",
-            "raw2.jsonl",
-        ])
-        .done();
+    place.run(&["convert", "raw.jsonl", "--to", "repos", "-o", "again"]).done();
+    place.run(&["convert", "--repos-dir", "again", "--to", "raw", "-o", "raw2.jsonl"]).done();
     assert_eq!(place.read("raw.jsonl"), place.read("raw2.jsonl"));
     place
         .run(&[
@@ -181,16 +118,7 @@ fn repositories_leave_their_records_and_come_back() {
             "packages.jsonl",
         ])
         .done();
-    place
-        .run(&[
-            "convert",
-            "packages.jsonl",
-            "--to",
-            "raw",
-            "-o",
-            "raw3.jsonl",
-        ])
-        .done();
+    place.run(&["convert", "packages.jsonl", "--to", "raw", "-o", "raw3.jsonl"]).done();
     assert_eq!(place.read("raw.jsonl"), place.read("raw3.jsonl"));
     // Hidden files are no source files here, as for every other stage.
     let paths: Vec<String> = place.files("again/edge_cases").into_keys().collect();
@@ -227,17 +155,12 @@ fn prompts_go_to_a_batch_endpoint_and_its_answers_are_scored() {
     for stage in ["window", "vectorize", "search"] {
         place.stage(&[stage]).done();
     }
-    place
-        .stage(&["prompt", "--mode", "rg1", "-o", "prompts.jsonl"])
-        .done();
+    place.stage(&["prompt", "--mode", "rg1", "-o", "prompts.jsonl"]).done();
     assert_eq!(
         place.run(&["validate", "prompts.jsonl"]).done().stdout,
         "prompts.jsonl: prompts, 3 records, 0 errors, 0 notes\n"
     );
-    place
-        .run(&["convert", "prompts.jsonl", "--to", "batch-requests"])
-        .failed()
-        .says(&["--model"]);
+    place.run(&["convert", "prompts.jsonl", "--to", "batch-requests"]).failed().says(&["--model"]);
     place
         .run(&[
             "convert",
@@ -252,9 +175,7 @@ fn prompts_go_to_a_batch_endpoint_and_its_answers_are_scored() {
             "requests.jsonl",
         ])
         .done();
-    place
-        .run(&["validate", "requests.jsonl", "--strict"])
-        .done();
+    place.run(&["validate", "requests.jsonl", "--strict"]).done();
     let requests = place.records("requests.jsonl");
     assert_eq!(
         (&requests[1]["custom_id"], &requests[1]["body"]["stop"]),
@@ -267,11 +188,8 @@ fn prompts_go_to_a_batch_endpoint_and_its_answers_are_scored() {
             "response": {"status_code": 200, "request_id": "y", "body": {"choices": [{"index": 0, "text": target}]}},
         })
     };
-    let mut answers: Vec<Value> = requests
-        .iter()
-        .zip(&crate::support::TARGETS)
-        .map(answer)
-        .collect();
+    let mut answers: Vec<Value> =
+        requests.iter().zip(&crate::support::TARGETS).map(answer).collect();
     answers.reverse();
     place.write("answers.jsonl", jsonl(&answers));
     place
@@ -294,21 +212,9 @@ fn prompts_go_to_a_batch_endpoint_and_its_answers_are_scored() {
             .done();
         place.run(&["validate", &file, "--strict"]).done();
         let ran = place
-            .run(&[
-                "eval",
-                "--tasks",
-                "tasks.jsonl",
-                "--predictions",
-                &file,
-                "--format",
-                "tsv",
-            ])
+            .run(&["eval", "--tasks", "tasks.jsonl", "--predictions", &file, "--format", "tsv"])
             .done();
-        assert!(
-            ran.stdout.lines().last().unwrap().contains("100.00"),
-            "{}",
-            ran.stdout
-        );
+        assert!(ran.stdout.lines().last().unwrap().contains("100.00"), "{}", ran.stdout);
     }
     place.write("answers.jsonl", jsonl(&answers[..2]));
     place
@@ -327,15 +233,7 @@ fn prompts_go_to_a_batch_endpoint_and_its_answers_are_scored() {
 #[test]
 fn every_problem_is_listed_with_its_line() {
     let place = Place::new();
-    let sound = place
-        .run(&[
-            "validate",
-            "tasks.jsonl",
-            "--repos-dir",
-            "repos",
-            "--strict",
-        ])
-        .done();
+    let sound = place.run(&["validate", "tasks.jsonl", "--repos-dir", "repos", "--strict"]).done();
     assert_eq!(
         (sound.stdout.as_str(), sound.stderr.as_str()),
         ("tasks.jsonl: repoeval, 3 records, 0 errors, 0 notes\n", "")
@@ -356,31 +254,19 @@ fn every_problem_is_listed_with_its_line() {
         json!({"prompt": 3, "metadata": {"task_id": "bad", "fpath_tuple": []}}),
         json!([1]),
     ]);
-    let ran = place
-        .run(&["validate", "tasks.jsonl", "gone.jsonl"])
-        .partly()
-        .says(&[
-            "error: tasks.jsonl:5: task bad: field 'prompt' must be a string, not a number",
-            "error: tasks.jsonl:5: task bad: field 'metadata.ground_truth' is missing",
-            "error: tasks.jsonl:5: task bad: field 'metadata.context_start_lineno' is missing",
-            "error: tasks.jsonl:5: task bad: field 'metadata.line_no' is missing",
-            "error: tasks.jsonl:6: a JSON object is expected, not a list",
-            "error: gone.jsonl: cannot open this file",
-        ]);
-    assert_eq!(
-        ran.stdout,
-        "tasks.jsonl: repoeval, 6 records, 5 errors, 2 notes\n"
-    );
-    let ran = place
-        .run(&["validate", "tasks.jsonl", "--format", "json"])
-        .partly();
+    let ran = place.run(&["validate", "tasks.jsonl", "gone.jsonl"]).partly().says(&[
+        "error: tasks.jsonl:5: task bad: field 'prompt' must be a string, not a number",
+        "error: tasks.jsonl:5: task bad: field 'metadata.ground_truth' is missing",
+        "error: tasks.jsonl:5: task bad: field 'metadata.context_start_lineno' is missing",
+        "error: tasks.jsonl:5: task bad: field 'metadata.line_no' is missing",
+        "error: tasks.jsonl:6: a JSON object is expected, not a list",
+        "error: gone.jsonl: cannot open this file",
+    ]);
+    assert_eq!(ran.stdout, "tasks.jsonl: repoeval, 6 records, 5 errors, 2 notes\n");
+    let ran = place.run(&["validate", "tasks.jsonl", "--format", "json"]).partly();
     let report = &parse_jsonl(&ran.stdout)[0];
     assert_eq!(
-        (
-            &report["kind"],
-            &report["errors"],
-            report["findings"].as_array().unwrap().len()
-        ),
+        (&report["kind"], &report["errors"], report["findings"].as_array().unwrap().len()),
         (&json!("repoeval"), &json!(5), 7)
     );
     assert_eq!(ran.stderr, "");
@@ -396,16 +282,8 @@ fn the_references_converter_is_matched_record_by_record() {
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(archive));
     archive.unpack(place.path("repos")).unwrap();
     let convert = |file: &str, to: &str| {
-        let ran = place
-            .run(&[
-                "convert",
-                &fixture(file),
-                "--to",
-                to,
-                "--repos-dir",
-                "repos",
-            ])
-            .done();
+        let ran =
+            place.run(&["convert", &fixture(file), "--to", to, "--repos-dir", "repos"]).done();
         let mut records = parse_jsonl(&ran.stdout);
         for record in &mut records {
             // The reference was told a URL, and drops where the RepoEval prompt began.
@@ -434,33 +312,16 @@ fn the_stages_run_on_converted_tasks() {
     for format in ["repoformer", "crosscodeeval"] {
         let file = format!("{format}.jsonl");
         place
-            .run(&[
-                "convert",
-                "tasks.jsonl",
-                "--to",
-                format,
-                "--repos-dir",
-                "repos",
-                "-o",
-                &file,
-            ])
+            .run(&["convert", "tasks.jsonl", "--to", format, "--repos-dir", "repos", "-o", &file])
             .done();
         for stage in ["window", "vectorize", "search", "prompt", "complete"] {
-            place
-                .stage(&[stage, "--tasks", &file, "--mode", "rg1"])
-                .done()
-                .silent_on("warning");
+            place.stage(&[stage, "--tasks", &file, "--mode", "rg1"]).done().silent_on("warning");
         }
         let cached = format!("cache/prompts/{format}/rg1-one-gram-ws-20-ss-2.jsonl");
         let prompts = place.records(&cached);
         assert_eq!(prompts.len(), 3);
-        assert_eq!(
-            prompts[0]["metadata"]["fpath_tuple"],
-            json!(["alpha", "store.py"])
-        );
-        place
-            .stage(&["eval", "--tasks", &file, "--mode", "rg1"])
-            .done();
+        assert_eq!(prompts[0]["metadata"]["fpath_tuple"], json!(["alpha", "store.py"]));
+        place.stage(&["eval", "--tasks", &file, "--mode", "rg1"]).done();
     }
     let mixed = place.read("tasks.jsonl") + &place.read("crosscodeeval.jsonl");
     place.write("mixed.jsonl", mixed);
@@ -482,19 +343,11 @@ fn the_references_own_files() {
         let tasks = folder.join(format!("repocoder/{name}.tasks.jsonl.gz"));
         for (file, kind) in [(&input, "repoformer"), (&tasks, "repoeval")] {
             let ran = place.run(&["validate", file.to_str().unwrap()]);
-            assert!(
-                ran.stdout.contains(&format!(": {kind}, ")),
-                "{}",
-                ran.stdout
-            );
+            assert!(ran.stdout.contains(&format!(": {kind}, ")), "{}", ran.stdout);
             println!("{}{}", ran.stdout, ran.stderr);
         }
-        let ran = place
-            .run(&["convert", input.to_str().unwrap(), "--to", "repoformer"])
-            .done();
-        let plain = place
-            .run(&["convert", tasks.to_str().unwrap(), "--to", "repoeval"])
-            .done();
+        let ran = place.run(&["convert", input.to_str().unwrap(), "--to", "repoformer"]).done();
+        let plain = place.run(&["convert", tasks.to_str().unwrap(), "--to", "repoeval"]).done();
         assert!(!ran.stdout.is_empty() && !plain.stdout.is_empty());
         let repos = folder.join("repos");
         if !repos.join(name).is_dir() {
@@ -518,10 +371,7 @@ fn the_references_own_files() {
             records
         };
         let (ours, theirs) = (bare(&ours.stdout), bare(&ran.stdout));
-        let differ = theirs
-            .iter()
-            .filter(|record| !ours.contains(record))
-            .count();
+        let differ = theirs.iter().filter(|record| !ours.contains(record)).count();
         println!("{name}: {} of {} records differ", differ, theirs.len());
         if name != "edge_cases" {
             assert_eq!(differ, 0, "{name}");
@@ -558,12 +408,7 @@ fn every_recorded_answer_is_read() {
             let is_odd = asked["echo"] == true || asked["prompt"].is_array();
             if asked.get("logprobs").is_some() && !is_odd {
                 let tokens: u64 = found.iter().map(|sample| sample.tokens.len() as u64).sum();
-                assert_eq!(
-                    answer["usage"]["completion_tokens"],
-                    tokens,
-                    "{}",
-                    path.display()
-                );
+                assert_eq!(answer["usage"]["completion_tokens"], tokens, "{}", path.display());
             }
             read += 1;
         }

@@ -27,85 +27,38 @@ fn records(place: &Place, args: &[&str]) -> Vec<Value> {
 }
 
 fn keys(record: &Value) -> Vec<&str> {
-    record
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
+    record.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
 fn headers_name_kind_parameters_inputs_count_and_checksum() {
     let place = place();
     let wanted = [
-        (
-            WINDOWS,
-            "repository fragments",
-            6,
-            "window-size = 20",
-            "repository",
-        ),
+        (WINDOWS, "repository fragments", 6, "window-size = 20", "repository"),
         (QUERIES, "queries", 2, "mode = rg1", "fragments"),
-        (
-            VECTORS,
-            "one-gram vectors",
-            6,
-            "tokenizer = p50k_base",
-            "fragments",
-        ),
-        (
-            RESULTS,
-            "retrieval results",
-            2,
-            "top-k = 20",
-            "query vectors",
-        ),
-        (
-            PROMPTS,
-            "prompts",
-            3,
-            "max-prompt-tokens = 2000",
-            "retrieval",
-        ),
-        (
-            PREDICTIONS,
-            "predictions",
-            3,
-            "model = in-context",
-            "prompts",
-        ),
+        (VECTORS, "one-gram vectors", 6, "tokenizer = p50k_base", "fragments"),
+        (RESULTS, "retrieval results", 2, "top-k = 20", "query vectors"),
+        (PROMPTS, "prompts", 3, "max-prompt-tokens = 2000", "retrieval"),
+        (PREDICTIONS, "predictions", 3, "model = in-context", "prompts"),
     ];
     for (file, kind, count, parameter, input) in wanted {
         let text = header(&place, file);
         let line = |start: String| {
             let found = text.lines().find(|line| line.starts_with(&start));
-            found
-                .unwrap_or_else(|| panic!("{file}: no {start:?} in\n{text}"))
-                .to_owned()
+            found.unwrap_or_else(|| panic!("{file}: no {start:?} in\n{text}")).to_owned()
         };
         line(format!("kind        {kind}"));
         line(format!("records     {count}"));
         line(format!("parameter   {parameter}"));
         let digest = line(format!("input       {input}: "));
-        assert_eq!(
-            digest.rsplit(' ').next().unwrap().len(),
-            64,
-            "BLAKE3 in hex"
-        );
+        assert_eq!(digest.rsplit(' ').next().unwrap().len(), 64, "BLAKE3 in hex");
         assert_eq!(line("checksum    ".into()).len(), "checksum    ".len() + 64);
         line("format      2".into());
-        line(format!(
-            "written by  repoformer {}",
-            env!("CARGO_PKG_VERSION")
-        ));
+        line(format!("written by  repoformer {}", env!("CARGO_PKG_VERSION")));
     }
     // The digests chain the artifacts together.
     let checksum = header(&place, WINDOWS);
-    let checksum = checksum
-        .lines()
-        .find_map(|line| line.strip_prefix("checksum    "))
-        .unwrap();
+    let checksum = checksum.lines().find_map(|line| line.strip_prefix("checksum    ")).unwrap();
     assert!(header(&place, VECTORS).contains(&format!("input       fragments: {checksum}")));
 }
 
@@ -129,9 +82,7 @@ fn repository_windows() {
     assert_eq!(windows, wanted);
     let with_texts = records(&place, &[WINDOWS, "--context"]);
     assert_eq!(keys(&with_texts[2]), ["context", "metadata"]);
-    let lines: Vec<String> = (10..25)
-        .map(|n| format!("store_{n} = store({n})"))
-        .collect();
+    let lines: Vec<String> = (10..25).map(|n| format!("store_{n} = store({n})")).collect();
     assert_eq!(with_texts[2]["context"], lines.join("\n"));
 }
 
@@ -150,10 +101,7 @@ fn query_windows() {
     // The oracle's window: 10 lines before the hole, where the prompt shows them, and 10 from the hole on.
     let oracle = records(&place, &[&QUERIES.replace("rg1", "gt")]);
     let lines = |query: &Value| {
-        (
-            query["metadata"]["start_line_no"].clone(),
-            query["metadata"]["end_line_no"].clone(),
-        )
+        (query["metadata"]["start_line_no"].clone(), query["metadata"]["end_line_no"].clone())
     };
     assert_eq!(lines(&oracle[0]), (10.into(), 22.into()));
     assert_eq!(lines(&oracle[1]), (10.into(), 30.into()));
@@ -168,12 +116,8 @@ fn vectors() {
     assert_eq!(vectors.len(), 6);
     for vector in &vectors {
         assert_eq!(keys(vector), ["embedding"]);
-        let ids: Vec<u64> = vector["embedding"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|id| id.as_u64().unwrap())
-            .collect();
+        let ids: Vec<u64> =
+            vector["embedding"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
         assert!(ids.is_sorted_by(|a, b| a < b), "distinct ids, ascending");
     }
     // "store", "_", " =", " store", "(", ")", the newline, and the digits 0 to 9.
@@ -185,14 +129,8 @@ fn retrieval_results() {
     let place = place();
     let results = records(&place, &[RESULTS]);
     assert_eq!(results.len(), 2);
-    assert_eq!(
-        keys(&results[0]),
-        ["task_id", "row", "query_window", "top_k_context"]
-    );
-    assert_eq!(
-        (&results[1]["task_id"], &results[1]["row"]),
-        (&"alpha/1".into(), &1.into())
-    );
+    assert_eq!(keys(&results[0]), ["task_id", "row", "query_window", "top_k_context"]);
+    assert_eq!((&results[1]["task_id"], &results[1]["row"]), (&"alpha/1".into(), &1.into()));
     assert_eq!(results[0]["query_window"]["metadata"]["end_line_no"], 12);
     let hits = results[0]["top_k_context"].as_array().unwrap();
     // What may be found: the window of store.py that ends where the prompt starts, and those of view.py.
@@ -207,31 +145,17 @@ fn retrieval_results() {
         .collect();
     assert_eq!(found[0], "\"store.py\" 0", "its words are the query's");
     found.sort();
-    assert_eq!(
-        found,
-        [
-            "\"store.py\" 0",
-            "\"view.py\" 0",
-            "\"view.py\" 0",
-            "\"view.py\" 10"
-        ]
-    );
+    assert_eq!(found, ["\"store.py\" 0", "\"view.py\" 0", "\"view.py\" 0", "\"view.py\" 10"]);
     let mut last = 1.0;
     for hit in hits {
         assert_eq!(keys(hit), ["metadata", "sim_score", "overlap", "union"]);
         let score = hit["sim_score"].as_f64().unwrap();
-        assert_eq!(
-            score,
-            hit["overlap"].as_f64().unwrap() / hit["union"].as_f64().unwrap()
-        );
+        assert_eq!(score, hit["overlap"].as_f64().unwrap() / hit["union"].as_f64().unwrap());
         assert!(score <= last, "best first");
         last = score;
     }
     // 9 tokens of the query ("store", "_", "10", " =", " store", "(", ")", newline, "11") and 17 of the window: 7 are common.
-    assert_eq!(
-        (&hits[0]["overlap"], &hits[0]["union"]),
-        (&7.into(), &(9 + 17 - 7).into())
-    );
+    assert_eq!((&hits[0]["overlap"], &hits[0]["union"]), (&7.into(), &(9 + 17 - 7).into()));
     let texts = records(&place, &[RESULTS, "--context"]);
     assert!(
         texts[0]["top_k_context"][0]["context"]
@@ -240,10 +164,7 @@ fn retrieval_results() {
             .starts_with("store_0 = store(0)\n")
     );
     assert!(
-        texts[0]["query_window"]["context"]
-            .as_str()
-            .unwrap()
-            .starts_with("store_10 = store(10)\n")
+        texts[0]["query_window"]["context"].as_str().unwrap().starts_with("store_10 = store(10)\n")
     );
 }
 
@@ -282,17 +203,7 @@ fn prompts_predictions_and_scores() {
     );
     let scores = records(&place, &[SCORES]);
     assert_eq!(scores.len(), 3);
-    assert_eq!(
-        keys(&scores[2]),
-        [
-            "task_id",
-            "row",
-            "repository",
-            "repocoder",
-            "pred_raw",
-            "pred"
-        ]
-    );
+    assert_eq!(keys(&scores[2]), ["task_id", "row", "repository", "repocoder", "pred_raw", "pred"]);
 }
 
 #[test]
@@ -301,10 +212,7 @@ fn a_benchmark_may_be_named_as_a_stage_is() {
     for stage in ["window", "vectorize", "search"] {
         place.stage(&[stage, "--benchmark", "window"]).done();
     }
-    assert_eq!(
-        records(&place, &[&RESULTS.replace("tasks", "window")]).len(),
-        2
-    );
+    assert_eq!(records(&place, &[&RESULTS.replace("tasks", "window")]).len(), 2);
 }
 
 #[test]
@@ -313,8 +221,7 @@ fn results_are_not_shown_with_windows_of_another_time() {
     place.write("repos/alpha/view.py", crate::support::source("view", 31));
     place.stage(&["window"]).done();
     let ran = place.run(&["inspect", "--format", "jsonl", RESULTS]);
-    ran.failed()
-        .says(&[RESULTS, "made from other fragments", "`repoformer search`"]);
+    ran.failed().says(&[RESULTS, "made from other fragments", "`repoformer search`"]);
     place.run(&["inspect", RESULTS]).done();
 }
 
@@ -328,16 +235,10 @@ fn what_is_no_artifact_is_named_with_the_way_out() {
         "hint: ",
         "cache folder",
     ]);
-    failed("nowhere.bin").says(&[
-        "error: nowhere.bin: ",
-        "No such file",
-        "hint: check the path",
-    ]);
+    failed("nowhere.bin").says(&["error: nowhere.bin: ", "No such file", "hint: check the path"]);
     failed("repos").says(&["error: repos: "]);
     let bytes = std::fs::read(place.path(WINDOWS)).unwrap();
     place.write("cut.bin", &bytes[..bytes.len() - 7]);
-    let records = place
-        .run(&["inspect", "--format", "jsonl", "cut.bin"])
-        .failed();
+    let records = place.run(&["inspect", "--format", "jsonl", "cut.bin"]).failed();
     records.says(&["cut.bin: damaged: ", "bytes of payload", "hint: "]);
 }

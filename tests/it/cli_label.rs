@@ -26,9 +26,7 @@ fn instances_depend_on_seed_and_names_alone() {
         .flat_map(|index| {
             // Some of seven parts of three repositories have none.
             let shard = format!("{index}/7");
-            let ran = place
-                .run(&[&SAMPLE[..], &["--shard", &shard]].concat())
-                .done();
+            let ran = place.run(&[&SAMPLE[..], &["--shard", &shard]].concat()).done();
             ran.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
         })
         .collect();
@@ -37,15 +35,7 @@ fn instances_depend_on_seed_and_names_alone() {
     whole.sort();
     assert!(parts == whole);
     // The same from records.
-    let raw = [
-        "convert",
-        "--repos-dir",
-        "repos",
-        "--to",
-        "raw",
-        "-o",
-        "raw.jsonl.gz",
-    ];
+    let raw = ["convert", "--repos-dir", "repos", "--to", "raw", "-o", "raw.jsonl.gz"];
     place.run(&raw).done();
     let from_raw = ["label", "sample", "--raw", "raw.jsonl.gz", "--no-filter"];
     assert!(place.run(&from_raw).done().stdout == all);
@@ -54,32 +44,16 @@ fn instances_depend_on_seed_and_names_alone() {
     let tasks = parse_jsonl(&drawn(&["--as-benchmark"]));
     assert_eq!(tasks.len(), records.len());
     assert_eq!(tasks[0]["crossfile_context"]["text"], "");
-    place
-        .run(&[&SAMPLE[..], &["--as-benchmark", "-o", "bench.jsonl"]].concat())
-        .done();
-    place
-        .run(&["validate", "bench.jsonl", "--repos-dir", "repos"])
-        .done();
-    let prompt = [
-        "prompt",
-        "--mode",
-        "none",
-        "--unit",
-        "chunks",
-        "--tasks",
-        "bench.jsonl",
-        "-o",
-        "p.jsonl",
-    ];
+    place.run(&[&SAMPLE[..], &["--as-benchmark", "-o", "bench.jsonl"]].concat()).done();
+    place.run(&["validate", "bench.jsonl", "--repos-dir", "repos"]).done();
+    let prompt =
+        ["prompt", "--mode", "none", "--unit", "chunks", "--tasks", "bench.jsonl", "-o", "p.jsonl"];
     place.run(&prompt).done();
     assert_eq!(place.records("p.jsonl").len(), tasks.len());
     let one = [&from_raw[..], &["--repo", "quillpad"]].concat();
     let of_one = parse_jsonl(&place.run(&one).done().stdout);
     assert!(of_one.iter().all(|record| {
-        record["metadata"]["filename"]
-            .as_str()
-            .unwrap()
-            .starts_with("quillpad/")
+        record["metadata"]["filename"].as_str().unwrap().starts_with("quillpad/")
     }));
     let release = ["--profile", "repoformer-release"];
     assert!(parse_jsonl(&drawn(&release)).len() < records.len() * 6 / 10);
@@ -88,9 +62,7 @@ fn instances_depend_on_seed_and_names_alone() {
 #[test]
 fn repositories_that_do_not_serve_are_counted_by_reason() {
     let place = Place::new();
-    let ran = place
-        .run(&["label", "sample", "--repos-dir", "repos"])
-        .failed();
+    let ran = place.run(&["label", "sample", "--repos-dir", "repos"]).failed();
     ran.says(&[
         "2 repositories left out: too few files",
         "no instance could be drawn",
@@ -102,60 +74,31 @@ fn repositories_that_do_not_serve_are_counted_by_reason() {
         (["--ratio", "0"], "--ratio"),
         (["--kind", "line"], "chunk, function"),
         // What has no say is not passed over in silence.
-        (
-            ["--top-k", "3"],
-            "--top-k is not used by label sample, which draws from --repos-dir",
-        ),
+        (["--top-k", "3"], "--top-k is not used by label sample, which draws from --repos-dir"),
         (["--tasks", "t.jsonl"], "--tasks is not used"),
     ] {
-        place
-            .run(&[&SAMPLE[..], &flags].concat())
-            .failed()
-            .says(&[said]);
+        place.run(&[&SAMPLE[..], &flags].concat()).failed().says(&[said]);
     }
     place.write("raw.jsonl", "{\"repo_name\": \"a/b\"}\n");
     place
-        .run(&[
-            "label",
-            "sample",
-            "--raw",
-            "raw.jsonl",
-            "--repos-dir",
-            "repos",
-        ])
+        .run(&["label", "sample", "--raw", "raw.jsonl", "--repos-dir", "repos"])
         .failed()
         .says(&["--repos-dir is not used by label sample, which draws from --raw"]);
-    place
-        .run(&["label", "sample", "--raw", "raw.jsonl"])
-        .failed()
-        .says(&["raw.jsonl:1", "files"]);
+    place.run(&["label", "sample", "--raw", "raw.jsonl"]).failed().says(&["raw.jsonl:1", "files"]);
 }
 
 #[test]
 fn labels_by_the_embedded_model() {
     let place = sample_place();
-    place
-        .run(&[&SAMPLE[..], &["-o", "instances.jsonl"]].concat())
-        .done();
-    let data = [
-        "--tasks",
-        "instances.jsonl",
-        "--unit",
-        "chunks",
-        "--mode",
-        "none,given",
-    ];
+    place.run(&[&SAMPLE[..], &["-o", "instances.jsonl"]].concat()).done();
+    let data = ["--tasks", "instances.jsonl", "--unit", "chunks", "--mode", "none,given"];
     for stage in ["prompt", "complete"] {
-        place
-            .run(&[&[stage, "--cache-dir", "cache"][..], &data].concat())
-            .done();
+        place.run(&[&[stage, "--cache-dir", "cache"][..], &data].concat()).done();
     }
     let file = |mode: &str| place.named("cache/predictions/instances", mode);
     let (base, rag) = (file("none"), file("given"));
     let judge = crate::support::judge("instances.jsonl", &base, &rag);
-    let ran = place
-        .run(&[&judge[..], &["-o", "labels.jsonl"]].concat())
-        .done();
+    let ran = place.run(&[&judge[..], &["-o", "labels.jsonl"]].concat()).done();
     let labels = place.records("labels.jsonl");
     assert_eq!(labels.len(), place.records("instances.jsonl").len());
     let mut positive = 0;
@@ -166,39 +109,21 @@ fn labels_by_the_embedded_model() {
         positive += usize::from(with > without);
     }
     assert!((1..labels.len()).contains(&positive));
-    let share = format!(
-        "{:.2} % positive",
-        100.0 * positive as f64 / labels.len() as f64
-    );
+    let share = format!("{:.2} % positive", 100.0 * positive as f64 / labels.len() as f64);
     ran.says(&[&share, "gain × 100", "lines  instances"]);
     let valid = place.run(&["validate", "labels.jsonl"]).done();
     assert!(valid.stdout.contains("labels"), "{}", valid.stdout);
     // A higher threshold, fewer positives.
-    let strict = place
-        .run(&[&judge[..], &["--threshold", "0.2"]].concat())
-        .done();
+    let strict = place.run(&[&judge[..], &["--threshold", "0.2"]].concat()).done();
     let helped = |record: &Value| record["label"] == true;
-    assert!(
-        parse_jsonl(&strict.stdout)
-            .iter()
-            .filter(|record| helped(record))
-            .count()
-            < positive
-    );
+    assert!(parse_jsonl(&strict.stdout).iter().filter(|record| helped(record)).count() < positive);
 
     // What lacks a half is counted, and the rest is judged.
     let lines = place.read(&base);
-    let some: String = lines
-        .lines()
-        .skip(3)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let some: String = lines.lines().skip(3).map(|line| format!("{line}\n")).collect();
     place.write("some.jsonl", some);
     let partly = crate::support::judge("instances.jsonl", "some.jsonl", &rag);
-    place
-        .run(&partly)
-        .failed()
-        .says(&["does not name the model of its predictions", "--model"]);
+    place.run(&partly).failed().says(&["does not name the model of its predictions", "--model"]);
     let named = [&partly[..], &["--model", "in-context"]].concat();
     let ran = place
         .run(&named)
@@ -219,8 +144,5 @@ fn labels_by_the_embedded_model() {
     place.write("a.jsonl", of("a"));
     place.write("b.jsonl", of("b"));
     let mixed = crate::support::judge("instances.jsonl", "a.jsonl", "b.jsonl");
-    place
-        .run(&mixed)
-        .failed()
-        .says(&["are of model b, and others of a"]);
+    place.run(&mixed).failed().says(&["are of model b, and others of a"]);
 }

@@ -57,10 +57,7 @@ fn bodies_of_each_language_are_drawn() {
             "Shop/Money.cs:32"
         ]
     );
-    let operator = csharp
-        .iter()
-        .find(|task| task["metadata"]["line_no"] == 21)
-        .unwrap();
+    let operator = csharp.iter().find(|task| task["metadata"]["line_no"] == 21).unwrap();
     let truth = operator["metadata"]["ground_truth"].as_str().unwrap();
     assert!(truth.starts_with("            #region Check\n"), "{truth}");
     assert!(
@@ -68,10 +65,7 @@ fn bodies_of_each_language_are_drawn() {
         "{truth}"
     );
     let prompt = operator["prompt"].as_str().unwrap();
-    assert!(
-        prompt.ends_with("operator +(Money one, Money other)\n        {\n"),
-        "{prompt}"
-    );
+    assert!(prompt.ends_with("operator +(Money one, Money other)\n        {\n"), "{prompt}");
     assert_eq!(drawn(&place, "python", "function").len(), 2);
     assert_eq!(drawn(&place, "typescript", "function").len(), 8);
     assert_eq!(drawn(&place, "go", "function").len(), 6);
@@ -98,12 +92,8 @@ fn lines_chunks_and_calls_of_each_language_are_drawn_and_depend_on_the_seed_alon
                 "--repo",
                 language,
             ];
-            let with = |threads| {
-                place
-                    .run(&[&args[..], &["--threads", threads]].concat())
-                    .done()
-                    .stdout
-            };
+            let with =
+                |threads| place.run(&[&args[..], &["--threads", threads]].concat()).done().stdout;
             let tasks = with("1");
             assert_eq!(tasks, with("4"));
             let endings = Language::extensions(language.parse().unwrap());
@@ -112,9 +102,7 @@ fn lines_chunks_and_calls_of_each_language_are_drawn_and_depend_on_the_seed_alon
                 let name = path.last().unwrap().as_str().unwrap();
                 assert!(endings.iter().any(|end| name.ends_with(end)), "{name}");
                 let truth = task["metadata"]["ground_truth"].as_str().unwrap().trim();
-                let is_comment = [comment, "/*", "* "]
-                    .iter()
-                    .any(|sign| truth.starts_with(sign));
+                let is_comment = [comment, "/*", "* "].iter().any(|sign| truth.starts_with(sign));
                 assert!(!is_comment || kind == "chunk", "{language} {kind}: {truth}");
             }
         }
@@ -137,10 +125,7 @@ fn a_language_without_files_or_support_is_named() {
         .says(&["no task could be drawn from the Java files of 1 repositories"]);
     // Without the flag it is Python's.
     let with = |more: &[&str]| {
-        place
-            .run(&[&sample[..], &["--repo", "python"], more].concat())
-            .done()
-            .stdout
+        place.run(&[&sample[..], &["--repo", "python"], more].concat()).done().stdout
     };
     assert_eq!(with(&[]), with(&["--language", "python"]));
 }
@@ -150,9 +135,7 @@ fn corpus(name: &str, language: Language) -> (PathBuf, Repository) {
     let folder = std::env::var_os("REPOFORMER_CORPORA")
         .expect("REPOFORMER_CORPORA names a folder of repositories");
     let folder = PathBuf::from(folder);
-    let repository = Repository::read(&folder, name, language)
-        .unwrap()
-        .repository;
+    let repository = Repository::read(&folder, name, language).unwrap().repository;
     (folder, repository)
 }
 
@@ -160,12 +143,10 @@ fn corpus(name: &str, language: Language) -> (PathBuf, Repository) {
 fn assert_cut_from_its_file(repository: &Repository, task: &Task) {
     let lines = repository.file(&task.path).unwrap().lines();
     let end = task.line_no + task.ground_truth.split('\n').count();
-    let before: String = (0..task.context_start)
-        .map(|line| format!("{}\n", lines.line(line)))
-        .collect();
-    let behind: String = (end..lines.count())
-        .map(|line| format!("\n{}", lines.line(line)))
-        .collect();
+    let before: String =
+        (0..task.context_start).map(|line| format!("{}\n", lines.line(line))).collect();
+    let behind: String =
+        (end..lines.count()).map(|line| format!("\n{}", lines.line(line))).collect();
     let whole = format!("{before}{}{}{behind}", task.prompt, task.ground_truth);
     assert!(whole == lines.text(), "{}", task.id);
 }
@@ -201,9 +182,7 @@ fn looks_like_a_function(language: Language, line: &str, next: &str) -> bool {
         Language::CSharp => text.ends_with(')') && next.trim() == "{",
         _ => text.ends_with('{') && text.contains('('),
     };
-    let has_sign = ["=>", "->", " = ", " => "]
-        .iter()
-        .any(|sign| text.contains(sign));
+    let has_sign = ["=>", "->", " = ", " => "].iter().any(|sign| text.contains(sign));
     opens && !is_statement && !(has_sign && language != Language::TypeScript)
 }
 
@@ -225,36 +204,21 @@ fn real_repository(name: &str, language: Language) {
         calls += syntax.calls().len();
         let scopes = syntax.scopes();
         for function in &found {
-            let innermost = scopes
-                .enclosing(function.span.lines.clone())
-                .next()
-                .unwrap();
-            assert!(
-                innermost.span.lines.len() <= function.span.lines.len(),
-                "{}",
-                file.path
-            );
+            let innermost = scopes.enclosing(function.span.lines.clone()).next().unwrap();
+            assert!(innermost.span.lines.len() <= function.span.lines.len(), "{}", file.path);
         }
         let all: Vec<&str> = lines.iter().collect();
-        guessed += all
-            .windows(2)
-            .filter(|pair| looks_like_a_function(language, pair[0], pair[1]))
-            .count();
+        guessed +=
+            all.windows(2).filter(|pair| looks_like_a_function(language, pair[0], pair[1])).count();
     }
     let parsed = begin.elapsed();
     eprintln!(
         "{name}: {} files ({broken} with errors), {functions} functions ({with_body} in lines of their own, {guessed} guessed), {calls} calls: {parsed:.2?}",
         repository.files.len()
     );
-    assert!(
-        broken * 20 <= repository.files.len(),
-        "{broken} files with errors"
-    );
+    assert!(broken * 20 <= repository.files.len(), "{broken} files with errors");
     let ratio = with_body as f64 / guessed as f64;
-    assert!(
-        (0.7..1.4).contains(&ratio),
-        "{with_body} parsed, {guessed} guessed"
-    );
+    assert!((0.7..1.4).contains(&ratio), "{with_body} parsed, {guessed} guessed");
     for kind in Kind::ALL {
         let begin = Instant::now();
         let sampling = Sampling {
@@ -263,14 +227,10 @@ fn real_repository(name: &str, language: Language) {
             context_tokens: 500,
             ..Sampling::new(kind)
         };
-        let tasks = sample(&repository, &sampling, &|text| {
-            text.split_whitespace().count()
-        });
+        let tasks = sample(&repository, &sampling, &|text| text.split_whitespace().count());
         eprintln!("  {kind}: {} tasks: {:.2?}", tasks.len(), begin.elapsed());
         assert!(tasks.len() > 100, "{kind}: {}", tasks.len());
-        tasks
-            .iter()
-            .for_each(|task| assert_cut_from_its_file(&repository, task));
+        tasks.iter().for_each(|task| assert_cut_from_its_file(&repository, task));
     }
 }
 

@@ -19,19 +19,8 @@ fn place() -> Place {
 fn drawn_tasks_depend_on_the_seed_alone_and_run() {
     let place = place();
     let drawn = |more: &[&str]| {
-        let args = [
-            &[
-                "sample",
-                "--kind",
-                "line",
-                "--repos-dir",
-                "repos",
-                "--per-repo",
-                "5",
-            ],
-            more,
-        ]
-        .concat();
+        let args = [&["sample", "--kind", "line", "--repos-dir", "repos", "--per-repo", "5"], more]
+            .concat();
         place.run(&args).done().stdout
     };
     let tasks = drawn(&["--seed", "1", "--threads", "1"]);
@@ -39,23 +28,10 @@ fn drawn_tasks_depend_on_the_seed_alone_and_run() {
     assert_ne!(drawn(&["--seed", "2"]), tasks);
     assert_eq!(drawn(&["--seed", "1", "-o", "drawn.jsonl"]), "");
     assert_eq!(place.read("drawn.jsonl"), tasks);
-    let ran = place
-        .stage(&[
-            "run",
-            "--tasks",
-            "drawn.jsonl",
-            "--mode",
-            "rg1",
-            "--format",
-            "tsv",
-        ])
-        .done();
+    let ran =
+        place.stage(&["run", "--tasks", "drawn.jsonl", "--mode", "rg1", "--format", "tsv"]).done();
     let count = tasks.lines().count();
-    assert!(
-        ran.stdout.contains(&format!("drawn\trg1\t{count}\t")),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains(&format!("drawn\trg1\t{count}\t")), "{}", ran.stdout);
 }
 
 #[test]
@@ -63,10 +39,7 @@ fn what_cannot_be_drawn_from_is_named() {
     let place = place();
     place.write("repos/alpha/bad.py", b"\xff");
     let args = ["sample", "--kind", "line", "--repos-dir", "repos"];
-    let ran = place
-        .run(&args)
-        .partly()
-        .says(&["error: repos/alpha/bad.py: left out: not UTF-8"]);
+    let ran = place.run(&args).partly().says(&["error: repos/alpha/bad.py: left out: not UTF-8"]);
     assert!(ran.stdout.contains("gamma"));
     place
         .run(&[&args[..], &["--repo", "nowhere"]].concat())
@@ -76,10 +49,7 @@ fn what_cannot_be_drawn_from_is_named() {
         .run(&["sample", "--kind", "lines", "--repos-dir", "repos"])
         .failed()
         .says(&["lines", "line"]);
-    place
-        .run(&["sample", "--kind", "line"])
-        .failed()
-        .says(&["--repos-dir is not set", "hint: "]);
+    place.run(&["sample", "--kind", "line"]).failed().says(&["--repos-dir is not set", "hint: "]);
 }
 
 #[test]
@@ -87,9 +57,7 @@ fn compressed_and_piped_tasks_are_the_same_tasks() {
     let (plain, packed) = (Place::new(), Place::new());
     plain.stage(&["run"]).done();
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder
-        .write_all(packed.read("tasks.jsonl").as_bytes())
-        .unwrap();
+    encoder.write_all(packed.read("tasks.jsonl").as_bytes()).unwrap();
     packed.write("tasks.jsonl.gz", encoder.finish().unwrap());
     packed.stage(&["run", "--tasks", "tasks.jsonl.gz"]).done();
     assert_same(&packed.files("cache"), &plain.files("cache"));
@@ -129,7 +97,5 @@ fn a_bad_prompt_costs_no_other() {
     let with_limit = place.run(&[&args[..], &["--max-lines", "2"]].concat());
     assert_eq!(with_limit.partly().stdout.lines().count(), 2);
     let missing = place.run(&["complete", "--prompts", "no.jsonl"]);
-    missing
-        .failed()
-        .says(&["no.jsonl: cannot open this file", "hint: check the path"]);
+    missing.failed().says(&["no.jsonl: cannot open this file", "hint: check the path"]);
 }

@@ -5,10 +5,10 @@ use crate::support::{Place, Ran};
 
 /// The line of a key in what `--show-settings` prints, and its source.
 fn setting(ran: &Ran, key: &str) -> (String, String) {
-    let line = ran.stdout.lines().find(|line| {
-        line.trim_start_matches("# ")
-            .starts_with(&format!("{key} ="))
-    });
+    let line = ran
+        .stdout
+        .lines()
+        .find(|line| line.trim_start_matches("# ").starts_with(&format!("{key} =")));
     let line = line.unwrap_or_else(|| panic!("no {key} in\n{}", ran.stdout));
     let (value, source) = line.rsplit_once(" # ").unwrap();
     (value.trim_end().to_owned(), source.to_owned())
@@ -16,48 +16,23 @@ fn setting(ran: &Ran, key: &str) -> (String, String) {
 
 fn shown(place: &Place, environment: &[(&str, &str)], args: &[&str]) -> Ran {
     let args = [&["window", "--show-settings"], args].concat();
-    let output = place
-        .command(&args)
-        .envs(environment.iter().copied())
-        .output();
+    let output = place.command(&args).envs(environment.iter().copied()).output();
     Ran::of(output.unwrap()).done()
 }
 
 #[test]
 fn flags_beat_the_environment_which_beats_the_file_which_beats_the_profile() {
     let place = Place::empty();
-    place.write(
-        "c.toml",
-        "profile = \"repocoder\"\ntop-k = 7\nmax-blocks = 6\nslice-size = 4\n",
-    );
-    let environment = [
-        ("REPOFORMER_TOP_K", "8"),
-        ("REPOFORMER_MAX_BLOCKS", "5"),
-        ("REPOFORMER_MODE", "rg1, gt"),
-    ];
-    let ran = shown(
-        &place,
-        &environment,
-        &["--config", "c.toml", "--top-k", "9"],
-    );
+    place.write("c.toml", "profile = \"repocoder\"\ntop-k = 7\nmax-blocks = 6\nslice-size = 4\n");
+    let environment =
+        [("REPOFORMER_TOP_K", "8"), ("REPOFORMER_MAX_BLOCKS", "5"), ("REPOFORMER_MODE", "rg1, gt")];
+    let ran = shown(&place, &environment, &["--config", "c.toml", "--top-k", "9"]);
     for (key, value, source) in [
         ("top-k", "top-k = 9", "command line"),
-        (
-            "max-blocks",
-            "max-blocks = 5",
-            "environment REPOFORMER_MAX_BLOCKS",
-        ),
-        (
-            "mode",
-            "mode = [\"rg1\", \"gt\"]",
-            "environment REPOFORMER_MODE",
-        ),
+        ("max-blocks", "max-blocks = 5", "environment REPOFORMER_MAX_BLOCKS"),
+        ("mode", "mode = [\"rg1\", \"gt\"]", "environment REPOFORMER_MODE"),
         ("slice-size", "slice-size = 4", "c.toml"),
-        (
-            "hole-guard",
-            "hole-guard = \"reference\"",
-            "profile repocoder",
-        ),
+        ("hole-guard", "hole-guard = \"reference\"", "profile repocoder"),
         ("cache-dir", "cache-dir = \"data/cache\"", "default"),
         ("repos-dir", "# repos-dir =", "not set"),
     ] {
@@ -87,9 +62,7 @@ fn what_is_shown_is_a_configuration_that_gives_the_same() {
     let again = shown(&place, &[], &["--config", "again.toml"]);
     let values = |ran: &Ran| -> Vec<String> {
         let lines = ran.stdout.lines();
-        lines
-            .map(|line| line.rsplit_once(" # ").unwrap().0.trim_end().to_owned())
-            .collect()
+        lines.map(|line| line.rsplit_once(" # ").unwrap().0.trim_end().to_owned()).collect()
     };
     assert_eq!(values(&again), values(&first));
     assert_eq!(setting(&again, "window-size").1, "again.toml");
@@ -100,22 +73,13 @@ fn a_profile_of_ones_own_lies_below_configs() {
     let place = Place::empty();
     place.write("configs/mine.toml", "top-k = 3\n");
     let ran = shown(&place, &[], &["--profile", "mine"]);
-    assert_eq!(
-        setting(&ran, "top-k"),
-        ("top-k = 3".into(), "profile mine".into())
-    );
+    assert_eq!(setting(&ran, "top-k"), ("top-k = 3".into(), "profile mine".into()));
     let environment = [("REPOFORMER_PROFILE", "mine")];
-    assert_eq!(
-        setting(&shown(&place, &environment, &[]), "top-k").0,
-        "top-k = 3"
-    );
+    assert_eq!(setting(&shown(&place, &environment, &[]), "top-k").0, "top-k = 3");
     place
         .run(&["window", "--profile", "yours"])
         .failed()
-        .says(&[
-            "unknown profile 'yours'; known: demo, repocoder",
-            "configs/yours.toml",
-        ]);
+        .says(&["unknown profile 'yours'; known: demo, repocoder", "configs/yours.toml"]);
 }
 
 #[test]
@@ -125,21 +89,11 @@ fn a_configuration_alone_runs_an_experiment() {
         "c.toml",
         "repos-dir = \"repos\"\ntasks = \"tasks.jsonl\"\ncache-dir = \"kept/here\"\nmode = [\"none\", \"gt\"]\n",
     );
-    let ran = place
-        .run(&["run", "--config", "c.toml", "--format", "tsv"])
-        .done();
-    let modes: Vec<_> = ran
-        .stdout
-        .lines()
-        .skip(1)
-        .map(|line| line.split('\t').nth(1).unwrap())
-        .collect();
+    let ran = place.run(&["run", "--config", "c.toml", "--format", "tsv"]).done();
+    let modes: Vec<_> =
+        ran.stdout.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert_eq!(modes, ["none", "gt"]);
-    assert!(
-        place
-            .path("kept/here/window/repos/beta_ws20_slice2.bin")
-            .exists()
-    );
+    assert!(place.path("kept/here/window/repos/beta_ws20_slice2.bin").exists());
 }
 
 #[test]
@@ -148,23 +102,11 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
     let cases = [
         (
             "windowsize = 10\n",
-            vec![
-                "c.toml: unknown key 'windowsize'",
-                "hint: did you mean 'window-size'?",
-            ],
+            vec!["c.toml: unknown key 'windowsize'", "hint: did you mean 'window-size'?"],
         ),
-        (
-            "topk = 10\n",
-            vec!["c.toml: unknown key 'topk'", "hint: did you mean 'top-k'?"],
-        ),
-        (
-            "top-k = true\n",
-            vec!["c.toml: top-k must be a whole number, not boolean"],
-        ),
-        (
-            "top-k = [1, 2]\n",
-            vec!["c.toml: top-k must be a whole number, not array"],
-        ),
+        ("topk = 10\n", vec!["c.toml: unknown key 'topk'", "hint: did you mean 'top-k'?"]),
+        ("top-k = true\n", vec!["c.toml: top-k must be a whole number, not boolean"]),
+        ("top-k = [1, 2]\n", vec!["c.toml: top-k must be a whole number, not array"]),
         ("top-k = \n", vec!["c.toml: TOML parse error at line 1"]),
         (
             "top-k = \"many\"\n",
@@ -174,10 +116,7 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
             "window-size = 0\n",
             vec!["invalid window-size '0' (from c.toml): expected a whole number from 1 to"],
         ),
-        (
-            "center = \"left\"\n",
-            vec!["unknown center 'left' (from c.toml); known: half, step"],
-        ),
+        ("center = \"left\"\n", vec!["unknown center 'left' (from c.toml); known: half, step"]),
         (
             "mode = \"rg2\"\n",
             vec![
@@ -192,34 +131,20 @@ fn mistakes_in_settings_name_their_place_and_the_nearest_right() {
                 "hint: did you mean 'bm25'?",
             ],
         ),
-        (
-            "benchmark = \"../x\"\n",
-            vec!["'../x' cannot name", "--benchmark"],
-        ),
-        (
-            "model = \"gpt\"\n",
-            vec!["--endpoint is not set, and model gpt is not the embedded one"],
-        ),
+        ("benchmark = \"../x\"\n", vec!["'../x' cannot name", "--benchmark"]),
+        ("model = \"gpt\"\n", vec!["--endpoint is not set, and model gpt is not the embedded one"]),
     ];
     for (text, says) in cases {
         place.write("c.toml", text);
-        place
-            .stage(&["run", "--config", "c.toml"])
-            .failed()
-            .says(&says);
+        place.stage(&["run", "--config", "c.toml"]).failed().says(&says);
     }
     place
         .stage(&["window", "--config", "no.toml"])
         .failed()
         .says(&["no.toml: cannot read this configuration"]);
-    place
-        .stage(&["window", "--windowsize", "3"])
-        .failed()
-        .says(&["--windowsize", "--window-size"]);
-    let output = place
-        .command(&place.args(&["window"]))
-        .env("REPOFORMER_SLICE_SIZE", "half")
-        .output();
+    place.stage(&["window", "--windowsize", "3"]).failed().says(&["--windowsize", "--window-size"]);
+    let output =
+        place.command(&place.args(&["window"])).env("REPOFORMER_SLICE_SIZE", "half").output();
     Ran::of(output.unwrap())
         .failed()
         .says(&["invalid slice-size 'half' (from environment REPOFORMER_SLICE_SIZE)"]);
@@ -242,9 +167,8 @@ fn every_source_is_checked_in_the_same_words() {
         let mut command = place.command(&["complete", "--show-settings"]);
         Ran::of(command.env(name, value).output().unwrap()).failed()
     };
-    environment("REPOFORMER_RANKER", "bm28").says(&[&format!(
-        "unknown ranker 'bm28' (from environment REPOFORMER_RANKER){known}"
-    )]);
+    environment("REPOFORMER_RANKER", "bm28")
+        .says(&[&format!("unknown ranker 'bm28' (from environment REPOFORMER_RANKER){known}")]);
     environment("REPOFORMER_SAMPLES", "0")
         .says(&["invalid samples '0' (from environment REPOFORMER_SAMPLES): expected a whole number from 1 to"]);
     environment("REPOFORMER_TEMPERATUR", "1").says(&[
@@ -300,34 +224,18 @@ fn samples_of_the_environment_reach_the_model() {
 fn label_all_reads_the_environment_and_files() {
     let place = Place::empty();
     let show = |environment: &[(&str, &str)]| {
-        let mut command = place.command(&[
-            "label",
-            "all",
-            "--show-settings",
-            "--tokenizer",
-            "t.json",
-            "-o",
-            "d",
-        ]);
+        let mut command =
+            place.command(&["label", "all", "--show-settings", "--tokenizer", "t.json", "-o", "d"]);
         Ran::of(command.envs(environment.iter().copied()).output().unwrap()).done()
     };
     let ran = show(&[]);
-    assert_eq!(
-        setting(&ran, "cache-dir"),
-        ("cache-dir = \"d/cache\"".into(), "label all".into())
-    );
+    assert_eq!(setting(&ran, "cache-dir"), ("cache-dir = \"d/cache\"".into(), "label all".into()));
     assert_eq!(setting(&ran, "profile").0, "profile = \"repoformer-paper\"");
     assert_eq!(setting(&ran, "unit").1, "profile repoformer-paper");
     place.write("repoformer.toml", "profile = \"repoformer-release\"\n");
-    let ran = show(&[
-        ("REPOFORMER_CACHE_DIR", "kept"),
-        ("REPOFORMER_TASKS", "other.jsonl"),
-    ]);
+    let ran = show(&[("REPOFORMER_CACHE_DIR", "kept"), ("REPOFORMER_TASKS", "other.jsonl")]);
     assert_eq!(setting(&ran, "cache-dir").0, "cache-dir = \"kept\"");
-    assert_eq!(
-        setting(&ran, "chunk-stride").1,
-        "profile repoformer-release"
-    );
+    assert_eq!(setting(&ran, "chunk-stride").1, "profile repoformer-release");
     assert_eq!(
         setting(&ran, "tasks"),
         ("tasks = [\"d/instances.jsonl\"]".into(), "label all".into())
@@ -338,10 +246,7 @@ fn label_all_reads_the_environment_and_files() {
 fn lists_of_files_are_split_by_commas_unless_a_file_has_one() {
     let place = Place::empty();
     let ran = shown(&place, &[], &["--tasks", "a.jsonl,b.jsonl"]);
-    assert_eq!(
-        setting(&ran, "tasks").0,
-        "tasks = [\"a.jsonl\", \"b.jsonl\"]"
-    );
+    assert_eq!(setting(&ran, "tasks").0, "tasks = [\"a.jsonl\", \"b.jsonl\"]");
     place.write("a,b.jsonl", "");
     let ran = shown(&place, &[], &["--tasks", "a,b.jsonl"]);
     assert_eq!(setting(&ran, "tasks").0, "tasks = [\"a,b.jsonl\"]");
@@ -359,11 +264,8 @@ fn quiet_says_nothing_but_errors_and_verbose_names_each_file() {
     ]);
     place.write("repos/alpha/bad.py", b"\xff");
     let quiet = place.stage(&["window", "--quiet"]).partly();
-    let lines: Vec<&str> = quiet
-        .stderr
-        .lines()
-        .map(|line| line.split(':').next().unwrap())
-        .collect();
+    let lines: Vec<&str> =
+        quiet.stderr.lines().map(|line| line.split(':').next().unwrap()).collect();
     assert_eq!(lines, ["error", "hint"]);
 }
 
@@ -374,28 +276,14 @@ fn colours_are_for_terminals_or_where_asked_for() {
         let args = [&["vectorize"], args].concat();
         let args = place.args(&args);
         let mut command = place.command(&args);
-        Ran::of(command.envs(environment.iter().copied()).output().unwrap())
-            .failed()
-            .stderr
+        Ran::of(command.envs(environment.iter().copied()).output().unwrap()).failed().stderr
     };
     let plain = said(&[], &[]);
-    assert!(
-        plain.starts_with("error: ") && !plain.contains('\x1b'),
-        "{plain}"
-    );
+    assert!(plain.starts_with("error: ") && !plain.contains('\x1b'), "{plain}");
     let coloured = said(&["--color", "always"], &[]);
-    assert!(
-        coloured.starts_with("\x1b[1;31merror\x1b[0m: "),
-        "{coloured}"
-    );
-    assert_eq!(
-        said(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]),
-        plain
-    );
-    assert_eq!(
-        said(&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]),
-        plain
-    );
+    assert!(coloured.starts_with("\x1b[1;31merror\x1b[0m: "), "{coloured}");
+    assert_eq!(said(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]), plain);
+    assert_eq!(said(&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]), plain);
     assert!(said(&[], &[("CLICOLOR_FORCE", "1")]).contains('\x1b'));
 }
 
@@ -404,9 +292,7 @@ fn a_closed_pipe_ends_quietly() {
     let place = Place::empty();
     // More than a pipe holds, so that the program is still writing when its reader leaves.
     place.write("repos/r/a.py", crate::support::source("name", 20_000));
-    place
-        .run(&["window", "--repos-dir", "repos", "--cache-dir", "cache"])
-        .done();
+    place.run(&["window", "--repos-dir", "repos", "--cache-dir", "cache"]).done();
     let inspect = "inspect --format jsonl --context cache/window/repos/r_ws20_slice2.bin";
     let ran = place.shell(&format!("{{ $BIN {inspect}; echo $? >code; }} | head -n 1"));
     assert_eq!((ran.stdout.lines().count(), ran.stderr.as_str()), (1, ""));
@@ -420,14 +306,9 @@ fn the_work_goes_on_where_nobody_hears_of_it() {
         let line = format!("$BIN {} 2>{stderr}", place.args(&[stage]).join(" "));
         place.shell(&line).done();
     }
-    let line = format!(
-        "$BIN {} 2>&1 >/dev/null | true",
-        place.args(&["run"]).join(" ")
-    );
+    let line = format!("$BIN {} 2>&1 >/dev/null | true", place.args(&["run"]).join(" "));
     place.shell(&line).done();
-    place
-        .shell(&format!("$BIN {} 2>&-", place.args(&["run"]).join(" ")))
-        .done();
+    place.shell(&format!("$BIN {} 2>&-", place.args(&["run"]).join(" "))).done();
     place.stage(&["run"]).done().silent_on("written");
 }
 
@@ -436,10 +317,7 @@ fn standard_output_that_cannot_be_written_is_named() {
     let place = Place::new();
     place.all_stages(&[]);
     let line = format!("$BIN {} >/dev/full", place.args(&["eval"]).join(" "));
-    place
-        .shell(&line)
-        .failed()
-        .says(&["error: standard output: cannot write: No space left"]);
+    place.shell(&line).failed().says(&["error: standard output: cannot write: No space left"]);
 }
 
 #[test]
@@ -447,13 +325,7 @@ fn usage_is_explained() {
     let place = Place::empty();
     place.run(&["widow"]).failed().says(&["'widow'", "window"]);
     let help = place.run(&["window", "--help"]).done().stdout;
-    for flag in [
-        "--repos-dir",
-        "--tasks",
-        "--cache-dir",
-        "--show-settings",
-        "--window-size",
-    ] {
+    for flag in ["--repos-dir", "--tasks", "--cache-dir", "--show-settings", "--window-size"] {
         assert!(help.contains(flag), "{flag}");
     }
     assert!(help.contains("[possible values: half, step]") && help.contains("[default: 20]"));
@@ -461,8 +333,5 @@ fn usage_is_explained() {
     assert!(short.contains("--window-size") && !short.contains("--embedding-timeout"));
     place.run(&["label", "score", "--help"]).done();
     let version = place.run(&["--version"]).done().stdout;
-    assert_eq!(
-        version,
-        format!("repoformer {}\n", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(version, format!("repoformer {}\n", env!("CARGO_PKG_VERSION")));
 }

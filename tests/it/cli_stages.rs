@@ -96,22 +96,12 @@ fn missing_artifacts_name_their_file_and_the_command_that_makes_them() {
             "cache/predictions/tasks/gt-one-gram-ws-20-ss-2-in-context.jsonl: the predictions are missing",
             "`repoformer complete --mode gt`",
         ),
-        (
-            0,
-            &["eval"],
-            "the cache holds no predictions",
-            "`repoformer complete`",
-        ),
+        (0, &["eval"], "the cache holds no predictions", "`repoformer complete`"),
     ];
     for (before, stage, file, command) in cases {
         let said = place_before(before).stage(stage).failed().stderr;
-        let (error, hint) = said
-            .split_once("\nhint: ")
-            .unwrap_or_else(|| panic!("{said}"));
-        assert!(
-            error.starts_with("error: ") && error.contains(file),
-            "{said}"
-        );
+        let (error, hint) = said.split_once("\nhint: ").unwrap_or_else(|| panic!("{said}"));
+        assert!(error.starts_with("error: ") && error.contains(file), "{said}");
         assert!(hint.contains(command), "{said}");
     }
 }
@@ -200,12 +190,9 @@ fn what_is_rebuilt_is_said_with_its_reason() {
     ]);
     place.stage(&["vectorize"]).done();
     place.stage(&["search"]).done();
-    place
-        .stage(&["prompt", "--mode", "rg1", "--max-prompt-tokens", "99"])
-        .done()
-        .says(&[
-            "rg1-one-gram-ws-20-ss-2.jsonl: stale (max-prompt-tokens was 2000, is 99), rebuilt",
-        ]);
+    place.stage(&["prompt", "--mode", "rg1", "--max-prompt-tokens", "99"]).done().says(&[
+        "rg1-one-gram-ws-20-ss-2.jsonl: stale (max-prompt-tokens was 2000, is 99), rebuilt",
+    ]);
 }
 
 #[test]
@@ -215,24 +202,13 @@ fn no_stage_takes_what_was_made_with_other_settings() {
     // Prompts are those of the settings in force, or they are not completed.
     for (flag, value, said) in [
         ("--max-blocks", "1", "max-blocks was 10, is 1"),
-        (
-            "--max-prompt-tokens",
-            "30",
-            "max-prompt-tokens was 2000, is 30",
-        ),
-        (
-            "--hole-guard",
-            "reference",
-            "hole-guard was strict, is reference",
-        ),
+        ("--max-prompt-tokens", "30", "max-prompt-tokens was 2000, is 30"),
+        ("--hole-guard", "reference", "hole-guard was strict, is reference"),
         ("--top-k", "2", "top-k was 20, is 2"),
         ("--center", "step", "center was half, is step"),
     ] {
         let stage = ["complete", "--mode", "rg1", flag, value];
-        place
-            .stage(&stage)
-            .failed()
-            .says(&[said, "`repoformer prompt --mode rg1`"]);
+        place.stage(&stage).failed().says(&[said, "`repoformer prompt --mode rg1`"]);
         let stage = ["eval", "--mode", "rg1", flag, value];
         place.stage(&stage).failed().says(&[said]);
         place.stage(&["rg-rg", flag, value]).failed().says(&[said]);
@@ -240,32 +216,23 @@ fn no_stage_takes_what_was_made_with_other_settings() {
     for stage in [&["eval", "--mode", "rg1"][..], &["rg-rg"]] {
         let other = [stage, &["--max-tokens", "3"]].concat();
         let command = "`repoformer complete --mode rg1`";
-        place
-            .stage(&other)
-            .failed()
-            .says(&["max-tokens was 500, is 3", command]);
+        place.stage(&other).failed().says(&["max-tokens was 500, is 3", command]);
     }
     // Predictions are those of the prompts that are there, or they are not scored.
-    place
-        .stage(&["prompt", "--mode", "rg1", "--max-blocks", "1"])
-        .done();
+    place.stage(&["prompt", "--mode", "rg1", "--max-blocks", "1"]).done();
     let stage = ["eval", "--mode", "rg1", "--max-blocks", "1"];
-    place.stage(&stage).failed().says(&[
-        "made from other prompts",
-        "`repoformer complete --mode rg1`",
-    ]);
     place
-        .stage(&["complete", "--mode", "rg1", "--max-blocks", "1"])
-        .done();
+        .stage(&stage)
+        .failed()
+        .says(&["made from other prompts", "`repoformer complete --mode rg1`"]);
+    place.stage(&["complete", "--mode", "rg1", "--max-blocks", "1"]).done();
     place.stage(&stage).done();
 }
 
 #[test]
 fn fields_that_are_not_known_go_along() {
     let place = Place::new();
-    let tasks = place
-        .read("tasks.jsonl")
-        .replace("{\"prompt\"", "{\"extra\":{\"a\":1},\"prompt\"");
+    let tasks = place.read("tasks.jsonl").replace("{\"prompt\"", "{\"extra\":{\"a\":1},\"prompt\"");
     place.write("tasks.jsonl", tasks);
     place.stage(&["run"]).done();
     for file in [
@@ -273,10 +240,7 @@ fn fields_that_are_not_known_go_along() {
         "predictions/tasks/rg1-one-gram-ws-20-ss-2-in-context",
     ] {
         let records = place.records(&format!("cache/{file}.jsonl"));
-        assert!(
-            records.iter().all(|record| record["extra"]["a"] == 1),
-            "{file}"
-        );
+        assert!(records.iter().all(|record| record["extra"]["a"] == 1), "{file}");
     }
 }
 
@@ -285,24 +249,13 @@ fn prompts_and_predictions_are_no_tasks() {
     let place = Place::new();
     place.stage(&["run"]).done();
     for (file, said) in [
-        (
-            "cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl",
-            "this is a prompt",
-        ),
+        ("cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl", "this is a prompt"),
         (
             "cache/predictions/tasks/rg1-one-gram-ws-20-ss-2-in-context.jsonl",
             "this is a prediction",
         ),
     ] {
-        let arguments = [
-            "run",
-            "--repos-dir",
-            "repos",
-            "--cache-dir",
-            "other",
-            "--tasks",
-            file,
-        ];
+        let arguments = ["run", "--repos-dir", "repos", "--cache-dir", "other", "--tasks", file];
         place.run(&arguments).failed().says(&[said, ".jsonl:1: "]);
     }
 }
@@ -316,20 +269,13 @@ fn other_names_of_the_holes_file_do_not_show_it() {
     std::os::unix::fs::symlink(&own, place.path("repos/alpha/z_link.py")).unwrap();
     place.stage(&["run"]).done();
     for mode in ["rg1", "gt", "rg-rg"] {
-        let prompts = place.read(&format!(
-            "cache/prompts/tasks/{mode}-one-gram-ws-20-ss-2.jsonl"
-        ));
+        let prompts = place.read(&format!("cache/prompts/tasks/{mode}-one-gram-ws-20-ss-2.jsonl"));
         let first: Value = serde_json::from_str(prompts.lines().next().unwrap()).unwrap();
         let target = first["metadata"]["ground_truth"].as_str().unwrap().trim();
-        assert!(
-            !first["prompt"].as_str().unwrap().contains(target),
-            "{mode}: {first}"
-        );
+        assert!(!first["prompt"].as_str().unwrap().contains(target), "{mode}: {first}");
     }
     // The reference takes them for other files.
-    let ran = place
-        .stage(&["run", "--profile", "repocoder", "--cache-dir", "reference"])
-        .done();
+    let ran = place.stage(&["run", "--profile", "repocoder", "--cache-dir", "reference"]).done();
     assert!(ran.stdout.contains("rg1"));
     let prompts = place.read("reference/prompts/tasks/gt-one-gram-ws-20-ss-2.jsonl");
     let first: Value = serde_json::from_str(prompts.lines().next().unwrap()).unwrap();
@@ -356,10 +302,7 @@ fn an_artifact_made_from_what_is_no_longer_there_is_not_built_upon() {
     place.all_stages(&[]);
     // Another hole in the task file: the query windows are those of the old one.
     let old = place.read("tasks.jsonl");
-    place.write(
-        "tasks.jsonl",
-        old.replace("\"line_no\":20", "\"line_no\":15"),
-    );
+    place.write("tasks.jsonl", old.replace("\"line_no\":20", "\"line_no\":15"));
     for stage in ["vectorize", "search", "prompt"] {
         place.stage(&[stage, "--mode", "rg1"]).failed().says(&[
             "cache/window/tasks/rg1/alpha_ws20_slice2.bin: stale: made from other tasks than are there now",
@@ -381,17 +324,11 @@ fn an_artifact_made_from_what_is_no_longer_there_is_not_built_upon() {
     place
         .stage(&["vectorize", "--center", "step"])
         .failed()
-        .says(&[
-            "alpha_ws20_slice2.bin: stale: center was half, is step",
-            "`repoformer window`",
-        ]);
+        .says(&["alpha_ws20_slice2.bin: stale: center was half, is step", "`repoformer window`"]);
     place
         .stage(&["prompt", "--mode", "gt", "--hole-guard", "reference"])
         .failed()
-        .says(&[
-            "stale: hole-guard was strict, is reference",
-            "`repoformer search --mode gt`",
-        ]);
+        .says(&["stale: hole-guard was strict, is reference", "`repoformer search --mode gt`"]);
 }
 
 #[test]
@@ -399,18 +336,12 @@ fn output_goes_to_a_file_or_to_stdout_besides_the_cache() {
     let place = Place::new();
     place.all_stages(&[]);
     let stages: [(&[&str], &str); 3] = [
-        (
-            &["prompt", "--mode", "rg1"],
-            "cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl",
-        ),
+        (&["prompt", "--mode", "rg1"], "cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl"),
         (
             &["complete", "--mode", "gt"],
             "cache/predictions/tasks/gt-one-gram-ws-20-ss-2-in-context.jsonl",
         ),
-        (
-            &["rg-rg"],
-            "cache/prompts/tasks/rg-rg-one-gram-ws-20-ss-2.jsonl",
-        ),
+        (&["rg-rg"], "cache/prompts/tasks/rg-rg-one-gram-ws-20-ss-2.jsonl"),
     ];
     for (stage, artifact) in stages {
         let wanted = place.read(artifact);
@@ -424,10 +355,7 @@ fn output_goes_to_a_file_or_to_stdout_besides_the_cache() {
     let prompts = "cache/prompts/tasks/gt-one-gram-ws-20-ss-2.jsonl";
     let predictions = place.read("cache/predictions/tasks/gt-one-gram-ws-20-ss-2-in-context.jsonl");
     let outside = place.run(&["complete", "--prompts", prompts]).done();
-    assert_eq!(
-        outside.stdout, predictions,
-        "of a file of prompts, without any data set"
-    );
+    assert_eq!(outside.stdout, predictions, "of a file of prompts, without any data set");
     let piped = place.shell(&format!("$BIN complete --prompts - -o p.jsonl < {prompts}"));
     assert_eq!(piped.done().stdout, "");
     assert_eq!(place.read("p.jsonl"), predictions);
@@ -466,13 +394,7 @@ fn task_files_of_one_name_are_not_mixed_up() {
     let place = Place::new();
     place.write("a/tasks.jsonl", place.read("tasks.jsonl"));
     place
-        .stage(&[
-            "window",
-            "--tasks",
-            "tasks.jsonl",
-            "--tasks",
-            "a/tasks.jsonl",
-        ])
+        .stage(&["window", "--tasks", "tasks.jsonl", "--tasks", "a/tasks.jsonl"])
         .failed()
         .says(&["tasks.jsonl", "a/tasks.jsonl", "'tasks'", "--benchmark"]);
 }
@@ -494,15 +416,8 @@ fn several_task_files_are_worked_on_one_after_the_other() {
             "tsv",
         ])
         .done();
-    let rows: Vec<Vec<&str>> = ran
-        .stdout
-        .lines()
-        .map(|line| line.split('\t').collect())
-        .collect();
-    let names: Vec<_> = rows[1..]
-        .iter()
-        .map(|row| (row[0], row[1], row[2]))
-        .collect();
+    let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split('\t').collect()).collect();
+    let names: Vec<_> = rows[1..].iter().map(|row| (row[0], row[1], row[2])).collect();
     let wanted = [
         ("tasks", "none", "3"),
         ("tasks", "rg1", "3"),
@@ -518,28 +433,15 @@ fn repositories_can_be_chosen() {
     for stage in STAGES {
         place.stage(&[stage, &["--repo", "beta"]].concat()).done();
     }
-    assert!(
-        place
-            .files("cache")
-            .keys()
-            .all(|name| !name.contains("alpha"))
-    );
+    assert!(place.files("cache").keys().all(|name| !name.contains("alpha")));
     let predictions =
         place.records("cache/predictions/tasks/gt-one-gram-ws-20-ss-2-in-context.jsonl");
     assert_eq!(predictions.len(), 1);
     assert_eq!(predictions[0]["metadata"]["task_id"], TARGETS[2].0);
-    assert_eq!(
-        predictions[0]["metadata"]["row"], 2,
-        "its place in the whole file"
-    );
-    let eval = place
-        .stage(&["eval", "--mode", "gt", "--repo", "beta", "--format", "json"])
-        .done();
+    assert_eq!(predictions[0]["metadata"]["row"], 2, "its place in the whole file");
+    let eval = place.stage(&["eval", "--mode", "gt", "--repo", "beta", "--format", "json"]).done();
     let scores: Value = serde_json::from_str(&eval.stdout).unwrap();
-    assert_eq!(
-        (&scores["all"]["n"], &scores["missing"]),
-        (&1.into(), &0.into())
-    );
+    assert_eq!((&scores["all"]["n"], &scores["missing"]), (&1.into(), &0.into()));
     // Without tasks: every repository, or those chosen.
     let ran = place.run(&[
         "window",
@@ -564,10 +466,7 @@ fn a_stage_that_needs_tasks_says_so() {
             .failed()
             .says(&["error: ", "--tasks"]);
     }
-    place
-        .run(&["window"])
-        .failed()
-        .says(&["--repos-dir is not set", "hint: "]);
+    place.run(&["window"]).failed().says(&["--repos-dir is not set", "hint: "]);
 }
 
 #[test]
@@ -587,12 +486,8 @@ fn the_profile_of_the_reference_differs_where_it_shows_the_hole() {
     let (our_prompts, their_prompts) = (ours.records(rg1), reference.records(rg1));
     assert_eq!(our_prompts[1..], their_prompts[1..]);
     // The window that ends where the prompt starts (line 10) is moved down by 10 lines, over the hole at line 12.
-    let shows_the_hole = |prompt: &Value| {
-        prompt["prompt"]
-            .as_str()
-            .unwrap()
-            .contains("# store_12 = store(12)\n")
-    };
+    let shows_the_hole =
+        |prompt: &Value| prompt["prompt"].as_str().unwrap().contains("# store_12 = store(12)\n");
     assert!(!shows_the_hole(&our_prompts[0]));
     assert!(shows_the_hole(&their_prompts[0]));
 }
@@ -600,28 +495,17 @@ fn the_profile_of_the_reference_differs_where_it_shows_the_hole() {
 #[test]
 fn the_demonstration_runs_in_an_empty_folder() {
     let place = Place::empty();
-    let ran = place
-        .run(&["run", "--cache-dir", "cache", "--format", "tsv"])
-        .done();
-    let rows: Vec<Vec<&str>> = ran
-        .stdout
-        .lines()
-        .map(|line| line.split('\t').collect())
-        .collect();
+    let ran = place.run(&["run", "--cache-dir", "cache", "--format", "tsv"]).done();
+    let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(rows[0][..5], ["tasks", "mode", "n", "EM", "ES"]);
-    let settings: Vec<_> = rows[1..]
-        .iter()
-        .map(|row| (row[0], row[1], row[2]))
-        .collect();
+    let settings: Vec<_> = rows[1..].iter().map(|row| (row[0], row[1], row[2])).collect();
     let wanted: Vec<_> = ["line", "api", "function"]
         .iter()
         .flat_map(|tasks| ["none", "rg1", "rg-rg", "gt"].map(|mode| (*tasks, mode, "180")))
         .collect();
     assert_eq!(settings, wanted, "180 tasks a file, as data/tasks holds");
-    let names: Vec<_> = std::fs::read_dir(place.path(""))
-        .unwrap()
-        .map(|e| e.unwrap().file_name())
-        .collect();
+    let names: Vec<_> =
+        std::fs::read_dir(place.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["cache"], "nothing is left elsewhere");
     // Retrieval must help, or the demonstration demonstrates nothing.
     let exact = |row: usize| rows[row][3].parse::<f64>().unwrap();

@@ -52,12 +52,9 @@ fn parquet_rows(path: &Path) -> Vec<Value> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let rows = reader.get_row_iter(None).unwrap();
     let object = |row: &Row| {
-        row.get_column_iter()
-            .map(|(name, field)| (name.clone(), json_of(field)))
-            .collect()
+        row.get_column_iter().map(|(name, field)| (name.clone(), json_of(field))).collect()
     };
-    rows.map(|row| Value::Object(object(&row.unwrap())))
-        .collect()
+    rows.map(|row| Value::Object(object(&row.unwrap()))).collect()
 }
 
 fn json_of(field: &Field) -> Value {
@@ -86,15 +83,9 @@ fn real_instances_come_back() {
         instance["label"] = json!(number % 3 == 0 && instance["crossfile_context"]["text"] != "");
     }
     place.write("labels.jsonl", jsonl(&judged));
-    let ran = place
-        .run(&[&VERBALIZE[..], &["--max-tokens", "1000", "--threads", "1"]].concat())
-        .done();
-    ran.says(&[
-        "train: ",
-        "validation: ",
-        "% positive",
-        "<cc> = 900, <eof> = 901",
-    ]);
+    let ran =
+        place.run(&[&VERBALIZE[..], &["--max-tokens", "1000", "--threads", "1"]].concat()).done();
+    ran.says(&["train: ", "validation: ", "% positive", "<cc> = 900, <eof> = 901"]);
     let read = |name: &str| std::fs::read(place.path(&format!("out/{name}"))).unwrap();
     let names = [
         "train.jsonl",
@@ -105,9 +96,7 @@ fn real_instances_come_back() {
         "prompt-style.toml",
     ];
     let first = names.map(read);
-    place
-        .run(&[&VERBALIZE[..], &["--max-tokens", "1000", "--threads", "4"]].concat())
-        .done();
+    place.run(&[&VERBALIZE[..], &["--max-tokens", "1000", "--threads", "4"]].concat()).done();
     assert!(first == names.map(read), "threads have no say");
 
     let tokenizer = tokenizers::Tokenizer::from_file(place.path("out/tokenizer.json")).unwrap();
@@ -131,44 +120,25 @@ fn real_instances_come_back() {
                 }
             }
             let ids: Vec<u32> = serde_json::from_value(row["input_ids"].clone()).unwrap();
-            assert_eq!(
-                tokenizer.decode(&ids, false).unwrap(),
-                row["text"].as_str().unwrap()
-            );
+            assert_eq!(tokenizer.decode(&ids, false).unwrap(), row["text"].as_str().unwrap());
             assert!(ids.len() <= 1000);
             // The decision is the token after <eof>: <cc> (900), or else <fim_middle> (2).
-            let at = row["eval_mask"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .position(|bit| *bit == 1)
-                .unwrap();
+            let at = row["eval_mask"].as_array().unwrap().iter().position(|bit| *bit == 1).unwrap();
             assert_eq!(
                 (ids[at - 1], ids[at]),
                 (901, if row["positive"] == true { 900 } else { 2 })
             );
-            let instance = instances
-                .iter()
-                .find(|i| i["metadata"]["task_id"] == row["task_id"])
-                .unwrap();
+            let instance =
+                instances.iter().find(|i| i["metadata"]["task_id"] == row["task_id"]).unwrap();
             let target: Vec<u32> = ids
                 .iter()
                 .zip(row["gen_mask"].as_array().unwrap())
                 .filter(|(_, bit)| **bit == 1)
                 .map(|(id, _)| *id)
                 .collect();
-            assert_eq!(
-                tokenizer.decode(&target, false).unwrap(),
-                instance["groundtruth"]
-            );
-            let lengths = [
-                "attention_mask",
-                "labels",
-                "eval_mask",
-                "gen_mask",
-                "loss_weights",
-            ]
-            .map(|name| row[name].as_array().unwrap().len());
+            assert_eq!(tokenizer.decode(&target, false).unwrap(), instance["groundtruth"]);
+            let lengths = ["attention_mask", "labels", "eval_mask", "gen_mask", "loss_weights"]
+                .map(|name| row[name].as_array().unwrap().len());
             assert!(lengths.iter().all(|length| *length == ids.len()));
         }
     }
@@ -188,9 +158,7 @@ fn repositories_are_held_out_whole() {
     ]);
     let repositories = |split: &str| -> BTreeSet<String> {
         let rows = place.records(&format!("out/{split}.jsonl"));
-        rows.iter()
-            .map(|row| row["repository"].as_str().unwrap().to_owned())
-            .collect()
+        rows.iter().map(|row| row["repository"].as_str().unwrap().to_owned()).collect()
     };
     let [train, validation, test] = ["train", "validation", "test"].map(repositories);
     assert!(
@@ -201,9 +169,7 @@ fn repositories_are_held_out_whole() {
     place.run(&seeded).done();
     assert_ne!(validation, repositories("validation"));
     // What is not held out any more must not lie there as if it were.
-    place
-        .run(&[&VERBALIZE[..], &["--validation", "0"]].concat())
-        .done();
+    place.run(&[&VERBALIZE[..], &["--validation", "0"]].concat()).done();
     assert!(
         !place.path("out/validation.jsonl").exists() && !place.path("out/test.parquet").exists()
     );
@@ -263,19 +229,12 @@ fn what_cannot_be_used_is_told_and_counted() {
         "line 10 was judged by model other with threshold 0, and lines before it by model m with",
         "separately",
     ]);
-    assert_eq!(
-        before,
-        place.read("out/train.jsonl"),
-        "what was there stays"
-    );
+    assert_eq!(before, place.read("out/train.jsonl"), "what was there stays");
 
     let mut mixed = labels();
     mixed[20]["threshold"] = json!(0.5);
     place.write("labels.jsonl", jsonl(&mixed));
-    place
-        .run(&VERBALIZE)
-        .failed()
-        .says(&["line 21 was judged", "with threshold 0.5"]);
+    place.run(&VERBALIZE).failed().says(&["line 21 was judged", "with threshold 0.5"]);
     // What is wrong with some is told where the rest is too little.
     place.write("labels.jsonl", jsonl(&labels()[..2]) + "{\n[]\n");
     place.run(&VERBALIZE).failed().says(&[
@@ -284,39 +243,21 @@ fn what_cannot_be_used_is_told_and_counted() {
     ]);
 
     place.write("labels.jsonl", "");
-    place
-        .run(&VERBALIZE)
-        .failed()
-        .says(&["no instance can be a sequence: the file is empty"]);
+    place.run(&VERBALIZE).failed().says(&["no instance can be a sequence: the file is empty"]);
     place.write("labels.jsonl", jsonl(&labels()));
     for (flags, said) in [
-        (
-            ["--prompt-style", "codegen"],
-            "no special token that begins the completion",
-        ),
-        (
-            ["--validation", "1"],
-            "--validation must be at least 0 and less than 1",
-        ),
+        (["--prompt-style", "codegen"], "no special token that begins the completion"),
+        (["--validation", "1"], "--validation must be at least 0 and less than 1"),
         (["--lambda", "nan"], "--lambda"),
-        (
-            ["--tokenizer", "p50k_base"],
-            "--tokenizer must be the file of a model",
-        ),
+        (["--tokenizer", "p50k_base"], "--tokenizer must be the file of a model"),
         (["--eof-token", "<cc>"], "'<cc>'"),
         (["--eof-token", "end"], "'end' could occur in code"),
         (["--end-token", ""], "'' could occur in code"),
-        (
-            ["--end-token", "<fim_suffix>"],
-            "--end-token <fim_suffix> is already part",
-        ),
+        (["--end-token", "<fim_suffix>"], "--end-token <fim_suffix> is already part"),
         (["--max-tokens", "6"], "cannot hold its 5 special tokens"),
         (["-o", "labels.jsonl"], "labels.jsonl: this is a file"),
         (["--labels", "-"], "name a file"),
-        (
-            ["--max-cc-tokens", "0"],
-            "--max-cc-tokens must be at least 1",
-        ),
+        (["--max-cc-tokens", "0"], "--max-cc-tokens must be at least 1"),
         (["-o", "."], "-o would overwrite tokenizer.json"),
     ] {
         let mut args = VERBALIZE.to_vec();
@@ -356,23 +297,11 @@ fn tokens_and_weights_are_named_on_the_command_line() {
         "<fim_prefix>x_1 = 'r0'\n<fim_suffix>\nz = y\n<end_rc><fim_middle>y = 1<|endoftext|>"
     );
     // `y`, ` =`, ` `, `1` and the end: a fifth each.
-    let weights = rows[1]["loss_weights"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|w| w.as_f64().unwrap());
+    let weights = rows[1]["loss_weights"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap());
     let weights: Vec<f64> = weights.filter(|weight| *weight > 0.0).collect();
     assert_eq!(weights[0], 0.5);
-    assert!(
-        weights[1..]
-            .iter()
-            .all(|w| (w * (weights.len() - 1) as f64 - 1.0).abs() < 1e-6)
-    );
-    assert!(
-        place
-            .read("out/prompt-style.toml")
-            .contains("<end_rc>{#cross_file}<cfc_info>")
-    );
+    assert!(weights[1..].iter().all(|w| (w * (weights.len() - 1) as f64 - 1.0).abs() < 1e-6));
+    assert!(place.read("out/prompt-style.toml").contains("<end_rc>{#cross_file}<cfc_info>"));
 }
 
 /// `label all` gives what its stages give one by one, goes on where it was, and makes anew what it is told to make otherwise.
@@ -404,37 +333,21 @@ fn all_of_it_in_one_command() {
         "validation.jsonl",
         "tokenizer.json",
     ];
-    assert!(
-        names.iter().all(|name| first.contains_key(*name)),
-        "{:?}",
-        first.keys()
-    );
+    assert!(names.iter().all(|name| first.contains_key(*name)), "{:?}", first.keys());
     // Nothing is drawn or completed again.
     let again = place.run(&[&all[..], &["--ratio", "0.3"]].concat());
-    again.says(&[
-        "instances.jsonl is current",
-        "complete instances: ",
-        "(current)",
-    ]);
+    again.says(&["instances.jsonl is current", "complete instances: ", "(current)"]);
     crate::support::assert_same(&first, &place.files("out"));
     // Other files, other instances; unless they were there before.
     let new = "def new(x):\n    y = x\n    y += 1\n    return y\n";
     place.write("repos/quillpad/new.py", new);
-    place
-        .run(&[&all[..], &["--ratio", "0.3"]].concat())
-        .silent_on("instances.jsonl is current");
+    place.run(&[&all[..], &["--ratio", "0.3"]].concat()).silent_on("instances.jsonl is current");
     std::fs::remove_file(place.path("repos/quillpad/new.py")).unwrap();
     place.run(&[&all[..], &["--ratio", "0.3"]].concat());
     crate::support::assert_same(&first, &place.files("out"));
     // By the stages' own commands.
-    let paper = [
-        "--profile",
-        "repoformer-paper",
-        "--tokenizer",
-        "tokenizer.json",
-        "--cache-dir",
-        "cache",
-    ];
+    let paper =
+        ["--profile", "repoformer-paper", "--tokenizer", "tokenizer.json", "--cache-dir", "cache"];
     let sample = [
         "label",
         "sample",
@@ -449,10 +362,7 @@ fn all_of_it_in_one_command() {
         "instances.jsonl",
     ];
     place.run(&sample).done();
-    assert_eq!(
-        place.read("instances.jsonl"),
-        place.read("out/instances.jsonl")
-    );
+    assert_eq!(place.read("instances.jsonl"), place.read("out/instances.jsonl"));
     for stage in ["prompt", "complete"] {
         let data = ["--tasks", "instances.jsonl", "--mode", "none,given"];
         place.run(&[&[stage][..], &data, &paper].concat()).done();
@@ -461,11 +371,8 @@ fn all_of_it_in_one_command() {
     let (base, rag) = (file("none-"), file("given-"));
     place
         .run(
-            &[
-                &crate::support::judge("instances.jsonl", &base, &rag)[..],
-                &["-o", "labels.jsonl"],
-            ]
-            .concat(),
+            &[&crate::support::judge("instances.jsonl", &base, &rag)[..], &["-o", "labels.jsonl"]]
+                .concat(),
         )
         .done();
     assert_eq!(place.read("labels.jsonl"), place.read("out/labels.jsonl"));
@@ -481,10 +388,7 @@ fn all_of_it_in_one_command() {
     ];
     let ran = place.run(&verbalize);
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.stderr);
-    assert_eq!(
-        place.read("by-hand/train.jsonl"),
-        place.read("out/train.jsonl")
-    );
+    assert_eq!(place.read("by-hand/train.jsonl"), place.read("out/train.jsonl"));
     // Another ratio, other instances.
     let other = place.run(&[&all[..], &["--ratio", "0.1"]].concat());
     other.silent_on("instances.jsonl is current");
@@ -493,10 +397,7 @@ fn all_of_it_in_one_command() {
             < parse_jsonl(&String::from_utf8(first["instances.jsonl"].clone()).unwrap()).len()
     );
     let tasks = [&all[..], &["--tasks", "t.jsonl"]].concat();
-    place
-        .run(&tasks)
-        .failed()
-        .says(&["--tasks is not used by label all"]);
+    place.run(&tasks).failed().says(&["--tasks is not used by label all"]);
     place
         .run(&[&all[..], &["--threshold", "nan"]].concat())
         .failed()
@@ -504,13 +405,9 @@ fn all_of_it_in_one_command() {
     // Nor is anything completed that cannot be split.
     let alone = [&all[..], &["--repo", "quillpad", "--ratio", "0.3"]].concat();
     let ran = place.run(&alone).failed();
-    ran.says(&["leave none of 1 repository"])
-        .silent_on("complete");
+    ran.says(&["leave none of 1 repository"]).silent_on("complete");
     // What cannot be made is known before anything is drawn.
     let without = ["label", "all", "--repos-dir", "repos", "-o", "none"];
-    place
-        .run(&without)
-        .failed()
-        .says(&["--tokenizer must be the file of a model"]);
+    place.run(&without).failed().says(&["--tokenizer must be the file of a model"]);
     assert!(!place.path("none").exists());
 }

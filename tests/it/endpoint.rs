@@ -42,10 +42,7 @@ const READER: &str =
     "import os\n\ndef read_text(path):\n    with open(path) as f:\n        return f.";
 
 fn prompts(place: &Place, prompts: &[&str]) {
-    let records: Vec<Value> = prompts
-        .iter()
-        .map(|prompt| json!({"prompt": prompt}))
-        .collect();
+    let records: Vec<Value> = prompts.iter().map(|prompt| json!({"prompt": prompt})).collect();
     place.write("prompts.jsonl", jsonl(&records));
 }
 
@@ -60,13 +57,7 @@ fn logprobs(choice: &Value) -> Vec<f64> {
 fn completions_have_texts_and_probabilities_and_are_kept() {
     let (model, place) = (Model::served(), Place::empty());
     prompts(&place, &[READER, "def add(a, b):\n    "]);
-    let complete = [
-        "complete",
-        "--prompts",
-        "prompts.jsonl",
-        "--max-tokens",
-        "6",
-    ];
+    let complete = ["complete", "--prompts", "prompts.jsonl", "--max-tokens", "6"];
     let first = model.ask(&place, &complete).done();
     let records = parse_jsonl(&first.stdout);
     assert_eq!(records.len(), 2);
@@ -103,24 +94,13 @@ fn samples_come_in_the_number_asked_for() {
     let (model, place) = (Model::served(), Place::empty());
     prompts(&place, &[READER]);
     let sampled = ["--samples", "3", "--temperature", "1", "--seed", "7"];
-    let complete = [
-        "complete",
-        "--prompts",
-        "prompts.jsonl",
-        "--max-tokens",
-        "4",
-    ];
-    let ran = model
-        .ask(&place, &[&complete[..], &sampled[..]].concat())
-        .done();
+    let complete = ["complete", "--prompts", "prompts.jsonl", "--max-tokens", "4"];
+    let ran = model.ask(&place, &[&complete[..], &sampled[..]].concat()).done();
     let record = &parse_jsonl(&ran.stdout)[0];
     assert_eq!(record["choices"].as_array().unwrap().len(), 3);
     let entropy = record["entropy"].as_f64().unwrap();
     let sums = record["choices"].as_array().unwrap().iter();
-    let mean = sums
-        .map(|choice| -logprobs(choice).iter().sum::<f64>())
-        .sum::<f64>()
-        / 3.0;
+    let mean = sums.map(|choice| -logprobs(choice).iter().sum::<f64>()).sum::<f64>() / 3.0;
     assert!((entropy - mean).abs() < 1e-9, "{entropy} {mean}");
 }
 
@@ -129,15 +109,7 @@ fn samples_come_in_the_number_asked_for() {
 fn a_chat_answers() {
     let (model, place) = (Model::served(), Place::empty());
     prompts(&place, &[READER]);
-    let complete = [
-        "complete",
-        "--prompts",
-        "prompts.jsonl",
-        "--max-tokens",
-        "4",
-        "--api",
-        "chat",
-    ];
+    let complete = ["complete", "--prompts", "prompts.jsonl", "--max-tokens", "4", "--api", "chat"];
     let ran = model.ask(&place, &complete).done();
     assert!(parse_jsonl(&ran.stdout)[0]["choices"][0]["text"].is_string());
 }
@@ -147,50 +119,23 @@ fn a_chat_answers() {
 fn the_probability_of_the_likeliest_token_is_that_of_the_completion() {
     let (model, place) = (Model::served(), Place::empty());
     prompts(&place, &[READER]);
-    let complete = [
-        "complete",
-        "--prompts",
-        "prompts.jsonl",
-        "--max-tokens",
-        "1",
-    ];
+    let complete = ["complete", "--prompts", "prompts.jsonl", "--max-tokens", "1"];
     let ran = model.ask(&place, &complete).done();
     let choice = &parse_jsonl(&ran.stdout)[0]["choices"][0];
     let (likeliest, logprob) = (choice["text"].as_str().unwrap(), logprobs(choice)[0]);
     let probability = |token: &str| -> Value {
-        let ask = [
-            "complete",
-            "--prompts",
-            "prompts.jsonl",
-            "--probability-of",
-            token,
-        ];
+        let ask = ["complete", "--prompts", "prompts.jsonl", "--probability-of", token];
         parse_jsonl(&model.ask(&place, &ask).done().stdout)[0]["next_token"].clone()
     };
     let found = probability(likeliest);
     // Batches of another size round otherwise.
-    assert!(
-        (found["logprob"].as_f64().unwrap() - logprob).abs() < 0.05,
-        "{found} {logprob}"
-    );
+    assert!((found["logprob"].as_f64().unwrap() - logprob).abs() < 0.05, "{found} {logprob}");
     let other = probability("(");
     let sum = found["probability"].as_f64().unwrap() + other["probability"].as_f64().unwrap();
-    assert!(
-        other["probability"].as_f64().unwrap() > 0.0 && sum <= 1.001,
-        "{found} {other}"
-    );
+    assert!(other["probability"].as_f64().unwrap() > 0.0 && sum <= 1.001, "{found} {other}");
     let several = "surely no token of any vocabulary";
-    let ask = [
-        "complete",
-        "--prompts",
-        "prompts.jsonl",
-        "--probability-of",
-        several,
-    ];
-    model
-        .ask(&place, &ask)
-        .failed()
-        .says(&["tokens of this model"]);
+    let ask = ["complete", "--prompts", "prompts.jsonl", "--probability-of", several];
+    model.ask(&place, &ask).failed().says(&["tokens of this model"]);
 }
 
 #[test]
@@ -202,13 +147,7 @@ fn a_prompt_that_is_too_long_is_named_and_the_others_go_on() {
         return;
     }
     prompts(&place, &[READER, &"x = 1\n".repeat(9_000), "a = "]);
-    let complete = [
-        "complete",
-        "--prompts",
-        "prompts.jsonl",
-        "--max-tokens",
-        "2",
-    ];
+    let complete = ["complete", "--prompts", "prompts.jsonl", "--max-tokens", "2"];
     let ran = model.ask(&place, &complete).partly();
     assert_eq!(parse_jsonl(&ran.stdout).len(), 2);
     ran.says(&["prompts.jsonl:2", "context size"]);
@@ -218,21 +157,10 @@ fn a_prompt_that_is_too_long_is_named_and_the_others_go_on() {
 #[ignore = "asks a real model: set REPOFORMER_ENDPOINT"]
 fn the_whole_experiment() {
     let (model, place) = (Model::served(), Place::new());
-    let run = place.args(&[
-        "run",
-        "--max-tokens",
-        "12",
-        "--format",
-        "json",
-        "--concurrency",
-        "1",
-    ]);
+    let run = place.args(&["run", "--max-tokens", "12", "--format", "json", "--concurrency", "1"]);
     let rows: Value = serde_json::from_str(&model.ask(&place, &run).done().stdout).unwrap();
     let rows = rows.as_array().unwrap();
-    let modes: Vec<&str> = rows
-        .iter()
-        .map(|row| row["mode"].as_str().unwrap())
-        .collect();
+    let modes: Vec<&str> = rows.iter().map(|row| row["mode"].as_str().unwrap()).collect();
     assert_eq!(modes, ["none", "rg1", "rg-rg", "gt"]);
     for row in rows {
         assert_eq!(row["n"], TARGETS.len());

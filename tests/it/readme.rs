@@ -20,9 +20,7 @@ fn the_pipeline_by_hand_runs_as_written() {
     // Twenty tasks a repository do as well as two hundred.
     let script = script.replace("--per-repo 200", "--per-repo 20");
     std::os::unix::fs::symlink(root.join("data/repos"), dir.path().join("repos")).unwrap();
-    let binary = Path::new(env!("CARGO_BIN_EXE_repoformer"))
-        .parent()
-        .unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_repoformer")).parent().unwrap();
     let path = std::env::join_paths([binary, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
     let output = Command::new("sh")
         .args(["-euc", &script])
@@ -31,32 +29,21 @@ fn the_pipeline_by_hand_runs_as_written() {
         .env("PATH", path)
         .output()
         .unwrap();
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stderr}");
-    let rows: Vec<Vec<&str>> = stdout
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    let all: Vec<&str> = rows
-        .iter()
-        .filter(|row| row.get(1) == Some(&"all"))
-        .map(|row| row[0])
-        .collect();
+    let rows: Vec<Vec<&str>> =
+        stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let all: Vec<&str> =
+        rows.iter().filter(|row| row.get(1) == Some(&"all")).map(|row| row[0]).collect();
     assert_eq!(all, ["none", "rg1", "rg-rg", "gt"], "{stdout}");
     assert!(
-        rows.iter()
-            .filter(|row| row.get(1) == Some(&"all"))
-            .all(|row| row[2] == "60"),
+        rows.iter().filter(|row| row.get(1) == Some(&"all")).all(|row| row[2] == "60"),
         "{stdout}"
     );
     let chunks = std::fs::read_to_string(dir.path().join("chunks.txt")).unwrap();
     let rows = |first: &str| {
-        let rows = chunks
-            .lines()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let rows = chunks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         rows.filter(|row| row[0] == first).count()
     };
     // The head, four modes, and the profile's six policies.

@@ -36,26 +36,17 @@ struct Fixture {
 const VISIBILITY: Visibility = Visibility::Guarded(HoleGuard::Reference);
 
 fn window(mode: Mode) -> QuerySettings {
-    QuerySettings {
-        mode,
-        form: QueryForm::Window,
-        length: WindowShape::default().window_size,
-    }
+    QuerySettings { mode, form: QueryForm::Window, length: WindowShape::default().window_size }
 }
 
 fn sha256(bytes: impl AsRef<[u8]>) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn lines(path: &Path) -> impl Iterator<Item = Value> {
     let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let reader = BufReader::new(flate2::read::MultiGzDecoder::new(file));
-    reader
-        .lines()
-        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+    reader.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap())
 }
 
 impl Fixture {
@@ -66,13 +57,7 @@ impl Fixture {
         let vectors = TokenSets::of_fragments(&windows, &P50k::new());
         let tasks = TaskSet::read(&folder.join(format!("{name}.tasks.jsonl.gz"))).unwrap();
         assert!(tasks.problems.is_empty(), "{:?}", tasks.problems);
-        Self {
-            folder: folder.into(),
-            name: name.into(),
-            windows,
-            vectors,
-            tasks: tasks.set,
-        }
+        Self { folder: folder.into(), name: name.into(), windows, vectors, tasks: tasks.set }
     }
 
     fn expectations(&self, kind: &str) -> Vec<Value> {
@@ -81,44 +66,23 @@ impl Fixture {
 
     fn windows_and_tokens(&self) {
         let wanted = self.expectations("windows.json").remove(0);
-        assert_eq!(
-            self.windows.place_count() as u64,
-            wanted["raw_windows"].as_u64().unwrap()
-        );
-        assert_eq!(
-            self.windows.len() as u64,
-            wanted["merged_windows"].as_u64().unwrap()
-        );
-        let digests: Vec<String> = (0..self.windows.len())
-            .map(|w| sha256(self.windows.text(w)))
-            .collect();
-        assert_eq!(
-            sha256(digests.join("\n")),
-            wanted["digest_contexts"].as_str().unwrap()
-        );
+        assert_eq!(self.windows.place_count() as u64, wanted["raw_windows"].as_u64().unwrap());
+        assert_eq!(self.windows.len() as u64, wanted["merged_windows"].as_u64().unwrap());
+        let digests: Vec<String> =
+            (0..self.windows.len()).map(|w| sha256(self.windows.text(w))).collect();
+        assert_eq!(sha256(digests.join("\n")), wanted["digest_contexts"].as_str().unwrap());
         let texts = (0..self.windows.len()).map(|w| {
-            let ids: Vec<String> = P50k::new()
-                .encode(self.windows.text(w))
-                .iter()
-                .map(u16::to_string)
-                .collect();
+            let ids: Vec<String> =
+                P50k::new().encode(self.windows.text(w)).iter().map(u16::to_string).collect();
             ids.join(",")
         });
         assert_eq!(
             sha256(texts.collect::<Vec<_>>().join("\n")),
             wanted["digest_tokens"].as_str().unwrap()
         );
-        assert_eq!(
-            self.vectors.token_count() as u64,
-            wanted["set_sizes_total"].as_u64().unwrap()
-        );
-        let merged = (0..self.windows.len())
-            .filter(|w| self.windows.places(*w).len() > 1)
-            .count();
-        assert_eq!(
-            merged as u64,
-            wanted["merged_with_more_than_one_place"].as_u64().unwrap()
-        );
+        assert_eq!(self.vectors.token_count() as u64, wanted["set_sizes_total"].as_u64().unwrap());
+        let merged = (0..self.windows.len()).filter(|w| self.windows.places(*w).len() > 1).count();
+        assert_eq!(merged as u64, wanted["merged_with_more_than_one_place"].as_u64().unwrap());
     }
 
     fn search(&self, queries: &Queries) -> (TokenSets, Retrieval) {
@@ -129,10 +93,7 @@ impl Fixture {
             visibility: VISIBILITY,
             top_k: 20,
         };
-        let query_vectors = QueryVectors {
-            sets: Some(&sets),
-            ..QueryVectors::default()
-        };
+        let query_vectors = QueryVectors { sets: Some(&sets), ..QueryVectors::default() };
         let vectors = Vectors::Sets(self.vectors.clone());
         let index = RepositoryIndex::new(&self.windows, vectors, &settings);
         let retrieval = index.search(queries, query_vectors);
@@ -151,21 +112,9 @@ impl Fixture {
         let query = &queries.queries[i];
         let task = &self.tasks.tasks[query.row as usize];
         let at = format!("{} row {} {}", self.name, query.row, queries.mode);
-        assert_eq!(
-            sha256(&query.text),
-            wanted["query_sha256"].as_str().unwrap(),
-            "{at}: query"
-        );
-        assert_eq!(
-            u64::from(query.start),
-            wanted["start_line_no"].as_u64().unwrap(),
-            "{at}"
-        );
-        assert_eq!(
-            u64::from(query.end),
-            wanted["end_line_no"].as_u64().unwrap(),
-            "{at}"
-        );
+        assert_eq!(sha256(&query.text), wanted["query_sha256"].as_str().unwrap(), "{at}: query");
+        assert_eq!(u64::from(query.start), wanted["start_line_no"].as_u64().unwrap(), "{at}");
+        assert_eq!(u64::from(query.end), wanted["end_line_no"].as_u64().unwrap(), "{at}");
         if let Some(size) = wanted["query_set_size"].as_u64() {
             assert_eq!(vectors.get(i).len() as u64, size, "{at}: query set");
         }
@@ -194,11 +143,7 @@ impl Fixture {
             .collect();
         for (ours, wanted) in top.iter().zip(wanted["top20"].as_array().unwrap()) {
             let columns = wanted.as_array().unwrap().len();
-            assert_eq!(
-                &ours.as_array().unwrap()[..columns],
-                wanted.as_array().unwrap(),
-                "{at}"
-            );
+            assert_eq!(&ours.as_array().unwrap()[..columns], wanted.as_array().unwrap(), "{at}");
         }
         assert_eq!(top.len(), wanted["top20"].as_array().unwrap().len(), "{at}");
         let p50k = P50k::new();
@@ -209,24 +154,12 @@ impl Fixture {
             full_paths: false,
             visibility: VISIBILITY,
         };
-        let settings = BuilderSettings {
-            mode: queries.mode,
-            form: QueryForm::Window,
-            shown,
-            budget,
-        };
+        let settings =
+            BuilderSettings { mode: queries.mode, form: QueryForm::Window, shown, budget };
         let builder = Builder::new(&self.windows, &p50k, settings);
         let prompt = builder.build(task, Some(found));
-        assert_eq!(
-            prompt.chosen.len() as u64,
-            wanted["chosen"].as_u64().unwrap(),
-            "{at}: blocks"
-        );
-        assert_eq!(
-            sha256(&prompt.text),
-            wanted["prompt_sha256"].as_str().unwrap(),
-            "{at}: prompt"
-        );
+        assert_eq!(prompt.chosen.len() as u64, wanted["chosen"].as_u64().unwrap(), "{at}: blocks");
+        assert_eq!(sha256(&prompt.text), wanted["prompt_sha256"].as_str().unwrap(), "{at}: prompt");
         if let Some(tokens) = wanted["prompt_tokens"].as_u64() {
             assert_eq!(prompt.tokens as u64, tokens, "{at}: prompt tokens");
         }
@@ -262,10 +195,7 @@ impl Fixture {
         let (vectors, retrieval) = self.search(&cut.queries);
         let mut queries = cut.queries.queries.iter().enumerate();
         let mut checked = 0;
-        for wanted in expected
-            .iter()
-            .filter(|wanted| wanted["query_sha256"].is_string())
-        {
+        for wanted in expected.iter().filter(|wanted| wanted["query_sha256"].is_string()) {
             let of_this = |(_, query): &(usize, &Query)| {
                 self.tasks.tasks[query.row as usize].id == wanted["task_id"].as_str().unwrap()
             };
@@ -275,11 +205,7 @@ impl Fixture {
             self.check(i, &cut.queries, &vectors, &retrieval, wanted);
             checked += 1;
         }
-        assert_eq!(
-            checked,
-            cut.queries.queries.len(),
-            "windows that the reference does not have"
-        );
+        assert_eq!(checked, cut.queries.queries.len(), "windows that the reference does not have");
     }
 }
 
@@ -288,9 +214,7 @@ fn edge_cases() -> (tempfile::TempDir, Fixture) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let dir = tempfile::tempdir().unwrap();
     let archive = File::open(fixtures.join("edge_cases.tar.gz")).unwrap();
-    tar::Archive::new(flate2::read::GzDecoder::new(archive))
-        .unpack(dir.path())
-        .unwrap();
+    tar::Archive::new(flate2::read::GzDecoder::new(archive)).unpack(dir.path()).unwrap();
     let fixture = Fixture::read(&fixtures.join("repocoder"), dir.path(), "edge_cases");
     (dir, fixture)
 }
@@ -316,16 +240,12 @@ fn edge_cases_second_retrieval() {
 #[test]
 fn edge_cases_holes_on_the_first_line_are_served() {
     let (_dir, mut fixture) = edge_cases();
-    fixture.tasks = TaskSet::read(&fixture.folder.join("edge_cases.line0.tasks.jsonl.gz"))
-        .unwrap()
-        .set;
+    fixture.tasks =
+        TaskSet::read(&fixture.folder.join("edge_cases.line0.tasks.jsonl.gz")).unwrap().set;
     for mode in [Mode::LeftContext, Mode::GroundTruth] {
         let cut = Queries::of_tasks(window(mode), &fixture.tasks, &fixture.windows);
         let (_, retrieval) = fixture.search(&cut.queries);
-        assert_eq!(
-            retrieval.found.len() + cut.skipped.len(),
-            fixture.tasks.tasks.len()
-        );
+        assert_eq!(retrieval.found.len() + cut.skipped.len(), fixture.tasks.tasks.len());
         assert!(retrieval.found.iter().all(|found| found.hits.len() == 20));
     }
 }
@@ -373,25 +293,15 @@ fn through_the_binary(fixture: &Fixture, repos: &Path, tasks: &Path) {
             .collect()
     };
     let found_in = |mode: &str| {
-        let file = cache.join(format!(
-            "retrieval/b/{mode}/{}_ws20_slice2.one-gram.top20.bin",
-            fixture.name
-        ));
-        records(repoformer(&[
-            "inspect",
-            file.to_str().unwrap(),
-            "--format",
-            "jsonl",
-        ]))
+        let file = cache
+            .join(format!("retrieval/b/{mode}/{}_ws20_slice2.one-gram.top20.bin", fixture.name));
+        records(repoformer(&["inspect", file.to_str().unwrap(), "--format", "jsonl"]))
     };
     let expected = fixture.expectations("expected.jsonl");
     for (mode, field) in [("rg1", "r-g"), ("gt", "gt")] {
         let prompts = records(stage(&["prompt", "--mode", mode, "-o", "-"]));
         let found = found_in(mode);
-        assert_eq!(
-            (prompts.len(), found.len()),
-            (expected.len(), expected.len())
-        );
+        assert_eq!((prompts.len(), found.len()), (expected.len(), expected.len()));
         for ((prompt, found), wanted) in prompts.iter().zip(&found).zip(&expected) {
             check_printed(prompt, found, &wanted[field]);
         }
@@ -405,17 +315,10 @@ fn through_the_binary(fixture: &Fixture, repos: &Path, tasks: &Path) {
             + "\n"
     };
     std::fs::write(&predictions, second.iter().map(line).collect::<String>()).unwrap();
-    let prompts = records(stage(&[
-        "rg-rg",
-        "--predictions",
-        predictions.to_str().unwrap(),
-        "-o",
-        "-",
-    ]));
-    let second: Vec<&Value> = second
-        .iter()
-        .filter(|wanted| wanted["query_sha256"].is_string())
-        .collect();
+    let prompts =
+        records(stage(&["rg-rg", "--predictions", predictions.to_str().unwrap(), "-o", "-"]));
+    let second: Vec<&Value> =
+        second.iter().filter(|wanted| wanted["query_sha256"].is_string()).collect();
     let found = found_in("rg-rg");
     assert_eq!((prompts.len(), found.len()), (second.len(), second.len()));
     for ((prompt, found), wanted) in prompts.iter().zip(&found).zip(second) {
@@ -425,9 +328,7 @@ fn through_the_binary(fixture: &Fixture, repos: &Path, tasks: &Path) {
 
 /// A prompt's record and a retrieval's record as the program gives them.
 fn check_printed(prompt: &Value, found: &Value, wanted: &Value) {
-    let query = prompt["metadata"]["query_window"]["context"]
-        .as_str()
-        .unwrap();
+    let query = prompt["metadata"]["query_window"]["context"].as_str().unwrap();
     assert_eq!(sha256(query), wanted["query_sha256"].as_str().unwrap());
     assert_eq!(
         sha256(prompt["prompt"].as_str().unwrap()),
@@ -452,10 +353,7 @@ fn check_printed(prompt: &Value, found: &Value, wanted: &Value) {
             &hit["overlap"],
             &hit["union"],
         ];
-        assert_eq!(
-            ours.to_vec(),
-            wanted.as_array().unwrap()[1..6].iter().collect::<Vec<_>>()
-        );
+        assert_eq!(ours.to_vec(), wanted.as_array().unwrap()[1..6].iter().collect::<Vec<_>>());
     }
 }
 

@@ -87,22 +87,14 @@ fn by_repocoder(row: &Row) -> bool {
 fn by_repoformer(row: &Row) {
     let (place, target, prediction) = (row.place(), row.text("gt"), row.text("pred"));
     let lines: Recipe = "lines".parse().unwrap();
-    let hole = Hole {
-        left_context: "",
-        target,
-        language: Language::Python,
-    };
+    let hole = Hole { left_context: "", target, language: Language::Python };
     let cut = lines.apply(hole, prediction).prediction;
     let changed = Value::from(cut != prediction);
     assert_eq!(changed, row.record["rf_trunc_pred_changed"], "{place}: cut");
     for (prefix, prediction) in [("rf_", prediction), ("rf_trunc_", &*cut)] {
         let score = code_tokens::score(target, prediction, Fuzz::Indel);
         let wanted = &row.record[format!("{prefix}em")];
-        assert_eq!(
-            &Value::from(score.em),
-            wanted,
-            "{place}: {prefix} exact match"
-        );
+        assert_eq!(&Value::from(score.em), wanted, "{place}: {prefix} exact match");
         let es = row.number(&format!("{prefix}es_repoeval"));
         assert_eq!(score.es, es, "{place}: {prefix} edit similarity");
         let fuzz = row.number(&format!("{prefix}edit_sim"));
@@ -112,11 +104,7 @@ fn by_repoformer(row: &Row) {
     let wanted = row.number("rf_edit_sim_difflib") / 100.0;
     assert_eq!(difflib, wanted, "{place}: fuzz ratio by difflib");
     let ratio = 100.0 * indel::similarity(strip(prediction), strip(target));
-    assert_eq!(
-        ratio,
-        row.number("rapidfuzz_ratio"),
-        "{place}: RapidFuzz's ratio"
-    );
+    assert_eq!(ratio, row.number("rapidfuzz_ratio"), "{place}: RapidFuzz's ratio");
 }
 
 /// CrossCodeEval's identifiers before its comment removal, and all its scores after.
@@ -139,21 +127,10 @@ fn by_crosscodeeval(row: &Row) {
         assert_eq!(json!(found.prediction_ids), wanted["pred_ids"], "{place}");
     }
     let score = found.score;
-    assert_eq!(
-        json!(u8::from(score.em)),
-        wanted["em"],
-        "{place}: exact match"
-    );
-    assert_eq!(
-        json!(u8::from(score.id_em)),
-        wanted["id_em"],
-        "{place}: identifiers"
-    );
-    let values = [
-        ("precision", score.id_precision),
-        ("recall", score.id_recall),
-        ("f1", score.id_f1),
-    ];
+    assert_eq!(json!(u8::from(score.em)), wanted["em"], "{place}: exact match");
+    assert_eq!(json!(u8::from(score.id_em)), wanted["id_em"], "{place}: identifiers");
+    let values =
+        [("precision", score.id_precision), ("recall", score.id_recall), ("f1", score.id_f1)];
     for (name, value) in values {
         assert_eq!(value, wanted[name].as_f64().unwrap(), "{place}: {name}");
     }
@@ -162,11 +139,7 @@ fn by_crosscodeeval(row: &Row) {
 #[test]
 fn rows_of_the_reference() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scores/pairs.jsonl");
-    let Compared {
-        equal,
-        fixed,
-        kinds,
-    } = compare(&path);
+    let Compared { equal, fixed, kinds } = compare(&path);
     assert_eq!((equal, fixed, kinds.len()), (139, 8, 35));
 }
 
@@ -179,11 +152,7 @@ fn crosscodeeval_in_four_languages() {
         let record: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let text = |name: &str| record[name].as_str().unwrap();
         let language: Language = text("language").parse().unwrap();
-        let hole = Hole {
-            left_context: text("left"),
-            target: text("target"),
-            language,
-        };
+        let hole = Hole { left_context: text("left"), target: text("target"), language };
         let cut = statement.apply(hole, text("pred")).prediction;
         let found = crosscodeeval::detail(text("target"), &cut, language);
         let score = found.score;

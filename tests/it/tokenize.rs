@@ -9,9 +9,7 @@ use tiktoken_rs::p50k_base_singleton;
 /// The oracle's ids.
 fn expected(text: &str) -> Vec<u16> {
     let ids = p50k_base_singleton().encode_ordinary(text);
-    ids.into_iter()
-        .map(|id| u16::try_from(id).unwrap())
-        .collect()
+    ids.into_iter().map(|id| u16::try_from(id).unwrap()).collect()
 }
 
 fn check(text: &str) {
@@ -29,20 +27,14 @@ fn check_run(tokens: &LineTokens, text: &str, start: usize, end: usize, cache: &
     tokens.slice_into(text, start, end, cache, &mut ids);
     assert_eq!(ids, right, "{start}..{end} of {text:?}");
     tokens.set_into(text, start, end, cache, &mut IdSet::new(), &mut set);
-    let right: Vec<u16> = right
-        .into_iter()
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
+    let right: Vec<u16> = right.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
     assert_eq!(set, right, "{start}..{end} of {text:?}");
 }
 
 /// Where lines start and where they end.
 fn bounds(text: &str) -> (Vec<usize>, Vec<usize>) {
     let newlines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-    let starts = std::iter::once(0)
-        .chain(newlines.iter().map(|at| at + 1))
-        .collect();
+    let starts = std::iter::once(0).chain(newlines.iter().map(|at| at + 1)).collect();
     (starts, newlines.into_iter().chain([text.len()]).collect())
 }
 
@@ -169,9 +161,7 @@ fn nasty() -> impl Strategy<Value = String> {
 /// Few lines of little but whitespace.
 fn blank() -> impl Strategy<Value = String> {
     let part = proptest::sample::select(
-        &[
-            "\n", "\n", " ", "  ", "\t", "\u{a0}", "\u{2028}", "\r", "x", "é", "(", "7", "'s",
-        ][..],
+        &["\n", "\n", " ", "  ", "\t", "\u{a0}", "\u{2028}", "\r", "x", "é", "(", "7", "'s"][..],
     );
     proptest::collection::vec(part, 0..14).prop_map(|parts| parts.concat())
 }
@@ -257,9 +247,7 @@ fn every_token_alone_and_behind_a_letter() {
 #[test]
 fn decoding_gives_the_bytes_of_the_oracle() {
     for id in 0..P50k::VOCABULARY as u16 {
-        let bytes = p50k_base_singleton()
-            .decode_bytes(&[u32::from(id)])
-            .unwrap();
+        let bytes = p50k_base_singleton().decode_bytes(&[u32::from(id)]).unwrap();
         assert_eq!(P50k::new().decode(&[id]), bytes, "{id}");
     }
     assert!(P50k::new().decode(&[50_281, u16::MAX]).is_empty());
@@ -280,12 +268,8 @@ fn whitespace_runs_of_every_length() {
 
 #[test]
 fn pieces_too_long_to_be_kept_or_scanned() {
-    for length in [
-        13, 14, 15, 63, 64, 65, 66, 99, 100, 101, 127, 128, 129, 130, 1_000, 5_000,
-    ] {
-        for unit in [
-            "a", "=", "-", " ", "é", "漢", "ab", "0", "=-", "*/", "\u{a0}", "ÃÂ",
-        ] {
+    for length in [13, 14, 15, 63, 64, 65, 66, 99, 100, 101, 127, 128, 129, 130, 1_000, 5_000] {
+        for unit in ["a", "=", "-", " ", "é", "漢", "ab", "0", "=-", "*/", "\u{a0}", "ÃÂ"] {
             let run = unit.repeat(length);
             check(&run);
             check(&format!("x {run}\n{run} "));
@@ -296,15 +280,11 @@ fn pieces_too_long_to_be_kept_or_scanned() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         state >> 16
     };
-    for alphabet in [
-        &b"!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~"[..],
-        b"etaoinshrdlu",
-        b"  \n\t",
-        b"0123456789abcdef",
-    ] {
-        let text: String = (0..20_000)
-            .map(|_| char::from(alphabet[next() as usize % alphabet.len()]))
-            .collect();
+    for alphabet in
+        [&b"!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~"[..], b"etaoinshrdlu", b"  \n\t", b"0123456789abcdef"]
+    {
+        let text: String =
+            (0..20_000).map(|_| char::from(alphabet[next() as usize % alphabet.len()])).collect();
         check(&text);
     }
 }

@@ -59,10 +59,7 @@ impl std::error::Error for Hinted {}
 
 /// Adds a hint to an error.
 pub(crate) fn hinted(source: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Hinted {
-        source,
-        hint: hint.into(),
-    })
+    anyhow::Error::new(Hinted { source, hint: hint.into() })
 }
 
 /// Settings and files in the library's messages, and the flags or commands that choose them.
@@ -73,10 +70,7 @@ const FLAGS: [(&str, &str); 39] = [
     ("retry of failed requests", "--retry-failed"),
     ("new batch", "--write-batch"),
     ("verbose run", "--verbose"),
-    (
-        "unit-test results of each task",
-        "`eval --exec --per-task --format jsonl`",
-    ),
+    ("unit-test results of each task", "`eval --exec --per-task --format jsonl`"),
     ("cache folder", "--cache-dir"),
     ("output path", "-o"),
     ("folder of repositories", "--repos-dir"),
@@ -87,18 +81,9 @@ const FLAGS: [(&str, &str); 39] = [
     ("result of an evaluation", "`repoformer eval`"),
     ("window and search stages", "`repoformer window`, `search`"),
     ("score it as labels", "`repoformer label judge`"),
-    (
-        "convert it to folders",
-        "`repoformer convert --to repos -o DIR`",
-    ),
-    (
-        "convert it to predictions",
-        "`repoformer convert --to repocoder-predictions --tasks FILE`",
-    ),
-    (
-        "current file of texts",
-        "`vectorize --write-texts`, --vector-texts",
-    ),
+    ("convert it to folders", "`repoformer convert --to repos -o DIR`"),
+    ("convert it to predictions", "`repoformer convert --to repocoder-predictions --tasks FILE`"),
+    ("current file of texts", "`vectorize --write-texts`, --vector-texts"),
     ("dense vectorizer", "`vectorize --vectorizer dense`"),
     ("embedding server", "--endpoint URL --embedding-model NAME"),
     ("prompt budget", "--max-prompt-tokens"),
@@ -124,9 +109,7 @@ const FLAGS: [(&str, &str); 39] = [
 pub(crate) fn with_flags(text: &str) -> String {
     let mut text = text.to_owned();
     for (setting, flag) in FLAGS {
-        let is_named = text
-            .split([' ', '(', ')', '`', ',', ';'])
-            .any(|word| word == flag);
+        let is_named = text.split([' ', '(', ')', '`', ',', ';']).any(|word| word == flag);
         let end = text.find(setting).map(|at| at + setting.len());
         let is_whole = |end: &usize| !text[*end..].starts_with(char::is_alphanumeric);
         if let Some(end) = end.filter(is_whole).filter(|_| !is_named) {
@@ -139,12 +122,10 @@ pub(crate) fn with_flags(text: &str) -> String {
 /// Lines of an error message: the error with its causes, then the hint.
 pub(crate) fn describe(error: &anyhow::Error) -> Vec<String> {
     let mut lines = vec![format!("error: {}", with_flags(&format!("{error:#}")))];
-    let hint = error
-        .chain()
-        .find_map(|cause| match cause.downcast_ref::<Hinted>() {
-            Some(hinted) => Some(hinted.hint.clone()),
-            None => cause.downcast_ref::<Error>().and_then(Error::hint),
-        });
+    let hint = error.chain().find_map(|cause| match cause.downcast_ref::<Hinted>() {
+        Some(hinted) => Some(hinted.hint.clone()),
+        None => cause.downcast_ref::<Error>().and_then(Error::hint),
+    });
     lines.extend(hint.map(|hint| format!("hint: {}", with_flags(&hint))));
     lines
 }
@@ -217,10 +198,7 @@ impl Printer {
 
     pub(crate) fn warning(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            say(format_args!(
-                "\x1b[1;33mwarning\x1b[0m: {}",
-                with_flags(text.as_ref())
-            ));
+            say(format_args!("\x1b[1;33mwarning\x1b[0m: {}", with_flags(text.as_ref())));
         }
     }
 
@@ -279,11 +257,7 @@ impl Printer {
 
     /// Reports the work of a stage.
     pub(crate) fn report(&mut self, stage: &str, report: &StageReport) {
-        let shown = if self.verbose {
-            usize::MAX
-        } else {
-            WARNINGS_SHOWN
-        };
+        let shown = if self.verbose { usize::MAX } else { WARNINGS_SHOWN };
         for warning in report.warnings.iter().take(shown) {
             self.warning(warning);
         }
@@ -309,9 +283,7 @@ impl Printer {
             1 => "1 record".to_owned(),
             n => format!("{} records", group(n)),
         };
-        self.note(format!(
-            "{stage}: {records} in {artifacts} ({state}){skipped}"
-        ));
+        self.note(format!("{stage}: {records} in {artifacts} ({state}){skipped}"));
         for path in &report.outputs {
             self.detail(format!("  {}", path.display()));
         }
@@ -324,12 +296,9 @@ impl Printer {
         }
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {rate} {eta}")
             .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .with_key(
-                "rate",
-                |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-                    let _ = write!(text, "{:.1}/s", state.per_sec());
-                },
-            );
+            .with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+                let _ = write!(text, "{:.1}/s", state.per_sec());
+            });
         let bar = ProgressBar::with_draw_target(
             Some(total as u64),
             ProgressDrawTarget::stderr_with_hz(10),
@@ -358,9 +327,7 @@ pub(crate) fn group(number: u64) -> String {
 pub(crate) fn check_output(output: Option<&Path>, inputs: &[&Path]) -> Result<()> {
     let same = |input: &&&Path| {
         let real = |path: &Path| path.canonicalize().ok();
-        output
-            .and_then(real)
-            .is_some_and(|output| real(input) == Some(output))
+        output.and_then(real).is_some_and(|output| real(input) == Some(output))
     };
     match inputs.iter().find(same) {
         Some(input) => Err(hinted(
@@ -376,10 +343,9 @@ pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
     let is_pipe = |path: &&&Path| **path == Path::new("-") || path.exists() && !path.is_file();
     match inputs.iter().find(is_pipe) {
         None => Ok(()),
-        Some(path) if path.is_dir() => Err(hinted(
-            anyhow::anyhow!("{}: this is a folder", path.display()),
-            "name a file",
-        )),
+        Some(path) if path.is_dir() => {
+            Err(hinted(anyhow::anyhow!("{}: this is a folder", path.display()), "name a file"))
+        }
         Some(path) => Err(hinted(
             anyhow::anyhow!(
                 "{command} reads its input twice, but {} can be read only once",
@@ -398,10 +364,7 @@ pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
     let reason = match output == Path::new("-") {
         true => format!("{command} writes several files"),
         false if output.is_file() => {
-            format!(
-                "{}: this is a file, but {command} writes several files",
-                output.display()
-            )
+            format!("{}: this is a file, but {command} writes several files", output.display())
         }
         false => return Ok(()),
     };
@@ -426,10 +389,7 @@ pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -
     let mut name = path.as_os_str().to_owned();
     name.push(".manifest.json");
     let text = serde_json::to_string_pretty(manifest)? + "\n";
-    Ok(repoformer::store::artifact::write_file(
-        Path::new(&name),
-        text.as_bytes(),
-    )?)
+    Ok(repoformer::store::artifact::write_file(Path::new(&name), text.as_bytes())?)
 }
 
 /// Whether an error is a closed pipe.
@@ -451,13 +411,7 @@ mod tests {
     #[test]
     fn digits_in_threes() {
         assert_eq!(
-            [
-                group(0),
-                group(999),
-                group(1000),
-                group(14457),
-                group(1234567)
-            ],
+            [group(0), group(999), group(1000), group(14457), group(1234567)],
             ["0", "999", "1,000", "14,457", "1,234,567"]
         );
     }

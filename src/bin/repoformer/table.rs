@@ -8,9 +8,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(head: &[&str]) -> Self {
-        Self {
-            rows: vec![head.iter().map(ToString::to_string).collect()],
-        }
+        Self { rows: vec![head.iter().map(ToString::to_string).collect()] }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
@@ -40,17 +38,9 @@ impl Table {
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let line = |row: &Vec<String>| {
-            let cells = row
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| {
-                    if column == 0 {
-                        format!("{cell:<width$}")
-                    } else {
-                        format!("{cell:>width$}")
-                    }
-                });
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+                if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
         };
         self.rows.iter().map(line).collect()

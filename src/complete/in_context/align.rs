@@ -38,16 +38,9 @@ impl Alignment {
             similarities: vec![0.0; lines],
             older_similarities: vec![0.0; lines],
         };
-        let first = corpus
-            .own_lines()
-            .max(lines.saturating_sub(parameters.history_lines));
+        let first = corpus.own_lines().max(lines.saturating_sub(parameters.history_lines));
         for line in first..lines {
-            alignment.advance(
-                corpus,
-                &parameters.alignment,
-                corpus.line_pieces(line),
-                line,
-            );
+            alignment.advance(corpus, &parameters.alignment, corpus.line_pieces(line), line);
         }
         alignment
     }
@@ -114,10 +107,7 @@ impl Alignment {
 }
 
 fn weigh(information: &[f64], pieces: &[Piece]) -> f64 {
-    pieces
-        .iter()
-        .map(|piece| information[piece.core() as usize])
-        .sum()
+    pieces.iter().map(|piece| information[piece.core() as usize]).sum()
 }
 
 #[cfg(test)]

@@ -47,10 +47,7 @@ fn beam(predictor: &mut Predictor<'_>, p: &SearchParameters, max_tokens: usize) 
         for (score, number, piece) in continuations(predictor, p, &open) {
             let draft = &open[number].1;
             if piece == Piece::NEWLINE {
-                done.push(Candidate {
-                    pieces: draft.pieces.clone(),
-                    mass: score.exp(),
-                });
+                done.push(Candidate { pieces: draft.pieces.clone(), mass: score.exp() });
             } else {
                 grown.push((score, predictor.extend(draft, piece)));
             }
@@ -84,12 +81,7 @@ fn continuations(
 fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
     let templates = predictor.templates;
     let mut order: Vec<usize> = (0..templates.len()).collect();
-    order.sort_by(|a, b| {
-        templates[*b]
-            .weight
-            .total_cmp(&templates[*a].weight)
-            .then(b.cmp(a))
-    });
+    order.sort_by(|a, b| templates[*b].weight.total_cmp(&templates[*a].weight).then(b.cmp(a)));
     order.truncate(p.lines);
     let copy = |number: usize| {
         let template = &templates[number];
@@ -97,16 +89,8 @@ fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
             let renamed = template.renaming.get(piece.core());
             renamed.map_or(*piece, |core| piece.with_core(core))
         };
-        let pieces = predictor
-            .corpus
-            .line_pieces(template.line)
-            .iter()
-            .map(rename)
-            .collect();
-        Candidate {
-            pieces,
-            mass: template.weight,
-        }
+        let pieces = predictor.corpus.line_pieces(template.line).iter().map(rename).collect();
+        Candidate { pieces, mass: template.weight }
     };
     order.into_iter().map(copy).collect()
 }
@@ -119,11 +103,7 @@ fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
     }
     let sum: f64 = candidates.iter().map(|candidate| candidate.mass).sum();
     for candidate in candidates {
-        candidate.mass = if sum > 0.0 {
-            candidate.mass * share / sum
-        } else {
-            0.0
-        };
+        candidate.mass = if sum > 0.0 { candidate.mass * share / sum } else { 0.0 };
     }
 }
 
@@ -145,11 +125,7 @@ fn best(
 ) -> Option<Vec<Piece>> {
     let vocabulary = &predictor.corpus.vocabulary;
     let text = |candidate: &Candidate| {
-        let line: String = candidate
-            .pieces
-            .iter()
-            .map(|piece| vocabulary.write(*piece))
-            .collect();
+        let line: String = candidate.pieces.iter().map(|piece| vocabulary.write(*piece)).collect();
         line.chars().take(COMPARED).collect()
     };
     let texts: Vec<String> = candidates.iter().map(text).collect();
@@ -163,10 +139,7 @@ fn best(
         }
     }
     let best = (0..gains.len()).max_by(|a, b| gains[*a].total_cmp(&gains[*b]).then(b.cmp(a)))?;
-    candidates
-        .into_iter()
-        .nth(best)
-        .map(|candidate| candidate.pieces)
+    candidates.into_iter().nth(best).map(|candidate| candidate.pieces)
 }
 
 #[cfg(test)]
@@ -175,10 +148,7 @@ mod tests {
     use crate::complete::in_context::lexer::Gap;
 
     fn candidate(core: u32, mass: f64) -> Candidate {
-        Candidate {
-            pieces: vec![Piece::new(core, Gap::None)],
-            mass,
-        }
+        Candidate { pieces: vec![Piece::new(core, Gap::None)], mass }
     }
 
     #[test]
@@ -186,10 +156,7 @@ mod tests {
         let mut candidates = vec![candidate(2, 1.0), candidate(1, 2.0), candidate(2, 1.0)];
         normalize(&mut candidates, 1.0, 0.5);
         merge(&mut candidates);
-        let masses: Vec<_> = candidates
-            .iter()
-            .map(|c| (c.pieces[0].core(), c.mass))
-            .collect();
+        let masses: Vec<_> = candidates.iter().map(|c| (c.pieces[0].core(), c.mass)).collect();
         assert_eq!(masses, [(1, 0.25), (2, 0.25)]);
     }
 

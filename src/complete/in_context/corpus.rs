@@ -89,8 +89,7 @@ impl Corpus {
         let margin = &line.text[..line.text.len() - code.len()];
         let start = self.pieces.len();
         self.tabs = margin.starts_with('\t');
-        self.line_of
-            .extend(std::iter::repeat_n(self.lines.len() as u32, pieces.len()));
+        self.line_of.extend(std::iter::repeat_n(self.lines.len() as u32, pieces.len()));
         self.pieces.extend(pieces);
         self.lines.push(Line {
             start,
@@ -145,11 +144,7 @@ impl Corpus {
     /// The token after a position: the next of its line, or the newline.
     pub(super) fn follower(&self, place: usize) -> Piece {
         let line = &self.lines[self.line_of[place] as usize];
-        if place + 1 < line.end {
-            self.pieces[place + 1]
-        } else {
-            Piece::NEWLINE
-        }
+        if place + 1 < line.end { self.pieces[place + 1] } else { Piece::NEWLINE }
     }
 
     /// The line before, if it is of the same source.
@@ -193,11 +188,7 @@ mod tests {
     #[test]
     fn lines_know_indentation_and_blank_lines() {
         let corpus = read("a = 1\n\n    b = 2\n");
-        let indents: Vec<_> = corpus
-            .lines
-            .iter()
-            .map(|l| (l.indent, l.after_blank))
-            .collect();
+        let indents: Vec<_> = corpus.lines.iter().map(|l| (l.indent, l.after_blank)).collect();
         assert_eq!(indents, [(0, true), (4, true)]);
         assert!(!corpus.blank_end);
         assert!(read("a = 1\n\n").blank_end);
@@ -223,18 +214,9 @@ mod tests {
     fn a_source_may_begin_within_a_string() {
         let corpus = read("the end.\n\"\"\"\nx = f(\n    1,\n)\n");
         let states: Vec<_> = corpus.states.iter().map(|s| (s.text, s.depth)).collect();
-        assert_eq!(
-            states,
-            [(true, 0), (true, 0), (false, 0), (false, 1), (false, 1)]
-        );
+        assert_eq!(states, [(true, 0), (true, 0), (false, 0), (false, 1), (false, 1)]);
         assert_eq!(corpus.end_state, State::default());
         let corpus = read("def f():\n    \"\"\"\n    Text (\n");
-        assert_eq!(
-            corpus.end_state,
-            State {
-                text: true,
-                depth: 0
-            }
-        );
+        assert_eq!(corpus.end_state, State { text: true, depth: 0 });
     }
 }

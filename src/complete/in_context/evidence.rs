@@ -36,13 +36,7 @@ impl<'a> Evidence<'a> {
         for core in own.flat_map(|line| cores(corpus.line_pieces(line))) {
             known[core as usize] = true;
         }
-        Self {
-            corpus,
-            alignment,
-            history,
-            parameters,
-            known,
-        }
+        Self { corpus, alignment, history, parameters, known }
     }
 
     /// Logarithm of a line's weight, up to a constant.
@@ -73,10 +67,7 @@ impl<'a> Evidence<'a> {
         let pieces = self.corpus.line_pieces(index);
         let window = self.parameters.repeat_window;
         let mut recent = self.history.lines.iter().rev().take(window);
-        let last = self
-            .history
-            .back(0)
-            .is_some_and(|last| last.pieces == pieces);
+        let last = self.history.back(0).is_some_and(|last| last.pieces == pieces);
         let (mut names, mut foreign) = (0_usize, 0_usize);
         for core in cores(pieces).filter(|core| self.corpus.vocabulary.is_name(*core)) {
             names += 1;

@@ -22,9 +22,7 @@ pub(super) struct History {
 
 impl History {
     pub(super) fn of_prompt(corpus: &Corpus, count: usize) -> Self {
-        let first = corpus
-            .own_lines()
-            .max(corpus.lines.len().saturating_sub(count));
+        let first = corpus.own_lines().max(corpus.lines.len().saturating_sub(count));
         let line = |index: usize| HistoryLine {
             pieces: corpus.line_pieces(index).to_vec(),
             indent: corpus.lines[index].indent,

@@ -18,11 +18,7 @@ const BLOCK: &str = "the below code fragment can be found in:";
 /// Returns the code lines of a prompt, and the number of the current file: the text
 /// after the last block. Numbers may be skipped.
 pub(super) fn read(prompt: &str) -> (Vec<SourceLine<'_>>, usize) {
-    let mut reader = Reader {
-        lines: Vec::new(),
-        source: 0,
-        state: State::File,
-    };
+    let mut reader = Reader { lines: Vec::new(), source: 0, state: State::File };
     for line in prompt.strip_suffix('\n').unwrap_or(prompt).split('\n') {
         reader.take(line.strip_suffix('\r').unwrap_or(line));
     }
@@ -83,10 +79,7 @@ impl<'a> Reader<'a> {
     }
 
     fn push(&mut self, text: &'a str) {
-        self.lines.push(SourceLine {
-            source: self.source,
-            text,
-        });
+        self.lines.push(SourceLine { source: self.source, text });
     }
 }
 
@@ -111,13 +104,7 @@ mod tests {
 
     fn texts(prompt: &str) -> (Vec<(usize, &str)>, usize) {
         let (lines, own) = read(prompt);
-        (
-            lines
-                .into_iter()
-                .map(|line| (line.source, line.text))
-                .collect(),
-            own,
-        )
+        (lines.into_iter().map(|line| (line.source, line.text)).collect(), own)
     }
 
     #[test]
@@ -160,10 +147,7 @@ mod tests {
         let prompt = format!("// {HEAD}\n\n// {BLOCK}\n// a/b.ts\n// let x = f(1);\n\nlet y;\n");
         assert_eq!(
             texts(&prompt),
-            (
-                vec![(1, ""), (2, "let x = f(1);"), (3, ""), (3, "let y;")],
-                3
-            )
+            (vec![(1, ""), (2, "let x = f(1);"), (3, ""), (3, "let y;")], 3)
         );
     }
 
@@ -175,9 +159,6 @@ mod tests {
 
     #[test]
     fn a_prompt_that_ends_in_a_block_has_an_empty_file() {
-        assert_eq!(
-            texts(&format!("# {BLOCK}\n# a.py\n# b = 1")),
-            (vec![(1, "b = 1")], 2)
-        );
+        assert_eq!(texts(&format!("# {BLOCK}\n# a.py\n# b = 1")), (vec![(1, "b = 1")], 2));
     }
 }

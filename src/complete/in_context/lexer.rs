@@ -68,11 +68,7 @@ pub(super) struct Vocabulary {
 
 impl Vocabulary {
     pub(super) fn new() -> Self {
-        let mut vocabulary = Self {
-            numbers: HashMap::new(),
-            texts: Vec::new(),
-            names: Vec::new(),
-        };
+        let mut vocabulary = Self { numbers: HashMap::new(), texts: Vec::new(), names: Vec::new() };
         vocabulary.intern("\n");
         vocabulary
     }
@@ -169,9 +165,7 @@ fn token_length(text: &str) -> usize {
             return length;
         }
     }
-    let operator = OPERATORS
-        .iter()
-        .find(|operator| text.starts_with(**operator));
+    let operator = OPERATORS.iter().find(|operator| text.starts_with(**operator));
     operator.map_or(first.len_utf8(), |operator| operator.len())
 }
 
@@ -191,29 +185,21 @@ mod tests {
     fn tokens(line: &str) -> Vec<String> {
         let mut vocabulary = Vocabulary::new();
         let pieces = vocabulary.tokenize(line, 100);
-        pieces
-            .into_iter()
-            .map(|piece| vocabulary.write(piece))
-            .collect()
+        pieces.into_iter().map(|piece| vocabulary.write(piece)).collect()
     }
 
     #[test]
     fn tokens_carry_the_space_before_them() {
         assert_eq!(
             tokens("self.a_1 += f(x)[0]  # é!"),
-            [
-                "self", ".", "a_1", " +=", " f", "(", "x", ")", "[", "0", "]", "  #", " é", "!"
-            ]
+            ["self", ".", "a_1", " +=", " f", "(", "x", ")", "[", "0", "]", "  #", " é", "!"]
         );
     }
 
     #[test]
     fn quotes_rules_and_operators_are_tokens() {
         assert_eq!(tokens("r\"\"\"x"), ["r", "\"\"\"", "x"]);
-        assert_eq!(
-            tokens("------ a -> --b"),
-            ["------", " a", " ->", " -", "-", "b"]
-        );
+        assert_eq!(tokens("------ a -> --b"), ["------", " a", " ->", " -", "-", "b"]);
         assert_eq!(tokens("a**b//c"), ["a", "**", "b", "//", "c"]);
     }
 
@@ -227,10 +213,7 @@ mod tests {
     fn the_first_token_has_no_gap_and_the_limit_holds() {
         let mut vocabulary = Vocabulary::new();
         let pieces = vocabulary.tokenize("  a b c", 2);
-        let written: Vec<_> = pieces
-            .iter()
-            .map(|piece| vocabulary.write(*piece))
-            .collect();
+        let written: Vec<_> = pieces.iter().map(|piece| vocabulary.write(*piece)).collect();
         assert_eq!(written, ["a", " b"]);
     }
 

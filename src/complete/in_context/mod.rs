@@ -154,11 +154,7 @@ impl InContextModel {
             history.push(&corpus, line);
         }
         let text = tokens.iter().map(|token| token.text.as_str()).collect();
-        Generation {
-            text,
-            tokens,
-            finish,
-        }
+        Generation { text, tokens, finish }
     }
 
     /// Writes the line after the history.
@@ -176,16 +172,10 @@ impl InContextModel {
         let mut tokens = Vec::with_capacity(pieces.len() + 2);
         if indent > 0 {
             let unit = if corpus.tabs { "\t" } else { " " };
-            tokens.push(GeneratedToken {
-                text: unit.repeat(indent),
-                probability,
-            });
+            tokens.push(GeneratedToken { text: unit.repeat(indent), probability });
         }
         write(&mut predictor, &pieces, &mut tokens);
-        Some(WrittenLine {
-            line: HistoryLine { pieces, indent },
-            tokens,
-        })
+        Some(WrittenLine { line: HistoryLine { pieces, indent }, tokens })
     }
 }
 
@@ -197,20 +187,13 @@ fn write(predictor: &mut Predictor<'_>, pieces: &[Piece], tokens: &mut Vec<Gener
         let found = next.iter().find(|(other, _)| other == piece);
         let probability = found.map_or(0.0, |(_, probability)| *probability);
         let text = predictor.corpus.vocabulary.write(*piece);
-        tokens.push(GeneratedToken {
-            text,
-            probability: limit(probability),
-        });
+        tokens.push(GeneratedToken { text, probability: limit(probability) });
         draft = predictor.extend(&draft, *piece);
     }
 }
 
 fn limit(probability: f64) -> f64 {
-    if probability.is_nan() {
-        LEAST_PROBABILITY
-    } else {
-        probability.clamp(LEAST_PROBABILITY, 1.0)
-    }
+    if probability.is_nan() { LEAST_PROBABILITY } else { probability.clamp(LEAST_PROBABILITY, 1.0) }
 }
 
 /// Returns the indentation of a line and its probability: each template votes for its step from the line before it, with
@@ -225,9 +208,7 @@ fn indent(
     for template in templates {
         let there = corpus.line_pieces(template.line).iter().zip(pieces);
         let same = there.take_while(|(a, b)| a.core() == b.core()).count();
-        let before = corpus
-            .previous(template.line)
-            .map_or(0, |line| corpus.lines[line].indent);
+        let before = corpus.previous(template.line).map_or(0, |line| corpus.lines[line].indent);
         let indent = history.indent() + corpus.lines[template.line].indent;
         let indent = indent.saturating_sub(before).min(corpus::MAX_INDENT);
         let weight = template.weight * (1 + same) as f64;
@@ -239,7 +220,5 @@ fn indent(
     votes.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let sum: f64 = votes.iter().map(|(_, weight)| weight).sum();
     let first = votes.first();
-    first.map_or((history.indent(), 1.0), |(indent, weight)| {
-        (*indent, limit(weight / sum))
-    })
+    first.map_or((history.indent(), 1.0), |(indent, weight)| (*indent, limit(weight / sum)))
 }

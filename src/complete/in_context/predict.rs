@@ -73,10 +73,7 @@ impl<'a> Predictor<'a> {
             renaming: Renaming::default(),
         };
         let followed = self.templates.iter().enumerate().map(follow).collect();
-        Draft {
-            pieces: Vec::new(),
-            followed,
-        }
+        Draft { pieces: Vec::new(), followed }
     }
 
     /// Returns the possible next tokens with their probabilities, most probable first.
@@ -115,11 +112,7 @@ impl<'a> Predictor<'a> {
 
     /// Moves the votes to `out`, scaled to sum to `share`.
     fn move_votes(&mut self, share: f64, out: &mut Vec<(Piece, f64)>) {
-        let sum: f64 = self
-            .voted
-            .iter()
-            .map(|piece| self.votes[piece.index()])
-            .sum();
+        let sum: f64 = self.voted.iter().map(|piece| self.votes[piece.index()]).sum();
         for piece in self.voted.drain(..) {
             let votes = std::mem::take(&mut self.votes[piece.index()]);
             out.push((piece, share * votes / sum));
@@ -141,10 +134,7 @@ impl<'a> Predictor<'a> {
         let pieces = self.corpus.line_pieces(template.line);
         let plain = pieces.get(at).copied().unwrap_or(Piece::NEWLINE);
         let core = plain.core();
-        let found = followed
-            .renaming
-            .get(core)
-            .or_else(|| template.renaming.get(core));
+        let found = followed.renaming.get(core).or_else(|| template.renaming.get(core));
         let renamed = found.filter(|to| *to != core).map(|to| plain.with_core(to));
         Offer { plain, renamed }
     }
@@ -160,10 +150,7 @@ impl<'a> Predictor<'a> {
             let place = place as usize;
             let length = self.match_length(pieces, place).min(p.longest);
             let factor = self.line_factors[corpus.line_of[place] as usize];
-            self.vote(
-                corpus.follower(place),
-                factor * (p.growth * length as f64).exp(),
-            );
+            self.vote(corpus.follower(place), factor * (p.growth * length as f64).exp());
         }
     }
 
@@ -171,11 +158,9 @@ impl<'a> Predictor<'a> {
     fn match_length(&self, pieces: &[Piece], place: usize) -> usize {
         let start = self.corpus.lines[self.corpus.line_of[place] as usize].start;
         let there = self.corpus.pieces[start..=place].iter().rev();
-        let common = (there
-            .zip(pieces.iter().rev())
-            .take(self.parameters.contexts.longest))
-        .take_while(|(a, b)| a.core() == b.core())
-        .count();
+        let common = (there.zip(pieces.iter().rev()).take(self.parameters.contexts.longest))
+            .take_while(|(a, b)| a.core() == b.core())
+            .count();
         common + usize::from(common == pieces.len() && common == place + 1 - start)
     }
 
@@ -185,10 +170,7 @@ impl<'a> Predictor<'a> {
         pieces.extend_from_slice(&draft.pieces);
         pieces.push(piece);
         let follow = |followed| self.follow(followed, draft.pieces.len(), piece);
-        Draft {
-            pieces,
-            followed: draft.followed.iter().filter_map(follow).collect(),
-        }
+        Draft { pieces, followed: draft.followed.iter().filter_map(follow).collect() }
     }
 
     /// Returns a followed template after one more token, if the draft still follows it.
@@ -218,9 +200,7 @@ impl<'a> Predictor<'a> {
 
 /// Factor of a line by nearness, as in nested caches (Hellendoorn & Devanbu 2017).
 fn line_factor(corpus: &Corpus, alignment: &Alignment, p: &ContextParameters, index: usize) -> f64 {
-    let aligned = corpus
-        .previous(index)
-        .map_or(0.0, |before| alignment.scores[before]);
+    let aligned = corpus.previous(index).map_or(0.0, |before| alignment.scores[before]);
     let near = match corpus.distance_to_last_block(&corpus.lines[index]) {
         Some(rank) => p.rank * rank as f64,
         None => p.own - p.distance * ((corpus.lines.len() - index) as f64).ln(),
@@ -238,11 +218,8 @@ mod tests {
         let corpus = Corpus::read(prompt, &parameters);
         let alignment = Alignment::new(&corpus, &parameters);
         let count = corpus.lines.len();
-        let template = |line| Template {
-            line,
-            weight: 1.0 / count as f64,
-            renaming: Renaming::default(),
-        };
+        let template =
+            |line| Template { line, weight: 1.0 / count as f64, renaming: Renaming::default() };
         let templates: Vec<_> = (0..count).map(template).collect();
         let mut predictor = Predictor::new(&corpus, &alignment, &parameters, &templates);
         let mut draft = predictor.draft();
@@ -278,11 +255,7 @@ mod tests {
         let parameters = Parameters::default();
         let corpus = Corpus::read("x.a = a\ny\nb\n", &parameters);
         let alignment = Alignment::new(&corpus, &parameters);
-        let templates = [Template {
-            line: 0,
-            weight: 1.0,
-            renaming: Renaming::default(),
-        }];
+        let templates = [Template { line: 0, weight: 1.0, renaming: Renaming::default() }];
         let mut predictor = Predictor::new(&corpus, &alignment, &parameters, &templates);
         let mut draft = predictor.draft();
         let b = corpus.line_pieces(2)[0];
@@ -292,9 +265,7 @@ mod tests {
         }
         let next = predictor.next(&draft);
         let share = |text: &str| {
-            let found = next
-                .iter()
-                .find(|(piece, _)| corpus.vocabulary.write(*piece) == text);
+            let found = next.iter().find(|(piece, _)| corpus.vocabulary.write(*piece) == text);
             found.map(|(_, share)| *share)
         };
         // One departure, then the share of what is followed that goes to the replaced name.

@@ -42,14 +42,9 @@ impl Marks {
     pub(super) fn begin<'a>(&self, lines: impl Iterator<Item = &'a [Piece]>) -> State {
         let mut before: Option<&[Piece]> = None;
         for line in lines {
-            let quote = line
-                .iter()
-                .position(|piece| self.triple.contains(&piece.core()));
+            let quote = line.iter().position(|piece| self.triple.contains(&piece.core()));
             if let Some(at) = quote {
-                return State {
-                    text: self.closes(before, line, at),
-                    depth: 0,
-                };
+                return State { text: self.closes(before, line, at), depth: 0 };
             }
             before = Some(line);
         }
@@ -95,9 +90,7 @@ mod tests {
     use super::*;
 
     fn lines(vocabulary: &mut Vocabulary, text: &str) -> Vec<Vec<Piece>> {
-        text.lines()
-            .map(|line| vocabulary.tokenize(line, 100))
-            .collect()
+        text.lines().map(|line| vocabulary.tokenize(line, 100)).collect()
     }
 
     fn begins_in_text(text: &str) -> bool {
@@ -111,9 +104,7 @@ mod tests {
         let mut vocabulary = Vocabulary::new();
         let marks = Marks::new(&mut vocabulary);
         let lines = lines(&mut vocabulary, text);
-        let state = lines
-            .iter()
-            .fold(State::default(), |state, line| marks.after(state, line));
+        let state = lines.iter().fold(State::default(), |state, line| marks.after(state, line));
         (state.text, state.depth)
     }
 

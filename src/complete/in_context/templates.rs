@@ -13,10 +13,7 @@ pub(super) struct Renaming(Vec<(Core, Core)>);
 
 impl Renaming {
     pub(super) fn get(&self, from: Core) -> Option<Core> {
-        self.0
-            .iter()
-            .find(|(core, _)| *core == from)
-            .map(|(_, to)| *to)
+        self.0.iter().find(|(core, _)| *core == from).map(|(_, to)| *to)
     }
 
     pub(super) fn set(&mut self, from: Core, to: Core) {
@@ -65,12 +62,7 @@ pub(super) fn collect(
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logs.iter().map(|log| (log - top).exp()).collect();
     let least = NEGLIGIBLE * weights.iter().sum::<f64>();
-    let kept = || {
-        weights
-            .iter()
-            .enumerate()
-            .filter(|(_, weight)| **weight > least)
-    };
+    let kept = || weights.iter().enumerate().filter(|(_, weight)| **weight > least);
     let sum: f64 = kept().map(|(_, weight)| weight).sum();
     let template = |(line, weight): (usize, &f64)| Template {
         line,
@@ -116,18 +108,9 @@ mod tests {
         let history = History::of_prompt(&corpus, parameters.history_lines);
         let templates = collect(&corpus, &alignment, &history, &parameters);
         let sum = templates.iter().map(|template| template.weight).sum();
-        let best = templates
-            .iter()
-            .max_by(|a, b| a.weight.total_cmp(&b.weight))
-            .unwrap();
+        let best = templates.iter().max_by(|a, b| a.weight.total_cmp(&b.weight)).unwrap();
         let pieces = corpus.line_pieces(best.line).iter();
-        (
-            pieces
-                .map(|piece| corpus.vocabulary.write(*piece))
-                .collect(),
-            best.weight,
-            sum,
-        )
+        (pieces.map(|piece| corpus.vocabulary.write(*piece)).collect(), best.weight, sum)
     }
 
     #[test]

@@ -4,13 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn complete(prompt: &str, max_lines: usize) -> Generation {
-    InContextModel::default().complete(
-        prompt,
-        &Limits {
-            max_lines,
-            max_tokens: 1000,
-        },
-    )
+    InContextModel::default().complete(prompt, &Limits { max_lines, max_tokens: 1000 })
 }
 
 fn with_block(block: &str, file: &str) -> String {
@@ -34,39 +28,18 @@ fn an_empty_prompt_has_no_candidate() {
 #[test]
 fn limits_of_zero_give_nothing() {
     let model = InContextModel::default();
-    let none = model.complete(
-        "a = 1\n",
-        &Limits {
-            max_lines: 0,
-            max_tokens: 5,
-        },
-    );
+    let none = model.complete("a = 1\n", &Limits { max_lines: 0, max_tokens: 5 });
     assert_eq!((none.text.as_str(), none.finish), ("", Finish::Lines));
-    let none = model.complete(
-        "a = 1\n",
-        &Limits {
-            max_lines: 5,
-            max_tokens: 0,
-        },
-    );
+    let none = model.complete("a = 1\n", &Limits { max_lines: 5, max_tokens: 0 });
     assert_eq!((none.text.as_str(), none.finish), ("", Finish::Tokens));
 }
 
 #[test]
 fn the_token_limit_cuts_a_line() {
     let model = InContextModel::default();
-    let generation = model.complete(
-        "a = 1\n",
-        &Limits {
-            max_lines: 1,
-            max_tokens: 2,
-        },
-    );
+    let generation = model.complete("a = 1\n", &Limits { max_lines: 1, max_tokens: 2 });
     // The only line there is to copy, cut after two of its tokens.
-    assert_eq!(
-        (generation.text.as_str(), generation.finish),
-        ("a =", Finish::Tokens)
-    );
+    assert_eq!((generation.text.as_str(), generation.finish), ("a =", Finish::Tokens));
 }
 
 #[test]
@@ -75,11 +48,7 @@ fn a_repeated_passage_is_continued() {
         "def f():\n    start()\n    work()\n    stop()\n\ndef g():\n    start()\n    work()\n";
     let generation = complete(prompt, 1);
     assert_eq!(generation.text, "    stop()\n");
-    let texts: Vec<_> = generation
-        .tokens
-        .iter()
-        .map(|token| token.text.as_str())
-        .collect();
+    let texts: Vec<_> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
     assert_eq!(texts, ["    ", "stop", "(", ")", "\n"]);
 }
 

@@ -19,10 +19,7 @@ pub struct Answer {
 impl Answer {
     /// An empty answer, without a request.
     pub(crate) fn none() -> Self {
-        Self {
-            samples: Vec::new(),
-            seconds: 0.0,
-        }
+        Self { samples: Vec::new(), seconds: 0.0 }
     }
 }
 
@@ -50,11 +47,7 @@ impl Sample {
     /// assert_eq!(sample.logprobs(1..4), [-3.0, -0.5]);
     /// ```
     pub fn logprobs(&self, part: Range<usize>) -> Vec<f64> {
-        let whole: String = self
-            .tokens
-            .iter()
-            .map(|token| token.text.as_str())
-            .collect();
+        let whole: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
         if whole != self.text {
             return self.tokens.iter().map(|token| token.logprob).collect();
         }

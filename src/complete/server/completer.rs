@@ -66,10 +66,7 @@ impl<'a> Completer<'a> {
             }
             found.extend(new.into_iter().take(left));
         }
-        Ok(Answer {
-            samples: found,
-            seconds: took.as_secs_f64(),
-        })
+        Ok(Answer { samples: found, seconds: took.as_secs_f64() })
     }
 
     /// Sends a request, without fields that the server rejects.
@@ -81,9 +78,7 @@ impl<'a> Completer<'a> {
                 fields.shift_remove("logprobs");
             }
             if self.completion_tokens.load(Ordering::Relaxed)
-                && let Some(most) = body
-                    .as_object_mut()
-                    .and_then(|f| f.shift_remove("max_tokens"))
+                && let Some(most) = body.as_object_mut().and_then(|f| f.shift_remove("max_tokens"))
             {
                 body["max_completion_tokens"] = most;
             }

@@ -88,10 +88,7 @@ impl Ending {
                 None => break,
             }
         }
-        let equal = rest
-            .bytes()
-            .zip(indentation.bytes())
-            .take_while(|(a, b)| a == b);
+        let equal = rest.bytes().zip(indentation.bytes()).take_while(|(a, b)| a == b);
         let same = equal.count();
         &rest[same..]
     }

@@ -62,11 +62,7 @@ impl Journal {
             }
             true
         })?;
-        Ok(Self {
-            lines,
-            answered,
-            failed,
-        })
+        Ok(Self { lines, answered, failed })
     }
 
     /// Returns the result of a request: its answer, or else its failure.

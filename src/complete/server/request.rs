@@ -160,13 +160,7 @@ impl CompletionRequest {
         let body = self.body(prompt, 0, self.samples).to_string();
         // The treatment of the answer counts too.
         let (_, removed) = self.ending.split(prompt);
-        digest_parts([
-            "completion 1",
-            self.api.name(),
-            &body,
-            removed,
-            &self.stop.join("\0"),
-        ])
+        digest_parts(["completion 1", self.api.name(), &body, removed, &self.stop.join("\0")])
     }
 
     /// Returns the completion in the server's text: as if the whole prompt had been sent, up to the first stop text.

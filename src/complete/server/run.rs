@@ -165,9 +165,7 @@ impl State<'_> {
     /// Handles a failure.
     fn failed(&mut self, key: &str, error: Error) -> Result<()> {
         let fault = Fault::of(&error);
-        let hint = error
-            .hint()
-            .map_or_else(String::new, |hint| format!("; {hint}"));
+        let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
         let why = reason(&error) + &hint;
         self.failed += 1;
         // Once the server answers others, a rejection is the prompt's fault.

@@ -61,10 +61,7 @@ fn ask_again(
         let known = journal.get(key)?;
         Ok(known.unwrap_or_else(|| failed(&failures[key])))
     };
-    let entries = keys
-        .iter()
-        .map(entry)
-        .collect::<crate::error::Result<_>>()?;
+    let entries = keys.iter().map(entry).collect::<crate::error::Result<_>>()?;
     Ok(Outcome { entries, asked })
 }
 
@@ -95,10 +92,7 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
     assert_eq!((found(&again), again.asked), (found(&first), 0));
     // Another number of tokens is another request.
     let longer = CompletionRequest::new("m", 8);
-    assert_eq!(
-        ask(&server, &longer, &prompts[..1], &path).unwrap().asked,
-        1
-    );
+    assert_eq!(ask(&server, &longer, &prompts[..1], &path).unwrap().asked, 1);
     let body = &server.requests()[0].body;
     let wanted = json!({"model": "m", "prompt": body["prompt"], "logprobs": 1, "max_tokens": 7, "temperature": 0.0});
     assert_eq!(body, &wanted);
@@ -106,58 +100,40 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
 
 #[test]
 fn what_fails_is_kept_as_such_and_loses_nothing_else() {
-    let server = Server::start(
-        |number, request| match request.body["prompt"].as_str().unwrap() {
-            "long" if number < 50 => refusal(
-                "400 Bad Request",
-                "",
-                "request (15000 tokens) exceeds the available context size (4096 tokens), try increasing it",
-            ),
-            "odd" => ok(&json!({"choices": [{"index": 0}]})),
-            "none" => ok(&json!({"id": 1})),
-            "empty" => ok(&json!({"choices": []})),
-            _ => texts(&["fine"]),
-        },
-    );
+    let server = Server::start(|number, request| match request.body["prompt"].as_str().unwrap() {
+        "long" if number < 50 => refusal(
+            "400 Bad Request",
+            "",
+            "request (15000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+        ),
+        "odd" => ok(&json!({"choices": [{"index": 0}]})),
+        "none" => ok(&json!({"id": 1})),
+        "empty" => ok(&json!({"choices": []})),
+        _ => texts(&["fine"]),
+    });
     let (_dir, path) = place();
     let asking = CompletionRequest::new("m", 7);
     let mut prompts = vec!["a", "long", "b", "odd", "c", "none", "d", "empty"];
     let outcome = ask(&server, &asking, &prompts, &path).unwrap();
-    assert_eq!(
-        found(&outcome),
-        ["fine", "-", "fine", "-", "fine", "-", "fine", "-"]
-    );
-    let errors: Vec<&str> = outcome
-        .entries
-        .iter()
-        .filter_map(|entry| entry.error.as_deref())
-        .collect();
-    assert!(
-        errors[0].contains("exceeds the available context size"),
-        "{errors:?}"
-    );
+    assert_eq!(found(&outcome), ["fine", "-", "fine", "-", "fine", "-", "fine", "-"]);
+    let errors: Vec<&str> =
+        outcome.entries.iter().filter_map(|entry| entry.error.as_deref()).collect();
+    assert!(errors[0].contains("exceeds the available context size"), "{errors:?}");
     assert!(errors[1].contains("choices[0] has no 'text'"), "{errors:?}");
-    assert!(
-        errors[2].contains("no 'choices'") && errors[3].contains("are empty"),
-        "{errors:?}"
-    );
+    assert!(errors[2].contains("no 'choices'") && errors[3].contains("are empty"), "{errors:?}");
     assert_eq!(ask(&server, &asking, &prompts, &path).unwrap().asked, 0);
     let retried = ask_again(&server, &asking, &prompts, &path, true).unwrap();
     assert_eq!(retried.asked, 4);
     // Any number of prompts may be too long.
     prompts = vec!["long"; 1];
-    assert_eq!(
-        found(&ask(&server, &asking, &prompts, &path).unwrap()),
-        ["-"]
-    );
+    assert_eq!(found(&ask(&server, &asking, &prompts, &path).unwrap()), ["-"]);
 }
 
 #[test]
 fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
-    for (status, said) in [
-        ("401 Unauthorized", "401 Unauthorized"),
-        ("404 Not Found", "no such model"),
-    ] {
+    for (status, said) in
+        [("401 Unauthorized", "401 Unauthorized"), ("404 Not Found", "no such model")]
+    {
         let server = Server::start(move |_, request| match request.body["prompt"] == "good" {
             true => texts(&["fine"]),
             false => refusal(status, "", "no such model"),
@@ -167,9 +143,7 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
         let prompts: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
         let mut prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
         prompts.insert(0, "good");
-        let error = ask(&server, &asking, &prompts, &path)
-            .unwrap_err()
-            .to_string();
+        let error = ask(&server, &asking, &prompts, &path).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
         assert!(server.requests().len() < 15, "{}", server.requests().len());
         let journal = Journal::open(&path).unwrap();
@@ -178,29 +152,16 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
     }
     let server = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
     let (_dir, path) = place();
-    let error = ask(
-        &server,
-        &CompletionRequest::new("m", 7),
-        &["a", "b", "c", "d", "e", "f"],
-        &path,
-    );
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .contains("HTML instead of JSON")
-    );
+    let error =
+        ask(&server, &CompletionRequest::new("m", 7), &["a", "b", "c", "d", "e", "f"], &path);
+    assert!(error.unwrap_err().to_string().contains("HTML instead of JSON"));
 }
 
 #[test]
 fn servers_give_as_many_samples_as_they_like() {
     let asked = |server: &Server| -> BTreeSet<(Option<u64>, Option<u64>)> {
         let of = |body: &Value| (body["seed"].as_u64(), body["n"].as_u64());
-        server
-            .requests()
-            .iter()
-            .map(|request| of(&request.body))
-            .collect()
+        server.requests().iter().map(|request| of(&request.body)).collect()
     };
     let asking = CompletionRequest {
         samples: 3,
@@ -212,21 +173,16 @@ fn servers_give_as_many_samples_as_they_like() {
     let all = Server::start(|_, _| texts(&["x", "y", "z", "too many"]));
     let one = Server::start(|_, request| texts(&[&request.body["seed"].to_string()]));
     let none = Server::start(|_, request| match request.body.get("n") {
-        Some(_) => refusal(
-            "400 Bad Request",
-            "",
-            "Field 'n': Value must be between 1 <= value <= 1",
-        ),
+        Some(_) => {
+            refusal("400 Bad Request", "", "Field 'n': Value must be between 1 <= value <= 1")
+        }
         None => texts(&[&request.body["seed"].to_string()]),
     });
     let of = |server: &Server| {
         let (_dir, path) = place();
         let outcome = ask(server, &asking, &["p"], &path).unwrap();
         let samples = &outcome.entries[0].samples;
-        samples
-            .iter()
-            .map(|sample| sample.text.clone())
-            .collect::<Vec<_>>()
+        samples.iter().map(|sample| sample.text.clone()).collect::<Vec<_>>()
     };
     assert_eq!(of(&all), ["x", "y", "z"]);
     assert_eq!(asked(&all), [(Some(7), Some(3))].into());
@@ -234,13 +190,7 @@ fn servers_give_as_many_samples_as_they_like() {
     assert_eq!(of(&none), ["7", "8", "9"]);
     assert_eq!(
         asked(&none),
-        [
-            (Some(7), Some(3)),
-            (Some(7), None),
-            (Some(8), None),
-            (Some(9), None)
-        ]
-        .into()
+        [(Some(7), Some(3)), (Some(7), None), (Some(8), None), (Some(9), None)].into()
     );
 }
 
@@ -277,26 +227,13 @@ fn both_styles_of_log_probabilities() {
         "text_offset": [75, 79], "token_logprobs": [-0.025, null], "tokens": ["read", "()."], "top_logprobs": null}}]});
     let of = |answer: &Value| {
         let tokens = &samples(answer, Api::Completions).unwrap()[0].tokens;
-        tokens
-            .iter()
-            .map(|token| (token.id, token.text.clone(), token.logprob))
-            .collect::<Vec<_>>()
+        tokens.iter().map(|token| (token.id, token.text.clone(), token.logprob)).collect::<Vec<_>>()
     };
-    assert_eq!(
-        of(&new),
-        [
-            (Some(1040), "read".into(), -0.025),
-            (Some(2), "".into(), -23.5)
-        ]
-    );
+    assert_eq!(of(&new), [(Some(1040), "read".into(), -0.025), (Some(2), "".into(), -23.5)]);
     assert_eq!(of(&old), [(None, "read".into(), -0.025)]);
     let chat = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "logprobs": null}]});
     assert_eq!(samples(&chat, Api::Chat).unwrap()[0].text, "x");
-    assert!(
-        samples(&chat, Api::Completions)
-            .unwrap_err()
-            .contains("no 'text'")
-    );
+    assert!(samples(&chat, Api::Completions).unwrap_err().contains("no 'text'"));
 }
 
 #[test]
@@ -312,49 +249,25 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
         (&json!("def f():"), &json!(["\ndef ", "<|end|>"]))
     );
     // A function that comes next ends nothing: behind the prompt no line ends before it.
-    let functions = CompletionRequest {
-        stop: vec!["\ndef ".into()],
-        ..asking.clone()
-    };
-    assert_eq!(
-        functions.completion("x = 1\n", "\ndef f():\n    a\ndef g"),
-        "def f():\n    a"
-    );
-    assert_eq!(
-        asking.completion("def f():\n    ", "\n    return x\n    y"),
-        "return x"
-    );
+    let functions = CompletionRequest { stop: vec!["\ndef ".into()], ..asking.clone() };
+    assert_eq!(functions.completion("x = 1\n", "\ndef f():\n    a\ndef g"), "def f():\n    a");
+    assert_eq!(asking.completion("def f():\n    ", "\n    return x\n    y"), "return x");
     let body = asking.body("x =", 0, 1);
     assert_eq!(body["stop"], json!(["\n", "\ndef ", "<|end|>"]));
     assert_ne!(asking.key("x =\n"), asking.key("x =\n\n"));
-    let chat = CompletionRequest {
-        api: Api::Chat,
-        stop: Vec::new(),
-        ..asking
-    };
+    let chat = CompletionRequest { api: Api::Chat, stop: Vec::new(), ..asking };
     // A chat's answer begins where it likes.
     for (prompt, written, text) in [
         ("def f():\n", "    return 1", "    return 1"),
-        (
-            "def f():\n",
-            "    a = 2\n    return a",
-            "    a = 2\n    return a",
-        ),
+        ("def f():\n", "    a = 2\n    return a", "    a = 2\n    return a"),
         ("def f():\n", "\n    return 1", "    return 1"),
         ("def f():\n    ", "    return 1", "return 1"),
         ("x = ", "1", "1"),
     ] {
-        assert_eq!(
-            chat.completion(prompt, written),
-            text,
-            "{prompt:?} {written:?}"
-        );
+        assert_eq!(chat.completion(prompt, written), text, "{prompt:?} {written:?}");
     }
     let body = chat.body("x = 1\n", 0, 2);
-    assert_eq!(
-        body["messages"][1],
-        json!({"role": "user", "content": "x = 1"})
-    );
+    assert_eq!(body["messages"][1], json!({"role": "user", "content": "x = 1"}));
     assert_eq!((&body["n"], &body["logprobs"]), (&json!(2), &json!(true)));
 }
 
@@ -365,24 +278,18 @@ fn what_the_server_fails_by_is_asked_again_without_being_told() {
     let asking = CompletionRequest::new("m", 7);
     let prompts: Vec<String> = (0..12).map(|number| format!("p{number}")).collect();
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
-    for status in [
-        "401 Unauthorized",
-        "404 Not Found",
-        "429 Too Many Requests",
-        "502 Bad Gateway",
-    ] {
+    for status in ["401 Unauthorized", "404 Not Found", "429 Too Many Requests", "502 Bad Gateway"]
+    {
         let down = Server::start(move |_, _| refusal(status, "", "too many tokens"));
         ask(&down, &asking, &prompts, &path).unwrap_err();
     }
     let page = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
     ask(&page, &asking, &prompts, &path).unwrap_err();
-    let up = Server::start(
-        |_, request| match request.body["prompt"].as_str().unwrap() {
-            "p3" => refusal("503 Service Unavailable", "", "too many tokens"),
-            "p7" => refusal("400 Bad Request", "", "what a prompt"),
-            _ => texts(&["fine"]),
-        },
-    );
+    let up = Server::start(|_, request| match request.body["prompt"].as_str().unwrap() {
+        "p3" => refusal("503 Service Unavailable", "", "too many tokens"),
+        "p7" => refusal("400 Bad Request", "", "what a prompt"),
+        _ => texts(&["fine"]),
+    });
     let outcome = ask(&up, &asking, &prompts, &path).unwrap();
     assert_eq!(outcome.asked, 12);
     let failed = found(&outcome).iter().filter(|text| **text == "-").count();
@@ -390,23 +297,16 @@ fn what_the_server_fails_by_is_asked_again_without_being_told() {
     // The overload is another try's, the refusal is the prompt's.
     assert_eq!(ask(&up, &asking, &["p7", "p1"], &path).unwrap().asked, 0);
     assert_eq!(ask(&up, &asking, &prompts, &path).unwrap().asked, 1);
-    assert_eq!(
-        ask_again(&up, &asking, &prompts, &path, true)
-            .unwrap()
-            .asked,
-        2
-    );
+    assert_eq!(ask_again(&up, &asking, &prompts, &path, true).unwrap().asked, 2);
 }
 
 #[test]
 fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
-    let server = Server::start(
-        |_, request| match request.body["prompt"].as_str().unwrap() {
-            "busy" => refusal("503 Service Unavailable", "", "later"),
-            prompt if prompt.starts_with("bad") => refusal("400 Bad Request", "", "what a prompt"),
-            _ => texts(&["fine"]),
-        },
-    );
+    let server = Server::start(|_, request| match request.body["prompt"].as_str().unwrap() {
+        "busy" => refusal("503 Service Unavailable", "", "later"),
+        prompt if prompt.starts_with("bad") => refusal("400 Bad Request", "", "what a prompt"),
+        _ => texts(&["fine"]),
+    });
     let (_dir, path) = place();
     let asking = CompletionRequest::new("m", 7);
     let bad: Vec<String> = (0..30).map(|number| format!("bad {number}")).collect();
@@ -428,11 +328,8 @@ fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
         true => refusal("400 Bad Request", "", "what a prompt"),
         false => texts(&["x", "y", "z", "a"]),
     });
-    let asking = CompletionRequest {
-        samples: 4,
-        temperature: 1.0,
-        ..CompletionRequest::new("m", 7)
-    };
+    let asking =
+        CompletionRequest { samples: 4, temperature: 1.0, ..CompletionRequest::new("m", 7) };
     let (_dir, path) = place();
     ask(&server, &asking, &["good", "bad", "a", "b", "c"], &path).unwrap();
     assert_eq!(server.requests().len(), 6);
@@ -454,18 +351,10 @@ fn what_a_server_does_not_know_is_left_out() {
         }
     });
     let (_dir, path) = place();
-    let outcome = ask(
-        &server,
-        &CompletionRequest::new("m", 7),
-        &["a", "b", "c", "d"],
-        &path,
-    )
-    .unwrap();
+    let outcome =
+        ask(&server, &CompletionRequest::new("m", 7), &["a", "b", "c", "d"], &path).unwrap();
     assert_eq!(found(&outcome), ["7", "7", "7", "7"]);
-    assert!(
-        server.requests().len() <= 4 + 2 * 3,
-        "found out once by each connection at most"
-    );
+    assert!(server.requests().len() <= 4 + 2 * 3, "found out once by each connection at most");
 }
 
 /// What passed while a server refused is no part of what a completion takes.

@@ -56,12 +56,7 @@ impl Column {
             a.value(&a.tasks[pair.a], measure).zip(of_b)
         };
         let values: Vec<_> = pairs.iter().map(pair).collect();
-        let each = || {
-            values
-                .iter()
-                .flatten()
-                .flat_map(|(one, other)| [*one, *other])
-        };
+        let each = || values.iter().flatten().flat_map(|(one, other)| [*one, *other]);
         if each().next().is_none() {
             return Err("has no task with a value in both".into());
         }
@@ -102,16 +97,11 @@ pub(super) fn differences(
         .iter()
         .flat_map(|column| [each(column, of_a), each(column, of_b), each(column, gain)])
         .collect();
-    let intervals = settings
-        .resampling
-        .intervals(groups, measures.iter().map(|values| values.iter().copied()));
+    let intervals =
+        settings.resampling.intervals(groups, measures.iter().map(|values| values.iter().copied()));
     let estimates = measures.iter().zip(intervals);
-    let estimates: Vec<Estimate> = estimates
-        .map(|(values, interval)| Estimate {
-            mean: mean(values),
-            interval,
-        })
-        .collect();
+    let estimates: Vec<Estimate> =
+        estimates.map(|(values, interval)| Estimate { mean: mean(values), interval }).collect();
     let difference = |(place, column): (usize, &Column)| {
         let gains = &measures[3 * place + 2];
         // A task without the measure flips nothing.

@@ -105,15 +105,10 @@ impl Comparison {
     pub fn of(a: &PerTask, b: &PerTask, settings: &ComparisonSettings) -> Result<Self> {
         let mut problems = Vec::new();
         let mut joined = join::join(a, b, &mut problems);
-        joined
-            .pairs
-            .retain(|pair| agree(a, b, *pair, &mut problems));
+        joined.pairs.retain(|pair| agree(a, b, *pair, &mut problems));
         if joined.pairs.is_empty() {
             // The first problem explains more than that no task is left.
-            return Err(problems
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| no_task(a, b, &joined)));
+            return Err(problems.into_iter().next().unwrap_or_else(|| no_task(a, b, &joined)));
         }
         let (columns, left_out) = columns(a, b, &joined.pairs, &settings.measures)?;
         let pair = |(number, &pair): (usize, &TaskPair)| {
@@ -135,10 +130,7 @@ impl Comparison {
         let alone = |side: &PerTask, places: &[usize]| Side {
             name: side.name.clone(),
             tasks: side.tasks.len(),
-            alone: places
-                .iter()
-                .map(|place| side.tasks[*place].task_id.clone())
-                .collect(),
+            alone: places.iter().map(|place| side.tasks[*place].task_id.clone()).collect(),
         };
         Ok(Self {
             a: alone(a, &joined.only_a),
@@ -211,10 +203,7 @@ fn columns(
     asked: &[String],
 ) -> Result<(Vec<Column>, LeftOut)> {
     let mut left_out = Vec::new();
-    let only_b = b
-        .measures
-        .iter()
-        .filter(|measure| !a.measures.contains(measure));
+    let only_b = b.measures.iter().filter(|measure| !a.measures.contains(measure));
     let mut names: Vec<&String> = a.measures.iter().chain(only_b).collect();
     if !asked.is_empty() {
         names.clear();
@@ -254,18 +243,12 @@ fn groups(tasks: &[PairedTask], unit: Option<Unit>) -> Result<Groups> {
         Some(Unit::Tasks) => Ok(by_task()),
         None => Ok(repositories_of(tasks).unwrap_or_else(by_task)),
         Some(Unit::Repositories) => repositories_of(tasks).ok_or_else(|| {
-            let unknown = tasks
-                .iter()
-                .filter(|task| task.repository.is_none())
-                .count();
+            let unknown = tasks.iter().filter(|task| task.repository.is_none()).count();
             let reason = match unknown {
                 0 => "all tasks are of one repository".into(),
                 n => format!("{n} of {} tasks name no repository", tasks.len()),
             };
-            Error::parameter(
-                "unit",
-                format!("repositories cannot be resampled: {reason}"),
-            )
+            Error::parameter("unit", format!("repositories cannot be resampled: {reason}"))
         }),
     }
 }
@@ -276,23 +259,16 @@ fn by_repository(
     columns: &[Column],
     settings: &ComparisonSettings,
 ) -> Vec<(String, Vec<Difference>)> {
-    let mut names: Vec<&String> = tasks
-        .iter()
-        .filter_map(|task| task.repository.as_ref())
-        .collect();
+    let mut names: Vec<&String> =
+        tasks.iter().filter_map(|task| task.repository.as_ref()).collect();
     names.sort_unstable();
     names.dedup();
     let within = |name: &String| {
         let is_here = |task: &PairedTask| task.repository.as_ref() == Some(name);
-        let places: Vec<usize> = (0..tasks.len())
-            .filter(|place| is_here(&tasks[*place]))
-            .collect();
+        let places: Vec<usize> = (0..tasks.len()).filter(|place| is_here(&tasks[*place])).collect();
         let here: Vec<Column> = columns.iter().map(|column| column.part(&places)).collect();
         let groups = Groups::tasks(places.len());
-        (
-            name.clone(),
-            measure::differences(&here, &groups, None, settings),
-        )
+        (name.clone(), measure::differences(&here, &groups, None, settings))
     };
     names.into_iter().map(within).collect()
 }

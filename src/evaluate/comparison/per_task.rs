@@ -33,10 +33,7 @@ pub struct TaskValues {
 impl PerTask {
     /// Returns an empty set of scores.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), ..Self::default() }
     }
 
     /// Adds a task's record, `{"task_id", "row"?, "repository"?, "METRIC": {"VALUE": number, …}, …}`, as
@@ -82,16 +79,9 @@ impl PerTask {
             values[place] = Some(value);
         }
         if values.iter().all(Option::is_none) {
-            return Err(
-                "has no scores: no field is an object of numbers, as 'repocoder' is".into(),
-            );
+            return Err("has no scores: no field is an object of numbers, as 'repocoder' is".into());
         }
-        self.tasks.push(TaskValues {
-            task_id,
-            row,
-            repository,
-            values,
-        });
+        self.tasks.push(TaskValues { task_id, row, repository, values });
         Ok(())
     }
 

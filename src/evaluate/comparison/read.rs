@@ -36,21 +36,13 @@ pub fn read(given: &str) -> Result<ReadScores> {
     for (place, object) in objects(path, &text, &mut sets.problems)? {
         sets.add(path, place, object);
     }
-    let Sets {
-        named,
-        problems,
-        refused,
-    } = sets;
+    let Sets { named, problems, refused } = sets;
     if let (true, Some(refused)) = (named.is_empty(), refused) {
         let reason = format!("holds {}", refused.reason());
         return Err(Error::artifact(path, reason, refused.hint()));
     }
     let chosen = choose(path, named, wanted)?;
-    let mut reading = ReadScores {
-        scores: PerTask::new(given),
-        problems,
-        excluded: 0,
-    };
+    let mut reading = ReadScores { scores: PerTask::new(given), problems, excluded: 0 };
     for (place, record) in &chosen {
         if record.contains_key("excluded") {
             reading.excluded += 1;
@@ -248,15 +240,11 @@ fn choose(
     if named.is_empty() {
         return Ok(Vec::new());
     }
-    let names: Vec<&str> = named
-        .iter()
-        .map(|(name, _)| name.as_deref().unwrap_or("(without a name)"))
-        .collect();
+    let names: Vec<&str> =
+        named.iter().map(|(name, _)| name.as_deref().unwrap_or("(without a name)")).collect();
     let list = names.join(", ");
     let place = match wanted {
-        Some(wanted) => named
-            .iter()
-            .position(|(name, _)| name.as_deref() == Some(wanted)),
+        Some(wanted) => named.iter().position(|(name, _)| name.as_deref() == Some(wanted)),
         None => (named.len() == 1).then_some(0),
     };
     let example = names.first().copied().unwrap_or_default();

@@ -28,12 +28,7 @@ impl Comparison {
         });
         if !self.repositories.is_empty() {
             let named = |(name, here): &(String, Vec<_>)| (name.clone(), differences(here));
-            record["repositories"] = self
-                .repositories
-                .iter()
-                .map(named)
-                .collect::<Object>()
-                .into();
+            record["repositories"] = self.repositories.iter().map(named).collect::<Object>().into();
         }
         let left_out = self.left_out.iter();
         let left_out = left_out.map(|(measure, reason)| (measure.clone(), reason.as_str().into()));

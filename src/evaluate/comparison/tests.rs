@@ -19,20 +19,12 @@ fn es(id: &str, row: usize, repository: &str, es: f64) -> Value {
 }
 
 fn compare(a: &[Value], b: &[Value]) -> Result<Comparison> {
-    Comparison::of(
-        &scores("A", a),
-        &scores("B", b),
-        &ComparisonSettings::default(),
-    )
+    Comparison::of(&scores("A", a), &scores("B", b), &ComparisonSettings::default())
 }
 
 /// The ids that were joined.
 fn ids(comparison: &Comparison) -> Vec<&str> {
-    comparison
-        .tasks
-        .iter()
-        .map(|task| task.task_id.as_str())
-        .collect()
+    comparison.tasks.iter().map(|task| task.task_id.as_str()).collect()
 }
 
 fn texts(problems: &[Error]) -> Vec<String> {
@@ -58,40 +50,19 @@ mod joining {
             es("w", 3, "r", 1.0),
         ];
         let found = compare(&a, &b).unwrap();
-        let rows: Vec<_> = found
-            .tasks
-            .iter()
-            .map(|task| (task.row, task.values[0]))
-            .collect();
-        assert_eq!(
-            rows,
-            [(Some(0), Some((0.0, 0.5))), (Some(1), Some((0.1, 1.0)))]
-        );
-        assert_eq!(
-            (found.a.tasks, &*found.a.alone),
-            (4, &["x".to_owned(), "z".into()][..])
-        );
-        assert_eq!(
-            (found.b.tasks, &*found.b.alone),
-            (4, &["w".to_owned(), "y".into()][..])
-        );
+        let rows: Vec<_> = found.tasks.iter().map(|task| (task.row, task.values[0])).collect();
+        assert_eq!(rows, [(Some(0), Some((0.0, 0.5))), (Some(1), Some((0.1, 1.0)))]);
+        assert_eq!((found.a.tasks, &*found.a.alone), (4, &["x".to_owned(), "z".into()][..]));
+        assert_eq!((found.b.tasks, &*found.b.alone), (4, &["w".to_owned(), "y".into()][..]));
         assert_eq!((found.moved, found.problems.len()), (0, 0));
     }
 
     #[test]
     fn by_id_where_a_side_knows_no_row() {
         let bare = |id: &str, es: f64| json!({"task_id": id, "repocoder": {"es": es}});
-        let a = [
-            es("x", 4, "r", 0.0),
-            es("y", 2, "s", 0.25),
-            es("z", 1, "r", 0.5),
-        ];
+        let a = [es("x", 4, "r", 0.0), es("y", 2, "s", 0.25), es("z", 1, "r", 0.5)];
         let found = compare(&a, &[bare("x", 1.0), bare("z", 1.0), bare("y", 1.0)]).unwrap();
-        assert_eq!(
-            ids(&found),
-            ["z", "y", "x"],
-            "in the order of the rows that are known"
-        );
+        assert_eq!(ids(&found), ["z", "y", "x"], "in the order of the rows that are known");
         assert_eq!(found.unit, Unit::Repositories, "A knows the repositories");
         // Twice the same id cannot be told apart without rows.
         let found = compare(&a, &[bare("x", 1.0), bare("x", 0.0), bare("z", 1.0)]).unwrap();
@@ -109,11 +80,7 @@ mod joining {
             es("y", 1, "r", 0.5),
             es("z", 2, "r", 0.0),
         ];
-        let b = [
-            es("x", 0, "r", 0.5),
-            es("y", 1, "s", 0.5),
-            es("z", 2, "r", 1.0),
-        ];
+        let b = [es("x", 0, "r", 0.5), es("y", 1, "s", 0.5), es("z", 2, "r", 1.0)];
         let found = compare(&a, &b).unwrap();
         assert_eq!(ids(&found), ["z"]);
         let wanted = [
@@ -125,19 +92,11 @@ mod joining {
 
     #[test]
     fn the_same_ids_at_other_rows_are_other_tasks() {
-        let (a, b) = (
-            [es("x", 0, "r", 0.5), es("y", 1, "r", 0.5)],
-            [es("x", 1, "r", 0.5)],
-        );
+        let (a, b) = ([es("x", 0, "r", 0.5), es("y", 1, "r", 0.5)], [es("x", 1, "r", 0.5)]);
         let error = compare(&a, &b).unwrap_err();
         let wanted = "A and B have no task in common; the first begins with \"x\" at row 0, the second with \"x\" at row 1";
         assert_eq!(error.to_string(), wanted);
-        assert!(
-            error
-                .hint()
-                .unwrap()
-                .starts_with("1 ids are in both, at different rows")
-        );
+        assert!(error.hint().unwrap().starts_with("1 ids are in both, at different rows"));
         let found = compare(&a, &[&b[..], &[es("y", 1, "r", 0.0)]].concat()).unwrap();
         assert_eq!((ids(&found), found.moved), (vec!["y"], 1));
     }
@@ -154,65 +113,25 @@ mod measures {
             json!({"task_id": format!("t{row}"), "row": row, "repository": repository,
                 "repocoder": {"em": em, "es": es, "note": "x"}, "metadata": {"line_no": 7}, "seconds": 3})
         };
-        let a = [
-            record(0, 0, 0.5),
-            record(1, 1, 1.0),
-            record(2, 1, 0.5),
-            record(3, 0, 0.0),
-        ];
-        let b = [
-            record(0, 1, 1.0),
-            record(1, 1, 1.0),
-            record(2, 0, 0.25),
-            record(3, 1, 0.75),
-        ];
+        let a = [record(0, 0, 0.5), record(1, 1, 1.0), record(2, 1, 0.5), record(3, 0, 0.0)];
+        let b = [record(0, 1, 1.0), record(1, 1, 1.0), record(2, 0, 0.25), record(3, 1, 0.75)];
         let found = compare(&a, &b).unwrap();
         assert_eq!((found.unit, found.units), (Unit::Repositories, 2));
-        let [em, es] = &found.all[..] else {
-            panic!("{:?}", found.all)
-        };
-        assert_eq!(
-            (em.measure.as_str(), es.measure.as_str()),
-            ("repocoder.em", "repocoder.es")
-        );
-        assert_eq!(
-            (es.n, es.a.mean, es.b.mean, es.difference.mean),
-            (4, 0.5, 0.75, 0.25)
-        );
+        let [em, es] = &found.all[..] else { panic!("{:?}", found.all) };
+        assert_eq!((em.measure.as_str(), es.measure.as_str()), ("repocoder.em", "repocoder.es"));
+        assert_eq!((es.n, es.a.mean, es.b.mean, es.difference.mean), (4, 0.5, 0.75, 0.25));
         // B's means are 1 and 0.5, so that a quarter of the resamples are each of them.
-        assert_eq!(
-            es.b.interval,
-            Some(Interval {
-                low: 0.5,
-                high: 1.0
-            })
-        );
-        assert_eq!(
-            es.difference.interval,
-            Some(Interval {
-                low: 0.25,
-                high: 0.25
-            })
-        );
+        assert_eq!(es.b.interval, Some(Interval { low: 0.5, high: 1.0 }));
+        assert_eq!(es.difference.interval, Some(Interval { low: 0.25, high: 0.25 }));
         // Of ±2 ±1 ±3 quarters the sum is 4 or more in ±4, ±6: of eight, 2 + 2.
         assert_eq!((es.by_task.p, es.by_task.units), (0.5, 3));
         // Of ±0.5 ±0.5: as far in 2 of 4.
         assert_eq!(es.by_repository.unwrap().p, 0.5);
-        assert_eq!(
-            (es.changes.better, es.changes.same, es.changes.worse),
-            (2, 1, 1)
-        );
+        assert_eq!((es.changes.better, es.changes.same, es.changes.worse), (2, 1, 1));
         let buckets = Buckets::of([0.5, 0.0, -0.25, 0.75]);
         assert_eq!(es.buckets, Some(buckets));
-        assert_eq!(
-            (em.difference.mean, em.buckets),
-            (0.25, None),
-            "exact match has no sizes"
-        );
-        assert_eq!(
-            (em.changes.better, em.changes.same, em.changes.worse),
-            (2, 1, 1)
-        );
+        assert_eq!((em.difference.mean, em.buckets), (0.25, None), "exact match has no sizes");
+        assert_eq!((em.changes.better, em.changes.same, em.changes.worse), (2, 1, 1));
     }
 
     #[test]
@@ -222,24 +141,13 @@ mod measures {
         let b = [exec(0, 1.into()), exec(1, 1.into()), exec(2, 1.into())];
         let found = compare(&a, &b).unwrap();
         let pass = &found.all[1];
-        assert_eq!(
-            (pass.measure.as_str(), pass.n, pass.difference.mean),
-            ("exec.pass", 2, 0.5)
-        );
+        assert_eq!((pass.measure.as_str(), pass.n, pass.difference.mean), ("exec.pass", 2, 0.5));
         assert_eq!(
             pass.changes,
-            crate::evaluate::statistics::Changes {
-                better: 1,
-                same: 1,
-                worse: 0
-            }
+            crate::evaluate::statistics::Changes { better: 1, same: 1, worse: 0 }
         );
         assert_eq!(found.tasks[1].values, [Some((0.5, 0.5)), None]);
-        assert_eq!(
-            (found.unit, found.units),
-            (Unit::Tasks, 3),
-            "no repository is named"
-        );
+        assert_eq!((found.unit, found.units), (Unit::Tasks, 3), "no repository is named");
     }
 
     #[test]
@@ -248,11 +156,7 @@ mod measures {
         let b = json!({"task_id": "t", "m": {"one": 1, "big": 1, "b": 1}});
         let found = compare(std::slice::from_ref(&a), std::slice::from_ref(&b)).unwrap();
         assert_eq!(found.all.len(), 1);
-        let left_out: Vec<_> = found
-            .left_out
-            .iter()
-            .map(|(m, why)| format!("{m} {why}"))
-            .collect();
+        let left_out: Vec<_> = found.left_out.iter().map(|(m, why)| format!("{m} {why}")).collect();
         let wanted = [
             "m.big is not always between 0 and 1: a value is 3",
             "m.a is only in A",
@@ -276,16 +180,11 @@ mod measures {
             ask("m.a").unwrap_err().to_string(),
             format!("measure: m.a is only in A; {lists}")
         );
-        assert_eq!(
-            ask("x").unwrap_err().to_string(),
-            format!("measure: x is in neither; {lists}")
-        );
+        assert_eq!(ask("x").unwrap_err().to_string(), format!("measure: x is in neither; {lists}"));
         assert!(ask("m.big").is_err());
         let error = compare(&[a], &[json!({"task_id": "t", "other": {"b": 1}})]).unwrap_err();
         assert!(
-            error
-                .to_string()
-                .starts_with("measure: they have no measure in common; A has m.one"),
+            error.to_string().starts_with("measure: they have no measure in common; A has m.one"),
             "{error}"
         );
     }
@@ -293,22 +192,13 @@ mod measures {
     #[test]
     fn repositories_can_only_be_drawn_where_there_are_two() {
         let unit = |unit, records: &[Value]| {
-            let settings = ComparisonSettings {
-                unit,
-                ..ComparisonSettings::default()
-            };
+            let settings = ComparisonSettings { unit, ..ComparisonSettings::default() };
             Comparison::of(&scores("A", records), &scores("B", records), &settings)
         };
         let two = [es("x", 0, "r", 0.5), es("y", 1, "s", 0.5)];
-        let nameless = [
-            two[0].clone(),
-            json!({"task_id": "y", "row": 1, "repocoder": {"es": 0}}),
-        ];
+        let nameless = [two[0].clone(), json!({"task_id": "y", "row": 1, "repocoder": {"es": 0}})];
         assert_eq!(unit(Some(Unit::Tasks), &two).unwrap().unit, Unit::Tasks);
-        assert_eq!(
-            unit(Some(Unit::Repositories), &two).unwrap().unit,
-            Unit::Repositories
-        );
+        assert_eq!(unit(Some(Unit::Repositories), &two).unwrap().unit, Unit::Repositories);
         assert_eq!(unit(None, &nameless).unwrap().unit, Unit::Tasks);
         let error = unit(Some(Unit::Repositories), &nameless).unwrap_err();
         assert_eq!(
@@ -324,29 +214,16 @@ mod measures {
 
     #[test]
     fn within_each_repository() {
-        let a: Vec<Value> = (0..6)
-            .map(|row| es("t", row, ["b", "a"][row % 2], 0.25))
-            .collect();
-        let b: Vec<Value> = (0..6)
-            .map(|row| es("t", row, ["b", "a"][row % 2], (row / 2) as f64 / 4.0))
-            .collect();
-        let settings = ComparisonSettings {
-            by_repository: true,
-            ..ComparisonSettings::default()
-        };
+        let a: Vec<Value> = (0..6).map(|row| es("t", row, ["b", "a"][row % 2], 0.25)).collect();
+        let b: Vec<Value> =
+            (0..6).map(|row| es("t", row, ["b", "a"][row % 2], (row / 2) as f64 / 4.0)).collect();
+        let settings = ComparisonSettings { by_repository: true, ..ComparisonSettings::default() };
         let found = Comparison::of(&scores("A", &a), &scores("B", &b), &settings).unwrap();
-        let names: Vec<&str> = found
-            .repositories
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let names: Vec<&str> = found.repositories.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         for (_, here) in &found.repositories {
             // Three tasks, with gains of −0.25, 0 and 0.25.
-            assert_eq!(
-                (here[0].n, here[0].difference.mean, here[0].by_task.p),
-                (3, 0.0, 1.0)
-            );
+            assert_eq!((here[0].n, here[0].difference.mean, here[0].by_task.p), (3, 0.0, 1.0));
             let interval = here[0].difference.interval.unwrap();
             assert_eq!((interval.low, interval.high), (-0.25, 0.25));
             assert_eq!(here[0].by_repository, None);
@@ -434,19 +311,14 @@ mod reading {
             let error = self.read(name).unwrap_err();
             let folder = format!("{}/", self.dir.path().display());
             let hint = error.hint().unwrap_or_default();
-            (
-                error.to_string().replace(&folder, ""),
-                hint.replace(&folder, ""),
-            )
+            (error.to_string().replace(&folder, ""), hint.replace(&folder, ""))
         }
     }
 
     fn values(reading: &ReadScores) -> Vec<(&str, Option<f64>)> {
         let scores = &reading.scores;
         let tasks = scores.tasks.iter();
-        tasks
-            .map(|task| (task.task_id.as_str(), scores.value(task, "repocoder.es")))
-            .collect()
+        tasks.map(|task| (task.task_id.as_str(), scores.value(task, "repocoder.es"))).collect()
     }
 
     fn set(name: &str, value: f64) -> Value {
@@ -458,12 +330,8 @@ mod reading {
     fn every_form_that_eval_writes() {
         let wanted = vec![("x", Some(0.5)), ("y", Some(1.0))];
         let one = set("rg1", 0.5);
-        let lines: String = one["tasks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|t| format!("{t}\n"))
-            .collect();
+        let lines: String =
+            one["tasks"].as_array().unwrap().iter().map(|t| format!("{t}\n")).collect();
         for text in [
             serde_json::to_string_pretty(&one).unwrap(),
             one.to_string(),
@@ -474,11 +342,7 @@ mod reading {
         ] {
             let file = File::new(&text);
             let reading = file.read("").unwrap();
-            assert_eq!(
-                (values(&reading), reading.problems.len()),
-                (wanted.clone(), 0),
-                "{text}"
-            );
+            assert_eq!((values(&reading), reading.problems.len()), (wanted.clone(), 0), "{text}");
             assert_eq!(reading.scores.tasks[1].row, Some(1));
             assert_eq!(reading.scores.tasks[1].repository.as_deref(), Some("r"));
             assert!(reading.scores.name.ends_with("s.json"));
@@ -495,19 +359,12 @@ mod reading {
                 lines += &format!("{task}\n");
             }
         }
-        for text in [
-            both.to_string(),
-            serde_json::to_string_pretty(&both).unwrap(),
-            lines,
-        ] {
+        for text in [both.to_string(), serde_json::to_string_pretty(&both).unwrap(), lines] {
             let file = File::new(&text);
             assert_eq!(values(&file.read("#rg1").unwrap())[0], ("x", Some(0.5)));
             assert_eq!(values(&file.read("#none").unwrap())[0], ("x", Some(0.25)));
             let (error, hint) = file.refuses("");
-            assert_eq!(
-                error,
-                "s.json: holds the scores of several predictions: none, rg1"
-            );
+            assert_eq!(error, "s.json: holds the scores of several predictions: none, rg1");
             assert_eq!(hint, "name one of them: s.json#none");
             let (error, _) = file.refuses("#gt");
             assert_eq!(error, "s.json: holds no scores of 'gt', but of none, rg1");
@@ -573,29 +430,17 @@ mod reading {
         assert_eq!(hint, "give the scores of each task");
         let prediction = json!({"task_id": "x", "pred": "y"}).to_string() + "\n";
         let (error, hint) = File::new(&prediction.repeat(3)).refuses("");
-        assert_eq!(
-            error,
-            "s.json: holds a prediction (it has 'pred'), and no task's scores"
-        );
+        assert_eq!(error, "s.json: holds a prediction (it has 'pred'), and no task's scores");
         assert_eq!(hint, "score them first");
         let pair = json!({"task_id": "x", "pred": "y", "target": "y"}).to_string();
         assert_eq!(File::new(&pair).refuses("").1, "score them first");
         for (text, wanted) in [
             ("", "s.json: is empty"),
-            (
-                "# Title\n",
-                "s.json: holds no task's scores: line 1: not JSON",
-            ),
+            ("# Title\n", "s.json: holds no task's scores: line 1: not JSON"),
             ("[\n{\n", "s.json: not JSON: EOF"),
-            (
-                "[1]",
-                "s.json: holds no task's scores: [0]: a JSON object is expected, not a number",
-            ),
+            ("[1]", "s.json: holds no task's scores: [0]: a JSON object is expected, not a number"),
             ("{\"tasks\": []}", "s.json: holds no task's scores"),
-            (
-                "{\"task_id\": \"x\"}",
-                "s.json: holds no task's scores: line 1: has no scores",
-            ),
+            ("{\"task_id\": \"x\"}", "s.json: holds no task's scores: line 1: has no scores"),
         ] {
             let (error, hint) = File::new(text).refuses("");
             assert!(error.starts_with(wanted), "{error}");

@@ -11,8 +11,5 @@ use crate::text::distance::levenshtein;
 /// assert_eq!((one.em, one.es), (false, 1.0 - 2.0 / 3.0));
 /// ```
 pub fn score(target: &str, prediction: &str) -> PairScore {
-    PairScore {
-        em: target == prediction,
-        es: levenshtein::similarity(target, prediction),
-    }
+    PairScore { em: target == prediction, es: levenshtein::similarity(target, prediction) }
 }

@@ -94,11 +94,7 @@ fn compare(
     target_ids: &[&str],
     prediction_ids: &[&str],
 ) -> StatementScore {
-    let lines = |text| {
-        str::split(text, '\n')
-            .map(strip)
-            .filter(|line| !line.is_empty())
-    };
+    let lines = |text| str::split(text, '\n').map(strip).filter(|line| !line.is_empty());
     let (wanted, found) = (unique(target_ids), unique(prediction_ids));
     let is_wanted = |id: &&&str| wanted.binary_search(id).is_ok();
     let common = found.iter().filter(is_wanted).count() as f64;
@@ -110,11 +106,7 @@ fn compare(
         id_em: prediction_ids == target_ids,
         id_precision: share(found.len()),
         id_recall: share(wanted.len()),
-        id_f1: if both == 0 {
-            0.0
-        } else {
-            2.0 * common / both as f64
-        },
+        id_f1: if both == 0 { 0.0 } else { 2.0 * common / both as f64 },
     }
 }
 
@@ -143,19 +135,13 @@ mod tests {
         assert_eq!(of(Language::Python), 0.0);
         let found = detail("null True None", "", Language::Python).target_ids;
         assert_eq!(found, ["null", "True"]);
-        assert_eq!(
-            detail("null True", "", Language::CSharp).target_ids,
-            ["True"]
-        );
+        assert_eq!(detail("null True", "", Language::CSharp).target_ids, ["True"]);
     }
 
     #[test]
     fn without_identifiers_the_shares_are_0_and_the_lists_the_same() {
         let score = score(")", ")", Language::Java);
         assert!(score.em && score.id_em);
-        assert_eq!(
-            (score.id_precision, score.id_recall, score.id_f1),
-            (0.0, 0.0, 0.0)
-        );
+        assert_eq!((score.id_precision, score.id_recall, score.id_f1), (0.0, 0.0, 0.0));
     }
 }

@@ -216,15 +216,7 @@ mod tests {
 
     #[test]
     fn a_target_is_its_own_best_prediction() {
-        for target in [
-            "x = f('a', #b)",
-            "",
-            " \n",
-            ")",
-            "# a",
-            "\"\"",
-            "é // 2\n\n  y",
-        ] {
+        for target in ["x = f('a', #b)", "", " \n", ")", "# a", "\"\"", "é // 2\n\n  y"] {
             for metric in Metric::ALL {
                 let best = metric.best(target, Language::Python);
                 let found = metric.score(target, &[target], Language::Python);

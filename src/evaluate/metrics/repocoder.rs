@@ -58,11 +58,7 @@ mod tests {
         // The program's exact match is True for all of these (fixture kind `gt_odd`).
         for target in ["", "  ", "\n", "\u{a0}", "\u{3000}", "\x1f"] {
             for prediction in ["", "\n", "None", "x = 1\ny = 2"] {
-                assert_eq!(
-                    pair(target, prediction),
-                    (true, 1.0),
-                    "{target:?} {prediction:?}"
-                );
+                assert_eq!(pair(target, prediction), (true, 1.0), "{target:?} {prediction:?}");
             }
         }
     }

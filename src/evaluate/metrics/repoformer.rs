@@ -81,11 +81,7 @@ pub fn code_tokens(text: &str) -> impl Iterator<Item = &str> {
         };
         let (token, behind) = rest.split_at(length);
         rest = behind;
-        Some(if matches!(first, '"' | '\'') {
-            "`"
-        } else {
-            token
-        })
+        Some(if matches!(first, '"' | '\'') { "`" } else { token })
     })
 }
 
@@ -97,10 +93,7 @@ fn word_length(bytes: &[u8]) -> usize {
     let ends = |pair: &[u8]| {
         !is_word_byte(pair[1]) || (pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
     };
-    bytes
-        .windows(2)
-        .position(ends)
-        .map_or(bytes.len(), |at| at + 1)
+    bytes.windows(2).position(ends).map_or(bytes.len(), |at| at + 1)
 }
 
 #[cfg(test)]

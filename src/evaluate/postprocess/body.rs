@@ -32,9 +32,7 @@ pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String
         let number = bodies(&format!("{}pass", left.context))?.len();
         let bodies = bodies(&format!("{}{text}", left.context))?;
         // Without any function the program takes number -1, the last.
-        let place = number
-            .checked_sub(1)
-            .or_else(|| bodies.len().checked_sub(1))?;
+        let place = number.checked_sub(1).or_else(|| bodies.len().checked_sub(1))?;
         bodies.into_iter().nth(place)
     };
     match body(parsed) {
@@ -45,10 +43,7 @@ pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String
 
 /// Whether a hole begins where a function's body does, but for a docstring, and its target has more than one line.
 pub fn is_function_body(hole: &Hole<'_>) -> bool {
-    let code_lines = hole
-        .target
-        .split('\n')
-        .filter(|line| !strip(line).is_empty());
+    let code_lines = hole.target.split('\n').filter(|line| !strip(line).is_empty());
     if hole.language.spec().layout == Layout::Braces || code_lines.count() < 2 {
         return false;
     }
@@ -60,9 +55,7 @@ pub fn is_function_body(hole: &Hole<'_>) -> bool {
     let mut is_body = false;
     preorder(syntax.tree(), |node, _| {
         if node.kind() == "block"
-            && node
-                .parent()
-                .is_some_and(|parent| parent.kind() == "function_definition")
+            && node.parent().is_some_and(|parent| parent.kind() == "function_definition")
         {
             is_body |= first_statement_at(node) == Some(left.len());
         }
@@ -93,28 +86,19 @@ impl Left {
         let mut lines = hole.target.split('\n').filter(|_| is_lengthened);
         let first = lines.find(|line| !strip(line).is_empty()).unwrap_or("");
         let indentation = &first[..first.len() - first.trim_start_matches(is_space).len()];
-        Self {
-            context: format!("{}{indentation}", hole.left_context),
-            is_lengthened,
-        }
+        Self { context: format!("{}{indentation}", hole.left_context), is_lengthened }
     }
 
     /// A text as it continues behind the context.
     fn continued<'a>(&self, text: &'a str) -> &'a str {
-        if self.is_lengthened {
-            text.trim_start_matches(is_space)
-        } else {
-            text
-        }
+        if self.is_lengthened { text.trim_start_matches(is_space) } else { text }
     }
 }
 
 /// The longest prefix that parses, without the white space at its end.
 pub(super) fn longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Option<&'a str> {
-    let longest = prediction
-        .char_indices()
-        .nth(MOST_CHARACTERS)
-        .map_or(prediction.len(), |(at, _)| at);
+    let longest =
+        prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
     let mut prefixes = Prefixes::new(left_context, &prediction[..longest]);
     let ends = prediction[..longest].char_indices().map(|(at, _)| at);
     let mut ends = std::iter::once(longest).chain(ends.rev());
@@ -128,10 +112,7 @@ fn bodies(text: &str) -> Option<Vec<String>> {
     let (mut found, mut whole) = (Vec::new(), true);
     preorder(syntax.tree(), |node, _| {
         if node.kind() == "function_definition" {
-            let last = node
-                .child_count()
-                .checked_sub(1)
-                .and_then(|last| node.child(last));
+            let last = node.child_count().checked_sub(1).and_then(|last| node.child(last));
             match last.filter(|last| last.kind() == "block") {
                 Some(block) => found.push(syntax.of(block).to_owned()),
                 None => whole = false,
@@ -165,19 +146,14 @@ fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
         }
         end.is_none()
     });
-    let kept = end
-        .and_then(|end| prediction.get(..end))
-        .unwrap_or(prediction);
+    let kept = end.and_then(|end| prediction.get(..end)).unwrap_or(prediction);
     kept.trim_end_matches(is_space)
 }
 
 #[cfg(test)]
 pub(super) fn slow_longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Option<&'a str> {
-    let ends: Vec<usize> = prediction
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain([prediction.len()])
-        .collect();
+    let ends: Vec<usize> =
+        prediction.char_indices().map(|(at, _)| at).chain([prediction.len()]).collect();
     let parses = |end: &&usize| {
         let text = format!("{left_context}{}", &prediction[..**end]);
         Syntax::parse(&text, Language::Python)

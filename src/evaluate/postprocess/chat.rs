@@ -93,12 +93,8 @@ pub(super) fn inside_fence(text: &str) -> &str {
     match (fences.next(), fences.next()) {
         (None, _) => {
             let bare = strip(text);
-            let inner = bare
-                .strip_prefix('`')
-                .and_then(|rest| rest.strip_suffix('`'));
-            inner
-                .filter(|inner| !inner.contains(['`', '\n']))
-                .unwrap_or(text)
+            let inner = bare.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+            inner.filter(|inner| !inner.contains(['`', '\n'])).unwrap_or(text)
         }
         (Some(open), Some(close)) => &text[open.end..close.start],
         (Some(only), None) => {
@@ -167,18 +163,12 @@ pub(super) fn without_echo<'a>(left_context: &str, text: &'a str) -> &'a str {
     let whole = &left_context[..left_context.len() - unfinished.len()];
     let lines: Vec<&str> = whole.lines().map(str::trim_end).collect();
     let ranges: Vec<Range<usize>> = line_ranges(text).collect();
-    let begins: Vec<&str> = ranges
-        .iter()
-        .map(|range| text[range.clone()].trim_end())
-        .collect();
+    let begins: Vec<&str> = ranges.iter().map(|range| text[range.clone()].trim_end()).collect();
     let most = lines.len().min(begins.len());
     let repeats = |&count: &usize| {
         let echo = &lines[lines.len() - count..];
         // Blank lines and single brackets occur anywhere.
-        begins[..count] == *echo
-            && echo
-                .iter()
-                .any(|line| line.chars().any(char::is_alphanumeric))
+        begins[..count] == *echo && echo.iter().any(|line| line.chars().any(char::is_alphanumeric))
     };
     let repeated = (1..=most).rev().find(repeats).unwrap_or(0);
     let rest = match repeated {

@@ -29,12 +29,7 @@ pub(super) fn first_line(prediction: &str, language: Language) -> &str {
     for line in prediction.split('\n') {
         let text = strip(line);
         if text.is_empty() {
-        } else if !within
-            && spec
-                .comment_begins
-                .iter()
-                .any(|sign| text.starts_with(sign))
-        {
+        } else if !within && spec.comment_begins.iter().any(|sign| text.starts_with(sign)) {
             within = true;
         } else if within {
             within = !spec.comment_ends.iter().any(|sign| text.ends_with(sign));

@@ -17,10 +17,6 @@ pub struct Hole<'a> {
 impl<'a> Hole<'a> {
     /// Returns the hole of a task.
     pub fn of(task: &'a Task) -> Self {
-        Self {
-            left_context: &task.prompt,
-            target: &task.ground_truth,
-            language: task.language(),
-        }
+        Self { left_context: &task.prompt, target: &task.ground_truth, language: task.language() }
     }
 }

@@ -123,10 +123,7 @@ impl Step {
             Self::FunctionBody => return body::function_body(hole, prediction),
             Self::Comments => {
                 let target = without_comments(hole.target, language).into_owned();
-                return (
-                    Some(target),
-                    without_comments(prediction, language).into_owned(),
-                );
+                return (Some(target), without_comments(prediction, language).into_owned());
             }
             Self::CommentSigns => {
                 let target = without_comment_signs(hole.target).into_owned();
@@ -155,15 +152,9 @@ pub struct Recipe(Vec<Step>);
 impl Recipe {
     /// Applies the steps.
     pub fn apply<'a>(&self, hole: Hole<'a>, prediction: &'a str) -> Processed<'a> {
-        let mut now = Processed {
-            target: hole.target.into(),
-            prediction: prediction.into(),
-        };
+        let mut now = Processed { target: hole.target.into(), prediction: prediction.into() };
         for step in &self.0 {
-            let hole = Hole {
-                target: &now.target,
-                ..hole
-            };
+            let hole = Hole { target: &now.target, ..hole };
             let (target, prediction) = step.apply(&hole, &now.prediction);
             if let Some(target) = target {
                 now.target = target.into();
@@ -222,11 +213,7 @@ impl FromStr for Recipe {
 
 fn unknown(name: &str) -> Error {
     let names = ["own", "none", "chat"].into_iter();
-    Error::unknown(
-        "post-processing",
-        name,
-        names.chain(Step::ALL.map(Step::name)),
-    )
+    Error::unknown("post-processing", name, names.chain(Step::ALL.map(Step::name)))
 }
 
 /// Choice of recipes for metrics.
@@ -252,11 +239,7 @@ impl Postprocess {
             (Self::Own { .. }, Metric::RepoCoder) => &[Step::StrippedLines],
             (Self::Own { .. }, Metric::Chars) => &[],
             (Self::Own { function_bodies }, Metric::Repoformer | Metric::RepoformerDifflib) => {
-                &[if *function_bodies {
-                    Step::FunctionBody
-                } else {
-                    Step::Lines
-                }]
+                &[if *function_bodies { Step::FunctionBody } else { Step::Lines }]
             }
             (Self::Own { .. }, Metric::CrossCodeEval) => &[Step::Statement],
             (Self::Own { .. }, Metric::RepoBench) => &[Step::FirstLine],

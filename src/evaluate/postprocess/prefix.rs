@@ -21,21 +21,12 @@ impl Prefixes {
         let text = format!("{left_context}{prediction}");
         let mut parser = Parser::new();
         let is_usable = u32::try_from(text.len()).is_ok()
-            && parser
-                .set_language(&Grammar::from(Language::Python).tables())
-                .is_ok();
+            && parser.set_language(&Grammar::from(Language::Python).tables()).is_ok();
         let mut parser = is_usable.then_some(parser);
         let length = last_statement(left_context);
-        let tree = parser
-            .as_mut()
-            .and_then(|parser| parser.parse(&text[..length], None));
+        let tree = parser.as_mut().and_then(|parser| parser.parse(&text[..length], None));
         let shared = tree.filter(|tree| length > 0 && !tree.root_node().has_error());
-        Self {
-            shared: shared.map(|tree| (tree, length)),
-            start: left_context.len(),
-            parser,
-            text,
-        }
+        Self { shared: shared.map(|tree| (tree, length)), start: left_context.len(), parser, text }
     }
 
     /// Whether the left context and this many bytes of the prediction have no syntax error. Tokens that the parser
@@ -73,10 +64,7 @@ fn last_statement(text: &str) -> usize {
 fn point(text: &str) -> Point {
     let bytes = text.as_bytes();
     let line_start = memchr::memrchr(b'\n', bytes).map_or(0, |newline| newline + 1);
-    Point {
-        row: memchr::memchr_iter(b'\n', bytes).count(),
-        column: bytes.len() - line_start,
-    }
+    Point { row: memchr::memchr_iter(b'\n', bytes).count(), column: bytes.len() - line_start }
 }
 
 /// Whether no node is an error.

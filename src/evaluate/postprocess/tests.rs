@@ -4,11 +4,7 @@ use crate::text::language::syntax::Syntax;
 use crate::text::lines::is_space;
 
 fn hole<'a>(left_context: &'a str, target: &'a str, language: Language) -> Hole<'a> {
-    Hole {
-        left_context,
-        target,
-        language,
-    }
+    Hole { left_context, target, language }
 }
 
 fn apply(names: &str, hole: Hole<'_>, prediction: &str) -> String {
@@ -36,17 +32,7 @@ fn lines_as_many_as_the_target_has() {
     let hole = hole("", "a\n \n\tb\n", Language::Python);
     assert_eq!(apply("lines", hole, "\n  x\r\n\n y\nz"), "  x\r\n y");
     assert_eq!(apply("lines", hole, "x"), "x");
-    assert_eq!(
-        apply(
-            "lines",
-            Hole {
-                target: " ",
-                ..hole
-            },
-            "x"
-        ),
-        ""
-    );
+    assert_eq!(apply("lines", Hole { target: " ", ..hole }, "x"), "");
 }
 
 #[test]
@@ -68,10 +54,7 @@ fn first_brackets() {
     assert_eq!(of("x"), "x");
     // As in the program: place 0 counts as none.
     assert_eq!(of("; x; y"), "; x; y");
-    assert_eq!(
-        apply("statement", hole("", "", Language::CSharp), "a; b"),
-        "a;"
-    );
+    assert_eq!(apply("statement", hole("", "", Language::CSharp), "a; b"), "a;");
 }
 
 #[test]
@@ -95,9 +78,7 @@ fn slow_first_statement<'a>(left: &str, prediction: &'a str) -> &'a str {
             && Syntax::parse(&text, Language::Python)
                 .is_some_and(|syntax| prefix::is_valid(syntax.tree()))
     });
-    statement.map_or(prediction, |end| {
-        prediction[..end].trim_end_matches(is_space)
-    })
+    statement.map_or(prediction, |end| prediction[..end].trim_end_matches(is_space))
 }
 
 #[test]
@@ -108,24 +89,14 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
     for (task, other) in tasks.iter().zip(tasks.iter().skip(1)).step_by(9) {
         let right = format!("{}\n\n\nclass Next:\n    pass\n", other.ground_truth);
         let shortened = &task.ground_truth[..task.ground_truth.len() * 2 / 3];
-        for prediction in [
-            right.as_str(),
-            shortened,
-            "):\n  x = (1\n",
-            "\"\"\"open\nx\n",
-        ] {
+        for prediction in [right.as_str(), shortened, "):\n  x = (1\n", "\"\"\"open\nx\n"] {
             let (fast, slow) = (
                 cut::first_statement(&task.prompt, prediction),
                 slow_first_statement(&task.prompt, prediction),
             );
             assert_eq!(fast, slow, "{}", task.id);
             let fast = body::longest_prefix(&task.prompt, prediction);
-            assert_eq!(
-                fast,
-                body::slow_longest_prefix(&task.prompt, prediction),
-                "{}",
-                task.id
-            );
+            assert_eq!(fast, body::slow_longest_prefix(&task.prompt, prediction), "{}", task.id);
             cut += usize::from(fast.is_some_and(|kept| kept.len() < prediction.len()));
         }
     }
@@ -138,14 +109,8 @@ fn function_bodies() {
     let target = "    y = x\n    return y\n";
     let in_file = hole(left, target, Language::Python);
     assert!(is_function_body(&in_file));
-    assert!(!is_function_body(&Hole {
-        target: "    return x\n",
-        ..in_file
-    }));
-    assert!(!is_function_body(&Hole {
-        left_context: &left[..24],
-        ..in_file
-    }));
+    assert!(!is_function_body(&Hole { target: "    return x\n", ..in_file }));
+    assert!(!is_function_body(&Hole { left_context: &left[..24], ..in_file }));
     let recipe: Recipe = "function-body".parse().unwrap();
     let cut = recipe.apply(in_file, "    z = x\n    return z\n\n\ndef g():\n    retu");
     assert_eq!(cut.prediction, "\"\"\"Doc.\"\"\"\n    z = x\n    return z");
@@ -155,9 +120,7 @@ fn function_bodies() {
     let moved = hole(&indented, target.trim_start(), Language::Python);
     assert!(is_function_body(&moved));
     assert_eq!(
-        recipe
-            .apply(moved, "z = x\n    return z\nk = 1\n")
-            .prediction,
+        recipe.apply(moved, "z = x\n    return z\nk = 1\n").prediction,
         "\"\"\"Doc.\"\"\"\n    z = x\n    return z"
     );
     // A left context that never parses leaves the prediction whole.
@@ -173,11 +136,8 @@ fn function_bodies_end_with_their_brace() {
     let cut = apply("function-body", hole(left, "", Language::Java), answer);
     assert_eq!(cut, "if (x > 0) { return \"}\".length(); }\n    return x;");
     let left = "function f(x: number) {\n  ";
-    let cut = apply(
-        "function-body",
-        hole(left, "", Language::TypeScript),
-        "return `${x}`;\n}\nf(1);",
-    );
+    let cut =
+        apply("function-body", hole(left, "", Language::TypeScript), "return `${x}`;\n}\nf(1);");
     assert_eq!(cut, "return `${x}`;");
 }
 
@@ -194,10 +154,7 @@ fn comments() {
 #[test]
 fn fences() {
     let of = |text| apply("fences", hole("", "", Language::Python), text);
-    assert_eq!(
-        of("Here:\n```python\nx = 1\n```\nIt works.\n```\nout\n```\n"),
-        "x = 1\n"
-    );
+    assert_eq!(of("Here:\n```python\nx = 1\n```\nIt works.\n```\nout\n```\n"), "x = 1\n");
     assert_eq!(of("```\nx = 1"), "x = 1");
     assert_eq!(of("    return x\n```\nThis returns x."), "    return x\n");
     assert_eq!(of("text\n~~~py\nx\n~~~"), "x\n");
@@ -216,10 +173,7 @@ fn chatter() {
     assert_eq!(of("return x\n\nThis returns the value of x."), "return x");
     assert_eq!(of("<think>what now</think>return x"), "return x");
     // Code that begins with such a word stays.
-    assert_eq!(
-        of("this = here\n\nthis.x = 1\n"),
-        "this = here\n\nthis.x = 1\n"
-    );
+    assert_eq!(of("this = here\n\nthis.x = 1\n"), "this = here\n\nthis.x = 1\n");
     assert_eq!(of("ok, err = f()\n"), "ok, err = f()\n");
     assert_eq!(of("\n    return 1\n"), "\n    return 1\n");
 }
@@ -227,15 +181,9 @@ fn chatter() {
 #[test]
 fn echoes() {
     let of = |left, text| apply("echo", hole(left, "", Language::Python), text);
+    assert_eq!(of("import a\n\ndef f(x):\n", "def f(x):\n    return x\n"), "    return x\n");
     assert_eq!(
-        of("import a\n\ndef f(x):\n", "def f(x):\n    return x\n"),
-        "    return x\n"
-    );
-    assert_eq!(
-        of(
-            "import a\n\ndef f(x):\n",
-            "import a\n\ndef f(x):\n    return x\n"
-        ),
+        of("import a\n\ndef f(x):\n", "import a\n\ndef f(x):\n    return x\n"),
         "    return x\n"
     );
     assert_eq!(of("y = 0\nx = f(", "x = f(1)"), "1)");

@@ -36,8 +36,7 @@ impl Stripped {
 
     /// Start of a line in the text.
     pub(super) fn start(&self, line: usize) -> usize {
-        line.checked_sub(1)
-            .map_or(0, |before| self.ends[before] + 1)
+        line.checked_sub(1).map_or(0, |before| self.ends[before] + 1)
     }
 
     /// End of a line in the text.
@@ -52,11 +51,7 @@ impl Stripped {
     /// First and last line of every run of as many lines as `target` has; of the whole text if it has fewer.
     pub(super) fn runs(&self, target: &Self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let length = target.count().min(self.count());
-        let runs = if length == 0 {
-            0
-        } else {
-            self.count() - length + 1
-        };
+        let runs = if length == 0 { 0 } else { self.count() - length + 1 };
         (0..runs).map(move |first| (first, first + length - 1))
     }
 
@@ -82,9 +77,6 @@ impl Stripped {
             }
         }
         let found = (0..self.count()).filter(|&line| seen.get(self.line(line)) == Some(&true));
-        Share {
-            found: found.count(),
-            of: self.count(),
-        }
+        Share { found: found.count(), of: self.count() }
     }
 }

@@ -150,10 +150,7 @@ impl Measures {
     /// ```
     #[must_use]
     pub fn beside<D: PartialEq>(self, found: &[D], ground_truth: &[D]) -> Self {
-        Self {
-            ground_truth_recall: DEPTHS.map(|k| recall_at(k, found, ground_truth)),
-            ..self
-        }
+        Self { ground_truth_recall: DEPTHS.map(|k| recall_at(k, found, ground_truth)), ..self }
     }
 
     /// Returns a value between 0 and 1; `None` if it is undefined.

@@ -29,10 +29,7 @@ impl<'a> Names<'a> {
         let (mut places, mut names) = (FxHashMap::default(), Vec::new());
         for name in identifiers(target) {
             let place = *places.entry(name).or_insert_with(|| {
-                names.push(Name {
-                    is_new: true,
-                    is_called: false,
-                });
+                names.push(Name { is_new: true, is_called: false });
                 names.len() - 1
             });
             names[place].is_called |= is_called(target, name);
@@ -49,10 +46,7 @@ impl<'a> Names<'a> {
 
     /// Returns a finder that has seen nothing yet.
     pub(super) fn finder(&self) -> Finder<'_, 'a> {
-        Finder {
-            names: self,
-            found: vec![false; self.names.len()],
-        }
+        Finder { names: self, found: vec![false; self.names.len()] }
     }
 }
 

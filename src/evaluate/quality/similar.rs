@@ -48,11 +48,7 @@ fn bound<'f>(target: &Stripped, fragment: &'f Stripped, runs: &mut Vec<Run<'f>>)
         let distance = (nearest[end] as usize).max(longer - shorter);
         // The formula of the similarity itself: rounding keeps the order of distances.
         let bound = 1.0 - distance as f64 / longer as f64;
-        Run {
-            bound,
-            fragment,
-            lines,
-        }
+        Run { bound, fragment, lines }
     }));
 }
 

@@ -62,10 +62,7 @@ impl QualityMeans {
             let mean = (n > 0).then(|| sum / n as f64);
             MeasureMean { measure, n, mean }
         };
-        Self {
-            n: tasks.len(),
-            means: Measure::ALL.map(mean).to_vec(),
-        }
+        Self { n: tasks.len(), means: Measure::ALL.map(mean).to_vec() }
     }
 
     /// Returns one mean.

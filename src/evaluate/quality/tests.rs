@@ -5,9 +5,7 @@ use super::*;
 /// Word runs that begin with a letter or `_`: a stand-in for a language's identifiers.
 fn identifiers(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
-    words
-        .filter(|word| word.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()))
-        .collect()
+    words.filter(|word| word.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())).collect()
 }
 
 fn share(found: usize, of: usize) -> Share {
@@ -25,11 +23,7 @@ fn a_task_by_hand() {
     // Calls: Reader, open_file, read.
     let target = "    out = Reader(open_file(path))\n\n    out.read(path)\n";
     let in_file = ["def f(path):\n    reader.read()\n", "    return out\n"];
-    let fragments = [
-        "class Reader:\n    pass",
-        "x\n  out.read(path)  \ny",
-        "Path",
-    ];
+    let fragments = ["class Reader:\n    pass", "x\n  out.read(path)  \ny", "Path"];
     let measures = RetrievalTarget::new(target, &in_file, identifiers).measure(&fragments);
     // Reader, out, read and path; open_file is nowhere.
     assert_eq!(measures.identifiers, share(4, 5));
@@ -70,10 +64,7 @@ fn what_cannot_be_measured_is_undefined_and_nothing_retrieved_is_zero() {
     assert_eq!(values(&measures), [None; 15]);
     // A literal has no name, but a line.
     let measures = RetrievalTarget::new("1,", &[], identifiers).measure(&["x"]);
-    assert_eq!(
-        (measures.identifiers, measures.lines),
-        (share(0, 0), share(0, 1))
-    );
+    assert_eq!((measures.identifiers, measures.lines), (share(0, 0), share(0, 1)));
     let measures = RetrievalTarget::new("f(x)", &["x"], identifiers).measure(&[]);
     let zeros = [[Some(0.0); 12].as_slice(), &[None; 3]].concat();
     assert_eq!(values(&measures), zeros);
@@ -93,15 +84,9 @@ fn a_line_counts_as_often_as_it_stands_there() {
 #[test]
 fn documents_of_two_queries() {
     // Of the first 5 of 6 (a to e), found's first 5 hold a, c and e; f comes sixth in both.
-    let (found, truth) = (
-        ["x", "a", "c", "e", "y", "f"],
-        ["a", "b", "c", "d", "e", "f"],
-    );
+    let (found, truth) = (["x", "a", "c", "e", "y", "f"], ["a", "b", "c", "d", "e", "f"]);
     let measures = Measures::default().beside(&found, &truth);
-    assert_eq!(
-        measures.ground_truth_recall,
-        [Some(0.0), Some(0.6), Some(4.0 / 6.0)]
-    );
+    assert_eq!(measures.ground_truth_recall, [Some(0.0), Some(0.6), Some(4.0 / 6.0)]);
     assert_eq!(measures.get(Measure::GroundTruthRecall(5)), Some(0.6));
     assert_eq!(measures.get(Measure::GroundTruthRecall(7)), None);
     assert_eq!(recall_at(1, &[], &["a"]), Some(0.0));
@@ -142,24 +127,14 @@ fn means_are_over_the_tasks_that_have_a_value() {
         let MeasureMean { n, mean, .. } = summary.get(measure).unwrap();
         (n, mean)
     };
-    let names: Vec<_> = quality
-        .repositories
-        .iter()
-        .map(|(name, s)| (&**name, s.n))
-        .collect();
+    let names: Vec<_> = quality.repositories.iter().map(|(name, s)| (&**name, s.n)).collect();
     assert_eq!(names, [("a", 1), ("b", 2)]); // the task without a repository counts in all alone
     let b = &quality.repositories[1].1;
     assert_eq!(mean(b, Measure::IdentifierRecall), (1, Some(0.5)));
     assert_eq!(mean(b, Measure::ReciprocalRank), (2, Some(0.375))); // 1/2, 1/4
     assert_eq!(quality.all.n, 4);
-    assert_eq!(
-        mean(&quality.all, Measure::IdentifierRecall),
-        (3, Some(0.5))
-    ); // 1/2, 1, 0
-    assert_eq!(
-        mean(&quality.all, Measure::ReciprocalRank),
-        (4, Some(0.4375))
-    ); // 1/2, 0, 1, 1/4
+    assert_eq!(mean(&quality.all, Measure::IdentifierRecall), (3, Some(0.5))); // 1/2, 1, 0
+    assert_eq!(mean(&quality.all, Measure::ReciprocalRank), (4, Some(0.4375))); // 1/2, 0, 1, 1/4
     assert_eq!(mean(&quality.all, Measure::NewApiRecall), (0, None));
     let record = quality.to_record("rg1 jaccard", false);
     assert_eq!(record["retrieval"], "rg1 jaccard");
@@ -204,10 +179,7 @@ fn naive(target: &str, in_file: &[&str], fragments: &[&str]) -> [Share; 5] {
         lines.filter(|line| !line.is_empty()).collect()
     };
     let (target_lines, all) = (lines(target), lines(&fragments.join("\n")));
-    let found = target_lines
-        .iter()
-        .filter(|line| all.contains(line))
-        .count();
+    let found = target_lines.iter().filter(|line| all.contains(line)).count();
     [
         of(wanted.iter().collect()),
         of(wanted.iter().filter(is_new).collect()),

@@ -37,11 +37,7 @@ pub struct Resampling {
 impl Default for Resampling {
     /// 10,000 resamples, 95 %, seed 0.
     fn default() -> Self {
-        Self {
-            resamples: 10_000,
-            level: 0.95,
-            seed: 0,
-        }
+        Self { resamples: 10_000, level: 0.95, seed: 0 }
     }
 }
 
@@ -72,10 +68,7 @@ impl Resampling {
         M: IntoIterator<Item = Option<f64>>,
     {
         let measures = measures.into_iter();
-        self.of_totals(
-            groups,
-            measures.map(|values| groups.totals(values.into_iter())),
-        )
+        self.of_totals(groups, measures.map(|values| groups.totals(values.into_iter())))
     }
 
     fn of_totals(
@@ -166,8 +159,5 @@ pub(super) fn middle(mut means: Vec<f64>, level: f64) -> Option<Interval> {
         // No −0.
         *value + 0.0
     };
-    Some(Interval {
-        low: nth(low),
-        high: nth(high),
-    })
+    Some(Interval { low: nth(low), high: nth(high) })
 }

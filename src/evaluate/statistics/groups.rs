@@ -49,11 +49,7 @@ pub struct Groups {
 impl Groups {
     /// Returns a group for each of `number` tasks.
     pub fn tasks(number: usize) -> Self {
-        Self {
-            unit: Unit::Tasks,
-            of: (0..number as u32).collect(),
-            number,
-        }
+        Self { unit: Unit::Tasks, of: (0..number as u32).collect(), number }
     }
 
     /// Groups tasks by repository, in the order of the names; `None` where a task has no repository, or all have the same.
@@ -97,10 +93,7 @@ impl Groups {
 
     /// Sums and counts the values of each group; tasks without a value are skipped.
     pub(super) fn totals(&self, values: impl Iterator<Item = Option<f64>>) -> Totals {
-        let mut totals = Totals {
-            sums: vec![0.0; self.number],
-            counts: vec![0.0; self.number],
-        };
+        let mut totals = Totals { sums: vec![0.0; self.number], counts: vec![0.0; self.number] };
         for (&group, value) in self.of.iter().zip(values) {
             if let (group, Some(value)) = (group as usize, value) {
                 totals.sums[group] += value;

@@ -19,29 +19,20 @@ pub(super) fn interval(values: &[f64], level: f64) -> Option<Interval> {
     let central = |power: i32| values.iter().map(|v| (v - mean).powi(power)).sum::<f64>() / n;
     let deviation = central(2).sqrt();
     // Equal values have no spread, and no skewness.
-    let skewness = if deviation > 0.0 {
-        central(3) / deviation.powi(3) / n.sqrt()
-    } else {
-        0.0
-    };
+    let skewness = if deviation > 0.0 { central(3) / deviation.powi(3) / n.sqrt() } else { 0.0 };
     if skewness.abs() > SKEWED {
         return None;
     }
     let (least, most) = values
         .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
-            (low.min(*v), high.max(*v))
-        });
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
     let end = |p: f64| {
         let z = quantile(p);
         let moved = z + skewness * (z * z - 1.0) / 6.0;
         (mean + moved * deviation / n.sqrt()).clamp(least, most)
     };
     let tail = (1.0 - level) / 2.0;
-    Some(Interval {
-        low: end(tail),
-        high: end(1.0 - tail),
-    })
+    Some(Interval { low: end(tail), high: end(1.0 - tail) })
 }
 
 /// Quantile of the standard normal distribution, with a relative error of at most 1.2 · 10⁻⁹ (Acklam's rational approximation).
@@ -70,13 +61,8 @@ fn quantile(p: f64) -> f64 {
         4.374664141464968,
         2.938163982698783,
     ];
-    const D: [f64; 5] = [
-        7.784695709041462e-3,
-        3.224671290700398e-1,
-        2.445134137142996,
-        3.754408661907416,
-        1.0,
-    ];
+    const D: [f64; 5] =
+        [7.784695709041462e-3, 3.224671290700398e-1, 2.445134137142996, 3.754408661907416, 1.0];
     let polynomial = |of: &[f64], x: f64| of.iter().fold(0.0, |sum, factor| sum * x + factor);
     let tail = |p: f64| {
         let x = (-2.0 * p.ln()).sqrt();

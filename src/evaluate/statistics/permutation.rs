@@ -44,10 +44,7 @@ pub struct SignFlips {
 impl Default for SignFlips {
     /// 100,000 flips, seed 0.
     fn default() -> Self {
-        Self {
-            flips: 100_000,
-            seed: 0,
-        }
+        Self { flips: 100_000, seed: 0 }
     }
 }
 
@@ -72,11 +69,7 @@ impl SignFlips {
     /// ```
     pub fn test(&self, groups: &Groups, differences: &[f64]) -> PermutationTest {
         let totals = groups.totals(differences.iter().copied().map(Some));
-        let sums: Vec<f64> = totals
-            .sums
-            .into_iter()
-            .filter(|sum| sum.abs() >= SAME)
-            .collect();
+        let sums: Vec<f64> = totals.sums.into_iter().filter(|sum| sum.abs() >= SAME).collect();
         let exact = sums.len() <= Self::EXACT;
         let all: f64 = sums.iter().map(|sum| sum.abs()).sum();
         let least = sums.iter().sum::<f64>().abs() - TOLERANCE * all;
@@ -87,11 +80,7 @@ impl SignFlips {
         } else {
             (1 + self.extreme(&sums, least)) as f64 / (1 + self.flips) as f64
         };
-        PermutationTest {
-            p,
-            exact,
-            units: sums.len(),
-        }
+        PermutationTest { p, exact, units: sums.len() }
     }
 
     /// Counts the random flips whose sum is at least `least` or at most −`least`.
@@ -146,10 +135,7 @@ fn share_of_all(numbers: &[f64], least: f64) -> f64 {
 fn all_sums(numbers: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for number in numbers {
-        sums = sums
-            .iter()
-            .flat_map(|sum| [sum - number, sum + number])
-            .collect();
+        sums = sums.iter().flat_map(|sum| [sum - number, sum + number]).collect();
     }
     sums
 }

@@ -38,9 +38,7 @@ fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 }
 
 fn p_by_task(differences: &[f64]) -> f64 {
-    SignFlips::default()
-        .test(&Groups::tasks(differences.len()), differences)
-        .p
+    SignFlips::default().test(&Groups::tasks(differences.len()), differences).p
 }
 
 mod bootstrap {
@@ -52,10 +50,7 @@ mod bootstrap {
         for case in recorded("bootstrap") {
             let (values, groups) = repositories(&case["groups"]);
             for seed in 0..5 {
-                let resampling = Resampling {
-                    seed,
-                    ..Resampling::default()
-                };
+                let resampling = Resampling { seed, ..Resampling::default() };
                 let Interval { low, high } = resampling.interval(&groups, &values).unwrap();
                 let (wanted_low, wanted_high) = (numbers(&case["low"]), numbers(&case["high"]));
                 assert!(
@@ -84,15 +79,9 @@ mod bootstrap {
         let width = drawn.high - drawn.low;
         for (known, drawn) in [(many.low, drawn.low), (many.high, drawn.high)] {
             // Three standard errors of a percentile of 10,000 resamples are 4 % of half the width.
-            assert!(
-                (known - drawn).abs() < 0.02 * width,
-                "{known} {drawn} {width}"
-            );
+            assert!((known - drawn).abs() < 0.02 * width, "{known} {drawn} {width}");
         }
-        let other = Resampling {
-            seed: 1,
-            ..resampling
-        };
+        let other = Resampling { seed: 1, ..resampling };
         assert_eq!(other.interval(&Groups::tasks(6_000), &values), Some(many));
     }
 
@@ -189,24 +178,12 @@ mod bootstrap {
     #[test]
     fn what_cannot_be_drawn_has_no_interval() {
         let two = Groups::of([Some("a"), Some("b")]);
-        let intervals = Resampling::default().intervals(
-            &two,
-            [[Some(0.5), None], [Some(0.5), Some(0.5)], [None, None]],
-        );
-        let point = Interval {
-            low: 0.5,
-            high: 0.5,
-        };
-        assert_eq!(
-            intervals,
-            [None, Some(point), None],
-            "one repository has a value, two, none"
-        );
+        let intervals = Resampling::default()
+            .intervals(&two, [[Some(0.5), None], [Some(0.5), Some(0.5)], [None, None]]);
+        let point = Interval { low: 0.5, high: 0.5 };
+        assert_eq!(intervals, [None, Some(point), None], "one repository has a value, two, none");
         assert_eq!(Resampling::default().interval(&Groups::tasks(0), &[]), None);
-        let never = Resampling {
-            resamples: 0,
-            ..Resampling::default()
-        };
+        let never = Resampling { resamples: 0, ..Resampling::default() };
         assert_eq!(never.interval(&two, &[0.0, 1.0]), None);
         let none: [Vec<Option<f64>>; 0] = [];
         assert_eq!(Resampling::default().intervals(&two, none), []);
@@ -218,25 +195,10 @@ mod bootstrap {
         let groups = Groups::of(["a", "b", "b"].map(Some));
         let lacking = [Some(1.0), Some(0.0), None];
         let intervals = Resampling::default().intervals(&groups, [lacking]);
-        assert_eq!(
-            intervals[0],
-            Some(Interval {
-                low: 0.0,
-                high: 1.0
-            })
-        );
-        let half = Resampling {
-            level: 0.4,
-            ..Resampling::default()
-        };
+        assert_eq!(intervals[0], Some(Interval { low: 0.0, high: 1.0 }));
+        let half = Resampling { level: 0.4, ..Resampling::default() };
         // Both repositories once, in half of the resamples: (1 + 0) / 2 and not (1 + 0 + 0) / 3.
-        assert_eq!(
-            half.intervals(&groups, [lacking])[0],
-            Some(Interval {
-                low: 0.5,
-                high: 0.5
-            })
-        );
+        assert_eq!(half.intervals(&groups, [lacking])[0], Some(Interval { low: 0.5, high: 0.5 }));
     }
 
     /// About normal, mean 0, variance 1: twelve uniform numbers less 6.
@@ -258,16 +220,11 @@ mod bootstrap {
                 Unit::Repositories => Groups::of(names.iter().map(|name| Some(&**name))),
                 Unit::Tasks => Groups::tasks(200),
             };
-            let resampling = Resampling {
-                resamples: 499,
-                ..Resampling::default()
-            };
+            let resampling = Resampling { resamples: 499, ..Resampling::default() };
             let simulation = |_: &usize| {
                 let effects: Vec<f64> = (0..repositories).map(|_| normal(&mut stream)).collect();
                 let task = |effect: &f64| effect + normal(&mut stream);
-                let effects = effects
-                    .iter()
-                    .flat_map(|effect| std::iter::repeat_n(effect, size));
+                let effects = effects.iter().flat_map(|effect| std::iter::repeat_n(effect, size));
                 let values: Vec<f64> = effects.map(task).collect();
                 let Interval { low, high } = resampling.interval(&groups, &values).unwrap();
                 low <= 0.0 && 0.0 <= high
@@ -294,19 +251,13 @@ mod permutation {
         for case in recorded("sign_flips") {
             let found = test(&numbers(&case["differences"]));
             assert!(found.exact);
-            assert!(
-                (found.p - case["p"].as_f64().unwrap()).abs() < 1e-12,
-                "{found:?} {case}"
-            );
+            assert!((found.p - case["p"].as_f64().unwrap()).abs() < 1e-12, "{found:?} {case}");
         }
         for case in recorded("by_repository") {
             let (differences, groups) = repositories(&case["groups"]);
             let found = SignFlips::default().test(&groups, &differences);
             assert!(found.exact);
-            assert!(
-                (found.p - case["p"].as_f64().unwrap()).abs() < 1e-12,
-                "{found:?} {case}"
-            );
+            assert!((found.p - case["p"].as_f64().unwrap()).abs() < 1e-12, "{found:?} {case}");
         }
     }
 
@@ -319,10 +270,7 @@ mod permutation {
             let differences = [vec![1.0; better], vec![0.0; 7], vec![-1.0; worse]].concat();
             let found = test(&differences);
             assert_eq!((found.units, found.exact), (better + worse, true));
-            assert!(
-                (found.p - case["p"].as_f64().unwrap()).abs() < 1e-12,
-                "{found:?} {case}"
-            );
+            assert!((found.p - case["p"].as_f64().unwrap()).abs() < 1e-12, "{found:?} {case}");
         }
     }
 
@@ -334,11 +282,7 @@ mod permutation {
             let differences = numbers(&case["differences"]);
             let groups = Groups::tasks(differences.len());
             for seed in 0..3 {
-                let found = SignFlips {
-                    seed,
-                    ..SignFlips::default()
-                }
-                .test(&groups, &differences);
+                let found = SignFlips { seed, ..SignFlips::default() }.test(&groups, &differences);
                 assert!(!found.exact);
                 // Five standard deviations of the flips, and what the approximation may be off.
                 let near = 5.0 * (wanted * (1.0 - wanted) / 100_000.0).sqrt() + 0.004;
@@ -349,14 +293,7 @@ mod permutation {
 
     #[test]
     fn the_least_and_the_greatest_p() {
-        assert_eq!(
-            test(&[]),
-            PermutationTest {
-                p: 1.0,
-                exact: true,
-                units: 0
-            }
-        );
+        assert_eq!(test(&[]), PermutationTest { p: 1.0, exact: true, units: 0 });
         assert_eq!(test(&[0.0; 100]).p, 1.0, "nothing differs");
         assert_eq!(test(&[1e-12, -1e-13]).units, 0, "rounding is no difference");
         // No flip of a hundred equal differences is as far from 0; p never is.
@@ -372,16 +309,10 @@ mod permutation {
         let all = 1u64 << differences.len();
         let sum = |signs: u64| -> f64 {
             let sign = |place: usize| if signs >> place & 1 == 1 { 1.0 } else { -1.0 };
-            differences
-                .iter()
-                .enumerate()
-                .map(|(place, d)| sign(place) * d)
-                .sum()
+            differences.iter().enumerate().map(|(place, d)| sign(place) * d).sum()
         };
         let observed = sum(all - 1).abs();
-        let extreme = (0..all)
-            .filter(|signs| sum(*signs).abs() >= observed - 1e-9)
-            .count();
+        let extreme = (0..all).filter(|signs| sum(*signs).abs() >= observed - 1e-9).count();
         extreme as f64 / all as f64
     }
 
@@ -399,19 +330,12 @@ mod permutation {
                 stream.fill_bytes(&mut signs);
                 for (sum, sign) in sums.iter_mut().zip(signs) {
                     for (place, difference) in eight.iter().enumerate() {
-                        *sum += if sign >> place & 1 == 1 {
-                            *difference
-                        } else {
-                            -difference
-                        };
+                        *sum += if sign >> place & 1 == 1 { *difference } else { -difference };
                     }
                 }
             }
             let now = left.min(1024);
-            extreme += sums[..now]
-                .iter()
-                .filter(|sum| sum.abs() >= observed - 1e-9)
-                .count();
+            extreme += sums[..now].iter().filter(|sum| sum.abs() >= observed - 1e-9).count();
             (left, block) = (left - now, block + 1);
         }
         (1 + extreme) as f64 / (1 + flips.flips) as f64
@@ -460,11 +384,7 @@ mod permutation {
         assert_eq!(test(&turned), wanted);
         // A seed flips differently, and not by much.
         let groups = Groups::tasks(differences.len());
-        let other = SignFlips {
-            seed: 1,
-            ..SignFlips::default()
-        }
-        .test(&groups, &differences);
+        let other = SignFlips { seed: 1, ..SignFlips::default() }.test(&groups, &differences);
         assert_ne!(other.p, wanted.p);
         assert!((other.p - wanted.p).abs() < 0.02);
     }
@@ -515,10 +435,7 @@ fn groups_are_numbered_by_name() {
     let other = Groups::of([Some("a"), Some("b"), Some("b")]);
     assert_ne!(one, other);
     let totals = one.totals([Some(1.0), Some(2.0), None].into_iter());
-    assert_eq!(
-        (totals.sums, totals.counts),
-        (vec![2.0, 1.0], vec![1.0, 1.0])
-    );
+    assert_eq!((totals.sums, totals.counts), (vec![2.0, 1.0], vec![1.0, 1.0]));
     assert_eq!(Groups::repositories([Some("a"), None]), None);
     assert_eq!(Groups::repositories([]), None);
     assert!(Groups::of([]).is_empty());

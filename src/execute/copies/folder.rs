@@ -41,10 +41,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 /// to a place within the folder is made to point to the same place of the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
     let from = &fs::canonicalize(from)?;
-    let walk = WalkDir::new(from)
-        .min_depth(1)
-        .sort_by_file_name()
-        .into_iter();
+    let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
@@ -85,10 +82,7 @@ pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io
 pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
     let root = &fs::canonicalize(root)?;
     let mut hasher = blake3::Hasher::new();
-    let walk = WalkDir::new(root)
-        .min_depth(1)
-        .sort_by_file_name()
-        .into_iter();
+    let walk = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
@@ -96,9 +90,7 @@ pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
         let content = if kind.is_file() {
             fs::read(entry.path())?
         } else if kind.is_symlink() {
-            fs::read_link(entry.path())?
-                .into_os_string()
-                .into_encoded_bytes()
+            fs::read_link(entry.path())?.into_os_string().into_encoded_bytes()
         } else {
             Vec::new()
         };

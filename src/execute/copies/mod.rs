@@ -121,11 +121,7 @@ impl<'a> Copies<'a> {
         let work_dir = folders.work_dir;
         fs::create_dir_all(work_dir)
             .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
-        let slots = if guard.enclosure().layered {
-            1
-        } else {
-            workers
-        };
+        let slots = if guard.enclosure().layered { 1 } else { workers };
         let source = |name: &String| Source {
             name: name.clone(),
             digest: OnceLock::new(),
@@ -133,17 +129,10 @@ impl<'a> Copies<'a> {
         };
         let (repos_dir, work_dir) = (real(folders.repos_dir)?, real(work_dir)?);
         let cache = fs::canonicalize(folders.cache).ok();
-        let is_in_cache = cache
-            .as_ref()
-            .is_some_and(|cache| work_dir.starts_with(cache));
-        let inside = repositories
-            .iter()
-            .find(|name| work_dir.starts_with(repos_dir.join(name)));
+        let is_in_cache = cache.as_ref().is_some_and(|cache| work_dir.starts_with(cache));
+        let inside = repositories.iter().find(|name| work_dir.starts_with(repos_dir.join(name)));
         if work_dir == repos_dir || (inside.is_some() && !is_in_cache) {
-            let reason = format!(
-                "{}: copies would be among the repositories",
-                work_dir.display()
-            );
+            let reason = format!("{}: copies would be among the repositories", work_dir.display());
             let hint = "choose a work folder outside the repositories";
             return Err(Error::execution(reason, hint));
         }
@@ -235,9 +224,7 @@ impl<'a> Copies<'a> {
         };
         let outcome = self.guard.run(&order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
-            let mut snapshot = snapshot
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut snapshot = snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let restored =
                 restore(&copy.folder, pristine, &mut snapshot).and_then(|()| empty(&copy.scratch));
             restored.map_err(|e| Error::writing(&copy.folder, "restore this copy", e))?;
@@ -247,10 +234,7 @@ impl<'a> Copies<'a> {
 
     fn make(&self, repository: usize, slot: usize) -> Result<Copy, Broken> {
         let name = &self.repositories[repository].name;
-        let broken = |reason: String| Broken {
-            reason,
-            output: String::new(),
-        };
+        let broken = |reason: String| Broken { reason, output: String::new() };
         let digest = self.digest(repository).map_err(broken)?;
         let place = self.work_dir.join(name).join(slot.to_string());
         let (folder, pristine) = (place.join(name), place.join("pristine"));
@@ -296,18 +280,12 @@ impl<'a> Copies<'a> {
             restore(&folder, &pristine, &mut snapshot).map_err(|e| at(&folder, e))?;
             kept = Some((pristine, snapshot.into()));
         }
-        Ok(Copy {
-            folder,
-            scratch,
-            pristine: kept,
-        })
+        Ok(Copy { folder, scratch, pristine: kept })
     }
 
     fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), Broken> {
-        let broken = |reason: String, output: &str| Broken {
-            reason,
-            output: tail(output, 2000).to_owned(),
-        };
+        let broken =
+            |reason: String, output: &str| Broken { reason, output: tail(output, 2000).to_owned() };
         let order = RunOrder {
             command,
             folder: folder.to_owned(),
@@ -321,22 +299,14 @@ impl<'a> Copies<'a> {
                 processes: 1 << 14,
             },
             network: true,
-            files: Files::Open {
-                protected: self.repos_dir.clone(),
-            },
+            files: Files::Open { protected: self.repos_dir.clone() },
             scratch: scratch.to_owned(),
             collect: None,
         };
-        let outcome = self
-            .guard
-            .run(&order)
-            .map_err(|e| broken(e.to_string(), ""))?;
+        let outcome = self.guard.run(&order).map_err(|e| broken(e.to_string(), ""))?;
         match (&outcome.refused, outcome.exit_code) {
             (None, Some(0)) => Ok(()),
-            (Some(reason), _) => Err(broken(
-                format!("the setup command cannot run: {reason}"),
-                "",
-            )),
+            (Some(reason), _) => Err(broken(format!("the setup command cannot run: {reason}"), "")),
             (None, code) => {
                 let reason = match code {
                     Some(code) => format!("the setup command ended with exit code {code}"),
@@ -373,10 +343,7 @@ fn lock(work_dir: &Path) -> Result<fs::File> {
     let file = fs::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) => Err(Error::execution(
-            format!(
-                "{}: another evaluation uses these copies",
-                work_dir.display()
-            ),
+            format!("{}: another evaluation uses these copies", work_dir.display()),
             "wait until it ends, or choose another work folder and another results file",
         )),
         // Some file systems have no locks.

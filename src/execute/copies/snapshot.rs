@@ -57,10 +57,7 @@ impl Snapshot {
 /// Restores a folder to the state of its snapshot from an unchanged copy, and updates the snapshot.
 pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Result<()> {
     let mut seen = std::collections::BTreeSet::new();
-    let mut walk = WalkDir::new(folder)
-        .min_depth(1)
-        .sort_by_file_name()
-        .into_iter();
+    let mut walk = WalkDir::new(folder).min_depth(1).sort_by_file_name().into_iter();
     while let Some(entry) = walk.next() {
         let entry = match entry {
             Ok(entry) => entry,
@@ -71,11 +68,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
                 return restore(folder, pristine, snapshot);
             }
         };
-        let path = entry
-            .path()
-            .strip_prefix(folder)
-            .unwrap_or(entry.path())
-            .to_owned();
+        let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
         let is_folder = entry.file_type().is_dir();
         let now = Entry::of(&entry.metadata()?);
         match snapshot.entries.get(&path) {
@@ -97,18 +90,12 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
             }
         }
     }
-    let lost: Vec<PathBuf> = snapshot
-        .entries
-        .keys()
-        .filter(|path| !seen.contains(*path))
-        .cloned()
-        .collect();
+    let lost: Vec<PathBuf> =
+        snapshot.entries.keys().filter(|path| !seen.contains(*path)).cloned().collect();
     for path in lost {
         let to = folder.join(&path);
         copy_entry(&pristine.join(&path), &to, pristine, folder)?;
-        snapshot
-            .entries
-            .insert(path, Entry::of(&fs::symlink_metadata(&to)?));
+        snapshot.entries.insert(path, Entry::of(&fs::symlink_metadata(&to)?));
     }
     Ok(())
 }
@@ -121,18 +108,10 @@ mod tests {
     #[test]
     fn whatever_a_run_does_is_undone() {
         let dir = tempfile::tempdir().unwrap();
-        let (from, copy, pristine) = (
-            dir.path().join("r"),
-            dir.path().join("c"),
-            dir.path().join("p"),
-        );
+        let (from, copy, pristine) =
+            (dir.path().join("r"), dir.path().join("c"), dir.path().join("p"));
         fs::create_dir_all(from.join("a/b")).unwrap();
-        for (name, text) in [
-            ("x.py", "x"),
-            ("a/y.py", "y"),
-            ("a/b/z.py", "z"),
-            ("out.py", "o"),
-        ] {
+        for (name, text) in [("x.py", "x"), ("a/y.py", "y"), ("a/b/z.py", "z"), ("out.py", "o")] {
             fs::write(from.join(name), text).unwrap();
         }
         std::os::unix::fs::symlink("a/y.py", from.join("inside")).unwrap();
@@ -143,14 +122,8 @@ mod tests {
         }
         copy_folder(&from, &copy, &[]).unwrap();
         copy_folder(&copy, &pristine, &[]).unwrap();
-        assert_eq!(
-            fs::read_link(copy.join("absolute")).unwrap(),
-            copy.join("x.py")
-        );
-        assert_eq!(
-            fs::read_link(copy.join("broken")).unwrap(),
-            Path::new("nowhere")
-        );
+        assert_eq!(fs::read_link(copy.join("absolute")).unwrap(), copy.join("x.py"));
+        assert_eq!(fs::read_link(copy.join("broken")).unwrap(), Path::new("nowhere"));
         let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
         assert_eq!(modified(&copy.join("x.py")), modified(&from.join("x.py")));
 
@@ -159,10 +132,7 @@ mod tests {
         for _ in 0..2 {
             let old = modified(&copy.join("x.py"));
             fs::write(copy.join("x.py"), "X").unwrap(); // the same size, and its time set back
-            fs::File::open(copy.join("x.py"))
-                .unwrap()
-                .set_modified(old)
-                .unwrap();
+            fs::File::open(copy.join("x.py")).unwrap().set_modified(old).unwrap();
             fs::remove_dir_all(copy.join("a")).unwrap();
             fs::write(copy.join("a"), "a file now").unwrap();
             fs::create_dir_all(copy.join("new/deep")).unwrap();

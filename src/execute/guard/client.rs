@@ -39,11 +39,7 @@ impl Enclosure {
     /// Describes the isolation, for a manifest and a message.
     pub fn describe(&self) -> String {
         let state = |closed: bool| if closed { "closed off" } else { "open" };
-        format!(
-            "processes and files {}, network {}",
-            state(self.enclosed),
-            state(self.network_off)
-        )
+        format!("processes and files {}, network {}", state(self.enclosed), state(self.network_off))
     }
 }
 
@@ -66,26 +62,14 @@ impl Guard {
     pub fn try_out(program: OsString, work: &Path, enclosed: bool, network: bool) -> Result<Self> {
         let with = |enclosed, layered, network_off| Self {
             program: program.clone(),
-            enclosure: Enclosure {
-                enclosed,
-                layered,
-                network_off,
-                open: Vec::new(),
-            },
+            enclosure: Enclosure { enclosed, layered, network_off, open: Vec::new() },
             network,
         };
         let mut ways = Vec::new();
         if enclosed {
-            let choices = if network {
-                &[false][..]
-            } else {
-                &[true, false]
-            };
+            let choices = if network { &[false][..] } else { &[true, false] };
             for &network_off in choices {
-                ways.extend([
-                    with(true, true, network_off),
-                    with(true, false, network_off),
-                ]);
+                ways.extend([with(true, true, network_off), with(true, false, network_off)]);
             }
         }
         ways.push(with(false, false, false));
@@ -116,9 +100,7 @@ impl Guard {
         };
         let mut open = Vec::new();
         if !self.enclosure.enclosed {
-            open.push(format!(
-                "tests can write wherever you can, and see your processes{why}"
-            ));
+            open.push(format!("tests can write wherever you can, and see your processes{why}"));
         }
         if !self.enclosure.network_off && !network {
             open.push(format!("tests can use the network{why}"));
@@ -138,11 +120,7 @@ impl Guard {
 
     /// View of the file system that commands get.
     pub fn files(&self) -> Files {
-        if self.enclosure.layered {
-            Files::Layered
-        } else {
-            Files::InPlace
-        }
+        if self.enclosure.layered { Files::Layered } else { Files::InPlace }
     }
 
     /// Runs an order in the enclosure (without network if that is isolated); returns when none of its processes is left.
@@ -164,9 +142,7 @@ impl Guard {
             (true, true) => "enclosed-with-network",
         };
         let outcome = self.serve(stage, &order);
-        let is_told = outcome
-            .as_ref()
-            .is_ok_and(|outcome| outcome.ended != Ended::Lost);
+        let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);
         if stage == "open" && !is_told {
             processes::end_marked(MARK, &mark);
         }
@@ -205,12 +181,10 @@ impl Guard {
         }
         let status = child.wait()?;
         drop(stdin); // kept until now: closing it tells the guard that the program is gone
-        Ok(
-            serde_json::from_slice(&answer).unwrap_or_else(|_| RunOutcome {
-                notes: vec![format!("the guard ended with {status}")],
-                ..RunOutcome::lost(None)
-            }),
-        )
+        Ok(serde_json::from_slice(&answer).unwrap_or_else(|_| RunOutcome {
+            notes: vec![format!("the guard ended with {status}")],
+            ..RunOutcome::lost(None)
+        }))
     }
 }
 

@@ -102,11 +102,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Vec<String>, Refusal> {
     }
     // Tests expect to run as the usual user.
     let (user, group) = outer_user()?;
-    into_namespaces(
-        CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS,
-        user,
-        group,
-    )?;
+    into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user, group)?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
     Ok(notes)
 }
@@ -117,9 +113,7 @@ const NONE: Option<&str> = None;
 /// has a largest process number of its own; before, there was only one for the whole system, which must not be changed.
 fn bound_processes(tasks: usize) {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(str::parse::<u32>);
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
         && (major, minor) >= (6, 14)
     {
@@ -157,10 +151,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
         keeps_times |= matches!(option, "noatime" | "relatime");
     }
     kept.set(MsFlags::MS_STRICTATIME, !keeps_times);
-    Some(Mount {
-        path: unescape(path).into(),
-        kept,
-    })
+    Some(Mount { path: unescape(path).into(), kept })
 }
 
 /// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
@@ -168,9 +159,7 @@ fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let code = part
-            .get(..3)
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match code {
             Some(code) => {
                 plain.push(char::from(code));
@@ -235,10 +224,8 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     let mut notes = Vec::new();
     let size = format!("size={}m", order.limits.disk_mb);
     let copy = Held::new(&order.folder)?;
-    let folders: Vec<Held> = private_folders(order)
-        .iter()
-        .map(|path| Held::new(path))
-        .collect::<Result<_, _>>()?;
+    let folders: Vec<Held> =
+        private_folders(order).iter().map(|path| Held::new(path)).collect::<Result<_, _>>()?;
     let devices: Vec<Held> = ["null", "zero", "full", "random", "urandom", "tty"]
         .iter()
         .filter_map(|name| Held::new(&Path::new("/dev").join(name)).ok())
@@ -248,9 +235,7 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     let stage = Path::new("/dev/devices");
     make_devices(stage, &devices)?;
     for mount in mounts {
-        let hidden = ["/proc", "/dev"]
-            .iter()
-            .any(|own| mount.path.starts_with(own));
+        let hidden = ["/proc", "/dev"].iter().any(|own| mount.path.starts_with(own));
         if hidden {
             continue;
         }
@@ -308,24 +293,18 @@ fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
     for part in ["changes", "work"] {
         fs::create_dir_all(format!("{place}/{part}")).map_err(at(place))?;
     }
-    let mode = fs::metadata(folder.reach())
-        .map_err(at("mode"))?
-        .permissions();
+    let mode = fs::metadata(folder.reach()).map_err(at("mode"))?.permissions();
     fs::set_permissions(format!("{place}/changes"), mode).map_err(at("mode"))?;
     let lower = folder.reach();
-    let options = format!(
-        "lowerdir={},upperdir={place}/changes,workdir={place}/work",
-        lower.display()
-    );
+    let options =
+        format!("lowerdir={},upperdir={place}/changes,workdir={place}/work", lower.display());
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let overlay = |options: &str| {
         let kind = Some("overlay");
         mount(kind, folder.path.as_path(), kind, flags, Some(options))
     };
     // User attributes allow replacing folders as well; older systems have none in memory.
-    overlay(&format!("{options},userxattr"))
-        .or_else(|_| overlay(&options))
-        .map_err(at("overlay"))
+    overlay(&format!("{options},userxattr")).or_else(|_| overlay(&options)).map_err(at("overlay"))
 }
 
 /// Makes the files in `/dev` that programs expect and that do no harm.
@@ -354,13 +333,7 @@ fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
     // Terminals are optional.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     let options = Some("newinstance,ptmxmode=0666,mode=0620");
-    let _ = mount(
-        Some("devpts"),
-        &stage.join("pts"),
-        Some("devpts"),
-        flags,
-        options,
-    );
+    let _ = mount(Some("devpts"), &stage.join("pts"), Some("devpts"), flags, options);
     Ok(())
 }
 

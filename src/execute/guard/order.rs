@@ -115,10 +115,7 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// Outcome of a run that did not start.
     pub fn refused(reason: impl Into<String>) -> Self {
-        Self {
-            refused: Some(reason.into()),
-            ..Self::lost(None)
-        }
+        Self { refused: Some(reason.into()), ..Self::lost(None) }
     }
 
     /// Outcome of a run whose guard was killed.

@@ -33,8 +33,7 @@ impl HeadAndTail {
         self.bytes += bytes.len() as u64;
         let (head, rest) = bytes.split_at(bytes.len().min(KEPT - self.head.len()));
         self.head.extend_from_slice(head);
-        self.tail
-            .extend_from_slice(&rest[rest.len().saturating_sub(KEPT)..]);
+        self.tail.extend_from_slice(&rest[rest.len().saturating_sub(KEPT)..]);
         if self.tail.len() > 2 * KEPT {
             self.tail.drain(..self.tail.len() - KEPT);
         }
@@ -49,10 +48,7 @@ impl HeadAndTail {
     pub(super) fn text(&self) -> String {
         let tail = &self.tail[self.tail.len().saturating_sub(KEPT)..];
         let left_out = self.bytes - (self.head.len() + tail.len()) as u64;
-        let (head, tail) = (
-            String::from_utf8_lossy(&self.head),
-            String::from_utf8_lossy(tail),
-        );
+        let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(tail));
         match left_out {
             0 if tail.is_empty() => head.into_owned(),
             0 => [head, tail].concat(),
@@ -68,9 +64,7 @@ mod tests {
     #[test]
     fn what_is_short_is_whole_and_of_what_is_long_both_ends_stay() {
         for length in [0, 1, KEPT, KEPT + 1, 2 * KEPT] {
-            let text: String = (0..length)
-                .map(|n| char::from(b'a' + (n % 26) as u8))
-                .collect();
+            let text: String = (0..length).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
             let kept = HeadAndTail::read(text.as_bytes());
             assert_eq!((kept.bytes(), kept.text()), (length as u64, text));
         }

@@ -33,10 +33,7 @@ pub(super) fn below() -> Vec<Process> {
         for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
             let path = thread.ok()?.path().join("children");
             let text = fs::read_to_string(path).ok()?;
-            found.extend(
-                text.split_ascii_whitespace()
-                    .filter_map(|pid| pid.parse::<i32>().ok()),
-            );
+            found.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
         }
         Some(found)
     };
@@ -104,10 +101,7 @@ impl Process {
     /// Resident memory that is not backed by files.
     fn memory(&self, page: u64) -> u64 {
         let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
-        let mut pages = statm
-            .split(' ')
-            .skip(1)
-            .map(|text| text.parse().unwrap_or(0_u64));
+        let mut pages = statm.split(' ').skip(1).map(|text| text.parse().unwrap_or(0_u64));
         let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
         resident.saturating_sub(shared) * page
     }
@@ -150,10 +144,7 @@ pub(super) fn usage(processes: &[Process]) -> Usage {
     let page = system(SysconfVar::PAGE_SIZE, 4096);
     let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
     Usage {
-        processes: processes
-            .iter()
-            .filter(|process| process.is_alive())
-            .count(),
+        processes: processes.iter().filter(|process| process.is_alive()).count(),
         cpu_seconds: cpu_ticks as f64 / ticks as f64,
         memory: processes.iter().map(|process| process.memory(page)).sum(),
     }
@@ -173,9 +164,7 @@ pub(super) fn exact_memory(processes: &[Process]) -> Option<u64> {
         let kilobytes = |name: &str| -> u64 {
             let line = text.lines().find_map(|line| line.strip_prefix(name));
             let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
-            number
-                .and_then(|text| text.trim().parse().ok())
-                .unwrap_or(0)
+            number.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
         };
         total += (kilobytes("Pss_Anon:") + kilobytes("Pss_Shmem:")) << 10;
     }

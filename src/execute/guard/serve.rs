@@ -27,9 +27,7 @@ pub fn serve(stage: &str) -> io::Result<()> {
         "enclosed-with-network" => outside(true),
         "inside" => Some(inside()?),
         "open" => Some(carry_out(true)?),
-        other => Some(RunOutcome::refused(format!(
-            "unknown guard stage '{other}'"
-        ))),
+        other => Some(RunOutcome::refused(format!("unknown guard stage '{other}'"))),
     };
     let Some(outcome) = outcome else {
         return Ok(()); // the inner guard has written it
@@ -50,10 +48,7 @@ fn outside(network: bool) -> Option<RunOutcome> {
     if let Err(error) = prctl::set_dumpable(false) {
         return Some(RunOutcome::refused(format!("the guard: {error}")));
     }
-    match Command::new("/proc/self/exe")
-        .args([SUBCOMMAND, "inside"])
-        .status()
-    {
+    match Command::new("/proc/self/exe").args([SUBCOMMAND, "inside"]).status() {
         Ok(status) if status.success() => None,
         Ok(status) => Some(RunOutcome::lost(status.signal())),
         Err(error) => Some(RunOutcome::refused(format!("the inner guard: {error}"))),

@@ -188,10 +188,7 @@ impl Started {
         };
         let seconds = self.begin.elapsed().as_secs_f64();
         let still_there = processes::all_below();
-        let alive = still_there
-            .iter()
-            .filter(|process| process.is_alive())
-            .count();
+        let alive = still_there.iter().filter(|process| process.is_alive()).count();
         let left_behind = if ended == Ended::Exited { alive } else { 0 };
         self.look_at_disk(order);
         self.end_all();
@@ -318,16 +315,12 @@ fn reaped_seconds() -> f64 {
 fn kernel_kills() -> u64 {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-    line.and_then(|number| number.trim().parse().ok())
-        .unwrap_or(0)
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Total size on disk of all files in a folder, in bytes.
 fn bytes_below(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = walkdir::WalkDir::new(folder).into_iter().flatten();
-    entries
-        .filter_map(|entry| entry.metadata().ok())
-        .map(|metadata| metadata.blocks() * 512)
-        .sum()
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum()
 }

@@ -70,10 +70,7 @@ impl Runner {
 
 /// Verdict that is not the run's own doing and is not final.
 fn lost(status: Status, reason: &str) -> Verdict {
-    Verdict {
-        is_lasting: false,
-        ..verdict(status, reason)
-    }
+    Verdict { is_lasting: false, ..verdict(status, reason) }
 }
 
 /// Judges the outcome of a run.

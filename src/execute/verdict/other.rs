@@ -48,19 +48,14 @@ fn counts(output: &str) -> Option<Counts> {
         let number = |name: &str, separator: char| -> Option<u64> {
             let after = &line[line.find(name)? + name.len()..];
             let digits = after.trim_start_matches([separator, ' ']);
-            let end = digits
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(digits.len());
+            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
             digits[..end].parse().ok()
         };
         let before = |name: &str| -> u64 {
-            let words: Vec<&str> = line
-                .split([' ', ',', '|'])
-                .filter(|word| !word.is_empty())
-                .collect();
+            let words: Vec<&str> =
+                line.split([' ', ',', '|']).filter(|word| !word.is_empty()).collect();
             let at = words.iter().position(|word| *word == name);
-            at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok())
-                .unwrap_or(0)
+            at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok()).unwrap_or(0)
         };
         let (passed, failed, errors) = if let Some(ran) = number("Tests run:", ':') {
             // Maven prints one a class (with the time) and one for all, which counts.

@@ -29,10 +29,8 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
 fn progress(output: &str) -> (String, bool) {
     let (mut all, mut is_whole) = (String::new(), false);
     for line in output.lines() {
-        let Some((before, percent)) = line
-            .trim_end()
-            .strip_suffix("%]")
-            .and_then(|line| line.rsplit_once('['))
+        let Some((before, percent)) =
+            line.trim_end().strip_suffix("%]").and_then(|line| line.rsplit_once('['))
         else {
             continue;
         };

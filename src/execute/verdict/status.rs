@@ -73,12 +73,7 @@ pub struct Verdict {
 }
 
 pub(super) fn verdict(status: Status, reason: impl Into<String>) -> Verdict {
-    Verdict {
-        status,
-        reason: reason.into(),
-        passed: None,
-        is_lasting: true,
-    }
+    Verdict { status, reason: reason.into(), passed: None, is_lasting: true }
 }
 
 /// Verdict by exit code alone.

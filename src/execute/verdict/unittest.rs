@@ -8,10 +8,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
         return match code {
             0 => verdict(Status::Error, "exit code 0 without unittest's summary"),
             code if code > 128 => by_code(code),
-            code => verdict(
-                Status::Error,
-                format!("exit code {code} without unittest's summary"),
-            ),
+            code => verdict(Status::Error, format!("exit code {code} without unittest's summary")),
         };
     };
     match (code, counts) {
@@ -19,14 +16,9 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
             verdict(Status::NoTests, "unittest ran no test, or skipped all")
         }
         (0, _) => verdict(Status::Pass, ""),
-        (
-            5,
-            Counts {
-                failed: 0,
-                errors: 0,
-                ..
-            },
-        ) => verdict(Status::NoTests, "unittest ran no test"),
+        (5, Counts { failed: 0, errors: 0, .. }) => {
+            verdict(Status::NoTests, "unittest ran no test")
+        }
         // For a module that does not load, unittest makes up a test.
         (_, counts)
             if counts.failed == 0 && counts.errors > 0 && output.contains("_FailedTest") =>
@@ -46,26 +38,16 @@ pub(super) fn counts(output: &str) -> Option<Counts> {
         matches!(words[..], ["Ran", _, "test" | "tests", "in", _])
     })?;
     let ran: u64 = lines[at].split(' ').nth(1)?.parse().ok()?;
-    let result = lines[at + 1..].iter().find(|line| {
-        ["OK", "FAILED", "NO TESTS RAN"]
-            .iter()
-            .any(|word| line.starts_with(word))
-    })?;
+    let result = lines[at + 1..]
+        .iter()
+        .find(|line| ["OK", "FAILED", "NO TESTS RAN"].iter().any(|word| line.starts_with(word)))?;
     let number = |name: &str| -> u64 {
-        let numbers = result
-            .split(['(', ')', ','])
-            .filter_map(|part| part.trim().split_once('='));
+        let numbers = result.split(['(', ')', ',']).filter_map(|part| part.trim().split_once('='));
         let named = numbers.filter(|(key, _)| *key == name);
-        named
-            .filter_map(|(_, number)| number.parse::<u64>().ok())
-            .sum()
+        named.filter_map(|(_, number)| number.parse::<u64>().ok()).sum()
     };
     let failed = number("failures") + number("unexpected successes");
     let errors = number("errors");
     let not_passed = failed + errors + number("skipped") + number("expected failures");
-    Some(Counts {
-        passed: ran.saturating_sub(not_passed),
-        failed,
-        errors,
-    })
+    Some(Counts { passed: ran.saturating_sub(not_passed), failed, errors })
 }

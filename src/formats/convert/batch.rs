@@ -44,10 +44,7 @@ pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result
         if !sampling.stop.is_empty() || stop.is_empty() {
             return Ok(Some(request(&id, &prompt, sampling)));
         }
-        let sampling = Sampling {
-            stop,
-            ..sampling.clone()
-        };
+        let sampling = Sampling { stop, ..sampling.clone() };
         Ok(Some(request(&id, &prompt, &sampling)))
     })
 }
@@ -63,11 +60,7 @@ fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<S
     let id = custom_id(count("row", at.row)?, count("sample", 0)?);
     let stop = match fields.object("metadata")?.get("stop") {
         None | Some(Value::Null) => Vec::new(),
-        Some(_) => metadata
-            .strings("stop")?
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
+        Some(_) => metadata.strings("stop")?.into_iter().map(str::to_owned).collect(),
     };
     Ok((id, fields.string("prompt")?.to_owned(), stop))
 }

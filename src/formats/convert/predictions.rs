@@ -109,10 +109,8 @@ fn to_repo_coder<'a>(
     mut object: Object,
     find: impl FnOnce(&Object) -> Result<Option<&'a Task>>,
 ) -> Result<Value> {
-    let bare = Object::from_iter([(
-        "pred".to_owned(),
-        object.get("pred").cloned().unwrap_or_default(),
-    )]);
+    let bare =
+        Object::from_iter([("pred".to_owned(), object.get("pred").cloned().unwrap_or_default())]);
     let texts = samples(path, line, &bare)?; // without any 'choices', which would take precedence
     let has_task_id = |metadata: &Value| metadata.get("task_id").is_some();
     let knows_task = object.get("prompt").is_some_and(Value::is_string)

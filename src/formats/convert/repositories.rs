@@ -126,8 +126,8 @@ fn from_folders(
 pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut gathered: Vec<(String, Vec<Content>)> = Vec::new();
     let mut places: FxHashMap<String, usize> = FxHashMap::default();
-    let mut conversion = each(path, emit, |At { line, .. }, object: Object| {
-        match (RecordKind::of(&object), to) {
+    let mut conversion =
+        each(path, emit, |At { line, .. }, object: Object| match (RecordKind::of(&object), to) {
             (Some(RecordKind::Package), RecordKind::Package) => {
                 let package = Package::read(path, line, object)?;
                 Ok(vec![Value::Object(package.record)])
@@ -148,15 +148,13 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
                 if place == gathered.len() {
                     gathered.push((folder.to_owned(), Vec::new()));
                 }
-                gathered[place].1.push(Content {
-                    path: file.to_owned(),
-                    text: package.text.clone(),
-                });
+                gathered[place]
+                    .1
+                    .push(Content { path: file.to_owned(), text: package.text.clone() });
                 Ok(Vec::new())
             }
             _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
-        }
-    })?;
+        })?;
     for (name, contents) in gathered {
         emit(&RawRepository::of(&name, contents).to_record())?;
         conversion.records += 1;

@@ -23,11 +23,7 @@ pub(crate) struct TaskFiles<'a> {
 
 impl<'a> TaskFiles<'a> {
     pub(crate) fn below(repos_dir: &'a Path) -> Result<Self> {
-        Ok(Self {
-            repos_dir,
-            folders: repository_names(repos_dir)?,
-            texts: FxHashMap::default(),
-        })
+        Ok(Self { repos_dir, folders: repository_names(repos_dir)?, texts: FxHashMap::default() })
     }
 
     /// Reads a task's file in text mode; the error says why it cannot be read. The task's path is changed to the folder of its
@@ -92,17 +88,11 @@ pub fn tasks(
         Ok(Some(written.record))
     })?;
     let tasks = |count| {
-        if count == 1 {
-            "1 task".to_owned()
-        } else {
-            format!("{count} tasks")
-        }
+        if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
     };
     for (name, count) in left_out {
         let of = tasks(count);
-        conversion.warnings.push(format!(
-            "'{name}' of {of} is dropped: {to} has no such field"
-        ));
+        conversion.warnings.push(format!("'{name}' of {of} is dropped: {to} has no such field"));
     }
     for (name, count) in lacking {
         let of = tasks(count);

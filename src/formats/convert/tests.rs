@@ -32,8 +32,7 @@ fn converted(records: &[Value], convert: Convert<'_>) -> (Vec<Value>, Vec<String
     assert_eq!(outcome.records, given.len());
     let reason = |problem: &Error| {
         let text = problem.to_string();
-        text.split_once("jsonl:")
-            .map_or(text.clone(), |(_, reason)| reason.to_owned())
+        text.split_once("jsonl:").map_or(text.clone(), |(_, reason)| reason.to_owned())
     };
     (given, outcome.problems.iter().map(reason).collect())
 }
@@ -46,11 +45,7 @@ fn set() -> TaskSet {
     };
     TaskSet {
         path: "t.jsonl".into(),
-        tasks: [("a", 1), ("b", 2), ("i", 3), ("i", 3)]
-            .into_iter()
-            .enumerate()
-            .map(task)
-            .collect(),
+        tasks: [("a", 1), ("b", 2), ("i", 3), ("i", 3)].into_iter().enumerate().map(task).collect(),
     }
 }
 
@@ -64,23 +59,19 @@ fn predictions_go_there_and_back_with_all_their_fields() {
         json!({"prompt": "", "metadata": {"task_id": "b"}, "choices": [{"text": "x"}, {"text": ""}], "mine": 1}),
         json!({"prompt": "p", "metadata": {"task_id": "a"}, "choices": [{"text": "x", "index": 0, "logprobs": null}]}),
     ];
-    let (there, problems) = converted(&records, &|path, emit| {
-        predictions(path, CROSS_CODE_EVAL, None, emit)
-    });
+    let (there, problems) =
+        converted(&records, &|path, emit| predictions(path, CROSS_CODE_EVAL, None, emit));
     assert_eq!(problems, [""; 0]);
     assert_eq!(
         there[0],
         json!({"task_id": "a", "pred": "x", "prompt": "p", "metadata": {"task_id": "a", "line_no": 1}})
     );
     assert_eq!(there[1]["pred"], json!(["x", ""]));
-    let (back, problems) = converted(&there, &|path, emit| {
-        predictions(path, REPO_CODER, None, emit)
-    });
+    let (back, problems) =
+        converted(&there, &|path, emit| predictions(path, REPO_CODER, None, emit));
     assert_eq!((back, problems), (records.to_vec(), vec![]));
     // Of a kind already: as they are.
-    let (same, _) = converted(&there, &|path, emit| {
-        predictions(path, CROSS_CODE_EVAL, None, emit)
-    });
+    let (same, _) = converted(&there, &|path, emit| predictions(path, CROSS_CODE_EVAL, None, emit));
     assert_eq!(same, there);
 }
 
@@ -95,9 +86,8 @@ fn predictions_without_their_task_are_joined() {
         json!({"pkg": "", "fpath": "r/a.py", "input": "", "gt": ""}),
     ];
     let tasks = set();
-    let (given, problems) = converted(&records, &|path, emit| {
-        predictions(path, REPO_CODER, Some(&tasks), emit)
-    });
+    let (given, problems) =
+        converted(&records, &|path, emit| predictions(path, REPO_CODER, Some(&tasks), emit));
     assert_eq!(
         given[0],
         json!({
@@ -117,13 +107,9 @@ fn predictions_without_their_task_are_joined() {
             "6: this is a task of ReccEval (it has 'fpath'), which cannot become repocoder-predictions",
         ]
     );
-    let (given, problems) = converted(&records[..1], &|path, emit| {
-        predictions(path, REPO_CODER, None, emit)
-    });
-    assert!(
-        given.is_empty() && problems[0].ends_with("the tasks file is needed"),
-        "{problems:?}"
-    );
+    let (given, problems) =
+        converted(&records[..1], &|path, emit| predictions(path, REPO_CODER, None, emit));
+    assert!(given.is_empty() && problems[0].ends_with("the tasks file is needed"), "{problems:?}");
 }
 
 #[test]
@@ -136,17 +122,11 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
         json!({"prompt": "L", "groundtruth": "g", "metadata": {"task_id": "long"}}),
         json!({"prompt": 1, "metadata": {"task_id": "a", "query_window": {}}}),
     ];
-    let sampling = Sampling {
-        model: "m".into(),
-        max_tokens: 9,
-        temperature: 0.5,
-        stop: vec!["\n".into()],
-    };
+    let sampling =
+        Sampling { model: "m".into(), max_tokens: 9, temperature: 0.5, stop: vec!["\n".into()] };
     let (asked, problems) = converted(&prompts, &|path, emit| requests(path, &sampling, emit));
-    let ids: Vec<&str> = asked
-        .iter()
-        .map(|request| request["custom_id"].as_str().unwrap())
-        .collect();
+    let ids: Vec<&str> =
+        asked.iter().map(|request| request["custom_id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["row-0", "row-1", "row-1-sample-1", "row-4"]);
     assert_eq!(
         asked[2]["body"],
@@ -172,9 +152,8 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
         json!({"custom_id": "row-3", "response": {"status_code": 500, "body": {}}, "error": null}),
     ];
     let tasks = set();
-    let (given, problems) = converted(&answers, &|path, emit| {
-        predictions(path, CROSS_CODE_EVAL, Some(&tasks), emit)
-    });
+    let (given, problems) =
+        converted(&answers, &|path, emit| predictions(path, CROSS_CODE_EVAL, Some(&tasks), emit));
     let preds: Vec<&Value> = given.iter().map(|record| &record["pred"]).collect();
     assert_eq!(preds, [&json!("A"), &json!(["B0", "B1"]), &json!("I")]);
     assert_eq!(
@@ -187,19 +166,14 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
             "4: task i: it has no answer",
         ]
     );
-    let (given, _) = converted(&answers, &|path, emit| {
-        predictions(path, REPO_CODER, Some(&tasks), emit)
-    });
+    let (given, _) =
+        converted(&answers, &|path, emit| predictions(path, REPO_CODER, Some(&tasks), emit));
     assert_eq!(given[1]["choices"], json!([{"text": "B0"}, {"text": "B1"}]));
     let (_, path) = file(&given);
     drop(path);
-    let (_, problems) = converted(&answers, &|path, emit| {
-        predictions(path, REPO_CODER, None, emit)
-    });
-    assert!(
-        problems[0].contains("the tasks file of the requests is needed"),
-        "{problems:?}"
-    );
+    let (_, problems) =
+        converted(&answers, &|path, emit| predictions(path, REPO_CODER, None, emit));
+    assert!(problems[0].contains("the tasks file of the requests is needed"), "{problems:?}");
 }
 
 #[test]
@@ -215,10 +189,7 @@ fn repositories_go_into_folders_and_back() {
     let repos = dir.path().join("repos");
     let outcome = to_folders(&path, &repos).unwrap();
     assert_eq!((outcome.records, outcome.problems.len()), (3, 2));
-    assert_eq!(
-        std::fs::read(repos.join("r/a.py")).unwrap(),
-        b"import b\r\n"
-    );
+    assert_eq!(std::fs::read(repos.join("r/a.py")).unwrap(), b"import b\r\n");
     assert!(!dir.path().join("b.py").exists());
     let names = ["r".to_owned(), "s".to_owned(), "gone".to_owned()];
     let mut raw = Vec::new();
@@ -228,20 +199,13 @@ fn repositories_go_into_folders_and_back() {
     });
     let outcome = outcome.unwrap();
     assert_eq!((outcome.records, outcome.problems.len()), (2, 1));
-    assert_eq!(
-        raw[0]["files"][0]["metadata"]["local_imports"],
-        json!(["b"])
-    );
+    assert_eq!(raw[0]["files"][0]["metadata"]["local_imports"], json!(["b"]));
     // Raw → packages → raw, and raw → folders → raw.
     let (there, _) = converted(&raw, &|path, emit| records(path, RecordKind::Package, emit));
     assert_eq!(there.len(), 3);
-    let (back, _) = converted(&there, &|path, emit| {
-        records(path, RecordKind::RawRepository, emit)
-    });
+    let (back, _) = converted(&there, &|path, emit| records(path, RecordKind::RawRepository, emit));
     assert_eq!(back, raw);
-    let (same, _) = converted(&raw, &|path, emit| {
-        records(path, RecordKind::RawRepository, emit)
-    });
+    let (same, _) = converted(&raw, &|path, emit| records(path, RecordKind::RawRepository, emit));
     assert_eq!(same, raw);
     let (dir, path) = file(&raw);
     let again = dir.path().join("again");
@@ -277,9 +241,8 @@ fn tasks_take_what_is_missing_from_the_repositories() {
         task("o_r/a.py", 2),
         json!({"pred": "", "task_id": ""}),
     ];
-    let (given, problems) = converted(&input, &|path, emit| {
-        tasks(path, Format::Repoformer, Some(dir.path()), emit)
-    });
+    let (given, problems) =
+        converted(&input, &|path, emit| tasks(path, Format::Repoformer, Some(dir.path()), emit));
     assert_eq!(given.len(), 1);
     assert_eq!(given[0]["right_context"], "\nc = 3\n");
     assert_eq!(given[0]["metadata"]["filepath"], "o_r/a.py");
@@ -287,33 +250,18 @@ fn tasks_take_what_is_missing_from_the_repositories() {
         problems[0].starts_with("2: task i: ") && problems[0].contains("gone.py: cannot be read"),
         "{problems:?}"
     );
-    assert!(
-        problems[1].starts_with("3: task i: o_r/a.py has other text"),
-        "{problems:?}"
-    );
-    assert!(
-        problems[2].starts_with("4: this is a prediction"),
-        "{problems:?}"
-    );
-    let (given, problems) = converted(&input[..1], &|path, emit| {
-        tasks(path, Format::CrossCodeEval, None, emit)
-    });
+    assert!(problems[1].starts_with("3: task i: o_r/a.py has other text"), "{problems:?}");
+    assert!(problems[2].starts_with("4: this is a prediction"), "{problems:?}");
+    let (given, problems) =
+        converted(&input[..1], &|path, emit| tasks(path, Format::CrossCodeEval, None, emit));
     assert!(
         given.is_empty() && problems[0].contains("name the folder of repositories"),
         "{problems:?}"
     );
     for target in TargetFormat::ALL {
-        assert_eq!(
-            target.to_string().parse::<TargetFormat>().ok(),
-            Some(target)
-        );
+        assert_eq!(target.to_string().parse::<TargetFormat>().ok(), Some(target));
     }
-    assert!(
-        "x".parse::<TargetFormat>()
-            .unwrap_err()
-            .to_string()
-            .contains("raw, repos")
-    );
+    assert!("x".parse::<TargetFormat>().unwrap_err().to_string().contains("raw, repos"));
 }
 
 #[test]
@@ -350,10 +298,7 @@ fn labels_are_written_as_they_were_read() {
     });
     let (given, problems) = converted(&[label.clone(), json!({"x": 1})], &labels);
     assert_eq!(given[0].to_string(), label.to_string());
-    assert!(
-        problems[0].starts_with("2: unknown kind of record; known: "),
-        "{problems:?}"
-    );
+    assert!(problems[0].starts_with("2: unknown kind of record; known: "), "{problems:?}");
 }
 
 /// Where an answer of the caller ends the work, nothing more is read.
@@ -366,8 +311,5 @@ fn an_error_of_the_taker_ends_the_conversion() {
         taken += 1;
         Err(Error::record(Path::new("out"), 1, "full"))
     });
-    assert_eq!(
-        (taken, outcome.unwrap_err().to_string()),
-        (1, "out:1: full".to_owned())
-    );
+    assert_eq!((taken, outcome.unwrap_err().to_string()), (1, "out:1: full".to_owned()));
 }

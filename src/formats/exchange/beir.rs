@@ -72,13 +72,7 @@ pub fn write_corpus<'a>(
     let mut written = Written::default();
     for document in documents {
         let id = written.add("documents", document.id)?;
-        write_record(
-            &Document {
-                id: &id,
-                ..document
-            },
-            sink,
-        )?;
+        write_record(&Document { id: &id, ..document }, sink)?;
     }
     Ok(())
 }
@@ -135,12 +129,7 @@ pub(super) fn each_judgement<'a>(
     mut write: impl FnMut(&str, &str, u32) -> Result<()>,
 ) -> Result<()> {
     let mut judged: FxHashSet<(&str, &str)> = FxHashSet::default();
-    for Judgement {
-        query,
-        document,
-        score,
-    } in judgements
-    {
+    for Judgement { query, document, score } in judgements {
         let ids = (checked("queries", query)?, checked("documents", document)?);
         if !judged.insert((query, document)) {
             let reason = format!("'{}' is judged twice for '{}'", ids.1, ids.0);

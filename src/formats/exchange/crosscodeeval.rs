@@ -62,10 +62,7 @@ pub fn files(
 }
 
 fn jsonl(lines: &[Line<'_>], record: impl Fn(&Line<'_>) -> Value) -> String {
-    lines
-        .iter()
-        .map(|line| format!("{}\n", record(line)))
-        .collect()
+    lines.iter().map(|line| format!("{}\n", record(line))).collect()
 }
 
 fn detailed(line: &Line<'_>) -> Value {
@@ -154,13 +151,9 @@ mod tests {
             vec!["x = g(y)".into(), "x = g(z)".into()],
             vec![],
         ];
-        let own = Postprocess::Own {
-            function_bodies: false,
-        };
+        let own = Postprocess::Own { function_bodies: false };
         let of = |count_missing| files(&tasks, &samples, &own, count_missing);
-        let [(_, results), (_, details), (_, cut), (_, matches)] = &of(false)[..] else {
-            panic!()
-        };
+        let [(_, results), (_, details), (_, cut), (_, matches)] = &of(false)[..] else { panic!() };
         let results: Value = serde_json::from_str(results).unwrap();
         // "x = g(z)" and "x = g(y)": 2 of 16 by InDel is 87.5, to even 88; 1 of 8 by Levenshtein.
         // Identifiers x g z, x g y: 2 of 3 each.
@@ -182,9 +175,6 @@ mod tests {
         );
         assert_eq!(matches, "a/0\n");
         let counted: Value = serde_json::from_str(&of(true)[0].1).unwrap();
-        assert_eq!(
-            (&counted["total"], &counted["em"]),
-            (&json!(3), &json!(33.33))
-        );
+        assert_eq!((&counted["total"], &counted["em"]), (&json!(3), &json!(33.33)));
     }
 }

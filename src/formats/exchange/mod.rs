@@ -74,23 +74,17 @@ pub fn query_ids<S: AsRef<str>>(tasks: &[(usize, S)]) -> Vec<String> {
     }
     let numbered = |(row, id): &(usize, S)| format!("{}#{row}", id.as_ref());
     let own = |(_, id): &(usize, S)| counts[id.as_ref()] == 1 && !id.as_ref().is_empty();
-    let mut ids: Vec<(bool, String)> = tasks
-        .iter()
-        .map(|task| {
-            if own(task) {
-                (true, task.1.as_ref().to_owned())
-            } else {
-                (false, numbered(task))
-            }
-        })
-        .collect();
+    let mut ids: Vec<(bool, String)> =
+        tasks
+            .iter()
+            .map(|task| {
+                if own(task) { (true, task.1.as_ref().to_owned()) } else { (false, numbered(task)) }
+            })
+            .collect();
     // A task whose own id equals another's numbered one is numbered too. Numbered ids end in their rows, so they differ.
     loop {
-        let taken: FxHashSet<String> = ids
-            .iter()
-            .filter(|id| !id.0)
-            .map(|id| id.1.clone())
-            .collect();
+        let taken: FxHashSet<String> =
+            ids.iter().filter(|id| !id.0).map(|id| id.1.clone()).collect();
         let mut done = true;
         for (id, task) in ids.iter_mut().zip(tasks) {
             if id.0 && taken.contains(&id.1) {

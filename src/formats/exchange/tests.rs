@@ -8,10 +8,7 @@ use crate::store::jsonl::{self, Fields, Object};
 fn written(write: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<String> {
     let mut bytes = Vec::new();
     let path = Path::new("out");
-    write(&mut Sink {
-        path,
-        out: &mut bytes,
-    })?;
+    write(&mut Sink { path, out: &mut bytes })?;
     Ok(String::from_utf8(bytes).unwrap())
 }
 
@@ -72,13 +69,9 @@ fn a_ranking_must_be_one() {
     assert_eq!(twice, "documents: 'a' is repeated in the ranking of 'q'");
     assert_eq!(error(&[("", 1.0)]), "documents: an id is empty");
     let rankings = [ranking("q", &[]), ranking("q", &[])];
-    let twice = run(&rankings, "t", ScoreColumn::Own)
-        .unwrap_err()
-        .to_string();
+    let twice = run(&rankings, "t", ScoreColumn::Own).unwrap_err().to_string();
     assert_eq!(twice, "queries: the id 'q' is repeated");
-    let no_tag = run(&rankings, "", ScoreColumn::Own)
-        .unwrap_err()
-        .to_string();
+    let no_tag = run(&rankings, "", ScoreColumn::Own).unwrap_err().to_string();
     assert_eq!(no_tag, "tag: an id is empty");
 }
 
@@ -92,22 +85,9 @@ fn scores_by_rank_have_no_ties() {
 
 #[test]
 fn ids_must_be_unique_and_not_empty() {
-    let document = |id| Document {
-        id,
-        title: "",
-        text: "",
-        metadata: Object::new(),
-    };
-    let query = |id| Query {
-        id,
-        text: "",
-        metadata: Object::new(),
-    };
-    let judgement = |query, document| Judgement {
-        query,
-        document,
-        score: 1,
-    };
+    let document = |id| Document { id, title: "", text: "", metadata: Object::new() };
+    let query = |id| Query { id, text: "", metadata: Object::new() };
+    let judgement = |query, document| Judgement { query, document, score: 1 };
     let error = |outcome: Result<String>| outcome.unwrap_err().to_string();
     let corpus = written(|sink| beir::write_corpus(["a b", "a b"].map(document), sink));
     assert_eq!(error(corpus), "documents: the id 'a%20b' is repeated");
@@ -116,45 +96,26 @@ fn ids_must_be_unique_and_not_empty() {
     assert!(corpus.unwrap().contains(r#""a%2520b""#));
     let queries = written(|sink| beir::write_queries(["a", "", "b"].map(query), sink));
     assert_eq!(error(queries), "queries: an id is empty");
-    let twice = [
-        judgement("a", "x"),
-        judgement("b", "x"),
-        judgement("a", "x"),
-    ];
+    let twice = [judgement("a", "x"), judgement("b", "x"), judgement("a", "x")];
     let wanted = "judgements: 'x' is judged twice for 'a'";
-    assert_eq!(
-        error(written(|sink| beir::write_judgements(twice, sink))),
-        wanted
-    );
-    assert_eq!(
-        error(written(|sink| trec::write_judgements(twice, sink))),
-        wanted
-    );
+    assert_eq!(error(written(|sink| beir::write_judgements(twice, sink))), wanted);
+    assert_eq!(error(written(|sink| trec::write_judgements(twice, sink))), wanted);
 }
 
 #[test]
 fn a_stream_that_takes_nothing_more_is_named() {
     let mut full: &mut [u8] = &mut [0; 8];
     let path = Path::new("run.txt");
-    let mut sink = Sink {
-        path,
-        out: &mut full,
-    };
+    let mut sink = Sink { path, out: &mut full };
     let ranking = ranking("q", &[("document", 1.0)]);
     let error = trec::write_run([ranking], "t", ScoreColumn::Own, &mut sink).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("run.txt: cannot write this file: ")
-    );
+    assert!(error.to_string().starts_with("run.txt: cannot write this file: "));
 }
 
 /// As Python's `str.split()` cuts a line.
 fn fields(line: &str) -> Vec<&str> {
     let is_space = |c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c);
-    line.split(is_space)
-        .filter(|field| !field.is_empty())
-        .collect()
+    line.split(is_space).filter(|field| !field.is_empty()).collect()
 }
 
 fn texts() -> impl Strategy<Value = Vec<String>> {

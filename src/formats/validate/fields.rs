@@ -36,10 +36,7 @@ const REPO_EVAL_TASK: &[Field] = &[
     may("lineno", Count),
 ];
 
-const REPO_EVAL: &[Field] = &[
-    must("prompt", Text),
-    must("metadata", Type::Object(REPO_EVAL_TASK)),
-];
+const REPO_EVAL: &[Field] = &[must("prompt", Text), must("metadata", Type::Object(REPO_EVAL_TASK))];
 
 const REPOFORMER: &[Field] = &[
     must("prompt", Text),
@@ -95,11 +92,7 @@ const REPO_BENCH: &[Field] = &[
     must("file_path", Text),
     must(
         "context",
-        List(&Type::Object(&[
-            may("identifier", Text),
-            must("path", Text),
-            must("snippet", Text),
-        ])),
+        List(&Type::Object(&[may("identifier", Text), must("path", Text), must("snippet", Text)])),
     ),
     must("import_statement", Text),
     may("token_num", Count),
@@ -112,12 +105,8 @@ const REPO_BENCH: &[Field] = &[
     may("level", Text),
 ];
 
-const RECC_EVAL: &[Field] = &[
-    must("pkg", Text),
-    must("fpath", Text),
-    must("input", Text),
-    must("gt", Text),
-];
+const RECC_EVAL: &[Field] =
+    &[must("pkg", Text), must("fpath", Text), must("input", Text), must("gt", Text)];
 
 const PLACE: &[Field] = &[
     must("fpath_tuple", TEXTS),
@@ -129,10 +118,7 @@ const PLACE: &[Field] = &[
     must("slice_size", Count),
 ];
 
-const WINDOW: &[Field] = &[
-    may("context", Text),
-    must("metadata", List(&Type::Object(PLACE))),
-];
+const WINDOW: &[Field] = &[may("context", Text), must("metadata", List(&Type::Object(PLACE)))];
 
 const QUERY_PLACE: &[Field] = &[
     may("task_id", Text),
@@ -151,10 +137,7 @@ const QUERY_PLACE: &[Field] = &[
     may("prediction", Text),
 ];
 
-const QUERY_WINDOW: &[Field] = &[
-    may("context", Text),
-    must("metadata", Type::Object(QUERY_PLACE)),
-];
+const QUERY_WINDOW: &[Field] = &[may("context", Text), must("metadata", Type::Object(QUERY_PLACE))];
 
 const HITS: Type = List(&Type::Object(&[
     may("context", Text),
@@ -171,10 +154,7 @@ const RETRIEVAL: &[Field] = &[
     must("top_k_context", HITS),
 ];
 
-const PROMPT: &[Field] = &[
-    must("prompt", Text),
-    must("metadata", Type::Object(PROMPT_METADATA)),
-];
+const PROMPT: &[Field] = &[must("prompt", Text), must("metadata", Type::Object(PROMPT_METADATA))];
 
 const PROMPT_METADATA: &[Field] = &[
     must("task_id", Id),
@@ -212,10 +192,7 @@ const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
     may("pred_raw", Text),
     may("prompt_used", Text),
     may("retrieval_prob", Number),
-    may(
-        "do_retrieval",
-        Either(&[Flag, Number], "a boolean or a number"),
-    ),
+    may("do_retrieval", Either(&[Flag, Number], "a boolean or a number")),
     // CrossCodeEval's program repeats the whole task.
     may("prompt", Text),
     may("groundtruth", Text),
@@ -246,11 +223,7 @@ const PACKAGE: &[Field] = &[
     must("filepath", Text),
     must(
         "content",
-        List(&Type::Object(&[
-            may("type", Text),
-            may("lang", Text),
-            must("content", Text),
-        ])),
+        List(&Type::Object(&[may("type", Text), may("lang", Text), must("content", Text)])),
     ),
 ];
 
@@ -265,10 +238,7 @@ const RAW: &[Field] = &[
             may("metadata", Type::Object(RAW_METADATA)),
         ])),
     ),
-    may(
-        "repo_size",
-        Type::Object(&[may("number_of_files", Count), may("lines_of_code", Count)]),
-    ),
+    may("repo_size", Type::Object(&[may("number_of_files", Count), may("lines_of_code", Count)])),
 ];
 
 const RAW_METADATA: &[Field] = &[
@@ -319,19 +289,11 @@ const BATCH_REQUEST: &[Field] = &[
     must("body", Anything),
 ];
 
-const BATCH_RESPONSE: &[Field] = &[
-    may("id", Text),
-    must("custom_id", Text),
-    may("response", Anything),
-    may("error", Anything),
-];
+const BATCH_RESPONSE: &[Field] =
+    &[may("id", Text), must("custom_id", Text), may("response", Anything), may("error", Anything)];
 
-const BEIR_DOCUMENT: &[Field] = &[
-    must("_id", Id),
-    may("title", Text),
-    must("text", Text),
-    may("metadata", Anything),
-];
+const BEIR_DOCUMENT: &[Field] =
+    &[must("_id", Id), may("title", Text), must("text", Text), may("metadata", Anything)];
 
 const SCORE: &[Field] = &[must("task_id", Id)];
 

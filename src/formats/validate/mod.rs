@@ -198,12 +198,7 @@ impl Validator<'_> {
         severity: Severity,
         reason: impl Into<String>,
     ) {
-        self.findings.push(Finding {
-            line,
-            task_id,
-            severity,
-            reason: reason.into(),
-        });
+        self.findings.push(Finding { line, task_id, severity, reason: reason.into() });
     }
 
     /// Returns the line of an earlier record with this id.
@@ -219,10 +214,7 @@ impl Validator<'_> {
             } else {
                 String::new()
             };
-            let reason = format!(
-                "unknown field '{name}' of {}; it is kept{more}",
-                kind.name()
-            );
+            let reason = format!("unknown field '{name}' of {}; it is kept{more}", kind.name());
             self.find(line, None, Severity::Note, reason);
         }
         if let [(first, ..), others @ ..] = self.kinds.clone().as_slice() {
@@ -239,8 +231,7 @@ impl Validator<'_> {
                 self.find(*line, None, Severity::Error, reason);
             }
         }
-        self.findings
-            .sort_by_key(|finding| (finding.line, finding.severity));
+        self.findings.sort_by_key(|finding| (finding.line, finding.severity));
         let kinds = self.kinds.iter().map(|(kind, count, _)| (*kind, *count));
         Validation {
             path: self.path.to_owned(),
@@ -253,9 +244,7 @@ impl Validator<'_> {
 
 /// Returns the task id in a record.
 fn task_id(object: &Object) -> Option<String> {
-    let metadata = object
-        .get("metadata")
-        .and_then(|metadata| metadata.get("task_id"));
+    let metadata = object.get("metadata").and_then(|metadata| metadata.get("task_id"));
     match object.get("task_id").or(metadata)? {
         Value::String(id) => Some(id.clone()),
         Value::Number(id) => Some(id.to_string()),

@@ -84,10 +84,7 @@ impl Validator<'_> {
             let reason = "field 'task_id' or 'metadata.task_id' is missing";
             self.find(line, None, Error, reason);
         }
-        let empty = samples
-            .iter()
-            .filter(|sample| strip(sample).is_empty())
-            .count();
+        let empty = samples.iter().filter(|sample| strip(sample).is_empty()).count();
         if empty > 0 {
             let reason = format!("{empty} of its {} samples are empty", samples.len());
             self.find(line, id, Note, reason);
@@ -115,10 +112,7 @@ impl Validator<'_> {
             find(Error, "field 'metadata.end_i' is not after 'start_i'");
         }
         if strip(&label.ground_truth).is_empty() {
-            find(
-                Error,
-                "its ground truth is empty: there is nothing to predict",
-            );
+            find(Error, "its ground truth is empty: there is nothing to predict");
         }
         if label.prompt.is_empty() {
             find(Note, "no left context: its prompt is empty");

@@ -43,11 +43,7 @@ enum Need {
 
 impl Field {
     const fn new(name: &'static str, holds: Type, needed: Need) -> Self {
-        Self {
-            name,
-            holds,
-            needed,
-        }
+        Self { name, holds, needed }
     }
 }
 
@@ -100,8 +96,7 @@ impl Checked {
         let is_known = |name: &str| fields.iter().any(|field| field.name == name);
         let unknown = object.keys().filter(|name| !is_known(name));
         // Elements of lists are named without their number: one of a kind is enough.
-        self.unknown
-            .extend(unknown.map(|name| without_numbers(&format!("{prefix}{name}"))));
+        self.unknown.extend(unknown.map(|name| without_numbers(&format!("{prefix}{name}"))));
     }
 
     fn value(&mut self, name: &str, wanted: &Type, value: &Value) {
@@ -110,11 +105,9 @@ impl Checked {
                 Value::Number(number) if matches!(wanted, Count) => {
                     format!("field '{name}' must be a whole number from 0, not {number}")
                 }
-                _ => format!(
-                    "field '{name}' must be {}, not {}",
-                    words(wanted),
-                    jsonl::kind(value)
-                ),
+                _ => {
+                    format!("field '{name}' must be {}, not {}", words(wanted), jsonl::kind(value))
+                }
             });
             return;
         }

@@ -77,25 +77,15 @@ fn findings(task: &Task) -> Vec<(Severity, String)> {
     let mut found = Vec::new();
     let mut find = |severity, reason: &str| found.push((severity, reason.to_owned()));
     if strip(&task.ground_truth).is_empty() {
-        find(
-            Error,
-            "its ground truth is empty: there is nothing to predict",
-        );
+        find(Error, "its ground truth is empty: there is nothing to predict");
     }
     if task.prompt.is_empty() {
         find(Note, "no left context: its prompt is empty");
     }
     if task.metadata.contains_key("lineno") && !task.metadata.contains_key("line_no") {
-        find(
-            Note,
-            "its line is 'metadata.lineno', where other files have 'line_no'",
-        );
+        find(Note, "its line is 'metadata.lineno', where other files have 'line_no'");
     }
-    let hub_name = |name: &str| {
-        name.split('/')
-            .next()
-            .is_some_and(|name| name.contains("--"))
-    };
+    let hub_name = |name: &str| name.split('/').next().is_some_and(|name| name.contains("--"));
     for (what, name) in [("id", &task.id), ("repository", &task.repository)] {
         if hub_name(name) {
             let folder = task.repository.replace("--", "_");
@@ -119,10 +109,7 @@ fn findings(task: &Task) -> Vec<(Severity, String)> {
     if let (Some(whole), Some(right)) = (&task.full_right_context, &task.right_context)
         && !whole.starts_with(right.as_str())
     {
-        find(
-            Error,
-            "'full_right_context' does not begin with 'right_context'",
-        );
+        find(Error, "'full_right_context' does not begin with 'right_context'");
     }
     let (shown, between) = (line_ends(&task.prompt), task.line_no - task.context_start);
     if matches!(task.format, Format::RepoEval | Format::CrossCodeEval) && shown != between {

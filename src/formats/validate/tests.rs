@@ -14,9 +14,7 @@ fn check(lines: &[String], repos_dir: Option<&Path>) -> Validation {
 /// Every finding as `line severity reason`, in order.
 fn found(report: &Validation) -> Vec<String> {
     let findings = report.findings.iter();
-    findings
-        .map(|f| format!("{} {} {}", f.line, f.severity, f.reason))
-        .collect()
+    findings.map(|f| format!("{} {} {}", f.line, f.severity, f.reason)).collect()
 }
 
 fn record(metadata: Value) -> Value {
@@ -24,9 +22,7 @@ fn record(metadata: Value) -> Value {
     for (name, value) in metadata.as_object().unwrap() {
         all[name] = value.clone();
     }
-    all.as_object_mut()
-        .unwrap()
-        .retain(|_, value| !value.is_null());
+    all.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     json!({"prompt": "a\n", "metadata": all})
 }
 
@@ -73,11 +69,7 @@ fn every_problem_of_a_task_file_has_its_line() {
         ]
     );
     assert_eq!(
-        (
-            report.records,
-            report.count(Severity::Error),
-            report.count(Severity::Note)
-        ),
+        (report.records, report.count(Severity::Error), report.count(Severity::Note)),
         (12, 11, 7)
     );
     assert_eq!(report.kind(), "repoeval+crosscodeeval-predictions");
@@ -90,10 +82,7 @@ fn every_problem_of_a_task_file_has_its_line() {
         json["findings"][0],
         json!({"line": 1, "task_id": null, "severity": "note", "message": "the file begins with a byte-order mark, which other programs reject"})
     );
-    assert_eq!(
-        (&json["errors"], &json["records"]),
-        (&json!(11), &json!(12))
-    );
+    assert_eq!((&json["errors"], &json["records"]), (&json!(11), &json!(12)));
 }
 
 #[test]
@@ -129,10 +118,7 @@ fn every_other_kind_is_checked_too() {
                 "note unknown field 'files[].x' of raw; it is kept",
             ],
         ),
-        (
-            json!({"task_id": "a", "pred": ["", "x"]}),
-            vec!["note 1 of its 2 samples are empty"],
-        ),
+        (json!({"task_id": "a", "pred": ["", "x"]}), vec!["note 1 of its 2 samples are empty"]),
         (
             json!({"task_id": "a", "pred": 1}),
             vec!["error field 'pred' must be a string or a list of strings, not a number"],
@@ -190,10 +176,7 @@ fn every_other_kind_is_checked_too() {
             vec!["error field 'text' must be a string, not a number"],
         ),
         (json!({"task_id": "a", "em": 1, "es": 0.5}), vec![]),
-        (
-            json!({"pkg": "p", "fpath": "p/a.py", "input": "x", "gt": "y"}),
-            vec![],
-        ),
+        (json!({"pkg": "p", "fpath": "p/a.py", "input": "x", "gt": "y"}), vec![]),
     ] {
         let report = check(&[record.to_string()], None);
         let found: Vec<String> = found(&report).iter().map(|f| f[2..].to_owned()).collect();
@@ -209,10 +192,7 @@ fn every_other_kind_is_checked_too() {
         found(&check(&[twice.clone(), twice], None)),
         ["2 note its 'task_id' equals that of line 1"]
     );
-    assert_eq!(
-        found(&check(&[], None)),
-        ["1 error the file contains no record"]
-    );
+    assert_eq!(found(&check(&[], None)), ["1 error the file contains no record"]);
 }
 
 #[test]
@@ -233,10 +213,8 @@ fn beside_the_repositories_other_texts_are_found() {
         with_prompt("x\na\n", record(json!({"task_id": "5"}))),
     ];
     let report = check(&lines, Some(dir.path()));
-    let found: Vec<String> = found(&report)
-        .into_iter()
-        .filter(|f| !f.contains("its prompt ends"))
-        .collect();
+    let found: Vec<String> =
+        found(&report).into_iter().filter(|f| !f.contains("its prompt ends")).collect();
     assert_eq!(
         found[0],
         "2 error its hole is at line 9 (from 0) of r/a.py, which has 3 lines; is this the version that the task was made from?"
@@ -271,18 +249,11 @@ fn the_odd_repositorys_files_are_sound() {
     ] {
         let report = validate(&folder.join(file), Some(dir.path())).unwrap();
         assert_eq!((report.kind().as_str(), report.records), (kind, records));
-        let errors: Vec<String> = found(&report)
-            .into_iter()
-            .filter(|f| f.contains(" error "))
-            .collect();
-        let (links, others): (Vec<_>, Vec<_>) = errors
-            .iter()
-            .partition(|f| f.contains("linkdir/r.py: cannot be read"));
-        assert_eq!(
-            links.len(),
-            if kind == "packages" { 0 } else { 5 },
-            "{links:?}"
-        );
+        let errors: Vec<String> =
+            found(&report).into_iter().filter(|f| f.contains(" error ")).collect();
+        let (links, others): (Vec<_>, Vec<_>) =
+            errors.iter().partition(|f| f.contains("linkdir/r.py: cannot be read"));
+        assert_eq!(links.len(), if kind == "packages" { 0 } else { 5 }, "{links:?}");
         let blank = "error its ground truth is empty: there is nothing to predict";
         let wanted = match kind {
             "repoformer" => [44, 45, 46].map(|line| format!("{line} {blank}")).to_vec(),

@@ -76,10 +76,8 @@ pub fn read_batch(
     let server = server(completion)?;
     let mut read = BatchRead::default();
     let requests = requests(server, prompts, completion, &mut Vec::new());
-    let by_digits: FxHashMap<&str, &Request> = requests
-        .iter()
-        .map(|request| (digits(&request.key), request))
-        .collect();
+    let by_digits: FxHashMap<&str, &Request> =
+        requests.iter().map(|request| (digits(&request.key), request)).collect();
     let mut journal = Journal::open(&server.journal)?;
     for file in files {
         let text = jsonl::read(file)?;
@@ -161,11 +159,7 @@ fn entry(
     let found = answer.and_then(|body| {
         let found = samples(&Value::Object(body.clone()), asking.api)?;
         match found.len() < asking.samples {
-            true => Err(format!(
-                "{} of {} samples came",
-                found.len(),
-                asking.samples
-            )),
+            true => Err(format!("{} of {} samples came", found.len(), asking.samples)),
             false => Ok(found),
         }
     });
@@ -174,10 +168,5 @@ fn entry(
         Err(reason) => (Vec::new(), Some(reason)),
     };
     samples.truncate(asking.samples);
-    Ok(Entry {
-        key: request.key.clone(),
-        samples,
-        error,
-        seconds: None,
-    })
+    Ok(Entry { key: request.key.clone(), samples, error, seconds: None })
 }

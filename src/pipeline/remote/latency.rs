@@ -89,10 +89,7 @@ pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec
 
 /// Keeps what predictions took that were just made, or forgets what others took, where nobody waited for these.
 pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()> {
-    if latencies
-        .iter()
-        .any(|latency| latency.generation_ms.is_some())
-    {
+    if latencies.iter().any(|latency| latency.generation_ms.is_some()) {
         return write(path, latencies);
     }
     match std::fs::remove_file(path) {

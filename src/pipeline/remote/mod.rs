@@ -101,10 +101,7 @@ impl Server {
         // Most of it is what was retrieved, and a server may take hours.
         drop(text);
         let keys: Vec<String> = records.iter().map(Record::key).collect();
-        let completer = self
-            .asked
-            .as_ref()
-            .map(|asked| Completer::new(&asked.endpoint));
+        let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
         let ask = |place: usize| match &completer {
             Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
             None => Ok(Answer::none()),

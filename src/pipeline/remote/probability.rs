@@ -49,10 +49,7 @@ impl TokenQuestion {
 
     fn token(&self, server: &Server, model: &str) -> Result<NextToken> {
         match (self.id, &server.asked) {
-            (Some(id), _) => Ok(NextToken {
-                text: self.text.clone(),
-                id,
-            }),
+            (Some(id), _) => Ok(NextToken { text: self.text.clone(), id }),
             (None, Some(Asked { endpoint, .. })) => {
                 endpoint.greet()?;
                 NextToken::find(endpoint, model, &self.text)
@@ -86,14 +83,9 @@ pub fn probabilities(
     let token = question.token(server, &completion.model)?;
     let mut predictions = Predictions::default();
     let records = server.records(path, text, completion, &mut predictions.problems);
-    let cut: Vec<String> = records
-        .iter()
-        .map(|record| question.prompt(record.prompt()))
-        .collect();
-    let keys: Vec<String> = cut
-        .iter()
-        .map(|prompt| Prober::key(&completion.model, &token, prompt))
-        .collect();
+    let cut: Vec<String> = records.iter().map(|record| question.prompt(record.prompt())).collect();
+    let keys: Vec<String> =
+        cut.iter().map(|prompt| Prober::key(&completion.model, &token, prompt)).collect();
     let asked = server.asked.as_ref();
     let prober = asked.map(|asked| Prober::new(&asked.endpoint, &completion.model, &token));
     let ask = |place: usize| match &prober {
@@ -103,18 +95,13 @@ pub fn probabilities(
     let answers = server.answered(&keys, tick, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
         let entry = server.entry(&answers, key)?;
-        let found = entry
-            .samples
-            .first()
-            .and_then(|sample| sample.tokens.first());
+        let found = entry.samples.first().and_then(|sample| sample.tokens.first());
         match (found, &entry.error) {
             (Some(found), None) => {
                 predictions.push(&answered(record, &token, found.logprob));
             }
             (_, reason) => {
-                let reason = reason
-                    .as_deref()
-                    .unwrap_or("the answer holds no probability");
+                let reason = reason.as_deref().unwrap_or("the answer holds no probability");
                 predictions.problems.push(record.failed(path, reason));
             }
         }
@@ -148,10 +135,7 @@ pub fn cached_probabilities(
         let found = probabilities(&prompts, completion, question, tick)?;
         sink.write(&found.text)?;
         report.problems.extend(found.problems);
-        Ok(LineTotals {
-            records: found.records,
-            ..LineTotals::default()
-        })
+        Ok(LineTotals { records: found.records, ..LineTotals::default() })
     })?;
     if header.records < prompts.records {
         // What failed is asked for again; the journal has the others.

@@ -31,11 +31,7 @@ impl PromptText {
     /// # Errors
     /// It cannot be read.
     pub fn of_file(path: &Path) -> Result<Self> {
-        Ok(Self {
-            path: path.to_owned(),
-            mode: None,
-            text: jsonl::read(path)?,
-        })
+        Ok(Self { path: path.to_owned(), mode: None, text: jsonl::read(path)? })
     }
 
     /// The cached ones of a mode.
@@ -108,11 +104,8 @@ impl Record {
             let mut choice =
                 json!({"text": text, "index": index, "finish_reason": sample.finish_reason});
             if !sample.tokens.is_empty() {
-                let (tokens, logprobs): (Vec<&str>, Vec<f64>) = sample
-                    .tokens
-                    .iter()
-                    .map(|token| (token.text.as_str(), token.logprob))
-                    .unzip();
+                let (tokens, logprobs): (Vec<&str>, Vec<f64>) =
+                    sample.tokens.iter().map(|token| (token.text.as_str(), token.logprob)).unzip();
                 choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
             }
             // How sure the model is of the completion, whatever else it wrote.
@@ -180,10 +173,9 @@ impl Server {
         let said = metadata.and_then(|metadata| metadata.get("stop")?.as_array());
         let style = text("prompt_style").and_then(Style::bundled);
         let stops: Vec<String> = match (said, style) {
-            (Some(said), _) => said
-                .iter()
-                .filter_map(|stop| Some(stop.as_str()?.to_owned()))
-                .collect(),
+            (Some(said), _) => {
+                said.iter().filter_map(|stop| Some(stop.as_str()?.to_owned())).collect()
+            }
             (None, style) => style.map_or(Vec::new(), |style| style.stop().to_vec()),
         };
         for stop in stops {

@@ -60,11 +60,7 @@ pub(super) fn cut_comments<'p>(
             fragments.filter(is_named).count()
         }
     };
-    Shown {
-        parts: vec![Part::Plain(kept)],
-        tokens,
-        fragments,
-    }
+    Shown { parts: vec![Part::Plain(kept)], tokens, fragments }
 }
 
 /// The fragments of a context, read from its text where it has that alone.
@@ -152,17 +148,12 @@ fn push_file<'p>(
         repository: false,
         path: !fragment.path.is_empty(),
     };
-    parts.extend(
-        template
-            .pieces(presence)
-            .into_iter()
-            .map(|piece| match piece {
-                Piece::Special(special) => Part::Special(special),
-                Piece::Plain(plain) => Part::Plain(plain),
-                Piece::Slot(Slot::Path) => Part::Plain(&fragment.path),
-                Piece::Slot(_) => Part::Plain(text),
-            }),
-    );
+    parts.extend(template.pieces(presence).into_iter().map(|piece| match piece {
+        Piece::Special(special) => Part::Special(special),
+        Piece::Plain(plain) => Part::Plain(plain),
+        Piece::Slot(Slot::Path) => Part::Plain(&fragment.path),
+        Piece::Slot(_) => Part::Plain(text),
+    }));
 }
 
 /// The text that shows fragments as comments, found at the start of another.
@@ -182,9 +173,8 @@ impl Block {
         let mut fragments = Vec::new();
         let commented =
             |line: &str| Some(line.strip_prefix(comment)?.strip_prefix(' ')?.to_owned());
-        while let Some(after) = rest
-            .strip_prefix(comment)
-            .and_then(|rest| rest.strip_prefix(FOUND_IN))
+        while let Some(after) =
+            rest.strip_prefix(comment).and_then(|rest| rest.strip_prefix(FOUND_IN))
         {
             let (path, mut code) = after.split_once('\n').unwrap_or((after, ""));
             let Some(path) = commented(path) else { break };
@@ -197,11 +187,7 @@ impl Block {
                 (rest, code) = (next, next);
             }
             if lines.iter().any(|line| !line.trim().is_empty()) {
-                fragments.push(Fragment {
-                    path,
-                    text: lines.join("\n"),
-                    score: None,
-                });
+                fragments.push(Fragment { path, text: lines.join("\n"), score: None });
             }
             // A fragment without lines has two newlines of its own.
             let blank = if lines.is_empty() { "\n\n" } else { "\n" };
@@ -210,10 +196,7 @@ impl Block {
                 None => break,
             }
         }
-        Some(Self {
-            end: text.len() - rest.len(),
-            fragments,
-        })
+        Some(Self { end: text.len() - rest.len(), fragments })
     }
 
     /// Where one begins, with the comment marker of any language.

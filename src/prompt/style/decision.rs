@@ -54,20 +54,14 @@ impl DecisionFrame {
     /// The style has no left or right context, no token that begins the completion, or shows cross-file context as files at its
     /// own place for it; or two of the tokens are the same.
     pub fn of(style: &Style, eof: Option<&str>, cc: Option<&str>) -> Result<Self> {
-        let with = |cross_file| Presence {
-            right: true,
-            cross_file,
-            repository: false,
-            path: false,
-        };
+        let with =
+            |cross_file| Presence { right: true, cross_file, repository: false, path: false };
         let wrong = |reason: &str| Error::Parameter {
             name: "prompt-style",
             reason: format!("{} {reason}", style.name()),
         };
-        let (alone, retrieved) = (
-            style.template.pieces(with(false)),
-            style.template.pieces(with(true)),
-        );
+        let (alone, retrieved) =
+            (style.template.pieces(with(false)), style.template.pieces(with(true)));
         let Some((Piece::Special(middle), rest)) = alone.split_last() else {
             return Err(wrong(
                 "has no special token that begins the completion, so that nothing says where to decide; take starcoder, \
@@ -87,9 +81,7 @@ impl DecisionFrame {
             _ => (rest, None),
         };
         if own.is_some() && style.fragment.is_some() {
-            return Err(wrong(
-                "shows cross-file context as files; here it is shown as comments",
-            ));
+            return Err(wrong("shows cross-file context as files; here it is shown as comments"));
         }
         for slot in [Slot::Left, Slot::Right] {
             if !current_file.contains(&Piece::Slot(slot)) {
@@ -116,9 +108,9 @@ impl DecisionFrame {
         let twice =
             |token: &&&str| token.is_empty() || specials.iter().filter(|s| s == token).count() > 1;
         match specials.iter().find(twice) {
-            Some(token) => Err(wrong(&format!(
-                "needs special tokens that differ, and '{token}' is none"
-            ))),
+            Some(token) => {
+                Err(wrong(&format!("needs special tokens that differ, and '{token}' is none")))
+            }
             None => Ok(frame),
         }
     }
@@ -209,10 +201,7 @@ impl DecisionFrame {
             toml::Value::from(self.template()),
         );
         if !self.lead.is_empty() {
-            text += &format!(
-                "cross-file-lead = {}\n",
-                toml::Value::from(self.lead.as_str())
-            );
+            text += &format!("cross-file-lead = {}\n", toml::Value::from(self.lead.as_str()));
         }
         if !stop.is_empty() {
             text += &format!("stop = {}\n", list(&stop));

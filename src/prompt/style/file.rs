@@ -17,21 +17,12 @@ const BUNDLED: [(&str, &str); 11] = [
     ("plain", include_str!("bundled/plain.toml")),
     ("codegen", include_str!("bundled/codegen.toml")),
     ("starcoder", include_str!("bundled/starcoder.toml")),
-    (
-        "starcoder-released",
-        include_str!("bundled/starcoder-released.toml"),
-    ),
+    ("starcoder-released", include_str!("bundled/starcoder-released.toml")),
     ("repoformer", include_str!("bundled/repoformer.toml")),
-    (
-        "repoformer-released",
-        include_str!("bundled/repoformer-released.toml"),
-    ),
+    ("repoformer-released", include_str!("bundled/repoformer-released.toml")),
     ("starcoder2", include_str!("bundled/starcoder2.toml")),
     ("codellama", include_str!("bundled/codellama.toml")),
-    (
-        "deepseek-coder",
-        include_str!("bundled/deepseek-coder.toml"),
-    ),
+    ("deepseek-coder", include_str!("bundled/deepseek-coder.toml")),
     ("qwen2.5-coder", include_str!("bundled/qwen2.5-coder.toml")),
     ("codestral", include_str!("bundled/codestral.toml")),
 ];
@@ -87,14 +78,7 @@ impl FromStr for Style {
 }
 
 /// Keys of a style's file.
-const KEYS: [&str; 6] = [
-    "about",
-    "template",
-    "specials",
-    "stop",
-    "fragment",
-    "cross-file-lead",
-];
+const KEYS: [&str; 6] = ["about", "template", "specials", "stop", "fragment", "cross-file-lead"];
 
 /// Reads the text of a style's file; `name` is what the style is called.
 pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
@@ -142,9 +126,7 @@ pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
         about: source.text_of(&table, "about")?.unwrap_or_default(),
         digest: blake3::hash(text.as_bytes()).to_hex().to_string(),
         stop: source.texts(&table, "stop")?,
-        lead: source
-            .text_of(&table, "cross-file-lead")?
-            .unwrap_or_default(),
+        lead: source.text_of(&table, "cross-file-lead")?.unwrap_or_default(),
         specials,
         template,
         fragment,
@@ -222,11 +204,9 @@ impl Source<'_> {
         };
         let text = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
             DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
-            DeValue::String(_) => Err(self.error(
-                value.span().start,
-                format!("'{key}' has an empty text"),
-                None,
-            )),
+            DeValue::String(_) => {
+                Err(self.error(value.span().start, format!("'{key}' has an empty text"), None))
+            }
             _ => Err(self.wrong_type(key, value, "a list of texts")),
         };
         list.iter().map(text).collect()

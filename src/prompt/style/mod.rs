@@ -87,10 +87,7 @@ pub struct Include {
 /// Both.
 impl Default for Include {
     fn default() -> Self {
-        Self {
-            right: true,
-            cross_file: true,
-        }
+        Self { right: true, cross_file: true }
     }
 }
 

@@ -5,12 +5,8 @@ use super::template::{Piece, Presence, Slot, first_special};
 use super::{Slots, Style};
 
 /// Parts of a fragment.
-const WITH_PATH: Presence = Presence {
-    right: false,
-    cross_file: false,
-    repository: false,
-    path: true,
-};
+const WITH_PATH: Presence =
+    Presence { right: false, cross_file: false, repository: false, path: true };
 
 impl Style {
     /// The contexts of a prompt that [`fill`](Style::fill) made with this style, whatever it included; `None` for a text
@@ -32,10 +28,7 @@ impl Style {
     pub fn split<'t>(&self, text: &'t str) -> Option<Slots<'t>> {
         let matched = |comments| {
             Presence::all().find_map(|presence| {
-                let matcher = Matcher {
-                    style: self,
-                    comments,
-                };
+                let matcher = Matcher { style: self, comments };
                 let pieces = self.template.pieces(presence);
                 matcher.match_from(&pieces, text, Slots::default())
             })
@@ -141,9 +134,7 @@ impl Matcher<'_> {
             }
             Slot::CrossFile => Some(text),
             Slot::Repository | Slot::Path if text.contains('\n') => None,
-            _ => first_special(text, &self.style.specials)
-                .is_none()
-                .then_some(text),
+            _ => first_special(text, &self.style.specials).is_none().then_some(text),
         }
     }
 }

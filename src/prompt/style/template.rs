@@ -20,13 +20,8 @@ pub(super) enum Slot {
 }
 
 /// Slots of a prompt.
-pub(super) const PROMPT: [Slot; 5] = [
-    Slot::Left,
-    Slot::Right,
-    Slot::CrossFile,
-    Slot::Repository,
-    Slot::Path,
-];
+pub(super) const PROMPT: [Slot; 5] =
+    [Slot::Left, Slot::Right, Slot::CrossFile, Slot::Repository, Slot::Path];
 /// Slots of what shows a fragment.
 pub(super) const FRAGMENT: [Slot; 2] = [Slot::Path, Slot::Text];
 
@@ -116,12 +111,7 @@ pub(super) struct Fault {
 impl Template {
     /// Reads a template that may have these slots; `specials` are the texts in it that are special tokens.
     pub(super) fn parse(text: &str, slots: &[Slot], specials: &[String]) -> Result<Self, Fault> {
-        let mut parser = Parser {
-            text,
-            at: 0,
-            slots,
-            specials,
-        };
+        let mut parser = Parser { text, at: 0, slots, specials };
         parser.nodes(None).map(Self)
     }
 
@@ -188,22 +178,14 @@ impl Parser<'_> {
                 (Some(Token::Slot(slot)), _) => nodes.push(Node::Slot(slot)),
                 (Some(Token::Open { slot, with }), _) => {
                     let nodes_in = self.nodes(Some((slot, start)))?;
-                    nodes.push(Node::Section {
-                        slot,
-                        with,
-                        nodes: nodes_in,
-                    });
+                    nodes.push(Node::Section { slot, with, nodes: nodes_in });
                 }
                 (Some(Token::Close(slot, _)), Some((open, _))) if open == slot => return Ok(nodes),
                 (Some(Token::Close(slot, at)), open) => return Err(crossed(at, slot, open)),
                 (None, Some((slot, start))) => {
                     let name = slot.name();
                     let reason = format!("the section of '{name}' has no end");
-                    return Err(fault(
-                        start,
-                        reason,
-                        Some(format!("it ends with {{/{name}}}")),
-                    ));
+                    return Err(fault(start, reason, Some(format!("it ends with {{/{name}}}"))));
                 }
                 (None, None) => return Ok(nodes),
             }
@@ -292,9 +274,8 @@ impl Parser<'_> {
 
 /// Where the first special token of a text stands, the longest of those that start there.
 pub(super) fn first_special(text: &str, specials: &[String]) -> Option<Range<usize>> {
-    let places = specials
-        .iter()
-        .filter_map(|special| Some((text.find(special.as_str())?, special.len())));
+    let places =
+        specials.iter().filter_map(|special| Some((text.find(special.as_str())?, special.len())));
     let first = places.min_by_key(|&(at, length)| (at, std::cmp::Reverse(length)));
     first.map(|(at, length)| at..at + length)
 }

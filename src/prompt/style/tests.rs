@@ -7,12 +7,7 @@ use super::*;
 use crate::error::Error;
 use crate::task::cross_file::Fragment;
 
-const LARGE: Budget = Budget {
-    total: 100_000,
-    left: None,
-    right: None,
-    cross_file: None,
-};
+const LARGE: Budget = Budget { total: 100_000, left: None, right: None, cross_file: None };
 const LEFT: Include = include(false, false);
 const LEFT_RIGHT: Include = include(true, false);
 const LEFT_CROSS: Include = include(false, true);
@@ -49,18 +44,11 @@ fn first_part_differs() -> &'static Path {
 }
 
 fn fragment(path: &str, text: &str) -> Fragment {
-    Fragment {
-        path: path.into(),
-        text: text.into(),
-        score: None,
-    }
+    Fragment { path: path.into(), text: text.into(), score: None }
 }
 
 fn two_files() -> CrossFile {
-    let fragments = vec![
-        fragment("b.py", "b = 2\n\nbb = 3"),
-        fragment("c/d.py", "d = 4"),
-    ];
+    let fragments = vec![fragment("b.py", "b = 2\n\nbb = 3"), fragment("c/d.py", "d = 4")];
     CrossFile::of(fragments, Language::Python)
 }
 
@@ -95,10 +83,7 @@ fn the_layouts_of_the_released_programs() {
     for name in ["starcoder", "starcoder-released"] {
         let in_file = format!("<fim_prefix>{l}<fim_suffix>{r}<fim_middle>");
         assert_eq!(text(name, LEFT_RIGHT), in_file);
-        assert_eq!(
-            text(name, LEFT),
-            format!("<fim_prefix>{l}<fim_suffix><fim_middle>")
-        );
+        assert_eq!(text(name, LEFT), format!("<fim_prefix>{l}<fim_suffix><fim_middle>"));
     }
     let starcoder = format!("<fim_prefix>{l}<fim_suffix>{r}\n\n{cc}<fim_middle>");
     assert_eq!(text("starcoder", ALL), starcoder);
@@ -125,24 +110,12 @@ fn the_layouts_of_the_released_programs() {
 #[test]
 fn the_layouts_of_the_models() {
     let (l, r, cc) = ("L1\nL2 = ", "\nR1\n", COMMENTS);
-    assert_eq!(
-        text("codellama", ALL),
-        format!("<PRE> {cc}\n{l} <SUF>{r} <MID>")
-    );
-    assert_eq!(
-        text("codellama", LEFT_RIGHT),
-        format!("<PRE> {l} <SUF>{r} <MID>")
-    );
+    assert_eq!(text("codellama", ALL), format!("<PRE> {cc}\n{l} <SUF>{r} <MID>"));
+    assert_eq!(text("codellama", LEFT_RIGHT), format!("<PRE> {l} <SUF>{r} <MID>"));
     let deepseek = format!("<｜fim▁begin｜>{l}<｜fim▁hole｜>{r}<｜fim▁end｜>");
     assert_eq!(text("deepseek-coder", LEFT_RIGHT), deepseek);
-    assert_eq!(
-        text("codestral", LEFT_RIGHT),
-        format!("[SUFFIX]{r}[PREFIX]{l}")
-    );
-    assert_eq!(
-        text("codestral", LEFT_CROSS),
-        format!("[SUFFIX][PREFIX]{cc}\n{l}")
-    );
+    assert_eq!(text("codestral", LEFT_RIGHT), format!("[SUFFIX]{r}[PREFIX]{l}"));
+    assert_eq!(text("codestral", LEFT_CROSS), format!("[SUFFIX][PREFIX]{cc}\n{l}"));
 
     let qwen = "<|repo_name|>demo\n<|file_sep|>b.py\nb = 2\n\nbb = 3\n<|file_sep|>c/d.py\nd = 4\n<|file_sep|>a.py\n";
     let hole = format!("<|fim_prefix|>{l}<|fim_suffix|>{r}<|fim_middle|>");
@@ -155,20 +128,13 @@ fn the_layouts_of_the_models() {
     let hole = format!("<fim_prefix>a.py\n{l}<fim_suffix>{r}<fim_middle>");
     assert_eq!(text("starcoder2", ALL), format!("{other}{hole}"));
     assert_eq!(text("starcoder2", LEFT_CROSS), format!("{other}a.py\n{l}"));
-    assert_eq!(
-        text("starcoder2", LEFT),
-        format!("<repo_name>demo<file_sep>a.py\n{l}")
-    );
+    assert_eq!(text("starcoder2", LEFT), format!("<repo_name>demo<file_sep>a.py\n{l}"));
 }
 
 #[test]
 fn what_is_not_there_leaves_no_trace() {
     let nothing = CrossFile::default();
-    let parts = Parts {
-        repository: "",
-        path: "",
-        ..parts(&nothing)
-    };
+    let parts = Parts { repository: "", path: "", ..parts(&nothing) };
     let filled = |name| {
         let filled = style(name).fill(&parts, &LARGE, &Tokenizer::words());
         let filled = filled.unwrap();
@@ -199,10 +165,7 @@ fn every_bundled_style_says_what_it_is() {
 fn unknown_special_tokens_are_named() {
     let starcoder = Tokenizer::open(&fixture("starcoder")).unwrap();
     assert!(style("starcoder").unknown_specials(&starcoder).is_empty());
-    assert_eq!(
-        style("repoformer").unknown_specials(&starcoder),
-        ["<eof>", "<cc>"]
-    );
+    assert_eq!(style("repoformer").unknown_specials(&starcoder), ["<eof>", "<cc>"]);
     let qwen = Tokenizer::open(&fixture("qwen")).unwrap();
     assert!(style("qwen2.5-coder").unknown_specials(&qwen).is_empty());
     assert!(style("plain").unknown_specials(&qwen).is_empty());
@@ -220,31 +183,16 @@ fn a_faulty_style_names_its_line() {
     assert_eq!(place("stop = []"), "own.toml:1: there is no 'template'");
     assert!(place("\n\ntemplate = {").starts_with("own.toml:3: "));
     assert!(place("template = \"{left}\"\nstop = [\"a\"\n").starts_with("own.toml:"));
-    assert_eq!(
-        place("\ntemplate = 3"),
-        "own.toml:2: 'template' must be a text, not integer"
-    );
+    assert_eq!(place("\ntemplate = 3"), "own.toml:2: 'template' must be a text, not integer");
     let stop = "template = '{left}'\nstop = ['a',\n 3]";
-    assert_eq!(
-        place(stop),
-        "own.toml:3: 'stop' must be a list of texts, not integer"
-    );
-    assert_eq!(
-        place("template = '{left}'\nstop = ['']"),
-        "own.toml:2: 'stop' has an empty text"
-    );
+    assert_eq!(place(stop), "own.toml:3: 'stop' must be a list of texts, not integer");
+    assert_eq!(place("template = '{left}'\nstop = ['']"), "own.toml:2: 'stop' has an empty text");
     assert_eq!(
         place("template = '''\n{path}\n{left}\n{rihgt}'''"),
         "own.toml:4: unknown slot 'rihgt'"
     );
-    assert_eq!(
-        place("template = '{left'"),
-        "own.toml:1: a '{' without its '}'"
-    );
-    assert_eq!(
-        place("template = 'a}{left}'"),
-        "own.toml:1: a '}' without its '{'"
-    );
+    assert_eq!(place("template = '{left'"), "own.toml:1: a '{' without its '}'");
+    assert_eq!(place("template = 'a}{left}'"), "own.toml:1: a '}' without its '{'");
     assert_eq!(
         place("template = '{#right}{left}'"),
         "own.toml:1: the section of 'right' has no end"
@@ -257,19 +205,13 @@ fn a_faulty_style_names_its_line() {
         place("template = '{#left}x{/left}'"),
         "own.toml:1: {#left}: 'left' is always there"
     );
-    assert_eq!(
-        place("template = '{left}'\nfragment = 'x'"),
-        "own.toml:2: there is no {text}"
-    );
+    assert_eq!(place("template = '{left}'\nfragment = 'x'"), "own.toml:2: there is no {text}");
     assert_eq!(
         place("template = '{left}'\nfragment = '{left}'"),
         "own.toml:2: unknown slot 'left'"
     );
     let unused = "template = '{left}'\nspecials = ['<a>']";
-    assert_eq!(
-        place(unused),
-        "own.toml:2: the special token '<a>' is nowhere in the template"
-    );
+    assert_eq!(place(unused), "own.toml:2: the special token '<a>' is nowhere in the template");
 
     let (no_prefix, hint) = problem("template = '{right}'");
     assert!(no_prefix.starts_with("own.toml:1: the template has no prefix: "));
@@ -294,19 +236,12 @@ fn a_style_is_named_or_a_file() {
     let own = style(&path.display().to_string());
     assert_eq!(own.name(), "mine");
     let context = CrossFile::default();
-    let filled = own
-        .fill(&parts(&context), &LARGE, &Tokenizer::words())
-        .unwrap();
+    let filled = own.fill(&parts(&context), &LARGE, &Tokenizer::words()).unwrap();
     assert_eq!(filled.text, "{L1\nL2 = }");
     let unknown = "star-coder".parse::<Style>().unwrap_err().to_string();
     assert!(unknown.contains("the nearest is 'starcoder'"), "{unknown}");
     std::fs::write(&path, b"\xff").unwrap();
-    assert!(
-        Style::open(&path)
-            .unwrap_err()
-            .to_string()
-            .contains("mine.toml: cannot read")
-    );
+    assert!(Style::open(&path).unwrap_err().to_string().contains("mine.toml: cannot read"));
 }
 
 /// By hand, in words: `<fim_prefix>` and the like are 3 each, so the frame is 9.
@@ -314,37 +249,18 @@ fn a_style_is_named_or_a_file() {
 fn each_part_is_cut_to_its_own_budget() {
     let context = two_files();
     let whole = parts(&context);
-    let budget = Budget {
-        total: 20,
-        left: Some(2),
-        right: Some(1),
-        cross_file: Some(5),
-    };
-    let filled = style("starcoder")
-        .fill(&whole, &budget, &Tokenizer::words())
-        .unwrap();
+    let budget = Budget { total: 20, left: Some(2), right: Some(1), cross_file: Some(5) };
+    let filled = style("starcoder").fill(&whole, &budget, &Tokenizer::words()).unwrap();
     let cc = "# Here are some relevant";
     let expected = format!("<fim_prefix>\nL2 = <fim_suffix>\nR1\n\n\n{cc} <fim_middle>");
     assert_eq!(filled.text, expected);
-    assert_eq!(
-        (
-            filled.left_tokens,
-            filled.right_tokens,
-            filled.cross_file_tokens
-        ),
-        (2, 1, 5)
-    );
+    assert_eq!((filled.left_tokens, filled.right_tokens, filled.cross_file_tokens), (2, 1, 5));
     assert_eq!((filled.tokens, filled.fragments), (17, 0));
     assert_eq!(filled.stop, style("starcoder").stop());
 
     // Nothing of the left context fits beside the rest: 9 + 1 + 5.
-    let budget = Budget {
-        total: 15,
-        ..budget
-    };
-    let error = style("starcoder")
-        .fill(&whole, &budget, &Tokenizer::words())
-        .unwrap_err();
+    let budget = Budget { total: 15, ..budget };
+    let error = style("starcoder").fill(&whole, &budget, &Tokenizer::words()).unwrap_err();
     let problem = error.to_string();
     let who = "the right context (1 tokens) and the cross-file context (5 tokens) leave no room for the left context";
     assert_eq!(
@@ -354,39 +270,16 @@ fn each_part_is_cut_to_its_own_budget() {
         )
     );
     assert!(error.hint().is_some());
-    let uncut = Budget {
-        right: None,
-        cross_file: Some(0),
-        total: 9,
-        ..budget
-    };
-    let error = style("starcoder")
-        .fill(&whole, &uncut, &Tokenizer::words())
-        .unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("the right context (1 tokens) leaves no room")
-    );
+    let uncut = Budget { right: None, cross_file: Some(0), total: 9, ..budget };
+    let error = style("starcoder").fill(&whole, &uncut, &Tokenizer::words()).unwrap_err();
+    assert!(error.to_string().starts_with("the right context (1 tokens) leaves no room"));
     // Nor do blanks, which are no words, help.
-    let blank = Parts {
-        left: " \n\t",
-        ..whole
-    };
-    let tight = Budget {
-        total: 14,
-        ..budget
-    };
-    assert!(
-        style("starcoder")
-            .fill(&blank, &tight, &Tokenizer::words())
-            .is_err()
-    );
+    let blank = Parts { left: " \n\t", ..whole };
+    let tight = Budget { total: 14, ..budget };
+    assert!(style("starcoder").fill(&blank, &tight, &Tokenizer::words()).is_err());
     // A hole at the start of its file needs no room.
     let first = Parts { left: "", ..whole };
-    let filled = style("starcoder")
-        .fill(&first, &budget, &Tokenizer::words())
-        .unwrap();
+    let filled = style("starcoder").fill(&first, &budget, &Tokenizer::words()).unwrap();
     assert_eq!((filled.tokens, filled.left_tokens), (15, 0));
 }
 
@@ -395,19 +288,12 @@ fn each_part_is_cut_to_its_own_budget() {
 fn files_are_cut_in_order() {
     let context = two_files();
     let shown = |tokens| {
-        let budget = Budget {
-            cross_file: Some(tokens),
-            ..LARGE
-        };
+        let budget = Budget { cross_file: Some(tokens), ..LARGE };
         let filled = style("starcoder2").fill(&parts(&context), &budget, &Tokenizer::words());
         let filled = filled.unwrap();
         let start = filled.text.strip_prefix("<repo_name>demo").unwrap();
         let end = start.find("<file_sep><fim_prefix>").unwrap();
-        (
-            start[..end].to_owned(),
-            filled.cross_file_tokens,
-            filled.fragments,
-        )
+        (start[..end].to_owned(), filled.cross_file_tokens, filled.fragments)
     };
     assert_eq!(shown(6), (String::new(), 0, 0));
     assert_eq!(shown(8), ("<file_sep>b.py\nb = ".into(), 8, 1));
@@ -419,16 +305,10 @@ fn files_are_cut_in_order() {
 
 #[test]
 fn files_are_read_from_a_text_where_a_task_has_that_alone() {
-    let context = CrossFile {
-        fragments: vec![],
-        ..two_files()
-    };
+    let context = CrossFile { fragments: vec![], ..two_files() };
     let filled = style("qwen2.5-coder").fill(&parts(&context), &LARGE, &Tokenizer::words());
     assert_eq!(filled.unwrap().text, text("qwen2.5-coder", ALL));
-    let context = CrossFile {
-        text: "# see b.py\n".into(),
-        fragments: vec![],
-    };
+    let context = CrossFile { text: "# see b.py\n".into(), fragments: vec![] };
     let error = style("qwen2.5-coder").fill(&parts(&context), &LARGE, &Tokenizer::words());
     assert!(
         error
@@ -445,10 +325,7 @@ fn files_are_read_from_a_text_where_a_task_has_that_alone() {
 fn fragments_that_are_shown_are_counted() {
     let context = two_files();
     let shown = |tokens| {
-        let budget = Budget {
-            cross_file: Some(tokens),
-            ..LARGE
-        };
+        let budget = Budget { cross_file: Some(tokens), ..LARGE };
         let filled = style("plain").fill(&parts(&context), &budget, &Tokenizer::words());
         filled.unwrap().fragments
     };
@@ -460,10 +337,7 @@ fn fragments_that_are_shown_are_counted() {
 fn markers_in_code_are_code() {
     let tokenizer = Tokenizer::open(&fixture("starcoder")).unwrap();
     let context = CrossFile::default();
-    let parts = Parts {
-        left: "x = '<fim_middle>'\ny = 1\n",
-        ..parts(&context)
-    };
+    let parts = Parts { left: "x = '<fim_middle>'\ny = 1\n", ..parts(&context) };
     let filled = style("starcoder").fill(&parts, &LARGE, &tokenizer).unwrap();
     let expected = 3 + tokenizer.count(parts.left) + tokenizer.count(parts.right);
     assert_eq!(filled.tokens, expected);
@@ -475,22 +349,10 @@ fn the_left_context_takes_all_that_remains() {
     let left = "def read(path):\n    return open(path).read()\n".repeat(5_000);
     let context = two_files();
     for tokenizer in tokenizers() {
-        let parts = Parts {
-            left: &left,
-            ..parts(&context)
-        };
-        let budget = Budget {
-            total: 512,
-            left: None,
-            right: Some(64),
-            cross_file: Some(128),
-        };
+        let parts = Parts { left: &left, ..parts(&context) };
+        let budget = Budget { total: 512, left: None, right: Some(64), cross_file: Some(128) };
         let filled = style("starcoder").fill(&parts, &budget, tokenizer).unwrap();
-        assert!(
-            (509..=512).contains(&filled.tokens),
-            "{tokenizer}: {}",
-            filled.tokens
-        );
+        assert!((509..=512).contains(&filled.tokens), "{tokenizer}: {}", filled.tokens);
     }
 }
 
@@ -520,9 +382,7 @@ fn oracle(tokenizer: &Tokenizer, text: &str) -> Option<usize> {
         };
         files.into_iter().map(open).collect()
     });
-    let (_, file) = read
-        .iter()
-        .find(|(name, _)| *name == tokenizer.to_string())?;
+    let (_, file) = read.iter().find(|(name, _)| *name == tokenizer.to_string())?;
     Some(file.encode(text, false).unwrap().len())
 }
 

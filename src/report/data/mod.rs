@@ -33,14 +33,9 @@ pub(super) fn blocks(report: &Report, lengths: &Lengths) -> String {
     };
     let names = [named("tasks", &tasks.blocks), named("lines", &pool.blocks)].concat();
     let bytes = tasks.blocks.iter().chain(&pool.blocks).map(Vec::as_slice);
-    let all: Vec<(String, &[u8])> = summary
-        .into_iter()
-        .chain(names.into_iter().zip(bytes))
-        .collect();
-    let encoded: Vec<String> = all
-        .par_iter()
-        .map(|(name, bytes)| element(name, bytes))
-        .collect();
+    let all: Vec<(String, &[u8])> =
+        summary.into_iter().chain(names.into_iter().zip(bytes)).collect();
+    let encoded: Vec<String> = all.par_iter().map(|(name, bytes)| element(name, bytes)).collect();
     encoded.concat()
 }
 

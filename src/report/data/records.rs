@@ -36,10 +36,7 @@ pub(super) fn pack(report: &Report) -> (Records, Pool<'_>) {
         (&task.repository, &task.path, task.line_no, at)
     });
     let mut pool = Pool::default();
-    let mut records = Records {
-        blocks: Vec::new(),
-        places: vec![(0, 0); order.len()],
-    };
+    let mut records = Records { blocks: Vec::new(), places: vec![(0, 0); order.len()] };
     for task in order {
         let record = record(report, task, &mut pool);
         match records.blocks.last() {
@@ -78,10 +75,7 @@ fn outcome<'a>(outcome: &'a TaskOutcome, pool: &mut Pool<'a>, record: &mut Vec<u
     number(outcome.fragments.len() as u64, record);
     for fragment in &outcome.fragments {
         text(&fragment.path, pool, record);
-        number(
-            fragment.first_line.map_or(0, |line| line as u64 + 1),
-            record,
-        );
+        number(fragment.first_line.map_or(0, |line| line as u64 + 1), record);
         let score = fragment.score.filter(|score| score.is_finite());
         let score = score.map_or(f32::NAN, |score| score as f32);
         record.extend_from_slice(&score.to_le_bytes());

@@ -94,9 +94,7 @@ pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: 
         length_unit: lengths.unit.name(),
         length_groups: (0..lengths.groups()).map(|at| lengths.label(at)).collect(),
         buckets: Bucket::all().map(range).collect(),
-        found: Found::SHOWN
-            .map(|found| (found.letter(), found.title()))
-            .to_vec(),
+        found: Found::SHOWN.map(|found| (found.letter(), found.title())).to_vec(),
         statuses,
         line_blocks: &pool.firsts,
     };
@@ -105,19 +103,12 @@ pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: 
 }
 
 fn measure(measure: &super::super::ReportMeasure) -> Measure<'_> {
-    Measure {
-        metric: &measure.metric,
-        label: measure.label(),
-        title: &measure.title,
-    }
+    Measure { metric: &measure.metric, label: measure.label(), title: &measure.title }
 }
 
 /// Returns every status of an outcome, sorted.
 fn statuses(report: &Report) -> Vec<&str> {
-    let outcomes = report
-        .systems
-        .iter()
-        .flat_map(|system| system.outcomes.iter().flatten());
+    let outcomes = report.systems.iter().flat_map(|system| system.outcomes.iter().flatten());
     let mut statuses: Vec<&str> = outcomes.filter_map(|o| o.status.as_deref()).collect();
     statuses.sort_unstable();
     statuses.dedup();
@@ -136,32 +127,17 @@ fn system_columns<'a>(
         |measure| tasks().map(move |task| report.value(at, task, measure).map(ten_thousandths));
     let status = |task| {
         let status = report.outcome(at, task)?.status.as_deref()?;
-        statuses
-            .binary_search(&status)
-            .ok()
-            .map(|number| number as i32)
+        statuses.binary_search(&status).ok().map(|number| number as i32)
     };
     let numbers: Vec<i32> = tasks().map(|task| status(task).unwrap_or(-1)).collect();
     SystemColumns {
         name: &system.name,
-        values: (0..report.measures.len())
-            .map(|measure| values(measure).collect())
-            .collect(),
+        values: (0..report.measures.len()).map(|measure| values(measure).collect()).collect(),
         gains: gains().map(|gain| gain.map(ten_thousandths)).collect(),
-        verdicts: tasks()
-            .map(|task| verdict_letter(report, at, task))
-            .collect(),
-        buckets: gains()
-            .map(|gain| gain.map_or('-', bucket_letter))
-            .collect(),
-        found: tasks()
-            .map(|task| Found::of(report, at, task).letter())
-            .collect(),
-        statuses: if numbers.iter().any(|&number| number >= 0) {
-            numbers
-        } else {
-            Vec::new()
-        },
+        verdicts: tasks().map(|task| verdict_letter(report, at, task)).collect(),
+        buckets: gains().map(|gain| gain.map_or('-', bucket_letter)).collect(),
+        found: tasks().map(|task| Found::of(report, at, task).letter()).collect(),
+        statuses: if numbers.iter().any(|&number| number >= 0) { numbers } else { Vec::new() },
     }
 }
 
@@ -171,9 +147,7 @@ fn ten_thousandths(value: f64) -> i32 {
 
 /// Letter of a task's verdict; for the baseline, whether it has a prediction.
 fn verdict_letter(report: &Report, system: usize, task: usize) -> char {
-    let alone = report
-        .baseline()
-        .is_none_or(|(baseline, _)| baseline == system);
+    let alone = report.baseline().is_none_or(|(baseline, _)| baseline == system);
     match report.gain(system, task).map(Change::of) {
         _ if alone => match report.value(system, task, report.main) {
             Some(_) => '-',
@@ -218,11 +192,7 @@ fn task_columns<'a>(
 }
 
 fn beginning(target: &str) -> Cow<'_, str> {
-    if target.len() <= SEARCHED {
-        target.into()
-    } else {
-        shorten(target, SEARCHED).into()
-    }
+    if target.len() <= SEARCHED { target.into() } else { shorten(target, SEARCHED).into() }
 }
 
 /// Returns the distinct names in the order of their first occurrence, and the number of each entry's name.

@@ -15,20 +15,14 @@ use super::*;
 fn read(report: &Report) -> Vec<(String, Vec<u8>)> {
     let elements = blocks(report, &Lengths::of(report));
     let read = |line: &str| {
-        let inner = line
-            .strip_prefix("<script type=\"text/plain\" id=\"")?
-            .strip_suffix("</script>")?;
+        let inner =
+            line.strip_prefix("<script type=\"text/plain\" id=\"")?.strip_suffix("</script>")?;
         let (name, text) = inner.split_once("\">")?;
         let mut bytes = Vec::new();
-        ZlibDecoder::new(&from_base64(text)[..])
-            .read_to_end(&mut bytes)
-            .ok()?;
+        ZlibDecoder::new(&from_base64(text)[..]).read_to_end(&mut bytes).ok()?;
         Some((name.to_owned(), bytes))
     };
-    elements
-        .lines()
-        .map(|line| read(line).expect("an element"))
-        .collect()
+    elements.lines().map(|line| read(line).expect("an element")).collect()
 }
 
 fn from_base64(text: &str) -> Vec<u8> {
@@ -38,9 +32,7 @@ fn from_base64(text: &str) -> Vec<u8> {
         .filter_map(|sign| signs.find(sign))
         .flat_map(|value| (0..6).rev().map(move |place| (value >> place & 1) as u8))
         .collect();
-    bits.chunks_exact(8)
-        .map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit))
-        .collect()
+    bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
 struct Reader<'a> {
@@ -67,11 +59,8 @@ impl Reader<'_> {
         let lines: Vec<&str> = (0..self.number())
             .map(|_| {
                 let step = self.number();
-                let step = if step & 1 == 1 {
-                    -((step >> 1) as i64) - 1
-                } else {
-                    (step >> 1) as i64
-                };
+                let step =
+                    if step & 1 == 1 { -((step >> 1) as i64) - 1 } else { (step >> 1) as i64 };
                 let line = expected + step;
                 expected = line + 1;
                 self.lines[line as usize].as_str()
@@ -102,12 +91,7 @@ impl Reader<'_> {
             }
         });
         let fragments = fragments.collect();
-        Some(TaskOutcome {
-            raw,
-            prediction,
-            fragments,
-            ..TaskOutcome::default()
-        })
+        Some(TaskOutcome { raw, prediction, fragments, ..TaskOutcome::default() })
     }
 }
 
@@ -123,17 +107,13 @@ fn assert_round_trip(report: &Report) {
     };
     let texts = (0..numbered("lines"))
         .map(|n| String::from_utf8(block(format!("lines-{n}")).clone()).unwrap());
-    let lines: Vec<String> = texts
-        .flat_map(|text| text.split('\n').map(Into::into).collect::<Vec<String>>())
-        .collect();
+    let lines: Vec<String> =
+        texts.flat_map(|text| text.split('\n').map(Into::into).collect::<Vec<String>>()).collect();
     let summary: Value = serde_json::from_slice(block("summary".into())).unwrap();
     for (at, task) in report.tasks.iter().enumerate() {
         let place = |name: &str| summary["tasks"][name][at].as_u64().unwrap();
         let bytes = &block(format!("tasks-{}", place("block")))[place("start") as usize..];
-        let mut reader = Reader {
-            bytes,
-            lines: &lines,
-        };
+        let mut reader = Reader { bytes, lines: &lines };
         assert_eq!(reader.text(), task.target);
         assert_eq!(reader.text(), task.left_context);
         assert_eq!(reader.option(), task.right_context);
@@ -152,9 +132,7 @@ fn assert_round_trip(report: &Report) {
     let mut first = 0;
     for (n, known) in firsts.iter().enumerate() {
         assert_eq!(known.as_u64(), Some(first));
-        first += block(format!("lines-{n}"))
-            .split(|&byte| byte == b'\n')
-            .count() as u64;
+        first += block(format!("lines-{n}")).split(|&byte| byte == b'\n').count() as u64;
     }
 }
 
@@ -233,22 +211,10 @@ fn the_summary_holds_columns() {
     let summary: Value = serde_json::from_slice(&blocks[0].1).unwrap();
     assert_eq!(blocks[0].0, "summary");
     let rg1 = &summary["systems"][1];
-    assert_eq!(
-        rg1["values"][1],
-        serde_json::json!([9000, 5000, 4000, null])
-    );
+    assert_eq!(rg1["values"][1], serde_json::json!([9000, 5000, 4000, null]));
     assert_eq!(rg1["gains"], serde_json::json!([1000, 0, -5000, null]));
-    assert_eq!(
-        [&rg1["verdicts"], &rg1["buckets"], &rg1["found"]],
-        ["bswm", "gfc-", "aan-"]
-    );
+    assert_eq!([&rg1["verdicts"], &rg1["buckets"], &rg1["found"]], ["bswm", "gfc-", "aan-"]);
     assert_eq!(summary["systems"][0]["verdicts"], "----");
-    assert_eq!(
-        summary["tasks"]["repository"],
-        serde_json::json!([0, 0, 0, 0])
-    );
-    assert_eq!(
-        summary["tasks"]["paths"],
-        serde_json::json!(["file_0.py", "file_1.py"])
-    );
+    assert_eq!(summary["tasks"]["repository"], serde_json::json!([0, 0, 0, 0]));
+    assert_eq!(summary["tasks"]["paths"], serde_json::json!(["file_0.py", "file_1.py"]));
 }

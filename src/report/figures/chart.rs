@@ -53,12 +53,7 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
     svg.text((0.0, top - 8.0), Start, FAINT, &chart.y);
     up.grid_beside(&mut svg, LEFT, right, 5);
     across.grid_below(&mut svg, top, bottom);
-    svg.text(
-        ((LEFT + right) / 2.0, bottom + 30.0),
-        Middle,
-        FAINT,
-        &chart.x,
-    );
+    svg.text(((LEFT + right) / 2.0, bottom + 30.0), Middle, FAINT, &chart.x);
     if chart.has_diagonal {
         let ends = [0.0, 100.0].map(|value| (across.at(value), up.at(value)));
         svg.path(&ends, 1.2, true, Paint::Muted);
@@ -66,9 +61,8 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
     for (number, line) in chart.lines.iter().enumerate() {
         let (paint, form) = (Paint::Series(number), number % 6);
         legend.draw(number, form, paint, &mut svg);
-        let places: Vec<(f64, f64)> = (line.points.iter())
-            .map(|&(x, y)| (across.at(x), up.at(y)))
-            .collect();
+        let places: Vec<(f64, f64)> =
+            (line.points.iter()).map(|&(x, y)| (across.at(x), up.at(y))).collect();
         // Lines beyond the palette repeat its colours, dashed.
         svg.path(&places, 1.8, number >= Paint::SERIES, paint);
         if places.len() <= 12 {
@@ -81,20 +75,14 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
     Some(svg.finish(&chart.name, &chart.title, &description(&chart.lines)))
 }
 
-const PERCENT: Interval = Interval {
-    low: 0.0,
-    high: 100.0,
-};
+const PERCENT: Interval = Interval { low: 0.0, high: 100.0 };
 
 /// Range of values, a little wider if they are all equal.
 fn span(values: impl Iterator<Item = f64> + Clone) -> Interval {
     let low = values.clone().fold(f64::INFINITY, f64::min);
     let high = values.fold(f64::NEG_INFINITY, f64::max);
     let margin = if high - low > 1e-9 { 0.0 } else { 1.0 };
-    Interval {
-        low: low - margin,
-        high: high + margin,
-    }
+    Interval { low: low - margin, high: high + margin }
 }
 
 /// Describes the ends of each line.

@@ -33,29 +33,13 @@ pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -
     let middle = columns.x(5) + SLOT / 2.0;
     let axis = super::svg::fit(&axis, 380.0, Type::Small);
     svg.text((middle, BOTTOM + 36.0), Middle, FAINT, &axis);
-    let Changes {
-        better,
-        same,
-        worse,
-    } = changes;
-    let what = format!(
-        "Better on {}, the same on {same}, worse on {worse}.",
-        tasks(better)
-    );
-    svg.finish(
-        name,
-        &format!("Gain of {who} over {than} in {measure}"),
-        &what,
-    )
+    let Changes { better, same, worse } = changes;
+    let what = format!("Better on {}, the same on {same}, worse on {worse}.", tasks(better));
+    svg.finish(name, &format!("Gain of {who} over {than} in {measure}"), &what)
 }
 
 fn names(report: &Report, system: usize) -> (&str, &str) {
-    let name = |at: usize| {
-        report
-            .systems
-            .get(at)
-            .map_or("", |system| system.name.as_str())
-    };
+    let name = |at: usize| report.systems.get(at).map_or("", |system| system.name.as_str());
     (name(system), report.baseline.map_or("", name))
 }
 
@@ -67,12 +51,7 @@ fn heads(svg: &mut Svg, changes: Changes) {
     let worse = format!("▼ worse {}{}", grouped(changes.worse), of(changes.worse));
     let better = format!("{}{} better ▲", grouped(changes.better), of(changes.better));
     svg.text((LEFT, 14.0), Start, (Type::Strong, Paint::Worse), &worse);
-    svg.text(
-        (Svg::WIDTH - 4.0, 14.0),
-        End,
-        (Type::Strong, Paint::Better),
-        &better,
-    );
+    svg.text((Svg::WIDTH - 4.0, 14.0), End, (Type::Strong, Paint::Better), &better);
 }
 
 /// Heights of the columns. The central one is often ten times as high as all others; it is then cut, so that the others show.
@@ -86,22 +65,11 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     fn of(counts: &'a [usize; Bucket::COUNT]) -> Self {
         let zero = counts[Bucket::COUNT / 2];
-        let others = counts
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| *at != Bucket::COUNT / 2);
+        let others = counts.iter().enumerate().filter(|(at, _)| *at != Bucket::COUNT / 2);
         let most = others.map(|(_, &count)| count).max().unwrap_or(0);
         let cut = most > 0 && zero * 2 > most * 3;
-        let highest = if cut {
-            most as f64 * 1.3
-        } else {
-            most.max(zero) as f64 * 1.1
-        };
-        Self {
-            counts,
-            top: highest.max(1.0),
-            cut,
-        }
+        let highest = if cut { most as f64 * 1.3 } else { most.max(zero) as f64 * 1.1 };
+        Self { counts, top: highest.max(1.0), cut }
     }
 
     fn x(&self, index: usize) -> f64 {
@@ -119,10 +87,7 @@ impl<'a> Columns<'a> {
 
     fn grid(&self, svg: &mut Svg) {
         svg.text((LEFT - 8.0, TOP - 12.0), End, FAINT, "tasks");
-        for count in ticks(0.0, self.top, 4)
-            .into_iter()
-            .filter(|count| count.fract() == 0.0)
-        {
+        for count in ticks(0.0, self.top, 4).into_iter().filter(|count| count.fract() == 0.0) {
             let y = self.y(count);
             svg.line((LEFT, y), (Svg::WIDTH - 4.0, y), 1.0, Paint::Rule);
             let label = grouped(count as usize);

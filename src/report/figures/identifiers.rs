@@ -34,13 +34,9 @@ pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String
         return None;
     }
     let all = || systems.iter().flat_map(|(_, rows)| rows);
-    let means = all()
-        .map(|row| row.mean)
-        .chain(all().filter_map(|row| row.baseline));
+    let means = all().map(|row| row.mean).chain(all().filter_map(|row| row.baseline));
     let scale = Scale::around(means, LEFT, Svg::WIDTH - RIGHT);
-    let panels = systems
-        .iter()
-        .map(|(_, rows)| HEAD + ROW * rows.len() as f64 + SPACE);
+    let panels = systems.iter().map(|(_, rows)| HEAD + ROW * rows.len() as f64 + SPACE);
     let bottom = TOP + panels.sum::<f64>();
     let mut svg = Svg::new(medium, bottom + 36.0);
     scale.grid_below(&mut svg, TOP, bottom);
@@ -58,10 +54,7 @@ pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String
     let axis = format!("{} × 100", report.main_label());
     let middle = (LEFT + Svg::WIDTH - RIGHT) / 2.0;
     svg.text((middle, bottom + 30.0), Middle, FAINT, &axis);
-    let title = format!(
-        "{} by retrieved identifiers of the target",
-        report.main_label()
-    );
+    let title = format!("{} by retrieved identifiers of the target", report.main_label());
     Some(svg.finish(name, &title, &description(report, &systems)))
 }
 
@@ -71,16 +64,11 @@ fn rows(report: &Report, system: usize) -> Vec<Row> {
             .filter(|&task| Found::of(report, system, task) == found)
             .collect();
         let values = |of: usize| -> Vec<f64> {
-            let values = tasks
-                .iter()
-                .filter_map(|&task| report.value(of, task, report.main));
+            let values = tasks.iter().filter_map(|&task| report.value(of, task, report.main));
             values.collect()
         };
         let own = values(system);
-        let baseline = report
-            .baseline()
-            .map(|(at, _)| at)
-            .filter(|&at| at != system);
+        let baseline = report.baseline().map(|(at, _)| at).filter(|&at| at != system);
         Some(Row {
             found,
             n: own.len(),
@@ -96,10 +84,7 @@ fn key(report: &Report, svg: &mut Svg) {
     svg.text((right, 12.0), End, FAINT, "tasks");
     if let Some((_, baseline)) = report.baseline() {
         svg.ring(LEFT + 5.0, 8.0, Paint::Muted);
-        let name = format!(
-            "{} on the same tasks",
-            fit(&baseline.name, 160.0, Type::Small)
-        );
+        let name = format!("{} on the same tasks", fit(&baseline.name, 160.0, Type::Small));
         svg.text((LEFT + 14.0, 12.0), Start, FAINT, &name);
     }
 }
@@ -132,22 +117,11 @@ fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, scale: &Sc
 fn description(report: &Report, systems: &[(usize, Vec<Row>)]) -> String {
     let system = |(at, rows): &(usize, Vec<Row>)| {
         let each = rows.iter().map(|row| {
-            let baseline = row
-                .baseline
-                .map(|mean| format!(" against {}", with_interval(mean)));
+            let baseline = row.baseline.map(|mean| format!(" against {}", with_interval(mean)));
             let baseline = baseline.unwrap_or_default();
-            format!(
-                "{} {}{baseline} (n = {})",
-                row.found.title(),
-                with_interval(row.mean),
-                row.n
-            )
+            format!("{} {}{baseline} (n = {})", row.found.title(), with_interval(row.mean), row.n)
         });
-        format!(
-            "{}: {}.",
-            report.systems[*at].name,
-            each.collect::<Vec<_>>().join(", ")
-        )
+        format!("{}: {}.", report.systems[*at].name, each.collect::<Vec<_>>().join(", "))
     };
     systems.iter().map(system).collect::<Vec<_>>().join(" ")
 }

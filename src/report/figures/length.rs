@@ -30,11 +30,7 @@ pub(super) fn draw(
     let bottom = top + PLOT;
     let groups = lengths.groups();
     let means: Vec<Vec<Option<(Estimate, usize)>>> = (0..report.systems.len())
-        .map(|system| {
-            (0..groups)
-                .map(|at| group(report, lengths, system, at))
-                .collect()
-        })
+        .map(|system| (0..groups).map(|at| group(report, lengths, system, at)).collect())
         .collect();
     let all = means.iter().flatten().flatten().map(|(mean, _)| *mean);
     let scale = Scale::around(all, bottom, top);
@@ -80,9 +76,8 @@ fn group(
     at: usize,
 ) -> Option<(Estimate, usize)> {
     let tasks = (0..report.tasks.len()).filter(|&task| lengths.group(task) == at);
-    let values: Vec<f64> = tasks
-        .filter_map(|task| report.value(system, task, report.main))
-        .collect();
+    let values: Vec<f64> =
+        tasks.filter_map(|task| report.value(system, task, report.main)).collect();
     Some((mean(&values)?, values.len()))
 }
 
@@ -99,9 +94,7 @@ fn line(
     let runs = |through: &dyn Fn(usize) -> bool| -> Vec<Vec<usize>> {
         let groups: Vec<usize> = (0..means.len()).collect();
         let runs = groups.split(|&at| !through(at));
-        runs.filter(|run| run.len() > 1)
-            .map(<[usize]>::to_vec)
-            .collect()
+        runs.filter(|run| run.len() > 1).map(<[usize]>::to_vec).collect()
     };
     for run in runs(&|at| mean(at).is_some_and(|mean| mean.interval.is_some())) {
         let bound = |at: usize, upper: bool| {
@@ -120,17 +113,10 @@ fn line(
 }
 
 fn axis(svg: &mut Svg, lengths: &Lengths, bottom: f64, slot: f64) {
-    svg.line(
-        (LEFT, bottom),
-        (Svg::WIDTH - RIGHT, bottom),
-        1.0,
-        Paint::Ink,
-    );
+    svg.line((LEFT, bottom), (Svg::WIDTH - RIGHT, bottom), 1.0, Paint::Ink);
     for at in 0..lengths.groups() {
         let x = LEFT + slot * (at as f64 + 0.5);
-        let n = (0..lengths.lengths.len())
-            .filter(|&task| lengths.group(task) == at)
-            .count();
+        let n = (0..lengths.lengths.len()).filter(|&task| lengths.group(task) == at).count();
         let (label, count) = (lengths.label(at), format!("n = {}", grouped(n)));
         svg.text((x, bottom + 15.0), Middle, PLAIN, &label);
         svg.text((x, bottom + 28.0), Middle, FAINT, &count);
@@ -147,22 +133,9 @@ fn description(
 ) -> String {
     let system = |(at, means): (usize, &Vec<Option<(Estimate, usize)>>)| {
         let each = means.iter().enumerate().filter_map(|(at, found)| {
-            Some(format!(
-                "{} {}",
-                lengths.label(at),
-                with_interval(found.as_ref()?.0)
-            ))
+            Some(format!("{} {}", lengths.label(at), with_interval(found.as_ref()?.0)))
         });
-        format!(
-            "{}: {}.",
-            report.systems[at].name,
-            each.collect::<Vec<_>>().join(", ")
-        )
+        format!("{}: {}.", report.systems[at].name, each.collect::<Vec<_>>().join(", "))
     };
-    means
-        .iter()
-        .enumerate()
-        .map(system)
-        .collect::<Vec<_>>()
-        .join(" ")
+    means.iter().enumerate().map(system).collect::<Vec<_>>().join(" ")
 }

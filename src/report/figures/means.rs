@@ -28,26 +28,14 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
         let top = panel * at as f64;
         let head = format!("{} × 100", fit(&measure.title, 240.0, Type::Strong));
         svg.text((LEFT, top + 14.0), Start, STRONG, &head);
-        let same = report
-            .measures
-            .iter()
-            .filter(|other| other.title == measure.title);
+        let same = report.measures.iter().filter(|other| other.title == measure.title);
         if same.count() > 1 {
             let x = Svg::WIDTH - 4.0;
-            svg.text(
-                (x, top + 14.0),
-                End,
-                FAINT,
-                &fit(&measure.metric, 90.0, Type::Small),
-            );
+            svg.text((x, top + 14.0), End, FAINT, &fit(&measure.metric, 90.0, Type::Small));
         }
         descriptions.push(rows(report, at, &mut svg, top + HEAD));
     }
-    Some(svg.finish(
-        "means",
-        "Means with their 95 % intervals",
-        &descriptions.join(" "),
-    ))
+    Some(svg.finish("means", "Means with their 95 % intervals", &descriptions.join(" ")))
 }
 
 fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
@@ -65,17 +53,13 @@ fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
         svg.text((0.0, y + 4.0), Start, PLAIN, &shown);
         let Some(mean) = mean else { continue };
         let (paint, form) = series(report, system);
-        svg.group(
-            &format!("{name}: {title} {}", with_interval(mean)),
-            None,
-            |svg| {
-                svg.area(LEFT, y - ROW / 2.0, Svg::WIDTH - LEFT, ROW);
-                scale.whisker(svg, mean, y, paint);
-                svg.mark(scale.at(mean.mean * 100.0), y, form, paint);
-                let (at, value) = ((Svg::WIDTH - 4.0, y + 4.0), hundredths(mean.mean));
-                svg.text(at, End, PLAIN, &value);
-            },
-        );
+        svg.group(&format!("{name}: {title} {}", with_interval(mean)), None, |svg| {
+            svg.area(LEFT, y - ROW / 2.0, Svg::WIDTH - LEFT, ROW);
+            scale.whisker(svg, mean, y, paint);
+            svg.mark(scale.at(mean.mean * 100.0), y, form, paint);
+            let (at, value) = ((Svg::WIDTH - 4.0, y + 4.0), hundredths(mean.mean));
+            svg.text(at, End, PLAIN, &value);
+        });
         description += &format!(" {name} {},", with_interval(mean));
     }
     description.pop();

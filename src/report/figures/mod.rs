@@ -55,9 +55,7 @@ pub(super) fn by_identifiers(report: &Report, medium: Medium) -> Option<Figure> 
 /// Draws all figures as files.
 pub(super) fn files(report: &Report) -> Vec<Figure> {
     let lengths = Lengths::of(report);
-    let gains = gains(report, Medium::File)
-        .into_iter()
-        .map(|(_, figure)| figure);
+    let gains = gains(report, Medium::File).into_iter().map(|(_, figure)| figure);
     let others = [
         outcomes(report, Medium::File),
         by_length(report, &lengths, Medium::File),
@@ -98,11 +96,7 @@ fn names(report: &Report) -> Vec<String> {
 
 fn file_name(name: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let name: String = name
-        .chars()
-        .take(80)
-        .map(|c| if kept(c) { c } else { '-' })
-        .collect();
+    let name: String = name.chars().take(80).map(|c| if kept(c) { c } else { '-' }).collect();
     match name.trim_matches(['.', '-']) {
         "" => "system".into(),
         trimmed => trimmed.to_lowercase(),

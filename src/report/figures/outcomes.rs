@@ -37,20 +37,13 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
         bars.row(&mut svg, *system, name, *changes, y);
     }
     svg.line((middle, TOP - 4.0), (middle, bottom + 4.0), 1.0, Paint::Ink);
-    let foot = format!(
-        "tasks, compared with {} by {}",
-        baseline.name,
-        report.main_label()
-    );
+    let foot = format!("tasks, compared with {} by {}", baseline.name, report.main_label());
     let foot = fit(&foot, 300.0, Type::Small);
     svg.text((middle, bottom + 20.0), Middle, FAINT, &foot);
     let what: Vec<String> = rows
         .iter()
         .map(|(_, name, v)| {
-            format!(
-                "{name}: {} better, {} same, {} worse.",
-                v.better, v.same, v.worse
-            )
+            format!("{name}: {} better, {} same, {} worse.", v.better, v.same, v.worse)
         })
         .collect();
     let title = format!("Tasks better and worse than {}", baseline.name);
@@ -59,18 +52,8 @@ pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
 
 fn heads(svg: &mut Svg, middle: f64) {
     let y = TOP - 16.0;
-    svg.text(
-        (middle - 8.0, y),
-        End,
-        (Type::Strong, Paint::Worse),
-        "▼ worse",
-    );
-    svg.text(
-        (middle + 8.0, y),
-        Start,
-        (Type::Strong, Paint::Better),
-        "better ▲",
-    );
+    svg.text((middle - 8.0, y), End, (Type::Strong, Paint::Worse), "▼ worse");
+    svg.text((middle + 8.0, y), Start, (Type::Strong, Paint::Better), "better ▲");
     svg.text((Svg::WIDTH - 4.0, y), End, FAINT, "the same");
 }
 

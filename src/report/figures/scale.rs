@@ -15,12 +15,7 @@ pub(super) struct Scale {
 
 impl Scale {
     pub(super) fn new(Interval { low, high }: Interval, from: f64, to: f64) -> Self {
-        Self {
-            low,
-            high,
-            from,
-            to,
-        }
+        Self { low, high, from, to }
     }
 
     /// Returns a scale for means with their intervals, between multiples of 5, within 0 and 100 and at least 10 wide.
@@ -40,21 +35,14 @@ impl Scale {
         if high - low < 10.0 {
             (low, high) = (low - 5.0, high + 5.0);
         }
-        let range = Interval {
-            low: low.clamp(0.0, 90.0),
-            high: high.clamp(10.0, 100.0),
-        };
+        let range = Interval { low: low.clamp(0.0, 90.0), high: high.clamp(10.0, 100.0) };
         Self::new(range, from, to)
     }
 
     /// Returns the place of a value × 100.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
-        let share = if share.is_finite() {
-            share.clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         self.from + share * (self.to - self.from)
     }
 
@@ -100,10 +88,7 @@ mod tests {
 
     #[test]
     fn a_scale_holds_its_means_between_fives() {
-        let mean = |mean, low, high| Estimate {
-            mean,
-            interval: Some(Interval { low, high }),
-        };
+        let mean = |mean, low, high| Estimate { mean, interval: Some(Interval { low, high }) };
         let means = [mean(0.302, 0.281, 0.323), mean(0.36, 0.34, 0.382)];
         let scale = Scale::around(means.into_iter(), 100.0, 200.0);
         assert_eq!((scale.low, scale.high), (25.0, 40.0));

@@ -35,9 +35,8 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    const COLOURS: [&str; 7] = [
-        "#0072b2", "#d55e00", "#00805c", "#b0508a", "#8a6d00", "#3a8fc4", "#55606b",
-    ];
+    const COLOURS: [&str; 7] =
+        ["#0072b2", "#d55e00", "#00805c", "#b0508a", "#8a6d00", "#3a8fc4", "#55606b"];
 
     /// Number of distinct colours of systems.
     pub(super) const SERIES: usize = Self::COLOURS.len();
@@ -124,12 +123,7 @@ impl Svg {
     const MARGIN: f64 = 10.0;
 
     pub(super) fn new(medium: Medium, height: f64) -> Self {
-        Self {
-            medium,
-            width: Self::WIDTH,
-            height,
-            body: String::new(),
-        }
+        Self { medium, width: Self::WIDTH, height, body: String::new() }
     }
 
     /// Returns the finished figure. Screen readers read `title` and `description`.
@@ -144,10 +138,8 @@ impl Svg {
                 escape(name),
             ),
             Medium::File => {
-                let (wide, high) = (
-                    self.width + 2.0 * Self::MARGIN,
-                    self.height + 2.0 * Self::MARGIN,
-                );
+                let (wide, high) =
+                    (self.width + 2.0 * Self::MARGIN, self.height + 2.0 * Self::MARGIN);
                 let (wide, high, margin) = (number(wide), number(high), number(Self::MARGIN));
                 format!(
                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -216,11 +208,7 @@ impl Svg {
     /// Draws a line through several points; the baseline is dashed.
     pub(super) fn path(&mut self, points: &[(f64, f64)], width: f64, dashed: bool, paint: Paint) {
         let (stroke, path) = (self.stroke(paint), path(points));
-        let dashes = if dashed {
-            " stroke-dasharray=\"5 3\""
-        } else {
-            ""
-        };
+        let dashes = if dashed { " stroke-dasharray=\"5 3\"" } else { "" };
         let _ = writeln!(
             self.body,
             "<path d=\"{path}\" fill=\"none\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dashes}{stroke}/>",
@@ -231,10 +219,7 @@ impl Svg {
     /// Draws the area between two lines, faint.
     pub(super) fn band(&mut self, points: &[(f64, f64)], paint: Paint) {
         let (fill, path) = (self.fill(paint), path(points));
-        let _ = writeln!(
-            self.body,
-            "<path d=\"{path}Z\" fill-opacity=\"0.11\"{fill}/>"
-        );
+        let _ = writeln!(self.body, "<path d=\"{path}Z\" fill-opacity=\"0.11\"{fill}/>");
     }
 
     /// Draws a point of a system: forms tell systems apart if colours do not.
@@ -279,11 +264,7 @@ impl Svg {
             Anchor::Middle => " text-anchor=\"middle\"",
             Anchor::End => " text-anchor=\"end\"",
         };
-        let weight = if kind == Type::Strong {
-            " font-weight=\"600\""
-        } else {
-            ""
-        };
+        let weight = if kind == Type::Strong { " font-weight=\"600\"" } else { "" };
         let fill = self.fill(paint);
         let _ = writeln!(
             self.body,
@@ -323,11 +304,7 @@ fn path(points: &[(f64, f64)]) -> String {
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let short = text.trim_end_matches('0').trim_end_matches('.');
-    if short == "-0" {
-        "0".into()
-    } else {
-        short.into()
-    }
+    if short == "-0" { "0".into() } else { short.into() }
 }
 
 /// Estimates the width of a text in pixels, independent of fonts.
@@ -366,14 +343,9 @@ pub(super) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
         return vec![low];
     }
     let power = 10f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .find(|f| f * power >= rough * 0.999);
+    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|f| f * power >= rough * 0.999);
     let step = factor.unwrap_or(10.0) * power;
-    let (first, last) = (
-        (low / step - 1e-9).ceil() as i64,
-        (high / step + 1e-9).floor() as i64,
-    );
+    let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
     (first..=last).map(|at| at as f64 * step).collect()
 }
 
@@ -383,10 +355,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!(
-            [number(1.0), number(0.256), number(-0.001)],
-            ["1", "0.26", "0"]
-        );
+        assert_eq!([number(1.0), number(0.256), number(-0.001)], ["1", "0.26", "0"]);
     }
 
     #[test]
@@ -400,10 +369,7 @@ mod tests {
     fn a_text_is_cut_to_its_room() {
         assert_eq!(fit("rg1", 100.0, Type::Plain), "rg1");
         let cut = fit(&"name".repeat(30), 100.0, Type::Plain);
-        assert!(
-            cut.ends_with('…') && width(&cut, Type::Plain) <= 101.0,
-            "{cut}"
-        );
+        assert!(cut.ends_with('…') && width(&cut, Type::Plain) <= 101.0, "{cut}");
     }
 
     #[test]

@@ -16,21 +16,13 @@ pub(super) fn html(report: &Report) -> String {
     let name = format!("<b>{}</b>", escape(&system.name));
     let Some((_, other)) = report.baseline().filter(|(at, _)| *at != chosen) else {
         let mean = system.means.get(report.main).copied();
-        let mean = mean.map_or_else(String::new, |mean| {
-            format!(": {measure} {}", with_interval(mean))
-        });
-        return format!(
-            "{name} on {} of {}{mean}.",
-            grouped(system.n),
-            tasks(report.tasks.len())
-        );
+        let mean =
+            mean.map_or_else(String::new, |mean| format!(": {measure} {}", with_interval(mean)));
+        return format!("{name} on {} of {}{mean}.", grouped(system.n), tasks(report.tasks.len()));
     };
     let changes = report.changes(chosen);
     if changes.total() == 0 {
-        return format!(
-            "No task was completed by both {name} and <b>{}</b>.",
-            escape(&other.name)
-        );
+        return format!("No task was completed by both {name} and <b>{}</b>.", escape(&other.name));
     }
     let counts = format!(
         "{name} is better than <b>{}</b> on {} of {} and worse on {}",
@@ -51,15 +43,8 @@ fn difference(comparison: BaselineComparison) -> String {
     match comparison.interval {
         None => mean,
         Some(interval @ Interval { low, high }) => {
-            let chance = if low <= 0.0 && high >= 0.0 {
-                ", which may be chance"
-            } else {
-                ""
-            };
-            format!(
-                "<span class=\"nowrap\">{mean} {}</span>{chance}",
-                bounds(interval, signed)
-            )
+            let chance = if low <= 0.0 && high >= 0.0 { ", which may be chance" } else { "" };
+            format!("<span class=\"nowrap\">{mean} {}</span>{chance}", bounds(interval, signed))
         }
     }
 }

@@ -70,24 +70,16 @@ fn notes(report: &Report) -> String {
     if report.notes.is_empty() {
         return String::new();
     }
-    let items: Vec<String> = report
-        .notes
-        .iter()
-        .map(|note| format!("<li>{}</li>", escape(note)))
-        .collect();
-    format!(
-        "<aside class=\"notes\" aria-label=\"Notes\"><ul>{}</ul></aside>",
-        items.concat()
-    )
+    let items: Vec<String> =
+        report.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
+    format!("<aside class=\"notes\" aria-label=\"Notes\"><ul>{}</ul></aside>", items.concat())
 }
 
 /// Renders the figures with numbered captions.
 fn plates(report: &Report, lengths: &Lengths) -> String {
     let mut plates = Plates::default();
     let measure = escape(&report.main_label());
-    let baseline = report
-        .baseline()
-        .map_or("", |(_, system)| system.name.as_str());
+    let baseline = report.baseline().map_or("", |(_, system)| system.name.as_str());
     let baseline = escape(baseline);
     plates.gains(report, &baseline, &measure);
     plates.add(
@@ -105,10 +97,8 @@ fn plates(report: &Report, lengths: &Lengths) -> String {
         figures::by_identifiers(report, Medium::Page),
         &format!("{measure} by how many of the target’s identifiers the retrieved fragments hold."),
     );
-    plates.add(
-        figures::means(report, Medium::Page),
-        "Means of every measure, with 95 % intervals.",
-    );
+    plates
+        .add(figures::means(report, Medium::Page), "Means of every measure, with 95 % intervals.");
     match plates.count {
         0 => "<p class=\"empty\">There is nothing to draw.</p>".into(),
         _ => format!(

@@ -12,9 +12,7 @@ pub(super) fn table(report: &Report) -> String {
     if report.systems.is_empty() {
         return "<p class=\"empty\">No system was measured.</p>".into();
     }
-    let ranges: Vec<Interval> = (0..report.measures.len())
-        .map(|at| range(report, at))
-        .collect();
+    let ranges: Vec<Interval> = (0..report.measures.len()).map(|at| range(report, at)).collect();
     let mut html = String::from(
         "<table class=\"systems\"><thead><tr><th scope=\"col\">system</th><th scope=\"col\" class=\"number\">tasks</th>",
     );
@@ -28,9 +26,7 @@ pub(super) fn table(report: &Report) -> String {
             escape(&measure.metric),
         );
     }
-    let compared = report
-        .baseline()
-        .filter(|_| report.compared().next().is_some());
+    let compared = report.baseline().filter(|_| report.compared().next().is_some());
     if let Some((_, baseline)) = compared {
         let _ = write!(
             html,
@@ -67,10 +63,7 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[Interval], html: &
             None => *html += "<td class=\"none\">–</td>",
         }
     }
-    match report
-        .baseline()
-        .filter(|_| report.compared().next().is_some())
-    {
+    match report.baseline().filter(|_| report.compared().next().is_some()) {
         None => {}
         Some((baseline, _)) if baseline == at => {
             *html += "<td class=\"none\">baseline</td><td></td>";
@@ -85,10 +78,7 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[Interval], html: &
 
 /// Range × 100 of the bars of a measure: all means with their intervals, between multiples of 5.
 fn range(report: &Report, measure: usize) -> Interval {
-    let means = report
-        .systems
-        .iter()
-        .filter_map(|system| system.means.get(measure));
+    let means = report.systems.iter().filter_map(|system| system.means.get(measure));
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for mean in means {
         let ends = ends(*mean);
@@ -106,10 +96,7 @@ fn range(report: &Report, measure: usize) -> Interval {
 
 /// Interval of a mean; the mean itself if it has none.
 fn ends(Estimate { mean, interval }: Estimate) -> Interval {
-    interval.unwrap_or(Interval {
-        low: mean,
-        high: mean,
-    })
+    interval.unwrap_or(Interval { low: mean, high: mean })
 }
 
 fn mean_cell(mean: Estimate, Interval { low, high }: Interval, html: &mut String) {
@@ -177,10 +164,7 @@ fn changes_cell(report: &Report, at: usize, html: &mut String) {
              title=\"{system} {name}: {tasks}, {share:.1} %\"{off}>{sign}{shown}</button>"
         );
         if count > 0 {
-            let _ = write!(
-                bars,
-                "<i class=\"{name}\" style=\"flex-grow:{share:.2}\"></i>"
-            );
+            let _ = write!(bars, "<i class=\"{name}\" style=\"flex-grow:{share:.2}\"></i>");
         }
     }
     let _ = write!(
@@ -211,10 +195,8 @@ pub(super) fn settings(report: &Report) -> String {
     }
     if !shared.is_empty() {
         let value = |name: &str| setting(&systems[0], name).unwrap_or_default();
-        let pairs: Vec<(String, String)> = shared
-            .iter()
-            .map(|name| (name.to_string(), value(name).to_owned()))
-            .collect();
+        let pairs: Vec<(String, String)> =
+            shared.iter().map(|name| (name.to_string(), value(name).to_owned())).collect();
         html += "<p class=\"all-systems\">The same for all systems</p>";
         html += &definitions(&pairs);
     }
@@ -238,11 +220,7 @@ fn different_settings(report: &Report, names: &[&str]) -> String {
             None => "<td class=\"none\">–</td>".into(),
         };
         let cells: String = report.systems.iter().map(cell).collect();
-        let _ = write!(
-            html,
-            "<tr><th scope=\"row\">{}</th>{cells}</tr>",
-            escape(name)
-        );
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escape(name));
     }
     html + "</tbody></table></div>"
 }
@@ -250,11 +228,7 @@ fn different_settings(report: &Report, names: &[&str]) -> String {
 /// Renders names and values as a list.
 pub(super) fn definitions(pairs: &[(String, String)]) -> String {
     let item = |(name, value): &(String, String)| {
-        format!(
-            "<div><dt>{}</dt><dd>{}</dd></div>",
-            escape(name),
-            escape(value)
-        )
+        format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value))
     };
     let items: String = pairs.iter().map(item).collect();
     if items.is_empty() {

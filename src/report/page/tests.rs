@@ -52,10 +52,7 @@ fn hostile_texts_are_escaped() {
         )
     );
     let plain = super::super::tests::report().page();
-    assert_eq!(
-        page.matches("</script>").count(),
-        plain.matches("</script>").count()
-    );
+    assert_eq!(page.matches("</script>").count(), plain.matches("</script>").count());
     for (name, svg) in report.figures() {
         assert!(!svg.contains("<script") && !name.contains('<'), "{name}");
     }
@@ -69,10 +66,7 @@ fn the_finding_is_a_sentence() {
     assert_eq!(html(&report), format!("{counts}."));
     report.systems[1].comparison = Some(BaselineComparison {
         mean_difference: -0.1333,
-        interval: Some(Interval {
-            low: -0.5,
-            high: 0.1,
-        }),
+        interval: Some(Interval { low: -0.5, high: 0.1 }),
         p_value: Some(0.4),
     });
     assert_eq!(
@@ -81,19 +75,13 @@ fn the_finding_is_a_sentence() {
             "{counts}: ES <span class=\"nowrap\">\u{2212}13.33 [\u{2212}50.00, +10.00]</span>, which may be chance."
         )
     );
-    assert_eq!(
-        html(&alone()),
-        "<b>rg1</b> on 3 of 4 tasks: ES 60.00 [50.00, 70.00]."
-    );
+    assert_eq!(html(&alone()), "<b>rg1</b> on 3 of 4 tasks: ES 60.00 [50.00, 70.00].");
     assert_eq!(html(&Report::default()), "No system was measured.");
 }
 
 #[test]
 fn numbers_are_set_for_readers() {
-    assert_eq!(
-        [signed(0.0541), signed(-0.2), signed(0.00001)],
-        ["+5.41", "\u{2212}20.00", "0.00"]
-    );
+    assert_eq!([signed(0.0541), signed(-0.2), signed(0.00001)], ["+5.41", "\u{2212}20.00", "0.00"]);
 }
 
 #[test]

@@ -63,10 +63,7 @@ fn read(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading
         }
     }
     let name = name.to_owned();
-    Ok(Reading {
-        repository: Repository { name, files },
-        skipped,
-    })
+    Ok(Reading { repository: Repository { name, files }, skipped })
 }
 
 /// Lists the files of one language in `<repos_dir>/<name>` in the code-point order of their paths, and the files and
@@ -118,10 +115,7 @@ fn find_source_files(
     let metadata =
         fs::metadata(root).map_err(|e| Error::reading(root, "open this repository folder", e))?;
     if !metadata.is_dir() {
-        return Err(Error::Repository {
-            path: root.to_owned(),
-            reason: "is not a folder".into(),
-        });
+        return Err(Error::Repository { path: root.to_owned(), reason: "is not a folder".into() });
     }
     let follows = walk == Walk::Glob;
     // Following links asks the system about every entry, so it is done where there are links.
@@ -152,10 +146,7 @@ fn find_source_files(
         }
         let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
         match slashed(name, relative) {
-            Some(path) => found.push(Found {
-                path,
-                on_disk: entry.into_path(),
-            }),
+            Some(path) => found.push(Found { path, on_disk: entry.into_path() }),
             None => skipped.push(Error::SourceFile {
                 path: entry.into_path(),
                 reason: "its name is not UTF-8; rename it".into(),
@@ -181,10 +172,7 @@ fn find_without_links(root: &Path, name: &str, language: Language) -> Option<Vec
         }
         if !kind.is_dir() && entry.depth() > 0 && is_source_name(entry.path(), language) {
             let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
-            found.push(Found {
-                path: slashed(name, relative)?,
-                on_disk: entry.into_path(),
-            });
+            found.push(Found { path: slashed(name, relative)?, on_disk: entry.into_path() });
         }
     }
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -195,10 +183,7 @@ fn not_walked(path: &Path, error: &walkdir::Error) -> Error {
     if let Some(io) = error.io_error() {
         return unreadable(path, io);
     }
-    Error::SourceFile {
-        path: path.to_owned(),
-        reason: "a link to a folder that it lies in".into(),
-    }
+    Error::SourceFile { path: path.to_owned(), reason: "a link to a folder that it lies in".into() }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
@@ -207,10 +192,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::NotFound => "it vanished while the repository was read".into(),
         _ => format!("cannot be read: {error}"),
     };
-    Error::SourceFile {
-        path: path.to_owned(),
-        reason,
-    }
+    Error::SourceFile { path: path.to_owned(), reason }
 }
 
 fn is_source_name(path: &Path, language: Language) -> bool {
@@ -239,10 +221,8 @@ pub(crate) struct Bytes {
 /// Reads a regular file whose offsets fit 32 bits.
 pub(crate) fn read_bytes(path: &Path) -> Result<Bytes> {
     let metadata = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
-    let left_out = |reason: &str| Error::SourceFile {
-        path: path.to_owned(),
-        reason: reason.into(),
-    };
+    let left_out =
+        |reason: &str| Error::SourceFile { path: path.to_owned(), reason: reason.into() };
     if !metadata.is_file() {
         return Err(left_out("not a regular file"));
     }
@@ -253,10 +233,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Bytes> {
     // `take` keeps the file from being asked for its size once more.
     let read = fs::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut content));
     read.map_err(|e| unreadable(path, &e))?;
-    Ok(Bytes {
-        id: file_id(&metadata, path),
-        content,
-    })
+    Ok(Bytes { id: file_id(&metadata, path), content })
 }
 
 /// Decodes UTF-8; the error names the first byte that is not, and its line.

@@ -114,10 +114,7 @@ pub fn repository_names(repos_dir: &Path) -> Result<Vec<String>> {
     }
     if names.is_empty() {
         let reason = "holds no folder; a folder of repositories holds one folder for each".into();
-        return Err(Error::Repository {
-            path: repos_dir.to_owned(),
-            reason,
-        });
+        return Err(Error::Repository { path: repos_dir.to_owned(), reason });
     }
     names.sort_unstable();
     Ok(names)
@@ -135,10 +132,7 @@ fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
         return Ok(());
     }
     let reason = format!("'{name}' is not the name of a folder directly below it");
-    Err(Error::Repository {
-        path: repos_dir.to_owned(),
-        reason,
-    })
+    Err(Error::Repository { path: repos_dir.to_owned(), reason })
 }
 
 #[cfg(test)]
@@ -169,22 +163,8 @@ mod tests {
             ("x.py/inner.py", b""),
         ]);
         let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
-        let paths: Vec<_> = reading
-            .repository
-            .files
-            .iter()
-            .map(|f| f.path.as_str())
-            .collect();
-        assert_eq!(
-            paths,
-            [
-                "r/Z.py",
-                "r/a b/c.py",
-                "r/a.py",
-                "r/a/b.py",
-                "r/x.py/inner.py"
-            ]
-        );
+        let paths: Vec<_> = reading.repository.files.iter().map(|f| f.path.as_str()).collect();
+        assert_eq!(paths, ["r/Z.py", "r/a b/c.py", "r/a.py", "r/a/b.py", "r/x.py/inner.py"]);
         assert!(reading.skipped.is_empty());
         assert!(reading.repository.file("r/a.py").is_some());
         assert!(reading.repository.file("r/.h/x.py").is_none());
@@ -210,9 +190,7 @@ mod tests {
         let files: Vec<(&str, &[u8])> = names.map(|name| (name, "\u{feff}x".as_bytes())).into();
         let dir = repository(&files);
         let found = |language| {
-            let repository = Repository::read(dir.path(), "r", language)
-                .unwrap()
-                .repository;
+            let repository = Repository::read(dir.path(), "r", language).unwrap().repository;
             let all_marked = repository.files.iter().all(|file| file.text == "\u{feff}x");
             assert!(all_marked, "a byte order mark stays");
             let paths = repository.files.into_iter().map(|file| file.path);
@@ -230,10 +208,7 @@ mod tests {
         let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
         assert_eq!(reading.repository.files.len(), 1);
         let message = reading.skipped[0].to_string();
-        assert!(
-            message.contains("b.py") && message.contains("byte 10, line 2"),
-            "{message}"
-        );
+        assert!(message.contains("b.py") && message.contains("byte 10, line 2"), "{message}");
     }
 
     #[cfg(unix)]
@@ -247,12 +222,8 @@ mod tests {
         std::os::unix::fs::symlink("nowhere.py", root.join("broken.py")).unwrap();
         std::os::unix::fs::symlink("..", root.join("real/loop")).unwrap();
         let reading = Repository::read(dir.path(), "r", Language::Python).unwrap();
-        let files: Vec<_> = reading
-            .repository
-            .files
-            .iter()
-            .map(|f| (f.path.as_str(), f.same_as))
-            .collect();
+        let files: Vec<_> =
+            reading.repository.files.iter().map(|f| (f.path.as_str(), f.same_as)).collect();
         assert_eq!(
             files,
             [
@@ -263,12 +234,7 @@ mod tests {
                 ("r/z.py", 1)
             ]
         );
-        assert!(
-            reading
-                .skipped
-                .iter()
-                .any(|e| e.to_string().contains("broken.py"))
-        );
+        assert!(reading.skipped.iter().any(|e| e.to_string().contains("broken.py")));
     }
 
     #[test]

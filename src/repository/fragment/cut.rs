@@ -24,12 +24,7 @@ pub struct Place {
 
 impl Place {
     fn of(numbers: &[u32]) -> Self {
-        Self {
-            file: numbers[0],
-            number: numbers[1],
-            start: numbers[2],
-            end: numbers[3],
-        }
+        Self { file: numbers[0], number: numbers[1], start: numbers[2], end: numbers[3] }
     }
 }
 
@@ -133,14 +128,7 @@ impl RepoFragments {
             Cut::Windows(shape) => windows(&files, shape),
             Cut::Chunks(_) => chunks(&files, cut),
         };
-        Self {
-            repository,
-            language,
-            cut,
-            files,
-            first_place,
-            places,
-        }
+        Self { repository, language, cut, files, first_place, places }
     }
 
     /// Number of fragments.
@@ -155,10 +143,8 @@ impl RepoFragments {
 
     /// Where a fragment occurs, in corpus order; at least one place.
     pub fn places(&self, fragment: usize) -> impl ExactSizeIterator<Item = Place> + '_ {
-        let (from, to) = (
-            self.first_place[fragment] as usize,
-            self.first_place[fragment + 1] as usize,
-        );
+        let (from, to) =
+            (self.first_place[fragment] as usize, self.first_place[fragment + 1] as usize);
         self.places[4 * from..4 * to].chunks_exact(4).map(Place::of)
     }
 
@@ -180,9 +166,7 @@ impl RepoFragments {
 
     /// The texts of all fragments.
     pub fn texts(&self) -> Vec<&str> {
-        (0..self.len())
-            .map(|fragment| self.text(fragment))
-            .collect()
+        (0..self.len()).map(|fragment| self.text(fragment)).collect()
     }
 
     /// A fragment's name in Repoformer's program: `path|number`.
@@ -193,9 +177,7 @@ impl RepoFragments {
 
     /// Index of the file with this path.
     pub fn file_index(&self, path: &str) -> Option<usize> {
-        self.files
-            .binary_search_by(|file| file.path.as_str().cmp(path))
-            .ok()
+        self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()
     }
 
     /// The fragments that occur first in a file.
@@ -290,10 +272,8 @@ fn text_hash(text: &str) -> u64 {
     let mut hash = text.len() as u64 ^ 0x9E37_79B9_7F4A_7C15;
     for pair in pairs.iter().chain([&last]) {
         let pair = u128::from_le_bytes(*pair);
-        hash = fold(
-            pair as u64 ^ hash,
-            (pair >> 64) as u64 ^ 0xD6E8_FEB8_6659_FD93,
-        ) ^ hash.rotate_left(29);
+        hash = fold(pair as u64 ^ hash, (pair >> 64) as u64 ^ 0xD6E8_FEB8_6659_FD93)
+            ^ hash.rotate_left(29);
     }
     hash
 }
@@ -355,10 +335,7 @@ mod tests {
             text: text.clone(),
             same_as: i as u32,
         };
-        Repository {
-            name: "r".into(),
-            files: texts.iter().enumerate().map(file).collect(),
-        }
+        Repository { name: "r".into(), files: texts.iter().enumerate().map(file).collect() }
     }
 
     /// A window's text and its places: file, line_no, start, end.
@@ -372,10 +349,8 @@ mod tests {
             let lines: Vec<String> = Lines::new(text).iter().map(str::to_owned).collect();
             let mut line_no = 0;
             while line_no < lines.len() {
-                let (start, end) = (
-                    line_no.saturating_sub(delta),
-                    lines.len().min(line_no + w - delta),
-                );
+                let (start, end) =
+                    (line_no.saturating_sub(delta), lines.len().min(line_no + w - delta));
                 if end > start {
                     let (text, place) = (lines[start..end].join("\n"), (file, line_no, start, end));
                     match merged.iter_mut().find(|(t, _)| *t == text) {

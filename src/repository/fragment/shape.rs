@@ -35,10 +35,9 @@ impl Cut {
     /// Names and values of its numbers.
     pub fn sizes(self) -> [(&'static str, usize); 2] {
         match self {
-            Self::Windows(shape) => [
-                ("window-size", shape.window_size),
-                ("slice-size", shape.slice_size),
-            ],
+            Self::Windows(shape) => {
+                [("window-size", shape.window_size), ("slice-size", shape.slice_size)]
+            }
             Self::Chunks(shape) => [("chunk-size", shape.size), ("chunk-stride", shape.stride)],
         }
     }
@@ -141,11 +140,7 @@ pub struct WindowShape {
 
 impl Default for WindowShape {
     fn default() -> Self {
-        Self {
-            window_size: 20,
-            slice_size: 2,
-            center: Center::Half,
-        }
+        Self { window_size: 20, slice_size: 2, center: Center::Half }
     }
 }
 
@@ -182,10 +177,7 @@ pub struct ChunkShape {
 impl Default for ChunkShape {
     /// The paper's for lines, API calls and chunks (appendix A).
     fn default() -> Self {
-        Self {
-            size: 20,
-            stride: 10,
-        }
+        Self { size: 20, stride: 10 }
     }
 }
 
@@ -196,12 +188,7 @@ mod tests {
     #[test]
     fn both_centers_agree_at_slice_size_2() {
         let cut = |center, slice_size| {
-            WindowShape {
-                window_size: 20,
-                slice_size,
-                center,
-            }
-            .around(30, 100)
+            WindowShape { window_size: 20, slice_size, center }.around(30, 100)
         };
         assert_eq!(cut(Center::Half, 2), cut(Center::Step, 2));
         assert_eq!(cut(Center::Half, 5), 20..40);
@@ -210,17 +197,11 @@ mod tests {
 
     #[test]
     fn sizes_of_zero_are_refused() {
-        let windows = Cut::Windows(WindowShape {
-            window_size: 0,
-            ..WindowShape::default()
-        });
+        let windows = Cut::Windows(WindowShape { window_size: 0, ..WindowShape::default() });
         let chunks = Cut::Chunks(ChunkShape { size: 1, stride: 0 });
         for (cut, name) in [(windows, "window-size"), (chunks, "chunk-stride")] {
             let error = cut.check().unwrap_err().to_string();
-            assert!(
-                error.starts_with(&format!("{name}: must lie between")),
-                "{error}"
-            );
+            assert!(error.starts_with(&format!("{name}: must lie between")), "{error}");
         }
     }
 }

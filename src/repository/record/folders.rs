@@ -68,10 +68,7 @@ impl Folders {
         if fs::create_dir_all(parent).is_err_and(|e| is_taken(&e)) {
             return Ok(Err(format!("'{path}' lies below a file")));
         }
-        let file = fs::File::options()
-            .write(true)
-            .create_new(true)
-            .open(&place);
+        let file = fs::File::options().write(true).create_new(true).open(&place);
         let mut file = match file {
             Err(error) if is_taken(&error) => {
                 return Ok(Err(format!("'{path}' is there twice in {folder}")));
@@ -102,10 +99,7 @@ impl Folders {
 
 fn is_taken(error: &std::io::Error) -> bool {
     use std::io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory
-    )
+    matches!(error.kind(), Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory)
 }
 
 #[cfg(test)]

@@ -15,10 +15,7 @@ pub fn blob_sha1(content: &[u8]) -> String {
     let mut sha1 = Sha1::new();
     sha1.update(head.as_bytes());
     sha1.update(content);
-    sha1.finish()
-        .iter()
-        .map(|word| format!("{word:08x}"))
-        .collect()
+    sha1.finish().iter().map(|word| format!("{word:08x}")).collect()
 }
 
 /// SHA-1 over a message that comes in parts.
@@ -33,13 +30,7 @@ struct Sha1 {
 impl Sha1 {
     fn new() -> Self {
         Self {
-            state: [
-                0x6745_2301,
-                0xefcd_ab89,
-                0x98ba_dcfe,
-                0x1032_5476,
-                0xc3d2_e1f0,
-            ],
+            state: [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0],
             bytes: [0; 64],
             filled: 0,
             length: 0,

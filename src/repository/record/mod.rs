@@ -44,10 +44,9 @@ pub fn read_folder(
     for file in found {
         let read = read_bytes(&file.on_disk);
         match read.and_then(|bytes| decode(&file.on_disk, bytes.content)) {
-            Ok(text) => contents.push(Content {
-                path: path_in_repository(&file.path).to_owned(),
-                text,
-            }),
+            Ok(text) => {
+                contents.push(Content { path: path_in_repository(&file.path).to_owned(), text })
+            }
             Err(error) => skipped.push(error),
         }
     }

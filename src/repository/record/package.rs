@@ -51,9 +51,7 @@ impl Package {
 
     /// The folder of its repository and the path in it.
     pub fn place(&self) -> (&str, &str) {
-        self.filepath
-            .split_once('/')
-            .unwrap_or((&self.filepath, ""))
+        self.filepath.split_once('/').unwrap_or((&self.filepath, ""))
     }
 
     /// The record of a file in a repository's folder. The folder stands for the repository's URL, which is not known; the

@@ -84,9 +84,7 @@ impl PythonFile {
     /// Takes what a text holds.
     fn parse(&mut self, text: &str) -> Option<()> {
         let mut parser = Parser::new();
-        parser
-            .set_language(&tree_sitter_python::LANGUAGE.into())
-            .ok()?;
+        parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok()?;
         let tree = parser.parse(text, None)?;
         let mut cursor = tree.walk();
         loop {
@@ -106,16 +104,11 @@ impl PythonFile {
         match node.kind() {
             "function_definition" => {
                 let (start, end) = (node.start_position(), node.end_position());
-                self.functions
-                    .push(((start.row, start.column), (end.row, end.column)));
+                self.functions.push(((start.row, start.column), (end.row, end.column)));
             }
             "import_statement" => {
                 for child in named(node, text) {
-                    self.import(Imports {
-                        level: 0,
-                        module: child,
-                        names: Vec::new(),
-                    });
+                    self.import(Imports { level: 0, module: child, names: Vec::new() });
                 }
             }
             "import_from_statement" | "future_import_statement" => self.import_from(node, text),
@@ -134,22 +127,12 @@ impl PythonFile {
             }
             None => module.push("__future__".to_owned()),
         }
-        let own = node
-            .child_by_field_name("module_name")
-            .map(|name| name.id());
+        let own = node.child_by_field_name("module_name").map(|name| name.id());
         let mut cursor = node.walk();
-        let names = node
-            .named_children(&mut cursor)
-            .filter(|child| Some(child.id()) != own);
-        let names = names
-            .filter_map(|child| name_of(child, text))
-            .map(|name| name.join("."));
+        let names = node.named_children(&mut cursor).filter(|child| Some(child.id()) != own);
+        let names = names.filter_map(|child| name_of(child, text)).map(|name| name.join("."));
         let names = names.collect();
-        self.import(Imports {
-            level,
-            module,
-            names,
-        });
+        self.import(Imports { level, module, names });
     }
 
     fn import(&mut self, import: Imports) {
@@ -194,11 +177,7 @@ impl PythonFile {
                 let mut names: Vec<&str> = base.to_vec();
                 names.extend(import.module.iter().map(String::as_str));
                 let module = names.join(".");
-                let set = if import.level == 0 {
-                    &modules.files
-                } else {
-                    &modules.whole
-                };
+                let set = if import.level == 0 { &modules.files } else { &modules.whole };
                 let below = |name: &String| match module.as_str() {
                     "" => set.contains(name),
                     module => set.contains(&format!("{module}.{name}")),
@@ -207,10 +186,9 @@ impl PythonFile {
             };
             match import.level {
                 0 => known(&[]),
-                level => folder
-                    .len()
-                    .checked_sub(level - 1)
-                    .is_some_and(|depth| known(&folder[..depth])),
+                level => {
+                    folder.len().checked_sub(level - 1).is_some_and(|depth| known(&folder[..depth]))
+                }
             }
         };
         let local = self.imports.iter().filter(is_local);
@@ -262,18 +240,7 @@ from x import *
 ";
         let file = PythonFile::read(text).unwrap();
         let names: Vec<String> = file.imports.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            names,
-            [
-                "os",
-                "sys",
-                ".",
-                "..pkg.util",
-                "__future__",
-                "json.decoder",
-                "x"
-            ]
-        );
+        assert_eq!(names, ["os", "sys", ".", "..pkg.util", "__future__", "json.decoder", "x"]);
         assert_eq!(file.imports[2].names, ["models"]);
         assert_eq!(file.imports[3].names, ["a", "c"]);
         assert_eq!(file.imports[0].names, ["path"]);
@@ -310,36 +277,19 @@ from x import *
 
     #[test]
     fn local_is_what_the_repository_has() {
-        let paths = [
-            "src/app/__init__.py",
-            "src/app/models.py",
-            "src/app/db/base.py",
-            "setup.py",
-        ];
+        let paths = ["src/app/__init__.py", "src/app/models.py", "src/app/db/base.py", "setup.py"];
         let modules = PythonFile::modules(paths.into_iter());
-        let local = |path: &str, text: &str| {
-            PythonFile::read(text)
-                .unwrap()
-                .local_imports(path, &modules)
-        };
+        let local =
+            |path: &str, text: &str| PythonFile::read(text).unwrap().local_imports(path, &modules);
         let text = "import os\nimport app.models\nfrom app import db\nfrom app.db.base import X\nimport setup\nfrom numpy import app\n";
-        assert_eq!(
-            local("src/app/models.py", text),
-            ["app.models", "app", "app.db.base", "setup"]
-        );
+        assert_eq!(local("src/app/models.py", text), ["app.models", "app", "app.db.base", "setup"]);
         let text = "from . import models\nfrom .db import base\nfrom .none import x\nfrom ... import setup\nfrom .... import setup\n";
         assert_eq!(local("src/app/models.py", text), [".", ".db", "..."]);
         assert_eq!(
-            local(
-                "src/app/db/base.py",
-                "from ..models import M\nfrom .models import M\n"
-            ),
+            local("src/app/db/base.py", "from ..models import M\nfrom .models import M\n"),
             ["..models"]
         );
-        assert_eq!(
-            local("setup.py", "from .setup import x\nfrom . import none\n"),
-            [".setup"]
-        );
+        assert_eq!(local("setup.py", "from .setup import x\nfrom . import none\n"), [".setup"]);
     }
 
     #[test]

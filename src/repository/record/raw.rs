@@ -54,11 +54,7 @@ impl RawRepository {
         }
         record.shift_remove("repo_name");
         record.shift_remove("files");
-        Ok(Self {
-            name,
-            files,
-            extra: record,
-        })
+        Ok(Self { name, files, extra: record })
     }
 
     /// The name of its folder: `owner_name` for `owner/name`, as RepoEval names folders.
@@ -89,10 +85,7 @@ impl RawRepository {
 
     /// The record of a repository's files, with everything that can be computed; see [`RawRepository::to_record`].
     pub fn of(name: &str, contents: Vec<Content>) -> Self {
-        let file = |content| RawFile {
-            content,
-            metadata: Object::new(),
-        };
+        let file = |content| RawFile { content, metadata: Object::new() };
         Self {
             name: name.to_owned(),
             files: contents.into_iter().map(file).collect(),
@@ -147,10 +140,7 @@ fn read_file(fields: &Fields<'_>, file: &Object) -> Result<RawFile> {
         Some(_) => fields.object("metadata")?.clone(),
     };
     Ok(RawFile {
-        content: Content {
-            path: path.to_owned(),
-            text: fields.string("content")?.to_owned(),
-        },
+        content: Content { path: path.to_owned(), text: fields.string("content")?.to_owned() },
         metadata,
     })
 }
@@ -187,10 +177,7 @@ mod tests {
     /// By hand; `hexsha` is `git hash-object`'s.
     #[test]
     fn what_is_not_said_is_computed_and_what_is_said_is_kept() {
-        let content = |path: &str, text: &str| Content {
-            path: path.into(),
-            text: text.into(),
-        };
+        let content = |path: &str, text: &str| Content { path: path.into(), text: text.into() };
         let mut raw = RawRepository::of(
             "o/r",
             vec![
@@ -203,10 +190,7 @@ mod tests {
         raw.extra.insert("mine".into(), "kept".into());
         assert_eq!(raw.folder(), "o_r");
         let record = raw.to_record();
-        assert_eq!(
-            record["repo_size"],
-            json!({"number_of_files": 3, "lines_of_code": 6})
-        );
+        assert_eq!(record["repo_size"], json!({"number_of_files": 3, "lines_of_code": 6}));
         assert_eq!(record["mine"], "kept");
         assert_eq!(
             record["files"][0]["metadata"],
@@ -222,9 +206,7 @@ mod tests {
             (&json!(7), &json!([[[0, 0], [1, 12]]]))
         );
         assert_eq!(record["files"][2]["metadata"]["avg_line_length"], 0.0);
-        let Value::Object(object) = record.clone() else {
-            unreachable!()
-        };
+        let Value::Object(object) = record.clone() else { unreachable!() };
         let again = RawRepository::read(Path::new("raw.jsonl"), 1, object).unwrap();
         assert_eq!(again.to_record(), record);
         for (field, bad) in [
@@ -232,13 +214,10 @@ mod tests {
             ("files", json!([1])),
             ("files", json!([{"filepath": "/etc/x", "content": ""}])),
         ] {
-            let Value::Object(mut object) = record.clone() else {
-                unreachable!()
-            };
+            let Value::Object(mut object) = record.clone() else { unreachable!() };
             object.insert(field.into(), bad);
-            let error = RawRepository::read(Path::new("raw.jsonl"), 4, object)
-                .unwrap_err()
-                .to_string();
+            let error =
+                RawRepository::read(Path::new("raw.jsonl"), 4, object).unwrap_err().to_string();
             assert!(error.starts_with("raw.jsonl:4: field '"), "{error}");
         }
     }

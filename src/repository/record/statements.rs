@@ -14,11 +14,7 @@ struct Walk<'t> {
 pub(super) fn import_statements(text: &str) -> Option<Vec<&str>> {
     // Some editors begin a file with a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut walk = Walk {
-        text,
-        at: 0,
-        depth: 0,
-    };
+    let mut walk = Walk { text, at: 0, depth: 0 };
     let (mut found, mut is_start, mut import) = (Vec::new(), true, None);
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(walk.at) {
@@ -83,10 +79,7 @@ impl<'t> Walk<'t> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'0'..=b'9' => {
                 let rest = &bytes[self.at..];
                 let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-                self.at += rest
-                    .iter()
-                    .position(|byte| !is_name(byte))
-                    .unwrap_or(rest.len());
+                self.at += rest.iter().position(|byte| !is_name(byte)).unwrap_or(rest.len());
             }
             _ => self.at += 1,
         }
@@ -166,13 +159,7 @@ y = {'z': \"\\\"import aa\"}
 
     #[test]
     fn what_is_not_closed_is_left_to_a_parser() {
-        for text in [
-            "x = (\nimport a\n",
-            "x = )\n",
-            "'''\nimport a",
-            "'a\n",
-            "x = 'a\\",
-        ] {
+        for text in ["x = (\nimport a\n", "x = )\n", "'''\nimport a", "'a\n", "x = 'a\\"] {
             assert_eq!(import_statements(text), None, "{text:?}");
         }
         assert_eq!(import_statements("\u{feff}import a").unwrap(), ["import a"]);

@@ -46,12 +46,7 @@ impl Embedder {
     /// A model by the server's name for it: 64 texts a request, two requests at a time.
     pub fn new(endpoint: Endpoint, model: &str) -> Self {
         let model = model.into();
-        Self {
-            endpoint,
-            model,
-            batch_size: 64,
-            concurrency: 2,
-        }
+        Self { endpoint, model, batch_size: 64, concurrency: 2 }
     }
 
     /// Sets the number of texts a request; 0 counts as 1.
@@ -169,9 +164,9 @@ impl Embedder {
             && dim != found
         {
             let path = store.path().display();
-            return Err(self.wrong(format!(
-                "vectors of {found} numbers, where those of {path} have {dim}"
-            )));
+            return Err(
+                self.wrong(format!("vectors of {found} numbers, where those of {path} have {dim}"))
+            );
         }
         let records: Vec<(Digest, &[f32])> = batch
             .iter()
@@ -244,15 +239,10 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
         let slot = index.and_then(|index| Some((index, vectors.get_mut(index)?)));
         let Some((index, slot)) = slot.filter(|(_, slot)| slot.is_empty()) else {
             let index = &entry["index"];
-            return Err(format!(
-                "an 'index' of the answer is wrong or repeated: {index}"
-            ));
+            return Err(format!("an 'index' of the answer is wrong or repeated: {index}"));
         };
         let of = |reason: String| {
-            format!(
-                "the vector of text {} is wrong: {reason}",
-                shown(texts[index])
-            )
+            format!("the vector of text {} is wrong: {reason}", shown(texts[index]))
         };
         *slot = numbers(entry.get("embedding").unwrap_or(&Value::Null)).map_err(of)?;
         if slot.iter().all(|number| *number == 0.0) {
@@ -279,22 +269,17 @@ pub(super) fn numbers(value: &Value) -> Result<Vec<f32>, String> {
     };
     if list.first().is_some_and(Value::is_array) {
         return Err(
-            "a list of lists, a vector for each token: have the server pool them into one".into(),
+            "a list of lists, a vector for each token: have the server pool them into one".into()
         );
     }
     if list.is_empty() {
         return Err("it contains no numbers".into());
     }
     let number = |(at, value): (usize, &Value)| {
-        let number = value
-            .as_f64()
-            .ok_or_else(|| format!("number {} is {value}", at + 1))?;
+        let number = value.as_f64().ok_or_else(|| format!("number {} is {value}", at + 1))?;
         let narrow = number as f32;
         if !narrow.is_finite() {
-            return Err(format!(
-                "number {} is {value}, too large for 32 bits",
-                at + 1
-            ));
+            return Err(format!("number {} is {value}, too large for 32 bits", at + 1));
         }
         Ok(narrow)
     };

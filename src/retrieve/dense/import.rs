@@ -90,9 +90,7 @@ impl Vectors {
 /// vector, with their number and the first few.
 pub fn import(path: &Path, texts: &[Text]) -> Result<Vectors> {
     let mut reader = jsonl::open(path)?;
-    let start = reader
-        .fill_buf()
-        .map_err(|e| Error::reading(path, "read this file", e))?;
+    let start = reader.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     let mut import = Import::new(path, texts);
     if start.starts_with(b"PK") {
         let reason = "an archive of arrays (.npz); one array is needed";
@@ -160,19 +158,13 @@ impl<'a> Import<'a> {
             return Err(Error::vectors(self.path, "", reason, hint));
         }
         if array.dim == 0 && array.rows > 0 {
-            return Err(Error::vectors(
-                self.path,
-                "",
-                "its rows have no numbers",
-                WRITE_THEM,
-            ));
+            return Err(Error::vectors(self.path, "", "its rows have no numbers", WRITE_THEM));
         }
         for row in 0..array.rows {
             let vector = &array.numbers[row * array.dim..][..array.dim];
-            self.put(self.digests[row], vector, row, "row")
-                .map_err(|(reason, hint)| {
-                    Error::vectors(self.path, &npy::place(row), reason, hint)
-                })?;
+            self.put(self.digests[row], vector, row, "row").map_err(|(reason, hint)| {
+                Error::vectors(self.path, &npy::place(row), reason, hint)
+            })?;
         }
         Ok(())
     }
@@ -202,14 +194,9 @@ impl<'a> Import<'a> {
 
     fn record(&mut self, object: &Object, line: usize) -> Result<(), Wrong> {
         let digest = self.digest_of(object)?;
-        let field = ["embedding", "vector"]
-            .into_iter()
-            .find(|name| object.contains_key(*name));
+        let field = ["embedding", "vector"].into_iter().find(|name| object.contains_key(*name));
         let Some(field) = field else {
-            return Err((
-                "field 'embedding' or 'vector' is missing".into(),
-                WRITE_THEM,
-            ));
+            return Err(("field 'embedding' or 'vector' is missing".into(), WRITE_THEM));
         };
         let vector = super::embed::numbers(&object[field])
             .map_err(|reason| (format!("field '{field}': {reason}"), WRITE_THEM))?;
@@ -236,10 +223,7 @@ impl<'a> Import<'a> {
             };
             let found = Digest::from_hex(hex).map_err(wrong)?;
             if text.is_some_and(|text| text != found) {
-                return Err((
-                    "field 'digest' does not match field 'text'".into(),
-                    "see the line",
-                ));
+                return Err(("field 'digest' does not match field 'text'".into(), "see the line"));
             }
             return Ok(found);
         }
@@ -256,10 +240,9 @@ impl<'a> Import<'a> {
         };
         match self.by_id.get(id.as_str()) {
             Some(Some(number)) => Ok(self.digests[*number]),
-            Some(None) => Err((
-                format!("the id {id:?} names several texts"),
-                "name them by 'digest'",
-            )),
+            Some(None) => {
+                Err((format!("the id {id:?} names several texts"), "name them by 'digest'"))
+            }
             None => Err((
                 format!("no text has the id {id:?}"),
                 "the vectors must belong to the current file of texts; name them by 'digest' to keep the unchanged ones",
@@ -287,9 +270,7 @@ impl<'a> Import<'a> {
         };
         if let Some(row) = self.rows.get(&digest) {
             let squares = matrix.row(*row).iter().zip(vector);
-            let apart: f64 = squares
-                .map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2))
-                .sum();
+            let apart: f64 = squares.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum();
             if apart.sqrt() <= SAME * matrix.norm(*row) {
                 return Ok(());
             }
@@ -300,9 +281,7 @@ impl<'a> Import<'a> {
             );
             return Err((reason, "a text has one vector; are these from two models?"));
         }
-        matrix
-            .push(vector)
-            .map_err(|e| (e.to_string(), WRITE_THEM))?;
+        matrix.push(vector).map_err(|e| (e.to_string(), WRITE_THEM))?;
         self.rows.insert(digest, self.places.len());
         self.places.push(place);
         Ok(())

@@ -20,10 +20,7 @@ pub struct Matrix {
 impl Matrix {
     /// A matrix without rows, each of which will have `dim` numbers.
     pub fn new(dim: usize) -> Self {
-        Self {
-            dim,
-            ..Self::default()
-        }
+        Self { dim, ..Self::default() }
     }
 
     /// A matrix without rows, with capacity for `rows`.
@@ -77,11 +74,7 @@ impl Matrix {
     /// # Panics
     /// There is no row with this index.
     pub fn row(&self, index: usize) -> &[f32] {
-        assert!(
-            index < self.rows,
-            "there is no row {index} of {}",
-            self.rows
-        );
+        assert!(index < self.rows, "there is no row {index} of {}", self.rows);
         &self.numbers[index * self.dim..][..self.dim]
     }
 
@@ -136,11 +129,7 @@ impl Matrix {
         out.extend(rows.map(|(row, square)| {
             // The product of two sums of squares of f32 neither overflows an f64 nor vanishes in it.
             let length = (own * square).sqrt();
-            if length > 0.0 {
-                (dot_with(&query, row) / length).clamp(-1.0, 1.0)
-            } else {
-                0.0
-            }
+            if length > 0.0 { (dot_with(&query, row) / length).clamp(-1.0, 1.0) } else { 0.0 }
         }));
         Ok(())
     }
@@ -204,10 +193,7 @@ impl Payload for Matrix {
 
     fn columns(&self) -> Result<Vec<Column<'_>>, String> {
         let shape = (self.rows as u64, self.dim as u64);
-        Ok(vec![
-            Column::records(SHAPE, &shape)?,
-            Column::numbers(NUMBERS, &self.numbers),
-        ])
+        Ok(vec![Column::records(SHAPE, &shape)?, Column::numbers(NUMBERS, &self.numbers)])
     }
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
@@ -224,12 +210,7 @@ impl Payload for Matrix {
             0 => vec![0.0; rows],
             _ => numbers.chunks_exact(dim).map(|row| dot(row, row)).collect(),
         };
-        Ok(Self {
-            dim,
-            rows,
-            numbers,
-            squares,
-        })
+        Ok(Self { dim, rows, numbers, squares })
     }
 
     fn check(&self) -> Result<(), String> {
@@ -271,11 +252,7 @@ mod tests {
             eight(0) + eight(1)
         };
         let length = (product(query, query) * product(row, row)).sqrt();
-        if length == 0.0 {
-            0.0
-        } else {
-            (product(query, row) / length).clamp(-1.0, 1.0)
-        }
+        if length == 0.0 { 0.0 } else { (product(query, row) / length).clamp(-1.0, 1.0) }
     }
 
     fn numbers(dim: usize) -> impl Strategy<Value = Vec<f32>> {
@@ -330,16 +307,12 @@ mod tests {
         for case in value["cases"].as_array().unwrap() {
             let list = |value: &serde_json::Value| -> Vec<f32> {
                 let list = value.as_array().unwrap();
-                list.iter()
-                    .map(|number| number.as_f64().unwrap() as f32)
-                    .collect()
+                list.iter().map(|number| number.as_f64().unwrap() as f32).collect()
             };
             let rows: Vec<Vec<f32>> = case["rows"].as_array().unwrap().iter().map(list).collect();
             let query = list(&case["query"]);
             let mut cosines = Vec::new();
-            matrix(query.len(), &rows)
-                .cosines(&query, &mut cosines)
-                .unwrap();
+            matrix(query.len(), &rows).cosines(&query, &mut cosines).unwrap();
             for name in ["numpy", "fsum"] {
                 let expected = case[name].as_array().unwrap();
                 assert_eq!(cosines.len(), expected.len());
@@ -358,15 +331,8 @@ mod tests {
         assert_eq!(text, "vector: it has 1 numbers, the others have 2");
         assert!(matrix.push(&[1.0, f32::NAN]).is_err());
         assert!(matrix.cosines(&[1.0], &mut Vec::new()).is_err());
-        assert!(
-            matrix
-                .cosines(&[1.0, f32::INFINITY], &mut Vec::new())
-                .is_err()
-        );
-        assert_eq!(
-            (matrix.len(), matrix.dim(), matrix.norm(0)),
-            (1, 2, 5.0_f64.sqrt())
-        );
+        assert!(matrix.cosines(&[1.0, f32::INFINITY], &mut Vec::new()).is_err());
+        assert_eq!((matrix.len(), matrix.dim(), matrix.norm(0)), (1, 2, 5.0_f64.sqrt()));
         matrix.push_zeros();
         assert_eq!(matrix.row(1), [0.0, 0.0]);
         let mut cosines = Vec::new();

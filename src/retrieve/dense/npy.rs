@@ -68,11 +68,7 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
     let read = reader.take(size as u64 + 1).read_to_end(&mut bytes);
     read.map_err(reading)?;
     if bytes.len() != size {
-        let found = if bytes.len() > size {
-            "more".into()
-        } else {
-            bytes.len().to_string()
-        };
+        let found = if bytes.len() > size { "more".into() } else { bytes.len().to_string() };
         let reason =
             format!("{rows} rows of {dim} numbers are {size} bytes, and there are {found}");
         return Err(wrong(reason, "save the array again; it may be truncated"));
@@ -80,19 +76,11 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
     let mut numbers = Vec::with_capacity(rows * dim);
     for row in 0..rows {
         for column in 0..dim {
-            let at = if header.fortran_order {
-                column * rows + row
-            } else {
-                row * dim + column
-            };
+            let at = if header.fortran_order { column * rows + row } else { row * dim + column };
             let wide = float.decode(&bytes[at * float.bytes..][..float.bytes]);
             let number = wide as f32;
             if !number.is_finite() {
-                let what = if wide.is_finite() {
-                    "too large for 32 bits"
-                } else {
-                    "not finite"
-                };
+                let what = if wide.is_finite() { "too large for 32 bits" } else { "not finite" };
                 let reason = format!("number {} is {wide}, {what}", column + 1);
                 return Err(Error::vectors(
                     path,
@@ -122,22 +110,13 @@ impl Header {
         };
         let start = take(MAGIC.len() + 2)?;
         // Version 1 has two bytes for the header's length, later ones four.
-        let width = if start.get(MAGIC.len()) == Some(&1) {
-            2
-        } else {
-            4
-        };
-        let length = take(width)?
-            .iter()
-            .rev()
-            .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        let width = if start.get(MAGIC.len()) == Some(&1) { 2 } else { 4 };
+        let length = take(width)?.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         if !start.starts_with(MAGIC) || length > LONGEST_HEADER {
             return Ok(None);
         }
         let text = take(length)?;
-        Ok((text.len() == length)
-            .then(|| Self::parse(str::from_utf8(&text).ok()?))
-            .flatten())
+        Ok((text.len() == length).then(|| Self::parse(str::from_utf8(&text).ok()?)).flatten())
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -149,10 +128,7 @@ impl Header {
             None => descr.find(", 'fortran_order'")?,
         };
         let shape = field("shape")?.strip_prefix('(')?.split_once(')')?.0;
-        let sizes = shape
-            .split(',')
-            .map(str::trim)
-            .filter(|size| !size.is_empty());
+        let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
         Some(Self {
             descr: descr[..end].to_owned(),
             fortran_order: field("fortran_order")?.starts_with("True"),
@@ -164,16 +140,9 @@ impl Header {
 impl Float {
     fn of(descr: &str) -> Option<Self> {
         match descr.as_bytes() {
-            [
-                b'\'',
-                order @ (b'<' | b'>'),
-                b'f',
-                size @ (b'2' | b'4' | b'8'),
-                b'\'',
-            ] => Some(Self {
-                bytes: usize::from(size - b'0'),
-                big_endian: *order == b'>',
-            }),
+            [b'\'', order @ (b'<' | b'>'), b'f', size @ (b'2' | b'4' | b'8'), b'\''] => {
+                Some(Self { bytes: usize::from(size - b'0'), big_endian: *order == b'>' })
+            }
             _ => None,
         }
     }
@@ -222,11 +191,8 @@ mod tests {
     fn every_number_of_sixteen_bits_is_read() {
         // The definition of IEEE 754: (−1)^s × 2^(e − 15) × 1.f, and without the 1 where e is 0.
         for bits in 0..=u16::MAX {
-            let (sign, exponent, fraction) = (
-                bits >> 15,
-                i32::from(bits >> 10 & 31),
-                f64::from(bits & 1023) / 1024.0,
-            );
+            let (sign, exponent, fraction) =
+                (bits >> 15, i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
             let size = match exponent {
                 0 => fraction * 2.0_f64.powi(-14),
                 31 if fraction == 0.0 => f64::INFINITY,
@@ -245,21 +211,14 @@ mod tests {
     #[test]
     fn numpys_files_of_every_type_hold_the_same_rows() {
         // Written by tests/fixtures/dense/arrays.py: rows i of numbers (i + 1) × [1, −0.5, 0.25].
-        let expected: Vec<f32> = (1..=4)
-            .flat_map(|n| [1.0, -0.5, 0.25].map(|x: f32| x * n as f32))
-            .collect();
+        let expected: Vec<f32> =
+            (1..=4).flat_map(|n| [1.0, -0.5, 0.25].map(|x: f32| x * n as f32)).collect();
         let files: [(&str, &[u8]); 6] = [
             ("f2", include_bytes!("../../../tests/fixtures/dense/f2.npy")),
             ("f4", include_bytes!("../../../tests/fixtures/dense/f4.npy")),
             ("f8", include_bytes!("../../../tests/fixtures/dense/f8.npy")),
-            (
-                "big-endian f4",
-                include_bytes!("../../../tests/fixtures/dense/f4_big_endian.npy"),
-            ),
-            (
-                "Fortran f4",
-                include_bytes!("../../../tests/fixtures/dense/f4_fortran.npy"),
-            ),
+            ("big-endian f4", include_bytes!("../../../tests/fixtures/dense/f4_big_endian.npy")),
+            ("Fortran f4", include_bytes!("../../../tests/fixtures/dense/f4_fortran.npy")),
             (
                 "Fortran big-endian f8",
                 include_bytes!("../../../tests/fixtures/dense/f8_fortran_big_endian.npy"),
@@ -286,10 +245,8 @@ mod tests {
                 .contains("an array of '|O'")
         );
         assert!(
-            text(include_bytes!(
-                "../../../tests/fixtures/dense/one_dimension.npy"
-            ))
-            .contains("of 1 dimensions, [12]")
+            text(include_bytes!("../../../tests/fixtures/dense/one_dimension.npy"))
+                .contains("of 1 dimensions, [12]")
         );
         assert!(
             text(&good[..good.len() - 1])

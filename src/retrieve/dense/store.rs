@@ -77,18 +77,10 @@ impl Shape {
 /// ```
 pub fn store_file_name(model: &str) -> String {
     let kept = |c: char| {
-        if c.is_ascii_alphanumeric() || "._-".contains(c) {
-            c
-        } else {
-            '-'
-        }
+        if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }
     };
     let name: String = model.chars().take(80).map(kept).collect();
-    format!(
-        "{}-{}.vectors",
-        name.trim_start_matches(['.', '-']),
-        &digest(model).to_hex()[..8]
-    )
+    format!("{}-{}.vectors", name.trim_start_matches(['.', '-']), &digest(model).to_hex()[..8])
 }
 
 impl VectorStore {
@@ -100,12 +92,7 @@ impl VectorStore {
     /// another format.
     pub fn open(path: &Path, model: &str) -> Result<Self> {
         create_folder(folder_of(path))?;
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|e| Error::writing(path, "open these vectors", e))?;
         let mut store = Self {
             path: path.to_owned(),
@@ -160,10 +147,7 @@ impl VectorStore {
         // The version is read first: a later format may have other fields.
         let value: serde_json::Value = serde_json::from_slice(&json).unwrap_or_default();
         let again = "remove it, or use another cache folder; its vectors are then computed again";
-        if value["format"]
-            .as_u64()
-            .is_some_and(|format| format != u64::from(FORMAT))
-        {
+        if value["format"].as_u64().is_some_and(|format| format != u64::from(FORMAT)) {
             let reason = format!(
                 "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
                 value["tool"].as_str().unwrap_or("?"),
@@ -175,23 +159,17 @@ impl VectorStore {
         let header: Header = serde_json::from_value(value)
             .map_err(|e| self.error(format!("damaged: its header: {e}"), again))?;
         if header.model != self.model {
-            let reason = format!(
-                "contains vectors of model '{}', not of '{}'",
-                header.model, self.model
-            );
+            let reason =
+                format!("contains vectors of model '{}', not of '{}'", header.model, self.model);
             return Err(self.error(reason, "use another file for each model"));
         }
         if !(1..=LARGEST_DIM).contains(&header.dim) {
-            return Err(self.error(
-                format!("damaged: its vectors have {} numbers", header.dim),
-                again,
-            ));
+            return Err(
+                self.error(format!("damaged: its vectors have {} numbers", header.dim), again)
+            );
         }
         let begin = (MAGIC.len() + json.len()) as u64;
-        self.shape = Some(Shape {
-            begin,
-            dim: header.dim,
-        });
+        self.shape = Some(Shape { begin, dim: header.dim });
         Ok(())
     }
 
@@ -262,9 +240,7 @@ impl VectorStore {
     }
 
     fn truncate(&mut self, length: u64) -> Result<()> {
-        self.file
-            .set_len(length)
-            .map_err(|e| Error::writing(&self.path, "repair these vectors", e))
+        self.file.set_len(length).map_err(|e| Error::writing(&self.path, "repair these vectors", e))
     }
 
     fn error(&self, reason: impl Into<String>, hint: &str) -> Error {
@@ -272,10 +248,7 @@ impl VectorStore {
     }
 
     fn note(&mut self, reason: impl Into<String>) {
-        let error = self.error(
-            reason,
-            "nothing needs to be done; all other vectors are used",
-        );
+        let error = self.error(reason, "nothing needs to be done; all other vectors are used");
         self.notes.push(error);
     }
 
@@ -341,17 +314,10 @@ impl VectorStore {
             Some(shape) => shape,
             None => {
                 bytes = self.header(dim)?;
-                Shape {
-                    begin: bytes.len() as u64,
-                    dim,
-                }
+                Shape { begin: bytes.len() as u64, dim }
             }
         };
-        let from = if self.shape.is_some() {
-            shape.at(self.count)
-        } else {
-            0
-        };
+        let from = if self.shape.is_some() { shape.at(self.count) } else { 0 };
         let mut fresh: FxHashMap<Digest, u64> = FxHashMap::default();
         for (digest, vector) in vectors {
             if !self.contains(digest) && !fresh.contains_key(digest) {
@@ -360,9 +326,7 @@ impl VectorStore {
             }
         }
         let mut file = &self.file;
-        let written = file
-            .seek(SeekFrom::Start(from))
-            .and_then(|_| file.write_all(&bytes));
+        let written = file.seek(SeekFrom::Start(from)).and_then(|_| file.write_all(&bytes));
         if let Err(error) = written.and_then(|()| file.sync_data()) {
             // Half a batch is useless; the next opening would drop it too.
             let _ = file.set_len(from);
@@ -401,12 +365,7 @@ impl VectorStore {
             return Err(self.error("damaged while it was open", "run this again"));
         }
         let (numbers, _) = record[DIGEST..][..4 * shape.dim].as_chunks::<4>();
-        Ok(Some(
-            numbers
-                .iter()
-                .map(|bytes| f32::from_le_bytes(*bytes))
-                .collect(),
-        ))
+        Ok(Some(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
     }
 
     /// Returns the vectors of these texts, a row each in their order. An empty text without a vector has a row of zeros.

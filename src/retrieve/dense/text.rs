@@ -62,11 +62,7 @@ pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
     let mut bytes = Vec::new();
     for text in texts {
         let digest = text.digest().to_hex();
-        let line = Line {
-            _id: &text.id,
-            digest: digest.as_str(),
-            text: &text.text,
-        };
+        let line = Line { _id: &text.id, digest: digest.as_str(), text: &text.text };
         serde_json::to_writer(&mut bytes, &line)
             .map_err(|e| Error::writing(path, "write this file", e.into()))?;
         bytes.push(b'\n');
@@ -82,10 +78,7 @@ pub fn read_texts(path: &Path) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
         let fields = Fields::new(path, at.line, "", &object);
-        let text = Text {
-            id: fields.string("_id")?.into(),
-            text: fields.string("text")?.into(),
-        };
+        let text = Text { id: fields.string("_id")?.into(), text: fields.string("text")?.into() };
         if object.contains_key("digest")
             && fields.string("digest")? != text.digest().to_hex().as_str()
         {
@@ -106,15 +99,9 @@ mod tests {
     fn texts_are_read_back_as_they_were_written() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/texts.jsonl");
-        let text = |id: &str, text: &str| Text {
-            id: id.into(),
-            text: text.into(),
-        };
-        let texts = vec![
-            text("0", ""),
-            text("r/a.py:0-20", "x = \"é\"\r\n\u{2028}\u{0}"),
-            text("2", "x"),
-        ];
+        let text = |id: &str, text: &str| Text { id: id.into(), text: text.into() };
+        let texts =
+            vec![text("0", ""), text("r/a.py:0-20", "x = \"é\"\r\n\u{2028}\u{0}"), text("2", "x")];
         write_texts(&path, &texts).unwrap();
         assert_eq!(read_texts(&path).unwrap(), texts);
         let lines = std::fs::read_to_string(&path).unwrap();

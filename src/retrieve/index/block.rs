@@ -102,16 +102,8 @@ impl Block {
     /// Reads everything in order, which brings it into the cache faster than the queries' scattered reads would.
     pub(super) fn warm(&self) {
         let lines = self.lines.iter().fold(0, |all, line| all ^ line.0[0]);
-        let postings = self
-            .postings
-            .iter()
-            .step_by(32)
-            .fold(0, |all, posting| all ^ posting);
-        let table = self
-            .table
-            .iter()
-            .step_by(32)
-            .fold(0, |all, entry| all ^ entry);
+        let postings = self.postings.iter().step_by(32).fold(0, |all, posting| all ^ posting);
+        let table = self.table.iter().step_by(32).fold(0, |all, entry| all ^ entry);
         std::hint::black_box((lines, postings, table));
     }
 

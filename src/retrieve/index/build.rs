@@ -102,8 +102,7 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
         self.keys.clear();
         let sizes = self.first[windows.start..=windows.end].windows(2);
         let keys = (0..).zip(sizes.map(|ends| u64::from(ends[1] - ends[0])));
-        self.keys
-            .extend(keys.map(|(window, size): (u64, _)| size << 32 | window));
+        self.keys.extend(keys.map(|(window, size): (u64, _)| size << 32 | window));
         self.keys.sort_unstable();
     }
 
@@ -158,10 +157,8 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
             let (positions, rest) = postings.split_at(*count as usize);
             postings = rest;
             for position in positions {
-                let (chunk, lane) = (
-                    usize::from(*position) / LANES,
-                    usize::from(*position) % LANES,
-                );
+                let (chunk, lane) =
+                    (usize::from(*position) / LANES, usize::from(*position) % LANES);
                 let (word, bit) = bit_of_lane(lane);
                 block.lines[chunk * block.stride + row].0[word] |= 1 << bit;
             }

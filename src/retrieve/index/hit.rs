@@ -17,20 +17,12 @@ impl Hit {
     /// Hit of a window of `size` tokens that shares `overlap` of them with a query of `total`.
     pub(super) fn new(window: u32, overlap: u32, size: u32, total: u32) -> Self {
         let union = total + size - overlap;
-        Self {
-            window,
-            overlap,
-            union,
-        }
+        Self { window, overlap, union }
     }
 
     /// Jaccard similarity; 0 where both sets are empty (the reference divides by zero).
     pub fn score(&self) -> f64 {
-        if self.union == 0 {
-            0.0
-        } else {
-            f64::from(self.overlap) / f64::from(self.union)
-        }
+        if self.union == 0 { 0.0 } else { f64::from(self.overlap) / f64::from(self.union) }
     }
 
     /// Whether this similarity is above another's. Fractions of 32-bit numbers compare exactly by cross-multiplication.

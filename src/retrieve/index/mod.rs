@@ -90,12 +90,7 @@ impl Index {
                 )
                 .collect(),
         };
-        Self {
-            terms,
-            blocks,
-            windows: sets.len(),
-            level: Level::best(),
-        }
+        Self { terms, blocks, windows: sets.len(), level: Level::best() }
     }
 
     /// With the instructions of a level instead of the fastest: to compare them.
@@ -152,11 +147,7 @@ impl Index {
         // A few parts a thread, because queries differ in cost, but as many queries as possible over each block.
         let threads = rayon::current_num_threads();
         let share = queries.len().div_ceil(threads).max(1);
-        let length = if threads == 1 {
-            share
-        } else {
-            share.div_ceil(4).max(PART.min(share))
-        };
+        let length = if threads == 1 { share } else { share.div_ceil(4).max(PART.min(share)) };
         let starts: Vec<usize> = (0..queries.len()).step_by(length).collect();
         let part = |start: usize| self.search_part(queries, start, length, k, &allowed);
         let parts: Vec<Vec<Vec<Hit>>> = starts.into_par_iter().map(part).collect();
@@ -176,21 +167,14 @@ impl Index {
         let k = k.min(self.windows);
         let range = start..queries.len().min(start + length);
         let mut requests: Vec<(usize, Request)> = range
-            .map(|i| {
-                (
-                    i,
-                    Request::new(&self.terms, queries.get(i), k, &mut scratch),
-                )
-            })
+            .map(|i| (i, Request::new(&self.terms, queries.get(i), k, &mut scratch)))
             .collect();
         for block in self.blocks.iter().rev() {
             if requests.len() >= MANY {
                 block.warm();
             }
             for (i, request) in &mut requests {
-                request.search(block, self.level, &mut scratch, |window| {
-                    allowed(*i, window)
-                });
+                request.search(block, self.level, &mut scratch, |window| allowed(*i, window));
             }
         }
         let finish = |(i, request): (usize, Request)| {

@@ -71,11 +71,7 @@ impl Request {
     pub(super) fn new(terms: &Terms, query: TokenSet<'_>, k: usize, scratch: &mut Scratch) -> Self {
         let start = scratch.terms.len();
         terms.of_query(query, &mut scratch.terms);
-        Self {
-            terms: start..scratch.terms.len(),
-            total: query.len() as u32,
-            best: Best::new(k),
-        }
+        Self { terms: start..scratch.terms.len(), total: query.len() as u32, best: Best::new(k) }
     }
 
     /// Takes in a block; all blocks before came from behind it.
@@ -96,11 +92,7 @@ impl Request {
             return self.search_wide(block, scratch, allowed);
         }
         // Empty rows fill up the first group.
-        let skip = if rows.is_multiple_of(8) {
-            8
-        } else {
-            rows as usize % 8
-        };
+        let skip = if rows.is_multiple_of(8) { 8 } else { rows as usize % 8 };
         scratch.count_lists(block);
         let pass = Pass {
             block,
@@ -193,8 +185,7 @@ impl Request {
                     return;
                 }
                 if kept.pop_if(|last| *last == window).is_none() && allowed(window) {
-                    self.best
-                        .offer(Hit::new(window, 0, size, self.total), |_| true);
+                    self.best.offer(Hit::new(window, 0, size, self.total), |_| true);
                 }
             }
         }

@@ -22,11 +22,7 @@ type Lanes = [u64; 8];
 
 impl<'a> Chunk<'a> {
     pub(super) fn new(block: &'a Block, chunk: usize, total: u32) -> Self {
-        Self {
-            block,
-            start: chunk * LANES,
-            total,
-        }
+        Self { block, start: chunk * LANES, total }
     }
 
     /// Offers all windows whose count may suffice, those with the highest counts first.
@@ -48,9 +44,7 @@ impl<'a> Chunk<'a> {
             if all {
                 return;
             }
-            seen.iter_mut()
-                .zip(lanes)
-                .for_each(|(seen, lanes)| *seen |= lanes);
+            seen.iter_mut().zip(lanes).for_each(|(seen, lanes)| *seen |= lanes);
         }
     }
 
@@ -58,9 +52,7 @@ impl<'a> Chunk<'a> {
     fn needs(&self, best: &Best) -> [u32; 8] {
         std::array::from_fn(|group| {
             let size = self.block.sizes.get(self.start + 64 * group);
-            size.map_or(u32::MAX, |size| {
-                best.need(self.total, *size, self.block.end())
-            })
+            size.map_or(u32::MAX, |size| best.need(self.total, *size, self.block.end()))
         })
     }
 
@@ -76,9 +68,8 @@ impl<'a> Chunk<'a> {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
                 let planes = (0..).zip(planes);
-                let count = planes.fold(0, |count, (p, plane)| {
-                    count | ((plane.0[word] >> bit & 1) as u32) << p
-                });
+                let count = planes
+                    .fold(0, |count, (p, plane)| count | ((plane.0[word] >> bit & 1) as u32) << p);
                 let at = self.start + lane_of_bit(word, bit as usize);
                 let window = self.block.first + u32::from(self.block.order[at]);
                 let hit = Hit::new(window, count, self.block.sizes[at], self.total);

@@ -39,10 +39,7 @@ impl Level {
             let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl");
-            [
-                avx2.then_some(Self(Instructions::Avx2)),
-                avx512.then_some(Self(Instructions::Avx512)),
-            ]
+            [avx2.then_some(Self(Instructions::Avx2)), avx512.then_some(Self(Instructions::Avx512))]
         };
         #[cfg(not(target_arch = "x86_64"))]
         let more: [Option<Self>; 0] = [];
@@ -51,9 +48,7 @@ impl Level {
 
     /// The fastest that this machine has.
     pub fn best() -> Self {
-        Self::available()
-            .last()
-            .unwrap_or(Self(Instructions::Portable))
+        Self::available().last().unwrap_or(Self(Instructions::Portable))
     }
 
     /// The name of its instructions.

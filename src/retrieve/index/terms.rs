@@ -76,10 +76,7 @@ pub(super) fn census(sets: &TokenSets) -> (Terms, Numbered<'_>, Census) {
             for (term, number) in (1..).zip(&number_of_term) {
                 table[*number as usize] = term;
             }
-            let census = Census {
-                numbers,
-                number_of_term,
-            };
+            let census = Census { numbers, number_of_term };
             (Terms::Direct(table), Numbered::Narrow(ids), census)
         }
         tokens => wide(tokens),
@@ -99,12 +96,8 @@ fn wide(tokens: TokenSet<'_>) -> (Terms, Numbered<'static>, Census) {
     for (term, number) in (0..).zip(&number_of_term) {
         term_of_number[*number as usize] = term;
     }
-    map.values_mut()
-        .for_each(|number| *number = term_of_number[*number as usize]);
-    let census = Census {
-        numbers,
-        number_of_term,
-    };
+    map.values_mut().for_each(|number| *number = term_of_number[*number as usize]);
+    let census = Census { numbers, number_of_term };
     (Terms::Map(map), Numbered::Wide(tokens), census)
 }
 

@@ -12,16 +12,9 @@ type Scored = (u32, f64);
 fn slow(sets: &[Vec<u32>], query: &[u32], k: usize, allowed: impl Fn(u32) -> bool) -> Vec<Scored> {
     let mut scored: Vec<Scored> = Vec::new();
     for (window, set) in (0..).zip(sets).filter(|(window, _)| allowed(*window)) {
-        let overlap = set
-            .iter()
-            .filter(|token| query.binary_search(token).is_ok())
-            .count();
+        let overlap = set.iter().filter(|token| query.binary_search(token).is_ok()).count();
         let union = set.len() + query.len() - overlap;
-        let score = if union == 0 {
-            0.0
-        } else {
-            overlap as f64 / union as f64
-        };
+        let score = if union == 0 { 0.0 } else { overlap as f64 / union as f64 };
         scored.push((window, score));
     }
     scored.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -54,12 +47,8 @@ fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: 
         let all: Vec<_> = all.into_iter().map(scored).collect();
         assert_eq!(all, wanted, "{level}");
         for (i, wanted) in wanted.iter().enumerate() {
-            let hits = index.search(
-                query_sets.get(i),
-                k,
-                |window| allowed(i, window),
-                &mut scratch,
-            );
+            let hits =
+                index.search(query_sets.get(i), k, |window| allowed(i, window), &mut scratch);
             assert_eq!(scored(hits), *wanted, "{level}");
         }
     }
@@ -158,23 +147,13 @@ fn sets_and_queries_beyond_sixteen_bits() {
     let cut = |length: usize| all[..length].to_vec();
     let mut sets: Vec<Vec<u32>> = (0..10).map(|i| cut(65_530 + i)).collect();
     sets.extend([cut(70_000), cut(1), vec![], vec![5]]);
-    check(
-        &sets,
-        &[cut(65_534), cut(65_537), cut(70_000), cut(300)],
-        20,
-        7,
-        1 << 14,
-    );
+    check(&sets, &[cut(65_534), cut(65_537), cut(70_000), cut(300)], 20, 7, 1 << 14);
 }
 
 #[test]
 fn vocabularies_beyond_sixteen_bits() {
     // 90,000 tokens, each in one of the sets, but for a few that are in every third.
-    let set = |i: u32| {
-        (0..3 * (i % 3 / 2))
-            .chain((0..60).map(|j| 10 + 1_500 * j + i))
-            .collect()
-    };
+    let set = |i: u32| (0..3 * (i % 3 / 2)).chain((0..60).map(|j| 10 + 1_500 * j + i)).collect();
     let sets: Vec<Vec<u32>> = (0..1_500).map(set).collect();
     let query = |i: usize| {
         let mut query = [&sets[i][..], &sets[i + 1][30..], &[u32::MAX]].concat();
@@ -189,13 +168,9 @@ fn vocabularies_beyond_sixteen_bits() {
 
 #[test]
 fn one_and_two_threads_find_the_same() {
-    let sets: Vec<Vec<u32>> = (1..3_000)
-        .map(|seed| skewed(seed * 0x9e37_79b9, 60))
-        .collect();
+    let sets: Vec<Vec<u32>> = (1..3_000).map(|seed| skewed(seed * 0x9e37_79b9, 60)).collect();
     let sets = token_sets(&sets);
-    let queries: Vec<Vec<u32>> = (1..300)
-        .map(|seed| skewed(seed * 0x1234_5677, 50))
-        .collect();
+    let queries: Vec<Vec<u32>> = (1..300).map(|seed| skewed(seed * 0x1234_5677, 50)).collect();
     let queries = token_sets(&queries);
     let found = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();

@@ -37,12 +37,7 @@ impl Inverted {
                 *place += 1;
             }
         }
-        Self {
-            words,
-            first,
-            documents,
-            counts,
-        }
+        Self { words, first, documents, counts }
     }
 
     fn range(&self, word: u32) -> Range<usize> {

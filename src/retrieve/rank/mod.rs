@@ -58,8 +58,7 @@ pub struct Query<'a> {
 impl Query<'_> {
     /// How many lines lie between a line and the hole.
     fn distance(&self, line: usize) -> usize {
-        line.checked_sub(self.hole)
-            .unwrap_or_else(|| self.hole - 1 - line)
+        line.checked_sub(self.hole).unwrap_or_else(|| self.hole - 1 - line)
     }
 
     fn text(&self) -> String {
@@ -178,11 +177,7 @@ impl Index {
         scratch: &mut Scratch,
     ) -> Vec<Hit> {
         let documents = self.words().documents();
-        assert_eq!(
-            candidates.priority.len(),
-            documents,
-            "a priority for each document"
-        );
+        assert_eq!(candidates.priority.len(), documents, "a priority for each document");
         scratch.prepare(self, candidates);
         if let Ranker::Fusion(rankers) = ranker {
             scratch.fused.clear();
@@ -301,13 +296,12 @@ impl Index {
     fn known_words(&self, inverted: &Inverted, text: &str, known: &mut Vec<u32>) -> u32 {
         let mut unknown = Dictionary::default();
         known.clear();
-        self.vocabulary
-            .each(text, |word| match inverted.words.dictionary().get(word) {
-                Some(number) => known.push(number),
-                None => {
-                    unknown.intern(word);
-                }
-            });
+        self.vocabulary.each(text, |word| match inverted.words.dictionary().get(word) {
+            Some(number) => known.push(number),
+            None => {
+                unknown.intern(word);
+            }
+        });
         unknown.len() as u32
     }
 }
@@ -315,12 +309,7 @@ impl Index {
 impl Scratch {
     /// Forgets the statistics of other candidates.
     fn prepare(&mut self, index: &Index, candidates: &Candidates<'_>) {
-        let is_candidate = || {
-            candidates
-                .priority
-                .iter()
-                .map(|priority| *priority != u32::MAX)
-        };
+        let is_candidate = || candidates.priority.iter().map(|priority| *priority != u32::MAX);
         if self.index != index.number || !self.is_candidate.iter().copied().eq(is_candidate()) {
             self.is_candidate.clear();
             self.is_candidate.extend(is_candidate());

@@ -45,11 +45,7 @@ impl Ngrams {
         let (mut tokens, mut pairs) = (Vec::new(), Vec::new());
         for (document, text) in (0..).zip(texts) {
             let start = tokens.len();
-            for token in text
-                .as_ref()
-                .split(is_space)
-                .filter(|token| !token.is_empty())
-            {
+            for token in text.as_ref().split(is_space).filter(|token| !token.is_empty()) {
                 let number = words.intern(token);
                 row.add(number, 1);
                 tokens.push(number);
@@ -74,10 +70,7 @@ impl Ngrams {
 
     /// The pairs of these two tokens.
     fn pairs_of(&self, one: u32, two: u32) -> &[(u32, u32)] {
-        let Some([start, end]) = self
-            .first
-            .get(one as usize..)
-            .and_then(|rest| rest.first_chunk())
+        let Some([start, end]) = self.first.get(one as usize..).and_then(|rest| rest.first_chunk())
         else {
             return &[];
         };
@@ -147,11 +140,7 @@ fn exact_sum(numbers: [f64; 4]) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0);
     for number in numbers {
         let next = sum + number;
-        let (large, small) = if sum.abs() >= number.abs() {
-            (sum, number)
-        } else {
-            (number, sum)
-        };
+        let (large, small) = if sum.abs() >= number.abs() { (sum, number) } else { (number, sum) };
         lost += (large - next) + small;
         sum = next;
     }
@@ -179,18 +168,8 @@ struct Query<'a> {
 
 impl<'a> Query<'a> {
     fn new(ngrams: &Ngrams, query: &'a str) -> Self {
-        let texts: Vec<&str> = query
-            .split(is_space)
-            .filter(|token| !token.is_empty())
-            .collect();
-        let number = |text: &&str| {
-            ngrams
-                .inverted
-                .words
-                .dictionary()
-                .get(text)
-                .unwrap_or(UNKNOWN)
-        };
+        let texts: Vec<&str> = query.split(is_space).filter(|token| !token.is_empty()).collect();
+        let number = |text: &&str| ngrams.inverted.words.dictionary().get(text).unwrap_or(UNKNOWN);
         let mut query = Self {
             tokens: texts.iter().map(number).collect(),
             texts,
@@ -247,11 +226,7 @@ impl<'a> Query<'a> {
         }
         let mut total: f64 = 0.0;
         for (text, token, wanted) in distinct {
-            let weight = if ngrams.keywords.contains(text) {
-                1.0
-            } else {
-                OTHER
-            };
+            let weight = if ngrams.keywords.contains(text) { 1.0 } else { OTHER };
             total += f64::from(wanted) * weight;
             if token != UNKNOWN {
                 for (document, count) in ngrams.inverted.postings(token) {

@@ -42,11 +42,7 @@ impl Okapi {
             known += 1;
         }
         let floor = EPSILON * (sum / known as f64);
-        Self {
-            statistics,
-            floor,
-            norms,
-        }
+        Self { statistics, floor, norms }
     }
 
     /// 0 for a word that no candidate has.

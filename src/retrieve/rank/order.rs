@@ -7,18 +7,10 @@ pub(super) struct Key(u128);
 impl Key {
     /// A score that is no number counts as the lowest; both zeros are one.
     pub(super) fn new(score: f64, priority: u32, document: u32) -> Self {
-        let score = if score.is_nan() {
-            f64::NEG_INFINITY
-        } else {
-            score + 0.0
-        };
+        let score = if score.is_nan() { f64::NEG_INFINITY } else { score + 0.0 };
         let bits = score.to_bits();
         // IEEE 754: as integers, positive numbers rise with their bits, negative ones fall.
-        let rising = if bits >> 63 == 0 {
-            bits | 1 << 63
-        } else {
-            !bits
-        };
+        let rising = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
         Self(u128::from(!rising) << 64 | u128::from(priority) << 32 | u128::from(document))
     }
 

@@ -65,14 +65,8 @@ const NAMED: [(&str, Ranker); 8] = [
     ("jaccard", Ranker::Jaccard),
     ("bm25", Ranker::Bm25),
     ("bm25-by-line", Ranker::Bm25ByLine(LineWeights::Equal)),
-    (
-        "bm25-by-line-reciprocal",
-        Ranker::Bm25ByLine(LineWeights::Reciprocal),
-    ),
-    (
-        "bm25-by-line-exponential",
-        Ranker::Bm25ByLine(LineWeights::Exponential),
-    ),
+    ("bm25-by-line-reciprocal", Ranker::Bm25ByLine(LineWeights::Reciprocal)),
+    ("bm25-by-line-exponential", Ranker::Bm25ByLine(LineWeights::Exponential)),
     ("tf-idf", Ranker::TfIdf),
     ("weighted-ngram", Ranker::WeightedNgram),
     ("dense", Ranker::Dense),
@@ -163,9 +157,8 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_printed() {
-        for name in Ranker::NAMES
-            .into_iter()
-            .chain(["rrf:jaccard,bm25", "rrf:dense,tf-idf,bm25-by-line"])
+        for name in
+            Ranker::NAMES.into_iter().chain(["rrf:jaccard,bm25", "rrf:dense,tf-idf,bm25-by-line"])
         {
             assert_eq!(name.parse::<Ranker>().unwrap().to_string(), name);
         }
@@ -174,25 +167,16 @@ mod tests {
     #[test]
     fn an_unknown_ranker_is_refused_with_the_names() {
         for (name, reason) in [
-            (
-                "",
-                "unknown ranker ''; known: jaccard, bm25, bm25-by-line, ",
-            ),
+            ("", "unknown ranker ''; known: jaccard, bm25, bm25-by-line, "),
             ("BM25", "unknown ranker 'BM25'"),
             ("rrf", "unknown ranker 'rrf'"),
             ("rrf:", "'rrf:': unknown ranker ''; known: jaccard, "),
             ("rrf:jaccard", "'rrf:jaccard': a fusion needs two rankers"),
             ("rrf:jaccard,", "'rrf:jaccard,': unknown ranker ''"),
-            (
-                "rrf:jaccard,rrf:bm25,dense",
-                "a fusion cannot be a part of another",
-            ),
+            ("rrf:jaccard,rrf:bm25,dense", "a fusion cannot be a part of another"),
         ] {
             let error = name.parse::<Ranker>().unwrap_err();
-            assert!(
-                error.starts_with(reason) || error.contains(&format!(": {reason}")),
-                "{error}"
-            );
+            assert!(error.starts_with(reason) || error.contains(&format!(": {reason}")), "{error}");
         }
     }
 

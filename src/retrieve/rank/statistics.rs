@@ -31,21 +31,13 @@ impl Statistics {
             length += u64::from(words.length(document));
             for (number, _) in words.row(document) {
                 let frequency: &mut u32 = &mut frequencies[number as usize];
-                *frequency = if subtract {
-                    *frequency - 1
-                } else {
-                    *frequency + 1
-                };
+                *frequency = if subtract { *frequency - 1 } else { *frequency + 1 };
             }
         }
         if subtract {
             length = words.total_length() - length;
         }
-        Self {
-            candidates,
-            frequencies,
-            length,
-        }
+        Self { candidates, frequencies, length }
     }
 }
 

@@ -30,10 +30,7 @@ mod twin {
     ) -> Vec<f64> {
         let text = query.lines.join("\n");
         match ranker {
-            Ranker::Jaccard => documents
-                .iter()
-                .map(|document| jaccard(&text, document))
-                .collect(),
+            Ranker::Jaccard => documents.iter().map(|document| jaccard(&text, document)).collect(),
             Ranker::Bm25 => bm25(&text, documents),
             Ranker::Bm25ByLine(weights) => {
                 let mut sums = vec![0.0; documents.len()];
@@ -50,10 +47,9 @@ mod twin {
                 sums
             }
             Ranker::TfIdf => tf_idf(&text, documents),
-            Ranker::WeightedNgram => documents
-                .iter()
-                .map(|document| weighted_ngram(&text, document, language))
-                .collect(),
+            Ranker::WeightedNgram => {
+                documents.iter().map(|document| weighted_ngram(&text, document, language)).collect()
+            }
             Ranker::Dense | Ranker::Fusion(_) => unreachable!("not of texts alone"),
         }
     }
@@ -62,11 +58,7 @@ mod twin {
         let set = |text| words(text).into_iter().collect::<BTreeSet<_>>();
         let (query, document) = (set(query), set(document));
         let union = query.union(&document).count();
-        if union == 0 {
-            0.0
-        } else {
-            query.intersection(&document).count() as f64 / union as f64
-        }
+        if union == 0 { 0.0 } else { query.intersection(&document).count() as f64 / union as f64 }
     }
 
     fn bm25(query: &str, documents: &[&str]) -> Vec<f64> {
@@ -75,10 +67,8 @@ mod twin {
         let n = documents.len() as f64;
         let mean = documents.iter().map(Vec::len).sum::<usize>() as f64 / n;
         let idf = |word: &String| {
-            let frequency = documents
-                .iter()
-                .filter(|document| document.contains(word))
-                .count() as f64;
+            let frequency =
+                documents.iter().filter(|document| document.contains(word)).count() as f64;
             (n - frequency + 0.5).ln() - (frequency + 0.5).ln()
         };
         let known: BTreeSet<&String> = documents.iter().flatten().collect();
@@ -99,35 +89,22 @@ mod twin {
         let lower = |text: &str| words(&text.to_lowercase());
         let documents: Vec<Vec<String>> =
             documents.iter().map(|document| lower(document)).collect();
-        let known: Vec<&String> = documents
-            .iter()
-            .flatten()
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
+        let known: Vec<&String> =
+            documents.iter().flatten().collect::<BTreeSet<_>>().into_iter().collect();
         let idf = |word: &String| {
-            let frequency = documents
-                .iter()
-                .filter(|document| document.contains(word))
-                .count() as f64;
+            let frequency =
+                documents.iter().filter(|document| document.contains(word)).count() as f64;
             ((1.0 + documents.len() as f64) / (1.0 + frequency)).ln() + 1.0
         };
         let vector = |text: &[String]| {
-            known
-                .iter()
-                .map(|word| count(*word, text) as f64 * idf(word))
-                .collect::<Vec<_>>()
+            known.iter().map(|word| count(*word, text) as f64 * idf(word)).collect::<Vec<_>>()
         };
         let length = |vector: &[f64]| vector.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
         let query = vector(&lower(query));
         let cosine = |document: &Vec<String>| {
             let document = vector(document);
             let product: f64 = document.iter().zip(&query).map(|(a, b)| a * b).sum();
-            if product == 0.0 {
-                0.0
-            } else {
-                product / length(&document) / length(&query)
-            }
+            if product == 0.0 { 0.0 } else { product / length(&document) / length(&query) }
         };
         documents.iter().map(cosine).collect()
     }
@@ -142,28 +119,16 @@ mod twin {
         let (query, document) = (tokens(query), tokens(document));
         let mut logarithms = 0.0;
         for n in 1..=4 {
-            let grams = |tokens: &[String]| {
-                tokens
-                    .windows(n)
-                    .map(<[String]>::to_vec)
-                    .collect::<Vec<_>>()
-            };
+            let grams =
+                |tokens: &[String]| tokens.windows(n).map(<[String]>::to_vec).collect::<Vec<_>>();
             let (query, document) = (grams(&query), grams(&document));
             let weight = |gram: &[String]| match n {
-                1 if !language
-                    .codebleu_keywords()
-                    .any(|keyword| keyword == gram[0]) =>
-                {
-                    0.2
-                }
+                1 if !language.codebleu_keywords().any(|keyword| keyword == gram[0]) => 0.2,
                 _ => 1.0,
             };
             let distinct: BTreeSet<_> = query.iter().collect();
             let sum = |of: &dyn Fn(&Vec<String>) -> usize| {
-                distinct
-                    .iter()
-                    .map(|gram| of(gram) as f64 * weight(gram))
-                    .sum::<f64>()
+                distinct.iter().map(|gram| of(gram) as f64 * weight(gram)).sum::<f64>()
             };
             let common = sum(&|gram| count(gram, &query).min(count(gram, &document)));
             if n == 1 && common == 0.0 {
@@ -172,11 +137,8 @@ mod twin {
             let common = if common == 0.0 { 0.1 } else { common };
             logarithms += 0.25 * (common / sum(&|gram| count(gram, &query)).max(1.0)).ln();
         }
-        let penalty = if document.len() > 2 {
-            1.0
-        } else {
-            (1.0 - 2.0 / document.len() as f64).exp()
-        };
+        let penalty =
+            if document.len() > 2 { 1.0 } else { (1.0 - 2.0 / document.len() as f64).exp() };
         penalty * logarithms.exp()
     }
 }
@@ -202,9 +164,7 @@ fn ranked(
                 || pair[0].score == pair[1].score && place(&pair[0]) < place(&pair[1])
         );
     }
-    hits.into_iter()
-        .map(|hit| (hit.document, hit.score))
-        .collect()
+    hits.into_iter().map(|hit| (hit.document, hit.score)).collect()
 }
 
 fn near(one: f64, other: f64) -> bool {
@@ -293,30 +253,17 @@ fn scores_are_those_of_other_programs() {
         let index = Index::new(Words::of(&documents), &documents, &lexical(), language);
         for (number, case) in cases.iter().enumerate() {
             let priority = |d| {
-                case.candidates
-                    .iter()
-                    .position(|c| *c == d)
-                    .map_or(u32::MAX, |place| place as u32)
+                case.candidates.iter().position(|c| *c == d).map_or(u32::MAX, |place| place as u32)
             };
             let priority: Vec<u32> = (0..documents.len()).map(priority).collect();
             let lines = case.lines.iter().map(String::as_str).collect();
-            let query = Query {
-                lines,
-                hole: case.hole,
-                dense: None,
-            };
+            let query = Query { lines, hole: case.hole, dense: None };
             for (name, wanted) in &case.scores {
                 let (name, of) = name.split_once(' ').unwrap_or((name, language.name()));
                 if of != language.name() {
                     continue;
                 }
-                let found = ranked(
-                    &index,
-                    &name.parse().unwrap(),
-                    &query,
-                    &priority,
-                    &mut scratch,
-                );
+                let found = ranked(&index, &name.parse().unwrap(), &query, &priority, &mut scratch);
                 assert_eq!(found.len(), wanted.len());
                 for (document, wanted) in case.candidates.iter().zip(wanted) {
                     let found = found[&(*document as u32)];
@@ -341,11 +288,7 @@ fn all_candidates_are_ranked_and_nothing_else() {
     let texts = ["a", "b", "a b", ""];
     let rankers = lexical();
     let index = Index::new(Words::of(&texts), &texts, &rankers, Language::Python);
-    let query = Query {
-        lines: vec!["zz"],
-        hole: 1,
-        dense: Some(vec![0.0, -0.0, f64::NAN, -1.0]),
-    };
+    let query = Query { lines: vec!["zz"], hole: 1, dense: Some(vec![0.0, -0.0, f64::NAN, -1.0]) };
     let mut scratch = Scratch::default();
     let mut documents = |ranker: &Ranker, priority: &[u32]| -> Vec<u32> {
         let hits = index.rank(ranker, &query, &Candidates { priority }, 9, &mut scratch);
@@ -372,11 +315,7 @@ fn statistics_of_another_index_or_other_candidates_are_not_used() {
     let (one, two) = (["a b", "b c", "c d d"], ["a a", "a b", "q"]);
     let of = |texts| Index::new(Words::of(texts), texts, &lexical(), Language::Python);
     let (one, two) = (of(&one), of(&two));
-    let query = Query {
-        lines: vec!["a b d q"],
-        hole: 0,
-        dense: None,
-    };
+    let query = Query { lines: vec!["a b d q"], hole: 0, dense: None };
     let mut scratch = Scratch::default();
     for ranker in lexical() {
         for (index, priority) in [
@@ -399,40 +338,19 @@ fn statistics_of_another_index_or_other_candidates_are_not_used() {
 #[test]
 fn the_best_of_many_are_the_first_of_all() {
     let texts = vec![""; 3_000];
-    let index = Index::new(
-        Words::of(&texts),
-        &texts,
-        &[Ranker::Dense],
-        Language::Python,
-    );
+    let index = Index::new(Words::of(&texts), &texts, &[Ranker::Dense], Language::Python);
     let dense = |d: u64| match d * d % 97 {
         0 => f64::NAN,
         rest => (rest % 13) as f64 - 6.0,
     };
-    let query = Query {
-        lines: Vec::new(),
-        hole: 0,
-        dense: Some((0..3_000).map(dense).collect()),
-    };
+    let query = Query { lines: Vec::new(), hole: 0, dense: Some((0..3_000).map(dense).collect()) };
     let place = |d: u32| {
-        if d.is_multiple_of(5) {
-            u32::MAX
-        } else {
-            d * 7 % 3_001
-        }
+        if d.is_multiple_of(5) { u32::MAX } else { d * 7 % 3_001 }
     };
     let priority: Vec<u32> = (0..3_000).map(place).collect();
     let documents = |top_k| -> Vec<u32> {
-        let candidates = Candidates {
-            priority: &priority,
-        };
-        let hits = index.rank(
-            &Ranker::Dense,
-            &query,
-            &candidates,
-            top_k,
-            &mut Scratch::default(),
-        );
+        let candidates = Candidates { priority: &priority };
+        let hits = index.rank(&Ranker::Dense, &query, &candidates, top_k, &mut Scratch::default());
         hits.iter().map(|hit| hit.document).collect()
     };
     let all = documents(usize::MAX);

@@ -24,11 +24,7 @@ impl TfIdf {
         let words = &inverted.words;
         let square = |(word, count): (u32, u32)| (f64::from(count) * idf[word as usize]).powi(2);
         let length = |document| words.row(document).map(square).sum::<f64>().sqrt();
-        Self {
-            lengths: (0..words.documents()).map(length).collect(),
-            statistics,
-            idf,
-        }
+        Self { lengths: (0..words.documents()).map(length).collect(), statistics, idf }
     }
 
     /// The cosine of every document with a query of these words, repeats included.

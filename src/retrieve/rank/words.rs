@@ -130,20 +130,15 @@ impl Words {
         }
         self.lengths.push(length);
         let end = u32::try_from(self.numbers.len());
-        self.first
-            .push(end.expect("documents of more than 4,294,967,295 distinct words"));
+        self.first.push(end.expect("documents of more than 4,294,967,295 distinct words"));
     }
 
     /// Appends the documents of another, whose dictionary may be another.
     fn append(&mut self, other: &Self) {
-        let numbers: Vec<u32> = other
-            .dictionary
-            .iter()
-            .map(|word| self.dictionary.intern(word))
-            .collect();
+        let numbers: Vec<u32> =
+            other.dictionary.iter().map(|word| self.dictionary.intern(word)).collect();
         let before = self.documents() as u32;
-        self.uneven
-            .extend(other.uneven.iter().map(|document| before + document));
+        self.uneven.extend(other.uneven.iter().map(|document| before + document));
         let mut row = Row::default();
         for document in 0..other.documents() {
             for (number, count) in other.row(document) {
@@ -161,10 +156,7 @@ impl Words {
         let mut uneven = self.uneven.iter().peekable();
         for document in 0..self.documents() {
             if uneven.next_if(|next| **next as usize == document).is_some() {
-                let text = texts
-                    .get(document)
-                    .map_or("", |text| text.as_ref())
-                    .to_lowercase();
+                let text = texts.get(document).map_or("", |text| text.as_ref()).to_lowercase();
                 vocabulary.each(&text, |word| row.add(lowered.intern(word), 1));
             } else {
                 for (number, count) in self.row(document) {
@@ -261,10 +253,7 @@ impl Words {
         let words = self.dictionary.len();
         (0..self.documents()).all(|document| {
             let numbers = &self.numbers[self.range(document)];
-            let length = self
-                .row(document)
-                .map(|(_, count)| u64::from(count))
-                .sum::<u64>();
+            let length = self.row(document).map(|(_, count)| u64::from(count)).sum::<u64>();
             numbers.is_sorted_by(|a, b| a < b)
                 && numbers.last().is_none_or(|last| (*last as usize) < words)
                 && self.row(document).all(|(_, count)| count > 0)
@@ -333,10 +322,7 @@ impl Payload for Words {
         let fits = self.counts.len() == self.numbers.len()
             && self.lengths.len() + 1 == self.first.len()
             && self.uneven.is_sorted_by(|a, b| a < b)
-            && self
-                .uneven
-                .last()
-                .is_none_or(|last| (*last as usize) < self.lengths.len());
+            && self.uneven.last().is_none_or(|last| (*last as usize) < self.lengths.len());
         if fits && self.check_rows() {
             Ok(())
         } else {
@@ -392,10 +378,7 @@ mod tests {
     fn many_threads_give_what_one_gives() {
         let texts = many();
         let of = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| Words::of(&texts))
         };
         assert_eq!(of(1), of(4));
@@ -406,11 +389,7 @@ mod tests {
     fn they_come_back_from_disk() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("words.bin");
-        for words in [
-            Words::default(),
-            Words::of(&many()),
-            Words::of(&["", "a", ""]),
-        ] {
+        for words in [Words::default(), Words::of(&many()), Words::of(&["", "a", ""])] {
             crate::store::artifact::write(
                 &path,
                 &crate::store::artifact::Identity::new(Words::KIND),

@@ -57,9 +57,8 @@ fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<u
         return seeds;
     }
     let by_term = Postings::new(vectors);
-    let squares: Vec<f64> = (0..vectors.len())
-        .map(|document| square(vectors.row(document)))
-        .collect();
+    let squares: Vec<f64> =
+        (0..vectors.len()).map(|document| square(vectors.row(document))).collect();
     let mut distances = vec![f64::INFINITY; vectors.len()];
     let mut next = draw(vectors.len() as u64) as usize;
     let mut products = vec![0.0_f64; vectors.len()];
@@ -91,9 +90,7 @@ fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<u
 }
 
 fn square(row: &[(u32, f32)]) -> f64 {
-    row.iter()
-        .map(|(_, weight)| f64::from(*weight).powi(2))
-        .sum()
+    row.iter().map(|(_, weight)| f64::from(*weight).powi(2)).sum()
 }
 
 /// Documents that have each term.
@@ -176,11 +173,7 @@ impl Centroids {
             }
         }
         let shorter = |a: &usize, b: &usize| squares[*a].total_cmp(&squares[*b]);
-        Self {
-            shortest: (0..count).min_by(shorter).unwrap_or(0),
-            of_term,
-            squares,
-        }
+        Self { shortest: (0..count).min_by(shorter).unwrap_or(0), of_term, squares }
     }
 
     fn count(&self) -> usize {
@@ -265,9 +258,7 @@ mod tests {
     /// A generator good enough for tests.
     fn chance(mut state: u64) -> impl FnMut(u64) -> u64 {
         move |n| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 11) % n
         }
     }
@@ -295,9 +286,7 @@ mod tests {
             for (document, vector) in dense.iter().enumerate() {
                 let of = |cluster: &usize| distance(vector, &centroids[*cluster]);
                 // Among what rounding cannot tell apart, the one it was in or the first.
-                let least = (0..centroids.len())
-                    .map(|c| of(&c))
-                    .fold(f64::INFINITY, f64::min);
+                let least = (0..centroids.len()).map(|c| of(&c)).fold(f64::INFINITY, f64::min);
                 let near = |cluster: &usize| of(cluster) < least + 1e-9;
                 clusters[document] = (0..centroids.len()).find(near).unwrap();
                 distances[document] = least;
@@ -400,14 +389,8 @@ mod tests {
 
     #[test]
     fn texts_of_several_kinds_are_told_apart() {
-        let kinds = [
-            "import os sys",
-            "return self value",
-            "assert equal result wanted",
-        ];
-        let texts: Vec<String> = (0..30)
-            .map(|n| format!("{} x{}", kinds[n % 3], n % 5))
-            .collect();
+        let kinds = ["import os sys", "return self value", "assert equal result wanted"];
+        let texts: Vec<String> = (0..30).map(|n| format!("{} x{}", kinds[n % 3], n % 5)).collect();
         let mut right = 0;
         for seed in 0..20 {
             let clusters = k_means(&vectors(&texts), 3, &mut chance(seed));
@@ -417,9 +400,6 @@ mod tests {
         }
         assert!(right >= 15, "{right} of 20");
         assert!(k_means(&vectors(&[]), 3, &mut chance(0)).is_empty());
-        assert_eq!(
-            k_means(&vectors(&["a".into(), "b".into()]), 9, &mut chance(0)).len(),
-            2
-        );
+        assert_eq!(k_means(&vectors(&["a".into(), "b".into()]), 9, &mut chance(0)).len(), 2);
     }
 }

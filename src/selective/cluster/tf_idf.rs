@@ -43,11 +43,7 @@ impl Vectors {
                 weights.push(1.0 + (f64::from(1 + documents as u32) / f64::from(1 + df)).ln());
             }
         }
-        let mut vectors = Self {
-            first: vec![0],
-            entries: Vec::new(),
-            terms: weights.len(),
-        };
+        let mut vectors = Self { first: vec![0], entries: Vec::new(), terms: weights.len() };
         let mut row: Vec<(u32, f64)> = Vec::new();
         for document in 0..documents {
             row.clear();
@@ -56,14 +52,8 @@ impl Vectors {
                 let weight = weights.get(term as usize)?;
                 Some((term, f64::from(count) * weight))
             }));
-            let length = row
-                .iter()
-                .map(|(_, weight)| weight * weight)
-                .sum::<f64>()
-                .sqrt();
-            let unit = row
-                .iter()
-                .map(|(term, weight)| (*term, (weight / length) as f32));
+            let length = row.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
+            let unit = row.iter().map(|(term, weight)| (*term, (weight / length) as f32));
             vectors.entries.extend(unit);
             vectors.first.push(vectors.entries.len());
         }

@@ -50,14 +50,7 @@ impl CodeFile {
             }
             at += line.len() + 1;
         }
-        Self {
-            path: file.path,
-            same_as: file.same_as,
-            text: file.text,
-            lines,
-            first: 0,
-            folder: 0,
-        }
+        Self { path: file.path, same_as: file.same_as, text: file.text, lines, first: 0, folder: 0 }
     }
 
     /// Number of lines that are not blank.
@@ -82,11 +75,7 @@ impl CodeFile {
     pub(super) fn around(&self, lines: Range<usize>) -> [&str; 3] {
         let start = self.lines[lines.start].start as usize;
         let end = self.lines[lines.end - 1].end as usize;
-        [
-            &self.text[..start],
-            &self.text[start..end],
-            &self.text[end..],
-        ]
+        [&self.text[..start], &self.text[start..end], &self.text[end..]]
     }
 
     /// Where each row of the file begins, the blank ones included.
@@ -99,8 +88,7 @@ impl CodeFile {
     pub(super) fn of_rows(&self, starts: &[usize], rows: Range<usize>) -> Range<usize> {
         let number = |row: usize| {
             let begin = starts.get(row).copied().unwrap_or(self.text.len() + 1);
-            self.lines
-                .partition_point(|line| (line.start as usize) < begin)
+            self.lines.partition_point(|line| (line.start as usize) < begin)
         };
         number(rows.start)..number(rows.end)
     }
@@ -133,19 +121,11 @@ impl Code {
             });
             file.first = first.len() - 1;
             for number in 0..file.count() {
-                each_word(file.line(number), |word| {
-                    words.push(dictionary.intern(word))
-                });
+                each_word(file.line(number), |word| words.push(dictionary.intern(word)));
                 first.push(words.len() as u32);
             }
         }
-        Self {
-            vocabulary: dictionary.len(),
-            folders,
-            files,
-            first,
-            words,
-        }
+        Self { vocabulary: dictionary.len(), folders, files, first, words }
     }
 
     /// The words of these lines of a file, repeats included.

@@ -39,10 +39,7 @@ impl Shard {
     /// Whether a repository belongs to this part.
     pub fn holds(self, repository: &str) -> bool {
         let digest = blake3::hash(repository.as_bytes());
-        let number = digest
-            .as_bytes()
-            .first_chunk()
-            .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let number = digest.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         number % self.count == self.index
     }
 }
@@ -291,9 +288,6 @@ impl CollectSummary {
         self.repositories += 1;
         self.instances += outcome.records.len();
         self.lines += outcome.lines;
-        outcome
-            .records
-            .iter()
-            .try_for_each(|record| emit(record.get()))
+        outcome.records.iter().try_for_each(|record| emit(record.get()))
     }
 }

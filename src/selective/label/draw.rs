@@ -75,11 +75,7 @@ impl Drawing {
 
     /// Settings of the released program.
     pub fn release(kind: InstanceKind) -> Self {
-        Self {
-            ratio: 0.1,
-            is_release: true,
-            ..Self::paper(kind)
-        }
+        Self { ratio: 0.1, is_release: true, ..Self::paper(kind) }
     }
 }
 
@@ -135,11 +131,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
     } else {
         vec![Vec::new(); holes.len()]
     };
-    holes
-        .into_iter()
-        .zip(found)
-        .map(|(hole, hits)| instance(&code, hole, &hits, drawing))
-        .collect()
+    holes.into_iter().zip(found).map(|(hole, hits)| instance(&code, hole, &hits, drawing)).collect()
 }
 
 /// A run of non-blank lines of a file.
@@ -163,10 +155,7 @@ fn chunks(code: &Code) -> Vec<Place> {
     for (number, file) in own_files(code) {
         let starts = (0..file.count()).step_by(CHUNK);
         let lines = starts.map(|start| start..file.count().min(start + CHUNK));
-        places.extend(lines.map(|lines| Place {
-            file: number,
-            lines,
-        }));
+        places.extend(lines.map(|lines| Place { file: number, lines }));
     }
     places
 }
@@ -191,10 +180,7 @@ fn functions(code: &Code, bodies: &[Vec<Range<usize>>]) -> Vec<Place> {
         let starts = file.row_starts();
         let lines = rows.iter().map(|rows| file.of_rows(&starts, rows.clone()));
         let lines = lines.filter(|lines| !lines.is_empty());
-        places.extend(lines.map(|lines| Place {
-            file: number,
-            lines,
-        }));
+        places.extend(lines.map(|lines| Place { file: number, lines }));
     }
     places
 }
@@ -214,9 +200,7 @@ fn clusters(code: &Code, places: &[Place], ratio: f64, stream: &mut Stream) -> V
     let texts: Vec<String> = places.iter().map(text).collect();
     let vectors = Vectors::of(&Words::of(&texts), MIN_DF);
     let count = (ratio * places.len() as f64) as usize;
-    let of_each = k_means(&vectors, count.max(1), &mut |n| {
-        stream.below(n as usize) as u64
-    });
+    let of_each = k_means(&vectors, count.max(1), &mut |n| stream.below(n as usize) as u64);
     let mut clusters = vec![Vec::new(); of_each.iter().max().map_or(0, |most| most + 1)];
     for (place, cluster) in of_each.into_iter().enumerate() {
         clusters[cluster].push(place);
@@ -234,11 +218,7 @@ fn hole(place: &Place, kind: InstanceKind, stream: &mut Stream) -> Hole {
             start..start + length
         }
     };
-    Hole {
-        file: place.file,
-        lines,
-        query_has_target: stream.below(2) == 1,
-    }
+    Hole { file: place.file, lines, query_has_target: stream.below(2) == 1 }
 }
 
 /// Returns the fragments of each hole.
@@ -246,17 +226,11 @@ fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
     let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (number, hole) in holes.iter().enumerate() {
         let factor = if hole.query_has_target { 11 } else { 10 };
-        by_size
-            .entry(factor * hole.lines.len())
-            .or_default()
-            .push(number);
+        by_size.entry(factor * hole.lines.len()).or_default().push(number);
     }
     let mut found = vec![Vec::new(); holes.len()];
     for (size, numbers) in by_size {
-        let shape = ChunkShape {
-            size,
-            stride: (size / 2).max(1),
-        };
+        let shape = ChunkShape { size, stride: (size / 2).max(1) };
         let question = |number: &usize| question(code, &holes[*number], drawing);
         let questions: Vec<Question> = numbers.iter().map(question).collect();
         let hits = nearest(code, shape, &questions, FRAGMENTS);
@@ -276,16 +250,9 @@ fn question(code: &Code, hole: &Hole, drawing: &Drawing) -> Question {
     };
     let left = hole.lines.start.saturating_sub(before)..hole.lines.start;
     let right = hole.lines.end..file.count().min(hole.lines.end + behind);
-    let own = if hole.query_has_target {
-        hole.lines.clone()
-    } else {
-        0..0
-    };
+    let own = if hole.query_has_target { hole.lines.clone() } else { 0..0 };
     let parts = [left, own, right].map(|lines| code.words(file, lines));
-    Question {
-        file: hole.file,
-        words: code.set(parts.into_iter()),
-    }
+    Question { file: hole.file, words: code.set(parts.into_iter()) }
 }
 
 fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instance {

@@ -29,29 +29,16 @@ impl Filter {
     /// The paper's, which differ for Python and the other languages.
     pub fn paper(language: Language) -> Self {
         match language.spec().resolution {
-            Resolution::Modules => Self {
-                files: 5,
-                lines: 0,
-                imports: 3.0,
-                local_imports: 2.0,
-            },
-            Resolution::Types(_) => Self {
-                files: 20,
-                lines: 20_000,
-                imports: 0.0,
-                local_imports: 0.0,
-            },
+            Resolution::Modules => Self { files: 5, lines: 0, imports: 3.0, local_imports: 2.0 },
+            Resolution::Types(_) => {
+                Self { files: 20, lines: 20_000, imports: 0.0, local_imports: 0.0 }
+            }
         }
     }
 
     /// None at all.
     pub fn none() -> Self {
-        Self {
-            files: 0,
-            lines: 0,
-            imports: 0.0,
-            local_imports: 0.0,
-        }
+        Self { files: 0, lines: 0, imports: 0.0, local_imports: 0.0 }
     }
 }
 
@@ -133,14 +120,8 @@ impl Facts {
         let checks = [
             (self.files >= filter.files, Rejection::FewFiles),
             (self.lines >= filter.lines, Rejection::FewLines),
-            (
-                a_file(self.imports) >= filter.imports,
-                Rejection::FewImports,
-            ),
-            (
-                a_file(self.local_imports) >= filter.local_imports,
-                Rejection::FewLocalImports,
-            ),
+            (a_file(self.imports) >= filter.imports, Rejection::FewImports),
+            (a_file(self.local_imports) >= filter.local_imports, Rejection::FewLocalImports),
         ];
         match checks.into_iter().find(|(is_met, _)| !is_met) {
             Some((_, reason)) => Err(reason),
@@ -168,10 +149,7 @@ impl Filter {
             return Ok(());
         }
         let all = repository.files.len();
-        let few = Facts {
-            files: all,
-            ..Facts::default()
-        };
+        let few = Facts { files: all, ..Facts::default() };
         if let Err(Rejection::FewFiles) = few.pass(self) {
             return Err(Rejection::FewFiles);
         }
@@ -179,10 +157,7 @@ impl Filter {
         for start in (0..all).step_by(AT_ONCE) {
             known = known.and(files.facts(start..all.min(start + AT_ONCE)));
             // What is not looked at yet can only add.
-            let least = Facts {
-                files: all,
-                ..known
-            };
+            let least = Facts { files: all, ..known };
             if least.pass(self).is_ok() {
                 return Ok(());
             }
@@ -205,15 +180,9 @@ struct Files<'a> {
 impl<'a> Files<'a> {
     fn of(repository: &'a Repository, language: Language) -> Self {
         let files = repository.files.iter();
-        let paths: Vec<&str> = files
-            .map(|file| crate::repository::fragment::path_in_repository(&file.path))
-            .collect();
-        Self {
-            repository,
-            language,
-            modules: PythonFile::modules(paths.iter().copied()),
-            paths,
-        }
+        let paths: Vec<&str> =
+            files.map(|file| crate::repository::fragment::path_in_repository(&file.path)).collect();
+        Self { repository, language, modules: PythonFile::modules(paths.iter().copied()), paths }
     }
 
     fn facts(&self, part: std::ops::Range<usize>) -> Facts {

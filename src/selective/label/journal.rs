@@ -40,26 +40,16 @@ pub(super) struct RepositoryDraw {
 
 impl RepositoryDraw {
     pub(super) fn rejected(reason: Rejection) -> Self {
-        Self {
-            rejected: Some(reason),
-            ..Self::default()
-        }
+        Self { rejected: Some(reason), ..Self::default() }
     }
 
     pub(super) fn drawn(lines: usize, records: Vec<Box<RawValue>>) -> Self {
-        Self {
-            lines,
-            records,
-            ..Self::default()
-        }
+        Self { lines, records, ..Self::default() }
     }
 
     /// Sets the key, if the draw is to be kept.
     pub(super) fn keyed(self, key: Option<Key>) -> Self {
-        Self {
-            key: key.map_or_else(String::new, |key| key.0),
-            ..self
-        }
+        Self { key: key.map_or_else(String::new, |key| key.0), ..self }
     }
 }
 

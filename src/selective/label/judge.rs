@@ -121,9 +121,7 @@ pub fn judge(
     judging: &JudgeSettings<'_>,
     emit: &mut dyn FnMut(&Value) -> Result<()>,
 ) -> Result<JudgeSummary> {
-    let JudgeSettings {
-        base, augmented, ..
-    } = *judging;
+    let JudgeSettings { base, augmented, .. } = *judging;
     if base == augmented {
         let reason =
             "the predictions with and without retrieval are one file, so nothing would ever help";
@@ -256,10 +254,7 @@ impl<'a> JudgeInputs<'a> {
             }
         }
         let path = self.tasks.path.clone();
-        let tasks = TaskSet {
-            path,
-            tasks: batch.tasks,
-        };
+        let tasks = TaskSet { path, tasks: batch.tasks };
         let [without, with] = &self.predictions;
         let without = self.score(&tasks, &without[places.clone()])?;
         let with = self.score(&tasks, &with[places.clone()])?;
@@ -311,10 +306,7 @@ impl<'a> JudgeInputs<'a> {
         let is_same_model =
             label.generation_model.is_some() && label.generation_model == self.model;
         let before = label.signals.cc_probability.filter(|_| is_same_model);
-        label.signals = Signals {
-            cc_probability: signals.cc_probability.or(before),
-            ..signals
-        };
+        label.signals = Signals { cc_probability: signals.cc_probability.or(before), ..signals };
         label.generation_model = self.model.clone().or(label.generation_model);
         label.label = Some(with.es - without.es > threshold);
         label.threshold = Some(threshold);
@@ -417,9 +409,7 @@ fn models_of(path: &Path) -> Result<BTreeSet<String>> {
     let mut reader = jsonl::Reader::open(path)?;
     while let Some((at, bytes)) = reader.next_record()? {
         if let Ok(object) = jsonl::parse(path, at.line, bytes) {
-            let model = object
-                .get("asked")
-                .and_then(|asked| asked.get("model")?.as_str());
+            let model = object.get("asked").and_then(|asked| asked.get("model")?.as_str());
             models.extend(model.map(str::to_owned));
         }
     }

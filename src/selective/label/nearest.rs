@@ -41,9 +41,7 @@ pub(super) fn nearest(
     top: usize,
 ) -> Vec<Vec<Hit>> {
     let groups = questions.chunks(AT_ONCE);
-    groups
-        .flat_map(|group| walk(code, shape, group, top))
-        .collect()
+    groups.flat_map(|group| walk(code, shape, group, top)).collect()
 }
 
 /// Best chunks of a query so far.
@@ -60,11 +58,7 @@ impl<'a> Best<'a> {
         let own = &code.files[question.file];
         let distances = known.entry(own.folder).or_insert_with(|| {
             let folders = code.folders.iter();
-            Rc::new(
-                folders
-                    .map(|path| distance(&own.path, path) as u32)
-                    .collect(),
-            )
+            Rc::new(folders.map(|path| distance(&own.path, path) as u32).collect())
         });
         Self {
             hits: Vec::new(),
@@ -78,10 +72,7 @@ impl<'a> Best<'a> {
     fn order(&self, one: &Hit, other: &Hit) -> Ordering {
         let far = |hit: &Hit| self.distances[self.files[hit.file].folder];
         let place = |hit: &Hit| (far(hit), hit.file, hit.start);
-        other
-            .score
-            .total_cmp(&one.score)
-            .then_with(|| place(one).cmp(&place(other)))
+        other.score.total_cmp(&one.score).then_with(|| place(one).cmp(&place(other)))
     }
 
     fn take(&mut self, hit: Hit, top: usize) {
@@ -89,9 +80,7 @@ impl<'a> Best<'a> {
         if top == 0 || self.hits.len() == top && self.hits.last().is_some_and(is_worse) {
             return;
         }
-        let place = self
-            .hits
-            .partition_point(|other| self.order(other, &hit) == Ordering::Less);
+        let place = self.hits.partition_point(|other| self.order(other, &hit) == Ordering::Less);
         self.hits.insert(place, hit);
         self.hits.truncate(top);
     }
@@ -106,10 +95,8 @@ fn walk(code: &Code, shape: ChunkShape, questions: &[Question], top: usize) -> V
         }
     }
     let mut known = FxHashMap::default();
-    let mut best: Vec<Best<'_>> = questions
-        .iter()
-        .map(|question| Best::of(code, question, &mut known))
-        .collect();
+    let mut best: Vec<Best<'_>> =
+        questions.iter().map(|question| Best::of(code, question, &mut known)).collect();
     // Chunk in which each word was last seen.
     let (mut seen, mut chunk) = (vec![0_u32; code.vocabulary], 0_u32);
     let mut shared = [0_u32; AT_ONCE];
@@ -145,15 +132,7 @@ fn walk(code: &Code, shape: ChunkShape, questions: &[Question], top: usize) -> V
                 }
                 let union = question.words.len() as u32 + distinct - both;
                 let score = f64::from(both) / f64::from(union);
-                best.take(
-                    Hit {
-                        file: number,
-                        start,
-                        end,
-                        score,
-                    },
-                    top,
-                );
+                best.take(Hit { file: number, start, end, score }, top);
             }
             while any != 0 {
                 shared[any.trailing_zeros() as usize] = 0;

@@ -200,18 +200,13 @@ impl Label {
     pub fn to_record(&self) -> Value {
         let mut record = self.record.clone();
         let mut signals = self.signals;
-        let said = signals
-            .fields()
-            .map(|(name, value)| (name, value.map(Value::from)));
+        let said = signals.fields().map(|(name, value)| (name, value.map(Value::from)));
         let judgement: [(&str, Option<Value>); 7] = [
             ("es_infile", self.es_infile.map(Into::into)),
             ("es_rg1", self.es_rg1.map(Into::into)),
             ("em_infile", self.em_infile.map(Into::into)),
             ("em_rg1", self.em_rg1.map(Into::into)),
-            (
-                "generation_model",
-                self.generation_model.clone().map(Into::into),
-            ),
+            ("generation_model", self.generation_model.clone().map(Into::into)),
             ("label", self.label.map(Into::into)),
             ("threshold", self.threshold.map(Into::into)),
         ];
@@ -248,10 +243,7 @@ fn optional<T>(
         None | Some(Value::Null) => Ok(None),
         Some(value) => match read(value) {
             Some(read) => Ok(Some(read)),
-            None => Err(format!(
-                "field '{name}' must be {wanted}, not {}",
-                jsonl::kind(value)
-            )),
+            None => Err(format!("field '{name}' must be {wanted}, not {}", jsonl::kind(value))),
         },
     }
 }
@@ -262,9 +254,7 @@ mod tests {
     use serde_json::json;
 
     fn read(record: Value) -> Result<Label> {
-        let Value::Object(record) = record else {
-            panic!()
-        };
+        let Value::Object(record) = record else { panic!() };
         Label::read(Path::new("l.jsonl"), 3, record)
     }
 
@@ -277,11 +267,7 @@ mod tests {
         });
         let mut label = read(record.clone()).unwrap();
         assert_eq!((label.start, label.end, label.es_infile), (3, 5, Some(1.0)));
-        assert_eq!(
-            label.to_record().to_string(),
-            record.to_string(),
-            "1 stays 1"
-        );
+        assert_eq!(label.to_record().to_string(), record.to_string(), "1 stays 1");
         // A new judgement removes earlier signals.
         let mut again = read(json!({"metadata": record["metadata"], "prompt": "", "groundtruth": "", "right_context": "",
             "min_logprob": -1.5, "entropy": null}))
@@ -297,16 +283,8 @@ mod tests {
             (&json!(false), &json!(0.5), &json!([1]))
         );
         for (name, value, wanted) in [
-            (
-                "label",
-                json!("yes"),
-                "field 'label' must be a boolean, not a string",
-            ),
-            (
-                "es_rg1",
-                json!("x"),
-                "field 'es_rg1' must be a number, not a string",
-            ),
+            ("label", json!("yes"), "field 'label' must be a boolean, not a string"),
+            ("es_rg1", json!("x"), "field 'es_rg1' must be a number, not a string"),
             (
                 "crossfile_context",
                 json!(3),
@@ -325,10 +303,7 @@ mod tests {
         ] {
             let mut bad = record.clone();
             bad[name] = value;
-            assert_eq!(
-                read(bad).unwrap_err().to_string(),
-                format!("l.jsonl:3: {wanted}")
-            );
+            assert_eq!(read(bad).unwrap_err().to_string(), format!("l.jsonl:3: {wanted}"));
         }
     }
 }

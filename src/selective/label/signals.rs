@@ -96,9 +96,5 @@ pub fn probabilities(
     for (signals, probability) in signals.iter_mut().zip(&of_task) {
         signals.cc_probability = probability.or(signals.cc_probability);
     }
-    Ok(Probabilities {
-        found: of_task.iter().flatten().count(),
-        problems,
-        unmatched,
-    })
+    Ok(Probabilities { found: of_task.iter().flatten().count(), problems, unmatched })
 }

@@ -29,10 +29,7 @@ fn repository(files: &[(&str, String)]) -> Repository {
         text: text.clone(),
         same_as: number as u32,
     };
-    Repository {
-        name: "r".into(),
-        files: files.iter().enumerate().map(file).collect(),
-    }
+    Repository { name: "r".into(), files: files.iter().enumerate().map(file).collect() }
 }
 
 /// Chunks that the index finds for the same lines.
@@ -45,10 +42,7 @@ fn by_index(
     let settings = SearchSettings {
         ranker: Ranker::Jaccard,
         vocabulary: Vocabulary::Words,
-        visibility: Visibility::OtherFiles {
-            limits: Limits::default(),
-            ties: Ties::Nearest,
-        },
+        visibility: Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Nearest },
         top_k: 3,
     };
     let query = |(row, (file, lines)): (usize, &(usize, Vec<String>))| Query {
@@ -80,9 +74,7 @@ fn by_index(
         (path, place.start, hit.score.value())
     };
     let found = retrieval.found.iter();
-    found
-        .map(|found| found.hits.iter().map(hit).collect())
-        .collect()
+    found.map(|found| found.hits.iter().map(hit).collect()).collect()
 }
 
 #[test]
@@ -103,9 +95,7 @@ fn one_walk_finds_what_the_index_finds() {
                 .iter()
                 .map(|(file, lines)| Question {
                     file: *file,
-                    words: code.set(std::iter::once(
-                        code.words(&code.files[*file], lines.clone()),
-                    )),
+                    words: code.set(std::iter::once(code.words(&code.files[*file], lines.clone()))),
                 })
                 .collect();
             assert!(questions.len() > 64);
@@ -121,11 +111,7 @@ fn one_walk_finds_what_the_index_finds() {
             assert_eq!(found.len(), wanted.len());
             for (found, wanted) in found.iter().zip(&wanted) {
                 let hit = |hit: &super::nearest::Hit| {
-                    (
-                        code.files[hit.file].path.clone(),
-                        hit.start as u32,
-                        hit.score,
-                    )
+                    (code.files[hit.file].path.clone(), hit.start as u32, hit.score)
                 };
                 let found: Vec<_> = found.iter().map(hit).collect();
                 assert_eq!(&found, wanted, "{name} {shape:?}");
@@ -136,10 +122,9 @@ fn one_walk_finds_what_the_index_finds() {
 
 #[test]
 fn instances_are_cut_out_of_their_files() {
-    for (drawing, least) in [
-        (Drawing::paper(InstanceKind::Chunk), 30),
-        (Drawing::paper(InstanceKind::Function), 10),
-    ] {
+    for (drawing, least) in
+        [(Drawing::paper(InstanceKind::Chunk), 30), (Drawing::paper(InstanceKind::Function), 10)]
+    {
         let repository = sample_repository("parcelflow");
         let text = |path: &str| {
             let mut files = repository.files.iter();
@@ -150,10 +135,7 @@ fn instances_are_cut_out_of_their_files() {
         for instance in &instances {
             let whole = [&*instance.left, &instance.target, &instance.right].concat();
             assert_eq!(whole, text(&instance.path));
-            let lines = instance
-                .target
-                .lines()
-                .filter(|line| !line.trim().is_empty());
+            let lines = instance.target.lines().filter(|line| !line.trim().is_empty());
             assert_eq!(lines.count(), instance.lines.len());
             assert!(instance.left.is_empty() || instance.left.ends_with('\n'));
             match drawing.kind {
@@ -162,33 +144,14 @@ fn instances_are_cut_out_of_their_files() {
             }
             assert_eq!(instance.cross_file.fragments.len(), 3);
             let own = crate::repository::fragment::path_in_repository(&instance.path);
-            assert!(
-                instance
-                    .cross_file
-                    .fragments
-                    .iter()
-                    .all(|fragment| fragment.path != own)
-            );
+            assert!(instance.cross_file.fragments.iter().all(|fragment| fragment.path != own));
         }
-        let with_target = instances
-            .iter()
-            .filter(|instance| instance.query_has_target)
-            .count();
+        let with_target = instances.iter().filter(|instance| instance.query_has_target).count();
         assert!((1..instances.len()).contains(&with_target));
-        assert_eq!(
-            instances,
-            draw(repository.clone(), &drawing),
-            "the same again"
-        );
-        let other = Drawing {
-            seed: 1,
-            ..drawing.clone()
-        };
+        assert_eq!(instances, draw(repository.clone(), &drawing), "the same again");
+        let other = Drawing { seed: 1, ..drawing.clone() };
         assert_ne!(instances, draw(repository.clone(), &other));
-        let half = Drawing {
-            ratio: drawing.ratio / 2.0,
-            ..drawing
-        };
+        let half = Drawing { ratio: drawing.ratio / 2.0, ..drawing };
         let ratio = draw(repository, &half).len() as f64 / instances.len() as f64;
         assert!((0.4..0.6).contains(&ratio), "{ratio}");
     }
@@ -234,10 +197,8 @@ fn odd_repositories_give_what_they_have() {
     let function =
         "def f(a):\n    \"\"\"What it does.\"\"\"\n    b = a\n\n    c = b\n    return c\n"
             .to_owned();
-    let found = draw(
-        repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]),
-        &functions,
-    );
+    let found =
+        draw(repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]), &functions);
     assert_eq!(found[0].target, "    b = a\n\n    c = b\n    return c");
     // Rows are not lines where other characters end lines as well.
     let odd = function.replace("What", "What\u{c}");
@@ -254,32 +215,20 @@ fn repositories_are_filtered_by_what_they_import() {
         let repository = repository(&files);
         let facts = Facts::of(&repository, Language::Python);
         let filter = Filter::paper(Language::Python);
-        assert_eq!(
-            filter.check(&repository, Language::Python),
-            facts.pass(&filter)
-        );
+        assert_eq!(filter.check(&repository, Language::Python), facts.pass(&filter));
         facts
     };
     let filter = Filter::paper(Language::Python);
     let five = |text: &str| vec![text.to_owned(); 5];
-    assert_eq!(
-        of(&five(&local)[..4]).pass(&filter),
-        Err(Rejection::FewFiles)
-    );
-    assert_eq!(
-        of(&five("import os\n")).pass(&filter),
-        Err(Rejection::FewImports)
-    );
+    assert_eq!(of(&five(&local)[..4]).pass(&filter), Err(Rejection::FewFiles));
+    assert_eq!(of(&five("import os\n")).pass(&filter), Err(Rejection::FewImports));
     assert_eq!(
         of(&five("import os\nimport re\nimport sys\n")).pass(&filter),
         Err(Rejection::FewLocalImports)
     );
     let good = "import os\nimport a\nimport b\nimport c\n";
     assert_eq!(of(&five(good)).pass(&filter), Ok(()));
-    assert_eq!(
-        of(&five(good)).pass(&Filter::paper(Language::Java)),
-        Err(Rejection::FewFiles)
-    );
+    assert_eq!(of(&five(good)).pass(&Filter::paper(Language::Java)), Err(Rejection::FewFiles));
     assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
 }
 
@@ -287,18 +236,13 @@ fn repositories_are_filtered_by_what_they_import() {
 #[test]
 fn raw_records_say_what_they_import() {
     let sample = sample_repository("quillpad");
-    let contents = sample
-        .files
-        .iter()
-        .map(|file| crate::repository::record::Content {
-            path: file.path.split_once('/').unwrap().1.into(),
-            text: file.text.clone(),
-        });
+    let contents = sample.files.iter().map(|file| crate::repository::record::Content {
+        path: file.path.split_once('/').unwrap().1.into(),
+        text: file.text.clone(),
+    });
     let silent = RawRepository::of("quillpad", contents.collect());
     assert_eq!(Facts::said(&silent, Language::Python), None);
-    let serde_json::Value::Object(mut record) = silent.to_record() else {
-        panic!()
-    };
+    let serde_json::Value::Object(mut record) = silent.to_record() else { panic!() };
     let read = |record: &crate::store::jsonl::Object| {
         RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap()
     };
@@ -310,10 +254,7 @@ fn raw_records_say_what_they_import() {
     record["files"] = serde_json::json!([record["files"][0]]);
     let said = Facts::said(&read(&record), Language::Python).unwrap();
     assert_eq!((said.files, said.lines, said.imports), (1, 7, 2));
-    assert_eq!(
-        Facts::said(&read(&record), Language::Java),
-        Some(Facts::default())
-    );
+    assert_eq!(Facts::said(&read(&record), Language::Java), Some(Facts::default()));
 }
 
 #[test]
@@ -361,20 +302,14 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
         let mut records = Vec::new();
         let collected = collect(collecting, &|| {}, &mut |record| {
             if records.len() == most {
-                return Err(crate::error::Error::Parameter {
-                    name: "disk",
-                    reason: "full".into(),
-                });
+                return Err(crate::error::Error::Parameter { name: "disk", reason: "full".into() });
             }
             records.push(record.to_owned());
             Ok(())
         });
         (collected, records)
     };
-    let without = CollectSettings {
-        journal: None,
-        ..collecting
-    };
+    let without = CollectSettings { journal: None, ..collecting };
     let (_, whole) = run(&without, usize::MAX);
     assert!(whole.len() > 80, "{}", whole.len());
     assert!(!journal.exists());
@@ -392,15 +327,9 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
     assert_eq!(collected.unwrap().known, names.len() - 1);
     assert!(again == whole);
     std::fs::write(repos.join(&names[0]).join("new.py"), "import os\n").unwrap();
-    assert_eq!(
-        run(&collecting, usize::MAX).0.unwrap().known,
-        names.len() - 1
-    );
+    assert_eq!(run(&collecting, usize::MAX).0.unwrap().known, names.len() - 1);
     let other = Drawing { seed: 1, ..drawing };
-    let other = CollectSettings {
-        drawing: &other,
-        ..collecting
-    };
+    let other = CollectSettings { drawing: &other, ..collecting };
     assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
     // A file of something else is left as it is.
     std::fs::write(&journal, "mine\n").unwrap();

@@ -98,10 +98,7 @@ impl Example {
             fragments: &label.cross_file.fragments,
         };
         let outcome = CompletionScores {
-            es: [
-                label.es_infile.ok_or("es_infile")?,
-                label.es_rg1.ok_or("es_rg1")?,
-            ],
+            es: [label.es_infile.ok_or("es_infile")?, label.es_rg1.ok_or("es_rg1")?],
             em: [label.em_infile, label.em_rg1],
             label: label.helped(),
         };
@@ -208,9 +205,7 @@ impl Examples {
             match read {
                 Ok((line, model, Ok(example))) => {
                     if let Some(model) = model {
-                        models
-                            .entry(model)
-                            .or_insert_with(|| (path.to_owned(), line));
+                        models.entry(model).or_insert_with(|| (path.to_owned(), line));
                     }
                     self.all.push(example);
                 }

@@ -20,9 +20,7 @@ const LARGEST_COLUMN: usize = 1 << 36;
 const CHUNK: usize = 1 << 16;
 
 fn encoding() -> impl bincode::config::Config {
-    bincode::config::standard()
-        .with_fixed_int_encoding()
-        .with_limit::<LARGEST_COLUMN>()
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<LARGEST_COLUMN>()
 }
 
 /// A column to be written: bytes in one or several parts.
@@ -76,11 +74,7 @@ impl<'a> Column<'a> {
     /// A column of numbers that are not stored elsewhere.
     pub fn owned<N: Number>(name: &'static str, numbers: Vec<N>) -> Self {
         let turned: Vec<N> = numbers.into_iter().map(N::little_endian).collect();
-        Self {
-            name,
-            parts: vec![Cow::Owned(turned.as_bytes().to_vec())],
-            checksum: None,
-        }
+        Self { name, parts: vec![Cow::Owned(turned.as_bytes().to_vec())], checksum: None }
     }
 
     /// A column of several runs of numbers, concatenated.
@@ -95,11 +89,7 @@ impl<'a> Column<'a> {
             let turned: Vec<N> = run.iter().map(|n| n.little_endian()).collect();
             Cow::Owned(turned.as_bytes().to_vec())
         };
-        Self {
-            name,
-            parts: runs.into_iter().map(bytes).collect(),
-            checksum: None,
-        }
+        Self { name, parts: runs.into_iter().map(bytes).collect(), checksum: None }
     }
 
     /// A column of texts with their digests; its checksum is the digest of these.
@@ -109,11 +99,7 @@ impl<'a> Column<'a> {
             parts.push(Cow::Borrowed(text.as_bytes()));
             hasher.update(&digest);
         }
-        Self {
-            name,
-            parts,
-            checksum: Some(hex(&hasher)),
-        }
+        Self { name, parts, checksum: Some(hex(&hasher)) }
     }
 
     /// A column of serializable records.
@@ -123,11 +109,7 @@ impl<'a> Column<'a> {
     pub fn records(name: &'static str, records: &impl Serialize) -> Result<Self, String> {
         let bytes =
             bincode::serde::encode_to_vec(records, encoding()).map_err(|e| e.to_string())?;
-        Ok(Self {
-            name,
-            parts: vec![Cow::Owned(bytes)],
-            checksum: None,
-        })
+        Ok(Self { name, parts: vec![Cow::Owned(bytes)], checksum: None })
     }
 
     pub(super) fn header(&self) -> ColumnHeader {
@@ -160,12 +142,7 @@ pub struct Columns {
 impl Columns {
     pub(super) fn new(path: &Path, file: File, begin: u64, columns: Vec<ColumnHeader>) -> Self {
         let path = path.to_owned();
-        Self {
-            path,
-            file: file.into(),
-            begin,
-            columns,
-        }
+        Self { path, file: file.into(), begin, columns }
     }
 
     /// Closes the file until the next read. A file replaced in between is detected by its checksums.

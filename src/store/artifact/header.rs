@@ -21,11 +21,7 @@ pub struct Identity {
 impl Identity {
     /// An identity without parameters and inputs.
     pub fn new(kind: &str) -> Self {
-        Self {
-            kind: kind.into(),
-            parameters: BTreeMap::new(),
-            inputs: BTreeMap::new(),
-        }
+        Self { kind: kind.into(), parameters: BTreeMap::new(), inputs: BTreeMap::new() }
     }
 
     /// Adds a parameter.

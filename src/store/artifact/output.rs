@@ -31,10 +31,9 @@ impl OutputFile {
         remove_abandoned(folder_of(path));
         let file = BufWriter::with_capacity(1 << 16, Replacement::new(path)?);
         let encoder = match path.extension().and_then(|end| end.to_str()) {
-            Some("gz") => Encoder::Gzip(flate2::write::GzEncoder::new(
-                file,
-                flate2::Compression::default(),
-            )),
+            Some("gz") => {
+                Encoder::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
+            }
             Some("zst") => {
                 let encoder = zstd::stream::write::Encoder::new(file, ZSTD_LEVEL);
                 Encoder::Zstd(encoder.map_err(|e| Error::writing(path, "write this zstd file", e))?)
@@ -98,10 +97,7 @@ mod tests {
             }
             assert!(twice[0].starts_with(magic), "{name}");
             assert_eq!(twice[0], twice[1], "{name}");
-            assert_eq!(
-                crate::store::jsonl::read(&path).unwrap(),
-                b"{\"a\": 1}\n{\"a\": 2}\n"
-            );
+            assert_eq!(crate::store::jsonl::read(&path).unwrap(), b"{\"a\": 1}\n{\"a\": 2}\n");
             drop(OutputFile::create(&path).unwrap());
             assert_eq!(std::fs::read(&path).unwrap(), twice[0], "{name}");
         }

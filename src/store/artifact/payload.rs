@@ -43,9 +43,5 @@ pub(crate) fn check_offsets(offsets: &[u32], total: usize) -> Result<(), String>
     let ordered = offsets.first() == Some(&0)
         && offsets.is_sorted()
         && offsets.last().map(|n| *n as usize) == Some(total);
-    if ordered {
-        Ok(())
-    } else {
-        Err("its offsets are out of order".into())
-    }
+    if ordered { Ok(()) } else { Err("its offsets are out of order".into()) }
 }

@@ -26,9 +26,7 @@ pub(super) fn replace_file(path: &Path, parts: &[&[u8]], synced: bool) -> Result
 
 /// Path of the folder that contains a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
-    let parent = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
+    let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
 
@@ -167,9 +165,7 @@ mod tests {
     fn any_number_of_parts_is_one_file_and_a_dropped_one_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/file");
-        let parts: Vec<Vec<u8>> = (0..3000_u32)
-            .map(|n| vec![n as u8; (n % 5) as usize])
-            .collect();
+        let parts: Vec<Vec<u8>> = (0..3000_u32).map(|n| vec![n as u8; (n % 5) as usize]).collect();
         let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         replace_file(&path, &slices, false).unwrap();
         assert_eq!(fs::read(&path).unwrap(), parts.concat());
@@ -185,23 +181,13 @@ mod tests {
     fn what_is_abandoned_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let written = Replacement::new(&dir.path().join("file")).unwrap();
-        let (old, new) = (
-            dir.path().join(".writing-old"),
-            dir.path().join(".writing-new"),
-        );
+        let (old, new) = (dir.path().join(".writing-old"), dir.path().join(".writing-new"));
         fs::write(&new, b"half").unwrap();
         let long_ago = std::time::SystemTime::now() - 2 * UNTIL_LOCKED;
-        let Target::Temporary(temporary) = &written.file else {
-            panic!()
-        };
+        let Target::Temporary(temporary) = &written.file else { panic!() };
         temporary.as_file().set_modified(long_ago).unwrap();
         fs::write(&old, b"half").unwrap();
-        File::options()
-            .write(true)
-            .open(&old)
-            .unwrap()
-            .set_modified(long_ago)
-            .unwrap();
+        File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
         remove_abandoned(dir.path());
         assert!(!old.exists() && new.exists() && temporary.path().exists());
         written.finish(false).unwrap();
@@ -232,10 +218,7 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, b"").unwrap();
         let error = write_file(&file.join("sub/x.bin"), b"x").unwrap_err();
-        assert!(
-            error.to_string().contains("cannot create this folder"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("cannot create this folder"), "{error}");
         assert!(error.hint().unwrap().contains("cache folder"));
     }
 }

@@ -50,12 +50,7 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     let mut file = Replacement::new(path)?;
     let mut parts: Vec<&[u8]> = vec![MAGIC, &json, b"\n"];
-    parts.extend(
-        columns
-            .iter()
-            .flat_map(|column| &column.parts)
-            .map(AsRef::as_ref),
-    );
+    parts.extend(columns.iter().flat_map(|column| &column.parts).map(AsRef::as_ref));
     file.write(&parts)?;
     file.finish(true)?;
     Ok(header)
@@ -71,18 +66,11 @@ pub fn write_lines(
     identity: &Identity,
     make: impl FnOnce(&mut LineSink) -> Result<LineTotals>,
 ) -> Result<Header> {
-    let mut sink = LineSink {
-        path: path.to_owned(),
-        file: None,
-        hasher: blake3::Hasher::new(),
-        bytes: 0,
-    };
+    let mut sink =
+        LineSink { path: path.to_owned(), file: None, hasher: blake3::Hasher::new(), bytes: 0 };
     let totals = make(&mut sink)?;
     sink.write(&[])?; // an empty artifact is one too
-    let known = TextDigest {
-        bytes: sink.bytes,
-        checksum: hex(&sink.hasher),
-    };
+    let known = TextDigest { bytes: sink.bytes, checksum: hex(&sink.hasher) };
     let header = Header::of_lines(identity, totals, known);
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
@@ -150,10 +138,7 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
     let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let mut reader = BufReader::new(&file);
     let mut magic = Vec::new();
-    let read = reader
-        .by_ref()
-        .take(MAGIC.len() as u64)
-        .read_to_end(&mut magic);
+    let read = reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic);
     read.map_err(cannot_read)?;
     if magic != MAGIC {
         return Err(Error::artifact(
@@ -256,9 +241,8 @@ fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
 /// # Errors
 /// Either is missing, truncated, or of another format version.
 pub fn jsonl_header(path: &Path) -> Result<Header> {
-    let length = fs::metadata(path)
-        .map_err(|e| Error::reading(path, "open this artifact", e))?
-        .len();
+    let length =
+        fs::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?.len();
     let header = header_beside(path)?;
     if length == header.bytes {
         return Ok(header);
@@ -319,16 +303,9 @@ mod tests {
             text: text.into(),
             same_as: 0,
         };
-        let files = vec![
-            file("a.py", "x = 1\n\ny = 2\n"),
-            file("b.py", "\n"),
-            file("c.py", ""),
-        ];
+        let files = vec![file("a.py", "x = 1\n\ny = 2\n"), file("b.py", "\n"), file("c.py", "")];
         RepoFragments::cut(
-            Repository {
-                name: "r".into(),
-                files,
-            },
+            Repository { name: "r".into(), files },
             Language::Python,
             Cut::Windows(WindowShape::default()),
         )
@@ -350,14 +327,9 @@ mod tests {
         let (header, back) = read::<RepoFragments>(&path).unwrap();
         assert_eq!(back, windows());
         assert_eq!((header.records, &header.identity), (2, &identity));
-        assert!(matches!(
-            state::<RepoFragments>(&path, &identity),
-            State::Current(_)
-        ));
-        let names: Vec<_> = fs::read_dir(path.parent().unwrap())
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-            .collect();
+        assert!(matches!(state::<RepoFragments>(&path, &identity), State::Current(_)));
+        let names: Vec<_> =
+            fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["w.bin"], "nothing temporary is left");
     }
 
@@ -386,11 +358,7 @@ mod tests {
     /// The record count and the case of a hex digit's letter are the only bytes of the header that decide nothing.
     fn changed_only_spelling(changed: &[u8], bytes: &[u8]) -> bool {
         let header = |bytes: &[u8]| {
-            let json = bytes[MAGIC.len()..]
-                .split(|b| *b == b'\n')
-                .next()
-                .unwrap()
-                .to_vec();
+            let json = bytes[MAGIC.len()..].split(|b| *b == b'\n').next().unwrap().to_vec();
             let mut header: Header = serde_json::from_slice(&json).unwrap();
             header.records = 0;
             header
@@ -418,10 +386,8 @@ mod tests {
     fn another_version_is_named_with_the_way_out() {
         let (_dir, path, identity) = written();
         let bytes = fs::read(&path).unwrap();
-        let text = String::from_utf8_lossy(&bytes).replace(
-            "\"format\":2,\"tool\":\"0.1.0\"",
-            "\"format\":7,\"tool\":\"9.0.0\"",
-        );
+        let text = String::from_utf8_lossy(&bytes)
+            .replace("\"format\":2,\"tool\":\"0.1.0\"", "\"format\":7,\"tool\":\"9.0.0\"");
         fs::write(&path, text.as_bytes()).unwrap();
         let error = read::<RepoFragments>(&path).unwrap_err();
         assert!(
@@ -431,10 +397,7 @@ mod tests {
             "{error}"
         );
         assert!(error.hint().unwrap().contains("cache folder"));
-        assert!(matches!(
-            state::<RepoFragments>(&path, &identity),
-            State::Damaged(_)
-        ));
+        assert!(matches!(state::<RepoFragments>(&path, &identity), State::Damaged(_)));
     }
 
     #[test]

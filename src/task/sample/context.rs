@@ -86,9 +86,7 @@ mod tests {
 
     /// Slow twin of [`start`], one line after the other.
     fn naive(lines: &Lines, hole: usize, limit: usize, count: &dyn Fn(&str) -> usize) -> usize {
-        (0..hole)
-            .find(|&start| count(prompt(lines, start, hole)) <= limit)
-            .unwrap_or(hole - 1)
+        (0..hole).find(|&start| count(prompt(lines, start, hole)) <= limit).unwrap_or(hole - 1)
     }
 
     proptest! {

@@ -164,26 +164,15 @@ mod tests {
         let mut counts = [0u32; 7];
         (0..70_000).for_each(|_| counts[stream.below(7)] += 1);
         // 10 000 of each, with a standard deviation of 93.
-        assert!(
-            counts.iter().all(|n| n.abs_diff(10_000) < 500),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
 
         let mut lengths = [0u32; 11];
         (0..100_000).for_each(|_| lengths[stream.length()] += 1);
         // Poisson(3): P(0) + P(1) = 4e⁻³ = 0.19915, P(2) = P(3) = 4.5e⁻³ = 0.22404, P(4) = 0.16803, P(≥ 10) = 0.00110.
-        for (length, wanted) in [
-            (0, 0),
-            (1, 19_915),
-            (2, 22_404),
-            (3, 22_404),
-            (4, 16_803),
-            (10, 110),
-        ] {
-            assert!(
-                lengths[length].abs_diff(wanted) < 600,
-                "{length}: {lengths:?}"
-            );
+        for (length, wanted) in
+            [(0, 0), (1, 19_915), (2, 22_404), (3, 22_404), (4, 16_803), (10, 110)]
+        {
+            assert!(lengths[length].abs_diff(wanted) < 600, "{length}: {lengths:?}");
         }
         assert!((50..200).contains(&lengths[10]));
     }

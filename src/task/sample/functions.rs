@@ -14,9 +14,8 @@ const BODY_LINES: RangeInclusive<usize> = 3..=30;
 /// The bodies in the order of their signatures; a nested function's body lies within another.
 pub(super) fn holes(_: &SourceFile, source: &Source, syntax: &Syntax<'_>) -> Vec<Range<usize>> {
     let functions = syntax.functions().into_iter();
-    let bodies = functions
-        .filter(|function| !function.is_broken)
-        .filter_map(|function| function.body);
+    let bodies =
+        functions.filter(|function| !function.is_broken).filter_map(|function| function.body);
     bodies
         .filter_map(|body| lines(source, syntax.spec().layout, body))
         .filter(|hole| BODY_LINES.contains(&hole.len()))
@@ -34,10 +33,7 @@ fn lines(source: &Source, layout: Layout, body: Body) -> Option<Range<usize>> {
     // may be the end of a string: benchmarks drawn so far would change otherwise.
     let ends_in_comment = |end: usize| {
         layout == Layout::Indentation
-            && matches!(
-                source.classes[end - 1],
-                LineClass::Blank | LineClass::Comment
-            )
+            && matches!(source.classes[end - 1], LineClass::Blank | LineClass::Comment)
     };
     while !lines.is_empty() && ends_in_comment(lines.end) {
         lines.end -= 1;

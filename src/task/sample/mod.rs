@@ -120,21 +120,12 @@ fn candidates(
     };
     let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {
         let spans = spans.into_iter().flatten();
-        spans.map(move |span| Hole {
-            file,
-            start: span.start,
-            end: span.end,
-        })
+        spans.map(move |span| Hole { file, start: span.start, end: span.end })
     });
-    let written = |file: usize| {
-        sources[file]
-            .as_ref()
-            .is_some_and(|source: &Source| !source.is_generated)
-    };
+    let written =
+        |file: usize| sources[file].as_ref().is_some_and(|source: &Source| !source.is_generated);
     // The first line of a file has no left context that a model could complete.
-    let holes = holes
-        .filter(|hole| hole.start > 0 && written(hole.file))
-        .collect();
+    let holes = holes.filter(|hole| hole.start > 0 && written(hole.file)).collect();
     (sources, holes)
 }
 

@@ -129,11 +129,7 @@ impl Names {
                 module.truncate(module.find('.').unwrap_or(module.len()));
             }
             let name = alias.unwrap_or_else(|| module.clone());
-            let target = Target {
-                level: 0,
-                module,
-                member: None,
-            };
+            let target = Target { level: 0, module, member: None };
             self.bind(name, target);
         }
     }
@@ -144,11 +140,7 @@ impl Names {
         };
         let module = without_space(&text[module.byte_range()]);
         let level = module.len() - module.trim_start_matches('.').len();
-        let from = |member| Target {
-            level,
-            module: module[level..].to_owned(),
-            member,
-        };
+        let from = |member| Target { level, module: module[level..].to_owned(), member };
         let mut cursor = statement.walk();
         for node in statement.children_by_field_name("name", &mut cursor) {
             let (member, alias) = imported(text, node);
@@ -156,10 +148,7 @@ impl Names {
             self.bind(name, from(Some(member)));
         }
         let mut cursor = statement.walk();
-        if statement
-            .children(&mut cursor)
-            .any(|node| node.kind() == "wildcard_import")
-        {
+        if statement.children(&mut cursor).any(|node| node.kind() == "wildcard_import") {
             self.stars.push(from(None));
         }
     }
@@ -192,10 +181,7 @@ impl Names {
 
 /// The dotted name, and the alias, of one name in an import statement.
 fn imported(text: &str, node: Node<'_>) -> (String, Option<String>) {
-    let field = |field| {
-        node.child_by_field_name(field)
-            .map(|n| &text[n.byte_range()])
-    };
+    let field = |field| node.child_by_field_name(field).map(|n| &text[n.byte_range()]);
     match (node.kind(), field("name"), field("alias")) {
         ("aliased_import", Some(name), Some(alias)) => {
             (without_space(name), Some(alias.to_owned()))
@@ -206,8 +192,7 @@ fn imported(text: &str, node: Node<'_>) -> (String, Option<String>) {
 
 /// Python allows `a . b` and `. . a`.
 fn without_space(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c == '\\')
-        .collect()
+    text.split(|c: char| c.is_whitespace() || c == '\\').collect()
 }
 
 /// Callee as a chain of attributes; none where the callee is neither a name nor an attribute.

@@ -65,21 +65,13 @@ impl<'a> Modules<'a> {
         names: &'a [Option<Names>],
         common: &'static [&'static str],
     ) -> Self {
-        let paths: Vec<_> = repository
-            .files
-            .iter()
-            .map(|file| module_path(&file.path))
-            .collect();
+        let paths: Vec<_> = repository.files.iter().map(|file| module_path(&file.path)).collect();
         let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
         let mut modules = Self {
             names,
             common,
             by_path: FxHashMap::default(),
-            packages: paths
-                .iter()
-                .filter(is_package)
-                .map(|path| path.module)
-                .collect(),
+            packages: paths.iter().filter(is_package).map(|path| path.module).collect(),
             absolute: FxHashMap::default(),
             bound: FxHashSet::default(),
             methods: FxHashMap::default(),

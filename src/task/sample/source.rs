@@ -61,11 +61,8 @@ pub(super) fn read_all<T: Send>(
             let Some((source, tree)) = read(file, grammar) else {
                 return (None, None);
             };
-            let extracted = extract(
-                file,
-                &source,
-                &Syntax::of_tree(source.lines.text(), grammar, tree),
-            );
+            let extracted =
+                extract(file, &source, &Syntax::of_tree(source.lines.text(), grammar, tree));
             (Some(source), Some(extracted))
         })
         .unzip()
@@ -89,14 +86,7 @@ fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)
     let classes = classify(&lines, &syntax);
     let tree = syntax.into_tree();
     let is_generated = is_generated(&lines, &classes);
-    Some((
-        Source {
-            lines,
-            classes,
-            is_generated,
-        },
-        tree,
-    ))
+    Some((Source { lines, classes, is_generated }, tree))
 }
 
 fn is_generated(lines: &Lines, classes: &[LineClass]) -> bool {
@@ -167,11 +157,7 @@ mod tests {
     }
 
     fn classes_of(grammar: impl Into<Grammar>, text: &str) -> String {
-        let file = SourceFile {
-            path: "r/a".into(),
-            text: text.into(),
-            same_as: 0,
-        };
+        let file = SourceFile { path: "r/a".into(), text: text.into(), same_as: 0 };
         let (source, _) = read(&file, grammar).unwrap();
         let letter = |class: &LineClass| match class {
             LineClass::Blank => '_',
@@ -189,10 +175,7 @@ mod tests {
         assert_eq!(classes("x = 1\n\n  # note\ny = 2  # two\n"), "c_#c");
         // A docstring, be it one line or several; the string that a statement uses keeps its first and last line.
         assert_eq!(classes("def f():\n    \"doc\"\n    return 1\n"), "c\"c");
-        assert_eq!(
-            classes("'''a\n\n# b\n'''\nx = '''a\n# b\n''' + f(1)\n"),
-            "\"_\"\"c\"c"
-        );
+        assert_eq!(classes("'''a\n\n# b\n'''\nx = '''a\n# b\n''' + f(1)\n"), "\"_\"\"c\"c");
         assert_eq!(classes("f(\n    '''a\n    b''',\n    'c')\n"), "c\"cc");
         assert_eq!(classes("x = ('a'\n     'b')\n"), "cc");
         assert_eq!(classes("'a' \\\n'b'\nx\n"), "\"\"c");
@@ -210,18 +193,12 @@ mod tests {
         let go = "/* a\n b */\nvar a = 1 // c\nvar b = `d\n// e\n`\nf( /* g */\n/* h */ 1)\n";
         assert_eq!(classes_of(Language::Go, go), "##cc\"\"cc");
         let tsx = "const a = (\n <p>\n  some words\n  {b} and\n  {/* c */}\n </p>\n);\n";
-        assert_eq!(
-            classes_of(Grammar::of(Language::TypeScript, "a.tsx"), tsx),
-            "cc\"cccc"
-        );
+        assert_eq!(classes_of(Grammar::of(Language::TypeScript, "a.tsx"), tsx), "cc\"cccc");
     }
 
     #[test]
     fn rows_are_lines_behind_rare_separators_too() {
-        assert_eq!(
-            classes("x = 1\u{c}y = 2\u{2028}'''a\u{85}b'''\n# c"),
-            "cc\"\"#"
-        );
+        assert_eq!(classes("x = 1\u{c}y = 2\u{2028}'''a\u{85}b'''\n# c"), "cc\"\"#");
     }
 
     #[test]

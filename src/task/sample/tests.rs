@@ -12,10 +12,7 @@ fn repository(files: &[(&str, &str)]) -> Repository {
         })
         .collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    Repository {
-        name: "r".into(),
-        files,
-    }
+    Repository { name: "r".into(), files }
 }
 
 /// Word runs and single signs.
@@ -54,29 +51,18 @@ fn kinds_parse_as_they_print() {
         assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
     }
     let message = "lines".parse::<Kind>().unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "kind: unknown kind 'lines'; known: line, api, chunk, function"
-    );
+    assert_eq!(message, "kind: unknown kind 'lines'; known: line, api, chunk, function");
 }
 
 #[test]
 fn lines_are_code_of_five_tokens_and_do_not_repeat() {
     let text = "first = f(1, 2)\n# a comment of many words\nx = 1\n\nsecond = f(1, 2)\n\
                 def g():\n    '''Some words in a docstring.'''\n    second = f(1, 2)\n    y = '''a b c d e\n    f g h i j\n    '''\n";
-    let wanted = [
-        "    second = f(1, 2)",
-        "    y = '''a b c d e",
-        "def g():",
-        "second = f(1, 2)",
-    ];
+    let wanted = ["    second = f(1, 2)", "    y = '''a b c d e", "def g():", "second = f(1, 2)"];
     let found = ground_truths(&repository(&[("a.py", text)]), &Sampling::new(Kind::Line));
     // One of the two equal lines, whichever was drawn first.
     assert_eq!(found.len(), 3);
-    assert!(
-        found.iter().all(|line| wanted.contains(&line.as_str())),
-        "{found:?}"
-    );
+    assert!(found.iter().all(|line| wanted.contains(&line.as_str())), "{found:?}");
 }
 
 #[test]
@@ -121,15 +107,8 @@ class C:
             b'''
         return inner
 ";
-    assert_eq!(
-        holes(Kind::Function, &[("a.py", text)]),
-        ["a.py:7-11", "a.py:31-38", "a.py:33-37"]
-    );
-    let tasks = sample(
-        &repository(&[("a.py", text)]),
-        &Sampling::new(Kind::Function),
-        &count,
-    );
+    assert_eq!(holes(Kind::Function, &[("a.py", text)]), ["a.py:7-11", "a.py:31-38", "a.py:33-37"]);
+    let tasks = sample(&repository(&[("a.py", text)]), &Sampling::new(Kind::Function), &count);
     // `inner` lies within `outer`: one of them.
     assert_eq!(tasks.len(), 2);
     let one = tasks.iter().find(|task| task.line_no == 7).unwrap();
@@ -141,11 +120,7 @@ class C:
 fn bodies_have_three_to_thirty_lines() {
     let body = |lines: usize| format!("def f():\n{}", "    x = 1\n".repeat(lines));
     for (lines, counts) in [(2, 0), (3, 1), (30, 1), (31, 0)] {
-        assert_eq!(
-            holes(Kind::Function, &[("a.py", &body(lines))]).len(),
-            counts,
-            "{lines}"
-        );
+        assert_eq!(holes(Kind::Function, &[("a.py", &body(lines))]).len(), counts, "{lines}");
     }
 }
 
@@ -191,10 +166,7 @@ os.special(6)
 fn calls_of_the_own_file_and_of_foreign_modules_do_not_count() {
     let files = [
         ("pkg/__init__.py", ""),
-        (
-            "pkg/logging.py",
-            "def getLogger(): pass\nclass A:\n    def only(self): pass\n",
-        ),
+        ("pkg/logging.py", "def getLogger(): pass\nclass A:\n    def only(self): pass\n"),
         // Python's own module, not the package's; a method that two files define; one that this file defines.
         (
             "pkg/a.py",
@@ -219,10 +191,7 @@ fn a_package_that_imports_in_circles_still_gives_its_names() {
         ("p/b.py", "from .a import *\ndef found(): pass\n"),
         // No file of that name: compiled, or made by a build.
         ("q/__init__.py", "from q.fast import fast\n"),
-        (
-            "use.py",
-            "from p import found\nfound(1)\nfrom q import fast\nfast(1)\n",
-        ),
+        ("use.py", "from p import found\nfound(1)\nfrom q import fast\nfast(1)\n"),
     ];
     assert_eq!(holes(Kind::Api, &files), ["use.py:1-2"]);
 }
@@ -231,18 +200,9 @@ fn a_package_that_imports_in_circles_still_gives_its_names() {
 fn chunks_end_in_code_and_hold_a_word() {
     let text = "import a\n\nx = (\n    1\n)\n# end\n\n";
     for seed in 0..50 {
-        let sampling = Sampling {
-            seed,
-            ..Sampling::new(Kind::Chunk)
-        };
+        let sampling = Sampling { seed, ..Sampling::new(Kind::Chunk) };
         for chunk in ground_truths(&repository(&[("a.py", text)]), &sampling) {
-            let wanted = [
-                "x = (",
-                "x = (\n    1",
-                "x = (\n    1\n)",
-                "    1",
-                "    1\n)",
-            ];
+            let wanted = ["x = (", "x = (\n    1", "x = (\n    1\n)", "    1", "    1\n)"];
             assert!(wanted.contains(&chunk.as_str()), "{chunk:?}");
         }
     }
@@ -251,19 +211,14 @@ fn chunks_end_in_code_and_hold_a_word() {
 #[test]
 fn odd_files_give_nothing_and_break_nothing() {
     let deep = format!("x\nx = {}{}\n", "(".repeat(50_000), ")".repeat(50_000));
-    let nested: String = (0..90)
-        .map(|depth| format!("{}if x:\n", " ".repeat(depth)))
-        .collect();
+    let nested: String = (0..90).map(|depth| format!("{}if x:\n", " ".repeat(depth))).collect();
     let files = [
         ("binary.py", "\u{0}\u{1}\u{7f}\n\u{0}("),
         ("blank.py", "\n\n"),
         ("broken.py", "def f(:\n  '''\n x = = =\n"),
         ("deep.py", &deep),
         ("empty.py", ""),
-        (
-            "generated.py",
-            "# Generated by a compiler. DO NOT EDIT!\nx = f(1, 2)\n",
-        ),
+        ("generated.py", "# Generated by a compiler. DO NOT EDIT!\nx = f(1, 2)\n"),
         ("long.py", &"x".repeat((1 << 20) + 1)),
         ("nested.py", &nested),
         ("one.py", "x = f(1, 2)"),
@@ -283,25 +238,14 @@ fn odd_files_give_nothing_and_break_nothing() {
 fn a_file_with_two_names_is_read_once() {
     let mut repository = repository(&[("a.py", "x\nx = f(1, 2)\n"), ("b.py", "x\nx = f(1, 2)\n")]);
     repository.files[1].same_as = 0;
-    assert_eq!(
-        candidates(&repository, Kind::Line, Language::Python)
-            .1
-            .len(),
-        1
-    );
+    assert_eq!(candidates(&repository, Kind::Line, Language::Python).1.len(), 1);
 }
 
 #[test]
 fn the_stream_is_pinned() {
     // Recorded: a change here changes everyone's benchmarks, and asks for another stream name.
-    let text: String = (0..1000)
-        .map(|n| format!("value_{n} = f({n}, 2)\n"))
-        .collect();
-    let tasks = sample(
-        &repository(&[("a.py", &text)]),
-        &Sampling::new(Kind::Line),
-        &count,
-    );
+    let text: String = (0..1000).map(|n| format!("value_{n} = f({n}, 2)\n")).collect();
+    let tasks = sample(&repository(&[("a.py", &text)]), &Sampling::new(Kind::Line), &count);
     let lines: Vec<_> = tasks.iter().take(5).map(|task| task.line_no).collect();
     assert_eq!(lines, [451, 831, 181, 499, 813]);
 }

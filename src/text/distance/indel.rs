@@ -107,11 +107,7 @@ mod tests {
             let mut diagonal = 0;
             for (j, y) in b.iter().enumerate() {
                 let above = row[j + 1];
-                row[j + 1] = if x == y {
-                    diagonal + 1
-                } else {
-                    above.max(row[j])
-                };
+                row[j + 1] = if x == y { diagonal + 1 } else { above.max(row[j]) };
                 diagonal = above;
             }
         }
@@ -140,12 +136,9 @@ mod tests {
     #[test]
     fn lengths_around_the_words() {
         for length in [1, 63, 64, 65, 127, 128, 129, 200, 513] {
-            let a: String = (0..length)
-                .map(|i| char::from(b'a' + (i * i % 7) as u8))
-                .collect();
-            let b: String = (0..length + 9)
-                .map(|i| char::from(b'a' + (i * 3 % 11) as u8))
-                .collect();
+            let a: String = (0..length).map(|i| char::from(b'a' + (i * i % 7) as u8)).collect();
+            let b: String =
+                (0..length + 9).map(|i| char::from(b'a' + (i * 3 % 11) as u8)).collect();
             assert_eq!(distance(&a, &b), naive(&a, &b), "{length}");
             let (a, b) = (a.replace('a', "é"), b.replace('b', "語"));
             assert_eq!(distance(&a, &b), naive(&a, &b), "{length}");

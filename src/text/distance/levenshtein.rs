@@ -92,10 +92,7 @@ struct Step {
 
 impl Column {
     /// The first column counts the rows.
-    const FIRST: Self = Self {
-        rises: u64::MAX,
-        falls: 0,
-    };
+    const FIRST: Self = Self { rises: u64::MAX, falls: 0 };
 
     /// Advances by one character of the text. `matches` has a bit for each row whose pattern character equals it; the lowest
     /// bits of `above` are the step in the row above this word. Returns this word's own steps (Hyyrö 2003, with
@@ -105,14 +102,8 @@ impl Column {
         let Self { rises, falls } = *self;
         let seen = matches | above.falls;
         let diagonal = (((seen & rises).wrapping_add(rises)) ^ rises) | seen | falls;
-        let step = Step {
-            rises: falls | !(diagonal | rises),
-            falls: diagonal & rises,
-        };
-        let (up, down) = (
-            (step.rises << 1) | above.rises,
-            (step.falls << 1) | above.falls,
-        );
+        let step = Step { rises: falls | !(diagonal | rises), falls: diagonal & rises };
+        let (up, down) = ((step.rises << 1) | above.rises, (step.falls << 1) | above.falls);
         self.rises = down | !(diagonal | up);
         self.falls = up & diagonal;
         step
@@ -181,17 +172,11 @@ fn stripe<const WORDS: usize, S: Copy + Into<u32>>(
     let mut columns = [Column::FIRST; WORDS];
     for (&symbol, bits) in text.iter().zip(above) {
         let matches = &matches[symbol.into() as usize];
-        let mut carry = Step {
-            rises: u64::from(*bits & 1),
-            falls: u64::from(*bits >> 1),
-        };
+        let mut carry = Step { rises: u64::from(*bits & 1), falls: u64::from(*bits >> 1) };
         let mut step = carry;
         for (column, &matches) in columns.iter_mut().zip(matches) {
             step = column.advance(matches, carry);
-            carry = Step {
-                rises: step.rises >> (ROWS - 1),
-                falls: step.falls >> (ROWS - 1),
-            };
+            carry = Step { rises: step.rises >> (ROWS - 1), falls: step.falls >> (ROWS - 1) };
         }
         *bits = (step.rises >> last & 1) as u8 | ((step.falls >> last & 1) as u8) << 1;
     }
@@ -209,9 +194,7 @@ mod tests {
         for (i, x) in a.iter().enumerate() {
             let mut diagonal = std::mem::replace(&mut row[0], i + 1);
             for (j, y) in b.iter().enumerate() {
-                let cheapest = (diagonal + usize::from(x != y))
-                    .min(row[j] + 1)
-                    .min(row[j + 1] + 1);
+                let cheapest = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
                 diagonal = std::mem::replace(&mut row[j + 1], cheapest);
             }
         }
@@ -247,19 +230,14 @@ mod tests {
         assert_eq!(distance(&ab, &"é".repeat(4000)), 5000);
         let different: String = ('\u{4e00}'..'\u{5800}').collect();
         let backwards: String = different.chars().rev().collect();
-        assert_eq!(
-            distance(&different, &backwards),
-            naive(&different, &backwards)
-        );
+        assert_eq!(distance(&different, &backwards), naive(&different, &backwards));
     }
 
     #[test]
     fn every_length_around_the_word_and_stripe_bounds() {
         let text = |length: usize, step: usize, alphabet: &str| -> String {
             let alphabet: Vec<char> = alphabet.chars().collect();
-            (0..length)
-                .map(|i| alphabet[i * step % 7 % alphabet.len()])
-                .collect()
+            (0..length).map(|i| alphabet[i * step % 7 % alphabet.len()]).collect()
         };
         let sizes = [0, 1, 63, 64, 65, 127, 128, 129, 200, 511, 512, 513, 577];
         for alphabet in ["abcd", "aéb語"] {
@@ -296,13 +274,7 @@ mod tests {
     }
 
     fn length() -> impl Strategy<Value = usize> {
-        prop_oneof![
-            0..12usize,
-            60..68usize,
-            124..132usize,
-            190..260usize,
-            505..520usize
-        ]
+        prop_oneof![0..12usize, 60..68usize, 124..132usize, 190..260usize, 505..520usize]
     }
 
     fn text(characters: &'static [char]) -> impl Strategy<Value = String> {

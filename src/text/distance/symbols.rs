@@ -44,10 +44,7 @@ pub(super) fn distance<D: BitParallel>(a: &str, b: &str) -> usize {
         1..=ROWS => {
             // On the stack: at most half of the places are taken.
             let mut others = [('\0', 0); 2 * ROWS];
-            let mut matches = Table {
-                ascii: [0; ASCII],
-                others: &mut others,
-            };
+            let mut matches = Table { ascii: [0; ASCII], others: &mut others };
             for (row, c) in pattern.chars().enumerate() {
                 *matches.at(c) |= 1 << row;
             }
@@ -95,10 +92,7 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 /// are then as small as the pattern's alphabet, whatever the script.
 pub(super) fn numbered(pattern: &str, text: &str) -> (Vec<u32>, Vec<u32>, usize) {
     let mut others = vec![('\0', 0); (2 * pattern.chars().count()).next_power_of_two()];
-    let mut numbers = Table {
-        ascii: [0; ASCII],
-        others: &mut others,
-    };
+    let mut numbers = Table { ascii: [0; ASCII], others: &mut others };
     let mut count = 0;
     let pattern = pattern.chars().map(|c| {
         let number = numbers.at(c);

@@ -70,22 +70,10 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
         ("this", Part::Object("this")),
         ("base", Part::Object("super")),
         ("predefined_type", Part::Typed(Step::Itself)),
-        (
-            "member_access_expression",
-            Part::Member(Step::Field("expression"), Step::Field("name")),
-        ),
-        (
-            "member_binding_expression",
-            Part::Partial(Step::Field("name")),
-        ),
-        (
-            "conditional_access_expression",
-            Part::Member(Step::Field("condition"), Step::Last),
-        ),
-        (
-            "qualified_name",
-            Part::Member(Step::Field("qualifier"), Step::Field("name")),
-        ),
+        ("member_access_expression", Part::Member(Step::Field("expression"), Step::Field("name"))),
+        ("member_binding_expression", Part::Partial(Step::Field("name"))),
+        ("conditional_access_expression", Part::Member(Step::Field("condition"), Step::Last)),
+        ("qualified_name", Part::Member(Step::Field("qualifier"), Step::Field("name"))),
         ("alias_qualified_name", Part::Inside(Step::Field("name"))),
         ("parenthesized_expression", Part::Group(Step::Nth(0))),
         ("cast_expression", Part::Typed(Step::Field("type"))),
@@ -102,19 +90,13 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
         ("identifier", Part::Name),
         ("predefined_type", Part::Name),
         ("generic_name", Part::Inside(Step::Child("identifier"))),
-        (
-            "qualified_name",
-            Part::Member(Step::Field("qualifier"), Step::Field("name")),
-        ),
+        ("qualified_name", Part::Member(Step::Field("qualifier"), Step::Field("name"))),
         // `global::A.B` is a full name.
         ("alias_qualified_name", Part::Inside(Step::Field("name"))),
         ("nullable_type", Part::Inside(Step::Nth(0))),
         ("ref_type", Part::Inside(Step::Nth(0))),
         ("scoped_type", Part::Inside(Step::Nth(0))),
-        (
-            "primary_constructor_base_type",
-            Part::Inside(Step::Field("type")),
-        ),
+        ("primary_constructor_base_type", Part::Inside(Step::Field("type"))),
         ("implicit_type", Part::Unknown),
     ],
     untyped: &[],
@@ -130,11 +112,7 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
     },
     is_local_import: has_two_folders,
     blocks: &["block", "switch_section"],
-    bodies: &[
-        "method_declaration",
-        "constructor_declaration",
-        "local_function_statement",
-    ],
+    bodies: &["method_declaration", "constructor_declaration", "local_function_statement"],
     failure: "if (System.DateTime.UtcNow.Ticks > 0) throw new System.Exception(\"planted failure\");",
     is_constructor_call: |_, _| false,
     has_pytest: false,
@@ -175,17 +153,9 @@ static TYPES: TypeRules = TypeRules {
     ],
     constructors: &["constructor_declaration", "destructor_declaration"],
     members: &[],
-    scopes: &[
-        "delegate_declaration",
-        "indexer_declaration",
-        "accessor_declaration",
-    ],
+    scopes: &["delegate_declaration", "indexer_declaration", "accessor_declaration"],
     receiver: &[],
-    extension: &[
-        Step::Field("parameters"),
-        Step::Child("parameter"),
-        Step::Child("modifier"),
-    ],
+    extension: &[Step::Field("parameters"), Step::Child("parameter"), Step::Child("modifier")],
     variables: &[
         Variable {
             each: &[Steps::Children("variable_declarator")],
@@ -200,15 +170,9 @@ static TYPES: TypeRules = TypeRules {
         Variable::typed("property_declaration", NAME),
         Variable::typed("event_declaration", NAME),
         Variable::typed("foreach_statement", &[Steps::One(Step::Field("left"))]),
-        Variable {
-            declared: Declares::Around,
-            ..Variable::of("enum_member_declaration", NAME)
-        },
+        Variable { declared: Declares::Around, ..Variable::of("enum_member_declaration", NAME) },
         Variable::of("var_pattern", NAME),
-        Variable::of(
-            "lambda_expression",
-            &[Steps::One(Step::Field("parameters"))],
-        ),
+        Variable::of("lambda_expression", &[Steps::One(Step::Field("parameters"))]),
     ],
     function_values: &[],
     exports: no_exports,
@@ -229,9 +193,7 @@ fn using(reader: &mut ImportReader<'_, '_, '_>) {
         return;
     };
     let is = |word| child(statement, word).is_some();
-    let binding = alias.map_or(Binding::All, |alias| Binding::Whole {
-        local: reader.of(alias),
-    });
+    let binding = alias.map_or(Binding::All, |alias| Binding::Whole { local: reader.of(alias) });
     reader.push_as(reader.of(name), binding, is("static"), is("global"));
 }
 

@@ -26,10 +26,7 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     statement_list: Some("statement_list"),
     prose: &[Prose::Long("raw_string_literal")],
     is_placeholder: |kind, text| {
-        let message = text
-            .strip_prefix("panic(")
-            .unwrap_or("")
-            .to_ascii_lowercase();
+        let message = text.strip_prefix("panic(").unwrap_or("").to_ascii_lowercase();
         let words = ["not implemented", "unimplemented", "todo"];
         kind == "expression_statement" && words.iter().any(|word| message.contains(word))
     },
@@ -48,20 +45,11 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     expressions: &[
         ("identifier", Part::Name),
         ("field_identifier", Part::Name),
-        (
-            "selector_expression",
-            Part::Member(Step::Field("operand"), Step::Field("field")),
-        ),
+        ("selector_expression", Part::Member(Step::Field("operand"), Step::Field("field"))),
         ("parenthesized_expression", Part::Group(Step::Nth(0))),
         ("unary_expression", Part::Inside(Step::Field("operand"))),
-        (
-            "type_assertion_expression",
-            Part::Typed(Step::Field("type")),
-        ),
-        (
-            "type_conversion_expression",
-            Part::Typed(Step::Field("type")),
-        ),
+        ("type_assertion_expression", Part::Typed(Step::Field("type"))),
+        ("type_conversion_expression", Part::Typed(Step::Field("type"))),
         ("composite_literal", Part::New(Step::Field("type"))),
         ("interpreted_string_literal", Part::Literal),
         ("raw_string_literal", Part::Literal),
@@ -72,10 +60,7 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
         ("pointer_type", Part::Inside(Step::Nth(0))),
         ("parenthesized_type", Part::Inside(Step::Nth(0))),
         ("generic_type", Part::Inside(Step::Field("type"))),
-        (
-            "qualified_type",
-            Part::Member(Step::Field("package"), Step::Field("name")),
-        ),
+        ("qualified_type", Part::Member(Step::Field("package"), Step::Field("name"))),
         // An embedded type; a field's first child is its name.
         ("field_declaration", Part::Inside(Step::Nth(0))),
     ],
@@ -99,46 +84,23 @@ const VALUES: &[Steps] = &[Steps::One(Step::Field("value")), Steps::Named];
 static TYPES: TypeRules = TypeRules {
     namespaces: &[],
     types: &["type_spec", "type_alias"],
-    supers: &[
-        "struct_type",
-        "field_declaration_list",
-        "interface_type",
-        "type_elem",
-    ],
-    functions: &[
-        "function_declaration",
-        "method_declaration",
-        "method_elem",
-        "func_literal",
-    ],
+    supers: &["struct_type", "field_declaration_list", "interface_type", "type_elem"],
+    functions: &["function_declaration", "method_declaration", "method_elem", "func_literal"],
     constructors: &[],
     members: &[],
     scopes: &["function_type"],
-    receiver: &[
-        Step::Field("receiver"),
-        Step::Child("parameter_declaration"),
-        Step::Field("type"),
-    ],
+    receiver: &[Step::Field("receiver"), Step::Child("parameter_declaration"), Step::Field("type")],
     extension: &[],
     variables: &[
-        Variable {
-            values: VALUES,
-            ..Variable::typed("var_spec", NAMES)
-        },
-        Variable {
-            values: VALUES,
-            ..Variable::typed("const_spec", NAMES)
-        },
+        Variable { values: VALUES, ..Variable::typed("var_spec", NAMES) },
+        Variable { values: VALUES, ..Variable::typed("const_spec", NAMES) },
         Variable {
             values: &[Steps::One(Step::Field("right")), Steps::Named],
             ..Variable::of("short_var_declaration", LEFT)
         },
         Variable::of("range_clause", LEFT),
         Variable::of("receive_statement", LEFT),
-        Variable::of(
-            "type_switch_statement",
-            &[Steps::One(Step::Field("alias")), Steps::Named],
-        ),
+        Variable::of("type_switch_statement", &[Steps::One(Step::Field("alias")), Steps::Named]),
         Variable::typed("parameter_declaration", NAMES),
         Variable {
             declared: Declares::Array,
@@ -207,9 +169,7 @@ fn import(reader: &mut ImportReader<'_, '_, '_>) {
         Some(".") => Binding::All,
         Some("_") => Binding::Nothing,
         Some(local) => Binding::Whole { local },
-        None => Binding::Whole {
-            local: package_name(from),
-        },
+        None => Binding::Whole { local: package_name(from) },
     };
     reader.push(from, binding);
 }
@@ -235,11 +195,7 @@ fn import_line(line: &str) -> Option<(&str, &str)> {
     let name = name.trim_end();
     let is_name = |c: char| c == '_' || c == '.' || c.is_alphanumeric();
     let is_import = name.chars().all(is_name) && !path.contains(['"', ' ']);
-    let local = if name.is_empty() {
-        package_name(path)
-    } else {
-        name
-    };
+    let local = if name.is_empty() { package_name(path) } else { name };
     is_import.then_some((path, local))
 }
 

@@ -75,12 +75,6 @@ impl<'a> ImportReader<'_, 'a, '_> {
         is_static: bool,
         is_passed_on: bool,
     ) {
-        self.found.push(Import {
-            from,
-            binding,
-            is_static,
-            is_passed_on,
-            span: self.span.clone(),
-        });
+        self.found.push(Import { from, binding, is_static, is_passed_on, span: self.span.clone() });
     }
 }

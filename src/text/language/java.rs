@@ -43,20 +43,14 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
     decorators_in: None,
     calls: &[
         ("method_invocation", Call::Method("object", "name")),
-        (
-            "explicit_constructor_invocation",
-            Call::Constructor("constructor"),
-        ),
+        ("explicit_constructor_invocation", Call::Constructor("constructor")),
         ("object_creation_expression", Call::New("type")),
     ],
     expressions: &[
         ("identifier", Part::Name),
         ("this", Part::Object("this")),
         ("super", Part::Object("super")),
-        (
-            "field_access",
-            Part::Member(Step::Field("object"), Step::Field("field")),
-        ),
+        ("field_access", Part::Member(Step::Field("object"), Step::Field("field"))),
         ("parenthesized_expression", Part::Group(Step::Nth(0))),
         ("cast_expression", Part::Typed(Step::Field("type"))),
         ("object_creation_expression", Part::New(Step::Field("type"))),
@@ -74,14 +68,8 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
         ("generic_type", Part::Inside(Step::Nth(0))),
         ("annotated_type", Part::Inside(Step::Last)),
         ("catch_type", Part::Inside(Step::Nth(0))),
-        (
-            "scoped_type_identifier",
-            Part::Member(Step::Nth(0), Step::Last),
-        ),
-        (
-            "scoped_identifier",
-            Part::Member(Step::Field("scope"), Step::Field("name")),
-        ),
+        ("scoped_type_identifier", Part::Member(Step::Nth(0), Step::Last)),
+        ("scoped_identifier", Part::Member(Step::Field("scope"), Step::Field("name"))),
     ],
     untyped: &["var"],
     imports: &[("import_declaration", import)],
@@ -109,11 +97,7 @@ const DECLARATORS: Variable = Variable {
 const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
 
 static TYPES: TypeRules = TypeRules {
-    namespaces: &[Namespace {
-        kind: "package_declaration",
-        name: Step::Last,
-        is_whole_file: true,
-    }],
+    namespaces: &[Namespace { kind: "package_declaration", name: Step::Last, is_whole_file: true }],
     types: &[
         "class_declaration",
         "record_declaration",
@@ -121,12 +105,7 @@ static TYPES: TypeRules = TypeRules {
         "annotation_type_declaration",
         "enum_declaration",
     ],
-    supers: &[
-        "superclass",
-        "super_interfaces",
-        "extends_interfaces",
-        "type_list",
-    ],
+    supers: &["superclass", "super_interfaces", "extends_interfaces", "type_list"],
     functions: &[
         "method_declaration",
         "constructor_declaration",
@@ -139,22 +118,10 @@ static TYPES: TypeRules = TypeRules {
     receiver: &[],
     extension: &[],
     variables: &[
-        Variable {
-            kind: "local_variable_declaration",
-            ..DECLARATORS
-        },
-        Variable {
-            kind: "field_declaration",
-            ..DECLARATORS
-        },
-        Variable {
-            kind: "constant_declaration",
-            ..DECLARATORS
-        },
-        Variable {
-            is_method: true,
-            ..Variable::typed("formal_parameter", NAME)
-        },
+        Variable { kind: "local_variable_declaration", ..DECLARATORS },
+        Variable { kind: "field_declaration", ..DECLARATORS },
+        Variable { kind: "constant_declaration", ..DECLARATORS },
+        Variable { is_method: true, ..Variable::typed("formal_parameter", NAME) },
         Variable {
             each: &[Steps::One(Step::Child("variable_declarator"))],
             declared: Declares::Array,
@@ -175,14 +142,8 @@ static TYPES: TypeRules = TypeRules {
             declared: Declares::Type(&[Step::Nth(0)]),
             ..Variable::of("type_pattern", &[Steps::One(Step::Child("identifier"))])
         },
-        Variable {
-            declared: Declares::Around,
-            ..Variable::of("enum_constant", NAME)
-        },
-        Variable::of(
-            "lambda_expression",
-            &[Steps::One(Step::Field("parameters"))],
-        ),
+        Variable { declared: Declares::Around, ..Variable::of("enum_constant", NAME) },
+        Variable::of("lambda_expression", &[Steps::One(Step::Field("parameters"))]),
         Variable::of("inferred_parameters", &[Steps::Named]),
     ],
     function_values: &[],
@@ -216,9 +177,7 @@ fn import(reader: &mut ImportReader<'_, '_, '_>) {
         reader.push_as(reader.of(name), Binding::All, is_static, false);
         return;
     }
-    let member = reader
-        .field(name, "name")
-        .unwrap_or_else(|| reader.of(name));
+    let member = reader.field(name, "name").unwrap_or_else(|| reader.of(name));
     let from = reader.field(name, "scope").unwrap_or("");
     let local = member;
     reader.push_as(from, Binding::Member { member, local }, is_static, false);

@@ -296,10 +296,7 @@ mod tests {
         assert_eq!(of("don't stop"), ["don", "t", "stop"]);
         assert_eq!(of("'a\\\nb' c"), ["a", "b", "c"]);
         assert_eq!(identifiers("a\"x\"b", Language::Java), ["a", "b"]);
-        assert_eq!(
-            identifiers(&without_strings("a\"x\"b"), Language::Java),
-            ["ab"]
-        );
+        assert_eq!(identifiers(&without_strings("a\"x\"b"), Language::Java), ["ab"]);
         let text = "await foo.map((x: number) => x as string)";
         assert_eq!(
             identifiers(text, Language::TypeScript),
@@ -330,9 +327,6 @@ mod tests {
         let python = "def f(:\n    '''# doc'''  # a\n    x = f\"#{y}\"  # b";
         let left = "def f(:\n    '''# doc'''  \n    x = f\"#{y}\"  ";
         assert_eq!(without_comments(python, Language::Python), left);
-        assert!(matches!(
-            without_comments("x", Language::Python),
-            Cow::Borrowed("x")
-        ));
+        assert!(matches!(without_comments("x", Language::Python), Cow::Borrowed("x")));
     }
 }

@@ -134,9 +134,7 @@ impl FromStr for Language {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let named = Self::ALL
-            .into_iter()
-            .find(|language| language.name() == name);
+        let named = Self::ALL.into_iter().find(|language| language.name() == name);
         named.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
             format!("unknown language '{name}'; known: {names}")
@@ -159,12 +157,8 @@ mod tests {
 
     #[test]
     fn lengths_of_keywords_leave_none_out() {
-        let words = Language::ALL
-            .into_iter()
-            .flat_map(|l| l.spec().keywords.words());
-        let words = words
-            .copied()
-            .chain(["", "é", "print", "i", "classes", "as_"]);
+        let words = Language::ALL.into_iter().flat_map(|l| l.spec().keywords.words());
+        let words = words.copied().chain(["", "é", "print", "i", "classes", "as_"]);
         for word in words {
             for language in Language::ALL {
                 let listed = language.spec().keywords.words().contains(&word);

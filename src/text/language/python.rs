@@ -36,10 +36,7 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     calls: &[("call", Call::Function("function"))],
     expressions: &[
         ("identifier", Part::Name),
-        (
-            "attribute",
-            Part::Member(Step::Field("object"), Step::Field("attribute")),
-        ),
+        ("attribute", Part::Member(Step::Field("object"), Step::Field("attribute"))),
     ],
     types: &[],
     untyped: &[],
@@ -122,11 +119,7 @@ fn import_line(line: &str) -> Option<(&str, &str)> {
 fn is_local_import(module: &str, path: &str) -> bool {
     let first = module.split(['.', ' ', ';', ',']).next();
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
-    module.starts_with('.')
-        || folders
-            .split('/')
-            .skip(1)
-            .any(|folder| Some(folder) == first)
+    module.starts_with('.') || folders.split('/').skip(1).any(|folder| Some(folder) == first)
 }
 
 /// `keyword.kwlist` of Python 3.7 to 3.13 without `True` and `False`.

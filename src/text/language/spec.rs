@@ -179,12 +179,7 @@ pub(crate) struct Definition {
 impl Definition {
     /// A definition whose name is in the field `name`.
     pub(crate) const fn of(scope: ScopeKind, kind: &'static str) -> Self {
-        Self {
-            kind,
-            scope,
-            name: DefinitionName::Field("name"),
-            to_end: false,
-        }
+        Self { kind, scope, name: DefinitionName::Field("name"), to_end: false }
     }
 
     /// Sets how the name is found.
@@ -399,10 +394,7 @@ impl Variable {
 
     /// One whose type stands in the field `type`.
     pub(crate) const fn typed(kind: &'static str, names: &'static [Steps]) -> Self {
-        Self {
-            declared: Declares::Type(&[Step::Field("type")]),
-            ..Self::of(kind, names)
-        }
+        Self { declared: Declares::Type(&[Step::Field("type")]), ..Self::of(kind, names) }
     }
 }
 

@@ -64,10 +64,7 @@ pub(crate) static TYPESCRIPT: LanguageSpec = LanguageSpec {
         ("this", Part::Object("this")),
         ("super", Part::Name),
         ("import", Part::Name),
-        (
-            "member_expression",
-            Part::Member(Step::Field("object"), Step::Field("property")),
-        ),
+        ("member_expression", Part::Member(Step::Field("object"), Step::Field("property"))),
         ("non_null_expression", Part::Inside(Step::Nth(0))),
         ("instantiation_expression", Part::Inside(Step::Nth(0))),
         ("parenthesized_expression", Part::Group(Step::Nth(0))),
@@ -86,18 +83,9 @@ pub(crate) static TYPESCRIPT: LanguageSpec = LanguageSpec {
         ("private_property_identifier", Part::Name),
         ("predefined_type", Part::Name),
         ("generic_type", Part::Inside(Step::Field("name"))),
-        (
-            "nested_type_identifier",
-            Part::Member(Step::Field("module"), Step::Field("name")),
-        ),
-        (
-            "nested_identifier",
-            Part::Member(Step::Field("object"), Step::Field("property")),
-        ),
-        (
-            "member_expression",
-            Part::Member(Step::Field("object"), Step::Field("property")),
-        ),
+        ("nested_type_identifier", Part::Member(Step::Field("module"), Step::Field("name"))),
+        ("nested_identifier", Part::Member(Step::Field("object"), Step::Field("property"))),
+        ("member_expression", Part::Member(Step::Field("object"), Step::Field("property"))),
         ("type_annotation", Part::Inside(Step::Nth(0))),
         ("parenthesized_type", Part::Inside(Step::Nth(0))),
         ("union_type", Part::Union),
@@ -111,27 +99,16 @@ pub(crate) static TYPESCRIPT: LanguageSpec = LanguageSpec {
         ("object_type", Part::Unknown),
     ],
     untyped: &["any", "unknown"],
-    imports: &[
-        ("import_statement", import),
-        ("export_statement", export_from),
-    ],
+    imports: &[("import_statement", import), ("export_statement", export_from)],
     resolution: Resolution::Types(&TYPES),
     common_methods: COMMON_METHODS,
     import_line: |line| {
-        let rest = line
-            .strip_prefix("import ")
-            .or_else(|| line.strip_prefix("} "))?;
+        let rest = line.strip_prefix("import ").or_else(|| line.strip_prefix("} "))?;
         let (names, module) = rest.rsplit_once("from ").unwrap_or(("", rest));
         Some((module.trim_start_matches(['\'', '"', '`']), names))
     },
     is_local_import: |module, _| module.starts_with('.'),
-    blocks: &[
-        "program",
-        "module",
-        "statement_block",
-        "switch_case",
-        "switch_default",
-    ],
+    blocks: &["program", "module", "statement_block", "switch_case", "switch_default"],
     bodies: &[
         "function_declaration",
         "method_definition",
@@ -164,12 +141,7 @@ static TYPES: TypeRules = TypeRules {
         "internal_module",
         "module",
     ],
-    supers: &[
-        "class_heritage",
-        "extends_type_clause",
-        "extends_clause",
-        "implements_clause",
-    ],
+    supers: &["class_heritage", "extends_type_clause", "extends_clause", "implements_clause"],
     functions: &[
         "function_declaration",
         "generator_function_declaration",
@@ -183,42 +155,19 @@ static TYPES: TypeRules = TypeRules {
     ],
     constructors: &[],
     members: &["method_definition"],
-    scopes: &[
-        "function_type",
-        "constructor_type",
-        "call_signature",
-        "construct_signature",
-    ],
+    scopes: &["function_type", "constructor_type", "call_signature", "construct_signature"],
     receiver: &[],
     extension: &[],
     variables: &[
-        Variable {
-            values: VALUE,
-            ..Variable::typed("variable_declarator", NAME)
-        },
-        Variable {
-            kind: "required_parameter",
-            ..PARAMETER
-        },
-        Variable {
-            kind: "optional_parameter",
-            ..PARAMETER
-        },
-        Variable {
-            values: VALUE,
-            ..Variable::typed("public_field_definition", NAME)
-        },
-        Variable {
-            values: VALUE,
-            ..Variable::typed("property_signature", NAME)
-        },
+        Variable { values: VALUE, ..Variable::typed("variable_declarator", NAME) },
+        Variable { kind: "required_parameter", ..PARAMETER },
+        Variable { kind: "optional_parameter", ..PARAMETER },
+        Variable { values: VALUE, ..Variable::typed("public_field_definition", NAME) },
+        Variable { values: VALUE, ..Variable::typed("property_signature", NAME) },
         Variable::of("arrow_function", &[Steps::One(Step::Field("parameter"))]),
         Variable::of("catch_clause", &[Steps::One(Step::Field("parameter"))]),
         Variable::of("for_in_statement", &[Steps::One(Step::Field("left"))]),
-        Variable::of(
-            "shorthand_property_identifier_pattern",
-            &[Steps::One(Step::Itself)],
-        ),
+        Variable::of("shorthand_property_identifier_pattern", &[Steps::One(Step::Itself)]),
         Variable::of("array_pattern", &[Steps::Named]),
         Variable::of("rest_pattern", &[Steps::Named]),
         Variable::of("pair_pattern", VALUE),
@@ -372,11 +321,7 @@ fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
     for specifier in clause.named_children(&mut cursor) {
         let field = |field| specifier.child_by_field_name(field).map(of);
         if let (Some(local), Some(name)) = (field("name"), field("alias")) {
-            found.push(Export {
-                name,
-                local,
-                is_function: false,
-            });
+            found.push(Export { name, local, is_function: false });
         }
     }
     found

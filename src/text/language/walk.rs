@@ -61,17 +61,12 @@ pub(crate) fn preorder<'tree>(
 pub(crate) fn rows(node: Node<'_>) -> Range<usize> {
     let (start, end) = (node.start_position(), node.end_position());
     // A node that ends where a row begins does not touch that row.
-    let last = if end.column == 0 && end.row > start.row {
-        end.row
-    } else {
-        end.row + 1
-    };
+    let last = if end.column == 0 && end.row > start.row { end.row } else { end.row + 1 };
     start.row..last
 }
 
 /// The first child of a kind.
 pub(crate) fn child<'tree>(node: Node<'tree>, kind: &str) -> Option<Node<'tree>> {
     let mut cursor = node.walk();
-    node.children(&mut cursor)
-        .find(|child| child.kind() == kind)
+    node.children(&mut cursor).find(|child| child.kind() == kind)
 }

@@ -63,13 +63,7 @@ struct Slot {
 }
 
 /// No piece has this head, since none that is kept is 65,535 bytes long.
-const EMPTY: Slot = Slot {
-    head: u128::MAX,
-    piece: 0,
-    ids: 0,
-    count: 0,
-    inline: [0; INLINE],
-};
+const EMPTY: Slot = Slot { head: u128::MAX, piece: 0, ids: 0, count: 0, inline: [0; INLINE] };
 
 impl PieceCache {
     /// An empty memo.
@@ -120,9 +114,7 @@ impl PieceCache {
     fn ids_in(&self, at: usize) -> &[u16] {
         let slot = &self.slots[at];
         let count = usize::from(slot.count);
-        slot.inline
-            .get(..count)
-            .unwrap_or_else(|| &self.ids[slot.ids as usize..][..count])
+        slot.inline.get(..count).unwrap_or_else(|| &self.ids[slot.ids as usize..][..count])
     }
 
     /// The bytes of a kept piece that is longer than its key.
@@ -135,11 +127,7 @@ impl PieceCache {
         self.work_out(bytes, start, end);
         self.make_room();
         self.used += 1;
-        let mut slot = Slot {
-            head,
-            count: self.scratch.len() as u8,
-            ..EMPTY
-        };
+        let mut slot = Slot { head, count: self.scratch.len() as u8, ..EMPTY };
         if end - start > HEAD {
             slot.piece = self.pieces.len() as u32;
             self.pieces.extend_from_slice(&bytes[start..end]);

@@ -76,10 +76,7 @@ mod tests {
     fn ascii_and_the_unicode_table_agree() {
         for code in 0..128_u8 {
             let character = char::from(code);
-            assert_eq!(
-                Class::at(&character.to_string(), 0),
-                Some(Class::of(character))
-            );
+            assert_eq!(Class::at(&character.to_string(), 0), Some(Class::of(character)));
         }
         assert_eq!(Class::at("", 0), None);
     }

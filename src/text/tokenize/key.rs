@@ -42,10 +42,7 @@ impl Key {
     /// A hash whose high bits and whose low bits are both well mixed.
     #[inline(always)]
     pub(crate) fn hash(self, seed: u64) -> u64 {
-        fold(
-            self.0 as u64 ^ 0x9E37_79B9_7F4A_7C15,
-            (self.0 >> 64) as u64 ^ seed,
-        )
+        fold(self.0 as u64 ^ 0x9E37_79B9_7F4A_7C15, (self.0 >> 64) as u64 ^ seed)
     }
 }
 
@@ -83,9 +80,7 @@ pub(crate) fn hash_long(piece: &[u8], seed: u64) -> u64 {
     let mut hash = Key::of(piece, 0, piece.len()).hash(seed);
     let mut words = piece.get(HEAD..).unwrap_or_default().chunks_exact(8);
     for word in words.by_ref() {
-        let word = word
-            .first_chunk()
-            .map_or(0, |word| u64::from_le_bytes(*word));
+        let word = word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         hash = fold(hash ^ word, 0xD6E8_FEB8_6659_FD93);
     }
     let mut last = [0xFF; 8];

@@ -147,14 +147,8 @@ impl LineTokens {
 
     /// The lines that start and end at these offsets, if there are such.
     fn bounds(&self, text: &str, start: usize, end: usize) -> Option<(&Line, &Line)> {
-        let first = self
-            .lines
-            .binary_search_by_key(&start, |line| line.start)
-            .ok()?;
-        let last = self
-            .lines
-            .binary_search_by_key(&end, |line| line.end)
-            .ok()?;
+        let first = self.lines.binary_search_by_key(&start, |line| line.start).ok()?;
+        let last = self.lines.binary_search_by_key(&end, |line| line.end).ok()?;
         (text.len() == self.length).then_some((&self.lines[first], &self.lines[last]))
     }
 }
@@ -177,14 +171,7 @@ impl<'a> Notes<'a> {
         let mut lines = Vec::with_capacity(text.len() / 32 + 1);
         lines.push(Line::starting(0));
         let ids = Vec::with_capacity(text.len() / 3 + 8);
-        Self {
-            text,
-            ids,
-            lines,
-            known: 0,
-            body: (0, 0),
-            space: (0, 0),
-        }
+        Self { text, ids, lines, known: 0, body: (0, 0), space: (0, 0) }
     }
 
     /// Processes the next piece, before its ids are appended.
@@ -255,23 +242,12 @@ impl<'a> Notes<'a> {
         for line in self.lines.iter_mut().skip(self.known) {
             (line.head, line.first) = (length, self.ids.len());
         }
-        LineTokens {
-            ids: self.ids,
-            lines: self.lines,
-            length,
-        }
+        LineTokens { ids: self.ids, lines: self.lines, length }
     }
 }
 
 impl Line {
     fn starting(start: usize) -> Self {
-        Self {
-            start,
-            head: 0,
-            first: 0,
-            end: 0,
-            tail: 0,
-            last: 0,
-        }
+        Self { start, head: 0, first: 0, end: 0, tail: 0, last: 0 }
     }
 }

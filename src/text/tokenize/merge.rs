@@ -53,21 +53,13 @@ fn merge_short_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u16>) 
         bounds.copy_within(part + 2..=parts, part + 1);
         ranks.copy_within(part + 1..parts, part);
         parts -= 1;
-        ranks[part] = if part + 1 < parts {
-            pair(bounds[part], bounds[part + 2])
-        } else {
-            NONE
-        };
+        ranks[part] = if part + 1 < parts { pair(bounds[part], bounds[part + 2]) } else { NONE };
         if part > 0 {
             ranks[part - 1] = pair(bounds[part - 1], bounds[part + 1]);
         }
     }
     // Every part is a token: a single byte, or a pair that had a rank.
-    ids.extend(
-        bounds[..=parts]
-            .windows(2)
-            .filter_map(|part| rank(bytes, part[0], part[1])),
-    );
+    ids.extend(bounds[..=parts].windows(2).filter_map(|part| rank(bytes, part[0], part[1])));
 }
 
 /// Merges with a queue of the possible merges: O(n log n) for n bytes, with up
@@ -176,10 +168,9 @@ mod tests {
 
     #[test]
     fn a_single_byte_is_its_own_token() {
-        for merge in [
-            |piece: &[u8], ids: &mut Vec<u16>| merge_short_into(piece, 0, 1, ids),
-            merge_long_into,
-        ] {
+        for merge in
+            [|piece: &[u8], ids: &mut Vec<u16>| merge_short_into(piece, 0, 1, ids), merge_long_into]
+        {
             let mut ids = Vec::new();
             merge(b"a", &mut ids);
             assert_eq!(ids, [64]);

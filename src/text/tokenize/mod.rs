@@ -133,12 +133,7 @@ impl P50k {
     /// assert_eq!(p50k.decode(&[50_256, 60_000]), b"<|endoftext|>");
     /// ```
     pub fn decode(&self, ids: &[u16]) -> Vec<u8> {
-        ids.iter()
-            .copied()
-            .filter_map(vocabulary::bytes_of)
-            .flatten()
-            .copied()
-            .collect()
+        ids.iter().copied().filter_map(vocabulary::bytes_of).flatten().copied().collect()
     }
 
     /// Calls `visit` with start, end (byte offsets) and ids of every piece, in order.

@@ -175,10 +175,7 @@ mod tests {
 
     #[test]
     fn contractions_need_an_apostrophe_that_starts_a_piece() {
-        assert_eq!(
-            pieces("it's we'll 'S"),
-            ["it", "'s", " we", "'ll", " '", "S"]
-        );
+        assert_eq!(pieces("it's we'll 'S"), ["it", "'s", " we", "'ll", " '", "S"]);
         assert_eq!(pieces(" 's''t'l"), [" '", "s", "''", "t", "'", "l"]);
         assert_eq!(pieces("'ve're'"), ["'ve", "'re", "'"]);
     }

@@ -33,10 +33,7 @@ impl Default for IdSet {
 impl IdSet {
     /// An empty set.
     pub fn new() -> Self {
-        Self {
-            bits: Box::new([0; WORDS]),
-            words: [0; GROUPS],
-        }
+        Self { bits: Box::new([0; WORDS]), words: [0; GROUPS] }
     }
 
     /// Adds ids; numbers beyond the vocabulary are left out.

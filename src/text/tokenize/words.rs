@@ -163,9 +163,7 @@ fn contraction(run: &[u8]) -> Option<(usize, bool)> {
         b'g' if is("gimme") || is("gonna") || is("gotta") => Some((3, false)),
         // Python's (?i) treats both Turkish i as an i.
         b'g' => {
-            let turkish = ["İ", "ı"]
-                .iter()
-                .any(|i| run[1..].starts_with(i.as_bytes()));
+            let turkish = ["İ", "ı"].iter().any(|i| run[1..].starts_with(i.as_bytes()));
             (turkish && run[3..].eq_ignore_ascii_case(b"mme")).then_some((4, false))
         }
         b'l' => is("lemme").then_some((3, false)),
@@ -292,12 +290,7 @@ fn is_digit(character: char) -> bool {
 /// Whether the text after a period makes it the last one: closing brackets and quotes, then white space.
 fn is_end_of_text(rest: &str) -> bool {
     let rest = rest.trim_end_matches(is_space);
-    let closes = |c| {
-        matches!(
-            c,
-            ']' | ')' | '}' | '>' | '"' | '\'' | '»' | '”' | '’' | ' '
-        )
-    };
+    let closes = |c| matches!(c, ']' | ')' | '}' | '>' | '"' | '\'' | '»' | '”' | '’' | ' ');
     // A quote after a blank counts as an opening one.
     rest.chars().all(closes) && !rest.contains(" \"") && !rest.contains(" ''")
 }
@@ -430,12 +423,7 @@ impl Dictionary {
         let end = u32::try_from(self.text.len());
         let end = end.expect("distinct words of more than 4,294,967,295 bytes");
         self.ends.push(end);
-        self.slots[slot] = Slot {
-            tag: tag(hash),
-            next: self.ends.len() as u32,
-            start,
-            end,
-        };
+        self.slots[slot] = Slot { tag: tag(hash), next: self.ends.len() as u32, start, end };
         self.ends.len() as u32 - 1
     }
 
@@ -507,12 +495,8 @@ mod tests {
         let file = std::env::var_os("REPOFORMER_NLTK_WORDS").unwrap();
         let text = std::fs::read_to_string(file).unwrap();
         let recorded: Vec<(String, Vec<String>)> = serde_json::from_str(&text).unwrap();
-        let differ = recorded
-            .iter()
-            .filter(|(text, wanted)| words(text) != *wanted);
-        let differ: Vec<_> = differ
-            .map(|(text, wanted)| (text, wanted, words(text)))
-            .collect();
+        let differ = recorded.iter().filter(|(text, wanted)| words(text) != *wanted);
+        let differ: Vec<_> = differ.map(|(text, wanted)| (text, wanted, words(text))).collect();
         assert!(
             differ.is_empty(),
             "{} of {}: {:#?}",
@@ -525,9 +509,7 @@ mod tests {
     /// The definition without NLTK: the runs of characters that Python's isalnum or the underscore holds.
     fn runs(text: &str) -> Vec<&str> {
         let is_word = |c| c == '_' || matches!(Class::of(c), Class::Letter | Class::Number);
-        text.split(|c| !is_word(c))
-            .filter(|run| !run.is_empty())
-            .collect()
+        text.split(|c| !is_word(c)).filter(|run| !run.is_empty()).collect()
     }
 
     proptest! {
@@ -575,10 +557,7 @@ mod tests {
             ("aa", vec![1, 2]),
             ("a", vec![]),
         ] {
-            assert!(
-                Dictionary::from_parts(text.into(), ends.clone()).is_err(),
-                "{text} {ends:?}"
-            );
+            assert!(Dictionary::from_parts(text.into(), ends.clone()).is_err(), "{text} {ends:?}");
         }
     }
 }

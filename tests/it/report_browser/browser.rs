@@ -29,30 +29,18 @@ impl Browser {
     /// Starts Chromium: `$CHROMIUM`, or `chromium` from the path.
     pub(crate) fn start() -> Self {
         let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into());
-        let found = Command::new(&chromium)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .output();
+        let found = Command::new(&chromium).arg("--version").stdin(Stdio::null()).output();
         assert!(
             found.is_ok_and(|output| output.status.success()),
             "{chromium} cannot be run: install Debian's chromium, or name a browser with CHROMIUM"
         );
         let dir = tempfile::tempdir().unwrap();
         let (to, from) = (dir.path().join("to"), dir.path().join("from"));
-        assert!(
-            Command::new("mkfifo")
-                .args([&to, &from])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("mkfifo").args([&to, &from]).status().unwrap().success());
         let child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<\"$TO\" 4>\"$FROM\"", &chromium])
             .args(FLAGS)
-            .arg(format!(
-                "--user-data-dir={}",
-                dir.path().join("profile").display()
-            ))
+            .arg(format!("--user-data-dir={}", dir.path().join("profile").display()))
             .env("TO", &to)
             // What the browser leaves in its folder for temporary files goes with ours.
             .env("TMPDIR", dir.path())
@@ -81,10 +69,8 @@ impl Browser {
     fn open_tab(&mut self) {
         let target = self.call("Target.createTarget", json!({"url": "about:blank"}));
         let target = target["targetId"].clone();
-        let attached = self.call(
-            "Target.attachToTarget",
-            json!({"targetId": target, "flatten": true}),
-        );
+        let attached =
+            self.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
         self.session = attached["sessionId"].as_str().unwrap().to_owned();
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.call(&format!("{domain}.enable"), json!({}));
@@ -98,9 +84,7 @@ impl Browser {
         if !self.session.is_empty() {
             message["sessionId"] = self.session.as_str().into();
         }
-        self.sent
-            .write_all(format!("{message}\0").as_bytes())
-            .unwrap();
+        self.sent.write_all(format!("{message}\0").as_bytes()).unwrap();
         loop {
             let answer = self.answers.recv_timeout(PATIENCE);
             let mut answer = answer.unwrap_or_else(|e| panic!("{method}: no answer: {e}"));
@@ -133,10 +117,7 @@ impl Browser {
         self.call("Page.navigate", json!({"url": "about:blank"}));
         self.until("location.href === 'about:blank'");
         self.events.clear();
-        self.call(
-            "Page.navigate",
-            json!({"url": format!("file://{}{place}", path.display())}),
-        );
+        self.call("Page.navigate", json!({"url": format!("file://{}{place}", path.display())}));
     }
 
     /// The value of an expression, a promise's when it is kept.
@@ -149,20 +130,14 @@ impl Browser {
     }
 
     pub(crate) fn text(&mut self, selector: &str) -> String {
-        let shown = self.eval(&format!(
-            "document.querySelector({selector:?})?.innerText ?? null"
-        ));
-        let shown = shown
-            .as_str()
-            .unwrap_or_else(|| panic!("no {selector} in the page"));
+        let shown = self.eval(&format!("document.querySelector({selector:?})?.innerText ?? null"));
+        let shown = shown.as_str().unwrap_or_else(|| panic!("no {selector} in the page"));
         shown.to_owned()
     }
 
     pub(crate) fn number(&mut self, expression: &str) -> f64 {
         let value = self.eval(expression);
-        value
-            .as_f64()
-            .unwrap_or_else(|| panic!("{expression}: {value} is no number"))
+        value.as_f64().unwrap_or_else(|| panic!("{expression}: {value} is no number"))
     }
 
     /// Waits until an expression is true.
@@ -254,10 +229,7 @@ impl Browser {
                 }
                 "Network.requestWillBeSent" => {
                     let own = asked.starts_with("file://") && asked.contains("/report");
-                    assert!(
-                        own || asked.starts_with("data:"),
-                        "the page asks for {asked}"
-                    );
+                    assert!(own || asked.starts_with("data:"), "the page asks for {asked}");
                 }
                 "Page.javascriptDialogOpening" => panic!("the page opened a dialog: {params}"),
                 _ => {}

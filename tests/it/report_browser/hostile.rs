@@ -35,12 +35,7 @@ fn report() -> Report {
             outcome.prediction = format!("x{HOSTILE}\r\ny");
             let (path, text): (Arc<str>, Arc<str>) = (HOSTILE.into(), HOSTILE.into());
             let (first_line, score) = (Some(3), Some(f64::INFINITY));
-            outcome.fragments = vec![Fragment {
-                path,
-                first_line,
-                score,
-                text,
-            }];
+            outcome.fragments = vec![Fragment { path, first_line, score, text }];
         }
     }
     report
@@ -67,9 +62,7 @@ fn texts_stay_texts() {
         "[...document.querySelectorAll('.diff .predicted code')].map((code) => code.textContent)",
     );
     let mut wanted = format!("x{HOSTILE}␍");
-    for hidden in [
-        '\0', '\u{1}', '\u{2028}', '\u{202e}', '\u{202c}', '\u{feff}', '\u{200b}',
-    ] {
+    for hidden in ['\0', '\u{1}', '\u{2028}', '\u{202e}', '\u{202c}', '\u{feff}', '\u{200b}'] {
         wanted = wanted.replace(hidden, &format!("⟨U+{:04X}⟩", u32::from(hidden)));
     }
     assert_eq!(code[0], wanted);

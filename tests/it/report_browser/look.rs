@@ -30,10 +30,7 @@ fn figures_open_on_their_own() {
     for (name, svg) in figures {
         browser.show(&name, &svg);
         assert_eq!(browser.eval("document.documentElement.tagName"), "svg");
-        assert_eq!(
-            browser.number("document.querySelectorAll('parsererror').length"),
-            0.0
-        );
+        assert_eq!(browser.number("document.querySelectorAll('parsererror').length"), 0.0);
         browser.screenshot(&name, false);
         browser.assert_quiet();
     }
@@ -44,9 +41,7 @@ fn figures_open_on_their_own() {
 #[ignore = "needs Chromium"]
 fn nothing_sticks_out_at_any_width() {
     let report = sample::report(540, 4);
-    let task = (0..540)
-        .find(|&task| report.gain(2, task).is_some_and(|gain| gain > 0.1))
-        .unwrap();
+    let task = (0..540).find(|&task| report.gain(2, task).is_some_and(|gain| gain > 0.1)).unwrap();
     let place = format!("#task={}", report.tasks[task].id.replace('/', "%2F"));
     let page = report.page();
     let mut browser = Browser::start();
@@ -69,10 +64,7 @@ fn nothing_sticks_out_at_any_width() {
     }
     browser.open(&page, "");
     browser.look_printed(780, 1100);
-    assert_eq!(
-        browser.eval("document.getElementById('tasks').checkVisibility()"),
-        false
-    );
+    assert_eq!(browser.eval("document.getElementById('tasks').checkVisibility()"), false);
     browser.screenshot("page-printed", true);
 }
 
@@ -80,11 +72,8 @@ fn nothing_sticks_out_at_any_width() {
 #[test]
 #[ignore = "needs Chromium"]
 fn every_text_can_be_read_by_day_and_by_night() {
-    let report = one_task(
-        "return load(a_1, \"x\")  # 1",
-        "return load(a_2)",
-        Some("return load(a_2)\nx"),
-    );
+    let report =
+        one_task("return load(a_1, \"x\")  # 1", "return load(a_2)", Some("return load(a_2)\nx"));
     let page = report.page();
     let mut browser = Browser::start();
     for dark in [false, true] {

@@ -30,9 +30,7 @@ fn shown(browser: &mut Browser) -> String {
 }
 
 fn wait_for_task(browser: &mut Browser, task: usize) {
-    browser.until(&format!(
-        "document.getElementById('task').dataset.shown === '{task}'"
-    ));
+    browser.until(&format!("document.getElementById('task').dataset.shown === '{task}'"));
 }
 
 #[test]
@@ -46,15 +44,9 @@ fn tables_figures_and_counts_are_the_reports() {
     let wanted =
         format!("gt is better than none on {better} of 540 tasks and worse on {worse}: ES +");
     assert!(finding.starts_with(&wanted), "{finding}");
-    assert_eq!(
-        browser.number("document.querySelectorAll('.systems tbody tr').length"),
-        4.0
-    );
+    assert_eq!(browser.number("document.querySelectorAll('.systems tbody tr').length"), 4.0);
     // Three histograms of which one shows, and four further figures.
-    assert_eq!(
-        browser.number("document.querySelectorAll('svg.plot').length"),
-        7.0
-    );
+    assert_eq!(browser.number("document.querySelectorAll('svg.plot').length"), 7.0);
     assert_eq!(
         browser.number("document.querySelectorAll('[data-gain-of]:not([hidden])').length"),
         1.0
@@ -95,11 +87,8 @@ fn filters_leave_the_tasks_that_they_name() {
         browser.press(key);
     }
     let holds = |task: &&repoformer::report::ReportTask| {
-        let all = format!(
-            "{}\n{}/{}\n{}",
-            task.id, task.repository, task.path, task.target
-        )
-        .to_lowercase();
+        let all = format!("{}\n{}/{}\n{}", task.id, task.repository, task.path, task.target)
+            .to_lowercase();
         all.contains("return") && all.contains("self")
     };
     let found = report.tasks.iter().filter(holds).count();
@@ -107,11 +96,7 @@ fn filters_leave_the_tasks_that_they_name() {
     assert_eq!(shown(&mut browser), format!("{found} of 540 tasks"));
     browser.press("Escape");
     browser.eval("{ const choice = document.getElementById('repository'); choice.value = 'tidewatch'; choice.dispatchEvent(new Event('change')); }");
-    let own = report
-        .tasks
-        .iter()
-        .filter(|task| task.repository == "tidewatch")
-        .count();
+    let own = report.tasks.iter().filter(|task| task.repository == "tidewatch").count();
     assert_eq!(shown(&mut browser), format!("{own} of 540 tasks"));
     browser.assert_quiet();
 }
@@ -158,21 +143,11 @@ fn tasks_are_sorted_by_a_heading() {
     let report = sample::report(540, 4);
     let mut browser = opened(&report, "");
     browser.click("[data-sort=gain]");
-    let most = (0..540)
-        .filter_map(|task| report.gain(2, task))
-        .fold(f64::MIN, f64::max);
-    assert_eq!(
-        browser.text(".row .gain span"),
-        format!("+{:.1}", most * 100.0)
-    );
+    let most = (0..540).filter_map(|task| report.gain(2, task)).fold(f64::MIN, f64::max);
+    assert_eq!(browser.text(".row .gain span"), format!("+{:.1}", most * 100.0));
     browser.click("[data-sort=gain]");
-    let least = (0..540)
-        .filter_map(|task| report.gain(2, task))
-        .fold(f64::MAX, f64::min);
-    assert_eq!(
-        browser.text(".row .gain span"),
-        format!("−{:.1}", -least * 100.0)
-    );
+    let least = (0..540).filter_map(|task| report.gain(2, task)).fold(f64::MAX, f64::min);
+    assert_eq!(browser.text(".row .gain span"), format!("−{:.1}", -least * 100.0));
     browser.click("[data-sort=gain]");
     assert_eq!(browser.text(".row .name b"), report.tasks[0].id);
     browser.assert_quiet();
@@ -204,10 +179,7 @@ fn an_open_task_shows_what_differs_and_what_was_retrieved() {
     // One character of the first line differs; the second line stands once.
     assert_eq!(browser.text(".only-target"), "0");
     assert_eq!(browser.text(".only-predicted"), "1");
-    assert_eq!(
-        browser.number("document.querySelectorAll('.diff .line').length"),
-        3.0
-    );
+    assert_eq!(browser.number("document.querySelectorAll('.diff .line').length"), 3.0);
     assert_eq!(browser.text(".diff .both code").trim(), "# done");
     browser.press("v");
     browser.until("document.querySelector('.diff.beside') !== null");
@@ -215,10 +187,7 @@ fn an_open_task_shows_what_differs_and_what_was_retrieved() {
     let struck =
         "[...document.querySelectorAll('.raw .struck')].map((span) => span.textContent).join('')";
     assert_eq!(browser.eval(struck), "def f():");
-    assert_eq!(
-        browser.number("document.querySelectorAll('.fragment').length"),
-        10.0
-    );
+    assert_eq!(browser.number("document.querySelectorAll('.fragment').length"), 10.0);
     let first = &report.systems[1].outcomes[0].as_ref().unwrap().fragments[0];
     let place = format!("{}:{}", first.path, first.first_line.unwrap() + 1);
     let shown = browser.eval("document.querySelector('.fragment summary code').textContent");
@@ -245,33 +214,17 @@ fn a_function_stands_beside_its_prediction() {
     browser.open(&report.page(), "");
     browser.click(".row");
     wait_for_task(&mut browser, 0);
-    assert_eq!(
-        browser.number("document.querySelectorAll('.diff.beside').length"),
-        1.0
-    );
+    assert_eq!(browser.number("document.querySelectorAll('.diff.beside').length"), 1.0);
     let marked = |browser: &mut Browser, name: &str| {
         let script = format!(
             "[...document.querySelectorAll('.diff .line')].map((line) => [...line.querySelectorAll('.{name}')].map((span) => span.textContent).join('')).filter(Boolean)"
         );
         browser.eval(&script)
     };
-    let missing = [
-        "\"\"\"The price of all parcels.\"\"\"",
-        "price0",
-        "log.debug(total)",
-    ];
-    assert_eq!(
-        marked(&mut browser, "only-target"),
-        serde_json::json!(missing)
-    );
-    assert_eq!(
-        marked(&mut browser, "only-predicted"),
-        serde_json::json!(["cost2", "count += 1"])
-    );
-    assert_eq!(
-        browser.number("document.querySelectorAll('.diff .absent').length"),
-        3.0
-    );
+    let missing = ["\"\"\"The price of all parcels.\"\"\"", "price0", "log.debug(total)"];
+    assert_eq!(marked(&mut browser, "only-target"), serde_json::json!(missing));
+    assert_eq!(marked(&mut browser, "only-predicted"), serde_json::json!(["cost2", "count += 1"]));
+    assert_eq!(browser.number("document.querySelectorAll('.diff .absent').length"), 3.0);
     browser.screenshot("function-beside", false);
     browser.press("v");
     browser.until("document.querySelector('.diff.below') !== null");
@@ -283,19 +236,14 @@ fn a_function_stands_beside_its_prediction() {
 #[ignore = "needs Chromium"]
 fn the_address_leads_to_a_task_and_its_filters() {
     let report = sample::report(540, 4);
-    let worst = (0..540)
-        .find(|&task| report.gain(1, task).is_some_and(|gain| gain < 0.0))
-        .unwrap();
+    let worst = (0..540).find(|&task| report.gain(1, task).is_some_and(|gain| gain < 0.0)).unwrap();
     let id = report.tasks[worst].id.replace('/', "%2F");
     let place = format!("#task={id}&system=rg1&outcome=worse&sort=gain");
     let mut browser = opened(&report, &place);
     wait_for_task(&mut browser, worst);
     assert_eq!(browser.text("#task h3"), report.tasks[worst].id);
     assert_eq!(browser.text(".tabs [aria-selected=true] .tab-name"), "rg1");
-    assert_eq!(
-        shown(&mut browser),
-        format!("{} of 540 tasks", report.changes(1).worse)
-    );
+    assert_eq!(shown(&mut browser), format!("{} of 540 tasks", report.changes(1).worse));
     assert_eq!(browser.eval("location.hash"), place.as_str());
     // Back and forth: opened from the list, closed by going back.
     browser.click("[data-close]");
@@ -346,23 +294,13 @@ fn a_report_may_be_empty_or_of_one_system() {
     report.systems[0].outcomes[3] = None;
     sample::summarize(&mut report);
     browser.open(&report.page(), "");
-    assert!(
-        browser
-            .text(".finding")
-            .starts_with("none on 39 of 40 tasks: ES ")
-    );
-    assert_eq!(
-        browser.number("document.querySelectorAll('#outcomes .better').length"),
-        0.0
-    );
+    assert!(browser.text(".finding").starts_with("none on 39 of 40 tasks: ES "));
+    assert_eq!(browser.number("document.querySelectorAll('#outcomes .better').length"), 0.0);
     assert_eq!(browser.text("#outcomes .missing b"), "1");
     browser.click("#outcomes .missing");
     browser.click(".row");
     wait_for_task(&mut browser, 3);
-    assert_eq!(
-        browser.text("#prediction .empty"),
-        "none has no prediction for this task."
-    );
+    assert_eq!(browser.text("#prediction .empty"), "none has no prediction for this task.");
     browser.screenshot("one-system", true);
     browser.assert_quiet();
 }

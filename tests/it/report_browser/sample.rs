@@ -22,10 +22,8 @@ pub(crate) struct Numbers(u64);
 
 impl Numbers {
     fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -43,31 +41,21 @@ impl Numbers {
 pub(crate) fn report(tasks: usize, systems: usize) -> Report {
     let sources = sources();
     let mut numbers = Numbers(7);
-    let tasks: Vec<ReportTask> = (0..tasks)
-        .map(|row| task(row, &sources, &mut numbers))
-        .collect();
-    let systems = (0..systems)
-        .map(|at| system(at, &tasks, &sources, &mut numbers))
-        .collect();
+    let tasks: Vec<ReportTask> = (0..tasks).map(|row| task(row, &sources, &mut numbers)).collect();
+    let systems = (0..systems).map(|at| system(at, &tasks, &sources, &mut numbers)).collect();
     let mut report = Report {
         title: "Line completion in three repositories".into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         provenance: vec![
             ("tasks".into(), "data/tasks/line.jsonl".into()),
             ("digest of the tasks".into(), "b3:0e9a64c1d2f7a85e".into()),
-            (
-                "post-processing".into(),
-                "first lines, as many as the target has".into(),
-            ),
+            ("post-processing".into(), "first lines, as many as the target has".into()),
             ("bootstrap".into(), "10,000 samples, seed 0".into()),
         ],
         notes: vec![
             "rg-rg has no prediction for some tasks; its means are over the others.".into(),
         ],
-        measures: vec![
-            measure("em", "exact match"),
-            measure("es", "edit similarity"),
-        ],
+        measures: vec![measure("em", "exact match"), measure("es", "edit similarity")],
         main: 1,
         exact: Some(0),
         tasks,
@@ -79,11 +67,7 @@ pub(crate) fn report(tasks: usize, systems: usize) -> Report {
 }
 
 fn measure(value: &str, title: &str) -> ReportMeasure {
-    ReportMeasure {
-        metric: "repocoder".into(),
-        value: value.into(),
-        title: title.into(),
-    }
+    ReportMeasure { metric: "repocoder".into(), value: value.into(), title: title.into() }
 }
 
 /// The repositories that come along, or the files below `$REPORT_CORPUS`, a folder a repository: for measurements.
@@ -94,12 +78,7 @@ fn sources() -> Vec<Source> {
     collect(&root, &mut files);
     files.sort();
     for file in files {
-        let within = file
-            .strip_prefix(&root)
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned();
+        let within = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
         let Some((repository, path)) = within.split_once('/') else {
             continue;
         };
@@ -108,11 +87,7 @@ fn sources() -> Vec<Source> {
         };
         let lines: Vec<String> = text.lines().map(Into::into).collect();
         if lines.len() >= 30 {
-            sources.push(Source {
-                repository: repository.into(),
-                path: path.into(),
-                lines,
-            });
+            sources.push(Source { repository: repository.into(), path: path.into(), lines });
         }
     }
     sources
@@ -183,25 +158,14 @@ fn outcome(
     sources: &[Source],
     numbers: &mut Numbers,
 ) -> TaskOutcome {
-    let fragments = if system == 0 {
-        Vec::new()
-    } else {
-        fragments(task, sources, numbers)
-    };
+    let fragments = if system == 0 { Vec::new() } else { fragments(task, sources, numbers) };
     // What systems have in common is told by the task, so that most gains are 0.
     let hard = task.row * 7919 % 100;
-    let reach = [34, 52, 60, 54]
-        .get(system)
-        .copied()
-        .unwrap_or(30 + system * 3);
+    let reach = [34, 52, 60, 54].get(system).copied().unwrap_or(30 + system * 3);
     let exact = hard < reach && !numbers.chance(4) || numbers.chance(3);
     let prediction = match exact {
         true => task.target.clone(),
-        false => spoil(
-            &task.target,
-            hard,
-            if numbers.chance(80) { 0 } else { system },
-        ),
+        false => spoil(&task.target, hard, if numbers.chance(80) { 0 } else { system }),
     };
     let raw = numbers
         .chance(30)
@@ -219,10 +183,8 @@ fn outcome(
 
 /// Ten windows of twenty lines, most from the task's repository; one may hold the target.
 fn fragments(task: &ReportTask, sources: &[Source], numbers: &mut Numbers) -> Vec<Fragment> {
-    let own: Vec<&Source> = sources
-        .iter()
-        .filter(|source| source.repository == task.repository)
-        .collect();
+    let own: Vec<&Source> =
+        sources.iter().filter(|source| source.repository == task.repository).collect();
     let fragment = |rank: usize| {
         let source = own[numbers.below(own.len())];
         // Few windows of a repository answer many queries.
@@ -232,10 +194,7 @@ fn fragments(task: &ReportTask, sources: &[Source], numbers: &mut Numbers) -> Ve
             path: source.path.clone(),
             first_line: Some(first),
             score: Some(0.62 / (1.0 + rank as f64 * 0.13)),
-            text: lines
-                .map(|line| format!("{line}\n"))
-                .collect::<String>()
-                .into(),
+            text: lines.map(|line| format!("{line}\n")).collect::<String>().into(),
         }
     };
     (0..10).map(fragment).collect()
@@ -256,10 +215,7 @@ fn found(target: &str, fragments: &[Fragment]) -> Option<f64> {
     let mut names = words(target);
     names.sort();
     names.dedup();
-    let shown: Vec<String> = fragments
-        .iter()
-        .flat_map(|fragment| words(&fragment.text))
-        .collect();
+    let shown: Vec<String> = fragments.iter().flat_map(|fragment| words(&fragment.text)).collect();
     let found = names.iter().filter(|name| shown.contains(name)).count();
     (!names.is_empty()).then(|| found as f64 / names.len() as f64)
 }
@@ -295,11 +251,7 @@ fn similarity(a: &str, b: &str) -> f64 {
         }
     }
     let longer = a.len().max(b.len());
-    if longer == 0 {
-        1.0
-    } else {
-        1.0 - row[b.len()] as f64 / longer as f64
-    }
+    if longer == 0 { 1.0 } else { 1.0 - row[b.len()] as f64 / longer as f64 }
 }
 
 /// Means with normal intervals, and the comparison with the baseline.
@@ -307,16 +259,11 @@ pub(crate) fn summarize(report: &mut Report) {
     let tasks = report.tasks.len();
     for at in 0..report.systems.len() {
         let values = |measure| {
-            (0..tasks)
-                .filter_map(|task| report.value(at, task, measure))
-                .collect::<Vec<f64>>()
+            (0..tasks).filter_map(|task| report.value(at, task, measure)).collect::<Vec<f64>>()
         };
-        let means: Vec<Estimate> = (0..report.measures.len())
-            .map(|m| mean(&values(m), (0.0, 1.0)))
-            .collect();
-        let gains: Vec<f64> = (0..tasks)
-            .filter_map(|task| report.gain(at, task))
-            .collect();
+        let means: Vec<Estimate> =
+            (0..report.measures.len()).map(|m| mean(&values(m), (0.0, 1.0))).collect();
+        let gains: Vec<f64> = (0..tasks).filter_map(|task| report.gain(at, task)).collect();
         let gain = mean(&gains, (-1.0, 1.0));
         let n = values(report.main).len();
         let is_compared = report.baseline.is_some_and(|baseline| baseline != at);
@@ -325,11 +272,7 @@ pub(crate) fn summarize(report: &mut Report) {
         system.comparison = is_compared.then(|| BaselineComparison {
             mean_difference: gain.mean,
             interval: gain.interval,
-            p_value: Some(if gain.mean.abs() > 0.02 {
-                0.0002
-            } else {
-                0.041
-            }),
+            p_value: Some(if gain.mean.abs() > 0.02 { 0.0002 } else { 0.041 }),
         });
     }
 }
@@ -337,17 +280,10 @@ pub(crate) fn summarize(report: &mut Report) {
 fn mean(values: &[f64], (least, most): (f64, f64)) -> Estimate {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
     let half = 1.96 * (variance / n).sqrt();
     Estimate {
         mean,
-        interval: Some(Interval {
-            low: (mean - half).max(least),
-            high: (mean + half).min(most),
-        }),
+        interval: Some(Interval { low: (mean - half).max(least), high: (mean + half).min(most) }),
     }
 }

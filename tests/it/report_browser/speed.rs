@@ -17,9 +17,8 @@ fn five_thousand_tasks_of_four_systems() {
     );
     for kind in ["summary", "tasks-", "lines-"] {
         let mark = format!("id=\"{kind}");
-        let blocks = page
-            .split("<script type=\"text/plain\" ")
-            .filter(|block| block.starts_with(&mark));
+        let blocks =
+            page.split("<script type=\"text/plain\" ").filter(|block| block.starts_with(&mark));
         let bytes: usize = blocks.map(str::len).sum();
         println!("{kind}: {:.2} MB", bytes as f64 / 1e6);
     }
@@ -28,10 +27,7 @@ fn five_thousand_tasks_of_four_systems() {
     browser.open(&page, "");
     assert_eq!(shown(&mut browser), "5,000 tasks");
     let paint = browser.eval("performance.getEntriesByType('paint').map(({name, startTime}) => `${name} ${Math.round(startTime)} ms`).join(', ')");
-    println!(
-        "{paint}; list ready {:.0} ms",
-        browser.number("window.reportReady")
-    );
+    println!("{paint}; list ready {:.0} ms", browser.number("window.reportReady"));
 
     let typed = "(() => { const query = document.getElementById('query'); const times = [];
         for (const text of ['r', 're', 'ret', 'retu', 'return', 'return s', 'return se', '']) {
@@ -48,14 +44,8 @@ fn five_thousand_tasks_of_four_systems() {
           pane.offsetHeight; times.push(Math.round(performance.now() - begin)); }
         return times.join(' ') + ' ms'; })()";
     let ids: Vec<&str> = report.tasks.iter().map(|task| task.id.as_str()).collect();
-    browser.eval(&format!(
-        "window.IDS = {}; true",
-        serde_json::to_string(&ids).unwrap()
-    ));
-    println!(
-        "open a task anywhere, with layout: {}",
-        browser.eval(opened)
-    );
+    browser.eval(&format!("window.IDS = {}; true", serde_json::to_string(&ids).unwrap()));
+    println!("open a task anywhere, with layout: {}", browser.eval(opened));
     let elements = browser.number("document.querySelectorAll('.row').length");
     assert!(elements < 60.0, "{elements} rows are elements");
 
@@ -64,11 +54,7 @@ fn five_thousand_tasks_of_four_systems() {
     browser.until(
         "document.querySelector('#outcomes .better').getAttribute('aria-pressed') === 'true'",
     );
-    assert!(
-        shown(&mut browser)
-            .replace(',', "")
-            .starts_with(&better.to_string())
-    );
+    assert!(shown(&mut browser).replace(',', "").starts_with(&better.to_string()));
     browser.screenshot("five-thousand", false);
     browser.assert_quiet();
 }

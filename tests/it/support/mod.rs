@@ -42,9 +42,7 @@ pub(crate) struct Ran {
 
 /// `count` lines: `store_0 = store(0)`, `store_1 = store(1)`, …
 pub(crate) fn source(name: &str, count: usize) -> String {
-    (0..count)
-        .map(|n| format!("{name}_{n} = {name}({n})\n"))
-        .collect()
+    (0..count).map(|n| format!("{name}_{n} = {name}({n})\n")).collect()
 }
 
 /// A task record whose prompt is the text's lines `context_start..line_no` and whose target is line `line_no`.
@@ -56,10 +54,8 @@ pub(crate) fn task(
     line_no: usize,
 ) -> Value {
     let lines: Vec<&str> = text.lines().collect();
-    let prompt: String = lines[context_start..line_no]
-        .iter()
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let prompt: String =
+        lines[context_start..line_no].iter().map(|line| format!("{line}\n")).collect();
     let fpath_tuple: Vec<&str> = path.split('/').collect();
     json!({"prompt": prompt, "metadata": {
         "task_id": id, "ground_truth": lines[line_no], "fpath_tuple": fpath_tuple,
@@ -75,9 +71,7 @@ pub(crate) fn jsonl(records: &[Value]) -> String {
 impl Place {
     /// Nothing in it.
     pub(crate) fn empty() -> Self {
-        Self {
-            dir: tempfile::tempdir().unwrap(),
-        }
+        Self { dir: tempfile::tempdir().unwrap() }
     }
 
     /// Two repositories of two files each, and three tasks. With windows of 20 lines that start every 10: `alpha` has
@@ -114,10 +108,7 @@ impl Place {
 
     /// Appends records to the task file.
     pub(crate) fn add_tasks(&self, records: &[Value]) {
-        let mut file = fs::File::options()
-            .append(true)
-            .open(self.path("tasks.jsonl"))
-            .unwrap();
+        let mut file = fs::File::options().append(true).open(self.path("tasks.jsonl")).unwrap();
         file.write_all(jsonl(records).as_bytes()).unwrap();
     }
 
@@ -152,11 +143,7 @@ impl Place {
     pub(crate) fn stage_within(&self, stage: &[&str], seconds: u64) -> Ran {
         let mut command = self.command(&self.args(stage));
         let begin = Instant::now();
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         while child.try_wait().unwrap().is_none() {
             if begin.elapsed().as_secs() >= seconds {
                 child.kill().unwrap();
@@ -170,11 +157,9 @@ impl Place {
     /// The arguments of a stage on this folder's data.
     pub(crate) fn args<'a>(&self, stage: &[&'a str]) -> Vec<&'a str> {
         let mut args = stage.to_vec();
-        for (flag, value) in [
-            ("--repos-dir", "repos"),
-            ("--tasks", "tasks.jsonl"),
-            ("--cache-dir", "cache"),
-        ] {
+        for (flag, value) in
+            [("--repos-dir", "repos"), ("--tasks", "tasks.jsonl"), ("--cache-dir", "cache")]
+        {
             if !args.contains(&flag) {
                 args.extend([flag, value]);
             }
@@ -189,10 +174,7 @@ impl Place {
 
     /// Runs every stage, each of which must succeed, and gives their answers.
     pub(crate) fn all_stages(&self, more: &[&str]) -> Vec<Ran> {
-        STAGES
-            .iter()
-            .map(|stage| self.stage(&[*stage, more].concat()).done())
-            .collect()
+        STAGES.iter().map(|stage| self.stage(&[*stage, more].concat()).done()).collect()
     }
 
     /// A line of shell with `$BIN` for the program.
@@ -250,9 +232,7 @@ impl Place {
     pub(crate) fn named(&self, folder: &str, begin: &str) -> String {
         let mut names = self.paths(folder).into_iter();
         let is_one = |name: &String| name.starts_with(begin) && name.ends_with(".jsonl");
-        let name = names
-            .find(is_one)
-            .unwrap_or_else(|| panic!("{folder}/{begin}…"));
+        let name = names.find(is_one).unwrap_or_else(|| panic!("{folder}/{begin}…"));
         format!("{folder}/{name}")
     }
 
@@ -281,16 +261,7 @@ fn collect(root: &Path, folder: &Path, found: &mut Vec<String>) {
 
 /// `label judge` of instances by two files of predictions.
 pub(crate) fn judge<'a>(instances: &'a str, base: &'a str, rag: &'a str) -> [&'a str; 8] {
-    [
-        "label",
-        "judge",
-        "--instances",
-        instances,
-        "--base",
-        base,
-        "--rag",
-        rag,
-    ]
+    ["label", "judge", "--instances", instances, "--base", base, "--rag", rag]
 }
 
 /// The records of JSON lines.
@@ -319,11 +290,7 @@ impl Ran {
     }
 
     fn code(self, wanted: i32) -> Self {
-        let Self {
-            code,
-            stdout,
-            stderr,
-        } = &self;
+        let Self { code, stdout, stderr } = &self;
         assert_eq!(*code, Some(wanted), "stdout:\n{stdout}\nstderr:\n{stderr}");
         self
     }
@@ -347,22 +314,14 @@ impl Ran {
     /// Each text stands in what was said.
     pub(crate) fn says(self, texts: &[&str]) -> Self {
         for text in texts {
-            assert!(
-                self.stderr.contains(text),
-                "not said: {text}\nstderr:\n{}",
-                self.stderr
-            );
+            assert!(self.stderr.contains(text), "not said: {text}\nstderr:\n{}", self.stderr);
         }
         self
     }
 
     /// The text does not stand in what was said.
     pub(crate) fn silent_on(self, text: &str) -> Self {
-        assert!(
-            !self.stderr.contains(text),
-            "said: {text}\nstderr:\n{}",
-            self.stderr
-        );
+        assert!(!self.stderr.contains(text), "said: {text}\nstderr:\n{}", self.stderr);
         self
     }
 }

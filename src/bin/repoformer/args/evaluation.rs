@@ -37,12 +37,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "NAME", requires = "retrieval")]
     pub(crate) rankers: Vec<String>,
     /// Queries to compare with --retrieval (repeatable, or separated by commas) [default: --query]
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        requires = "retrieval"
-    )]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "retrieval")]
     pub(crate) queries: Vec<String>,
     /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references", "tasks"])]

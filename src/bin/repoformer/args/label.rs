@@ -84,12 +84,7 @@ pub(crate) struct LabelJudgeArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
-    #[arg(
-        long,
-        value_name = "T",
-        default_value_t = 0.0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) threshold: f64,
     /// File for the labels (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -159,12 +154,7 @@ pub(crate) struct LabelAllArgs {
     #[command(flatten)]
     pub(crate) drawing: DrawingFlags,
     /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
-    #[arg(
-        long,
-        value_name = "T",
-        default_value_t = 0.0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) threshold: f64,
     /// Maximum tokens of a training sequence
     #[arg(long, value_name = "N", default_value_t = 2048)]

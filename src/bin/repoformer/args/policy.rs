@@ -75,12 +75,7 @@ pub(crate) struct PolicySweepArgs {
     pub(crate) calibration: String,
     /// Retrieve where the score is above this (repeatable, or separated by commas) [default: at every fortieth of the
     /// instances]
-    #[arg(
-        long,
-        value_name = "T",
-        value_delimiter = ',',
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "T", value_delimiter = ',', allow_negative_numbers = true)]
     pub(crate) threshold: Vec<f64>,
     /// Measured times, of a retriever if named: JSONL with task_id, retrieval_ms, generation_ms (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]

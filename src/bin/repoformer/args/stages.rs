@@ -116,12 +116,7 @@ pub(crate) struct RgRgArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) iterations: Option<u32>,
     /// Format of the table
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "text",
-        requires = "iterations"
-    )]
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "iterations")]
     pub(crate) format: ScoreFormat,
 }
 

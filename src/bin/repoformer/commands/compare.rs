@@ -32,10 +32,7 @@ pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
     let Some(mut scorer) = Scorer::new(args)? else {
         return Ok(());
     };
-    let (a, b) = (
-        scorer.load(&args.a, printer)?,
-        scorer.load(&args.b, printer)?,
-    );
+    let (a, b) = (scorer.load(&args.a, printer)?, scorer.load(&args.b, printer)?);
     let comparison =
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
     printer.problems(&comparison.problems);
@@ -54,11 +51,7 @@ struct Scorer<'a> {
 impl<'a> Scorer<'a> {
     /// `None` where the settings were only to be shown.
     fn new(args: &'a CompareArgs) -> Result<Option<Self>> {
-        Ok(open(&args.settings)?.map(|settings| Self {
-            args,
-            settings,
-            experiment: None,
-        }))
+        Ok(open(&args.settings)?.map(|settings| Self { args, settings, experiment: None }))
     }
 
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
@@ -77,10 +70,8 @@ impl<'a> Scorer<'a> {
         if self.experiment.is_none() {
             self.experiment = Some(without_repositories(&self.settings, printer)?);
         }
-        let Some((experiment, tasks)) = self
-            .experiment
-            .as_ref()
-            .and_then(|e| Some((e, e.tasks.as_ref()?)))
+        let Some((experiment, tasks)) =
+            self.experiment.as_ref().and_then(|e| Some((e, e.tasks.as_ref()?)))
         else {
             bail!("--tasks is not set, so predictions cannot be scored")
         };
@@ -96,8 +87,7 @@ impl<'a> Scorer<'a> {
         let mut side = PerTask::new(given);
         for task in &scores.tasks {
             if let Value::Object(record) = task.to_record(&scores.cuts) {
-                side.add(&record)
-                    .map_err(|reason| anyhow::anyhow!("{given}: {reason}"))?;
+                side.add(&record).map_err(|reason| anyhow::anyhow!("{given}: {reason}"))?;
             }
         }
         Ok(side)
@@ -141,20 +131,16 @@ fn comparing(args: &CompareArgs, settings: &Settings) -> Result<ComparisonSettin
             ResampledUnit::Task => Unit::Tasks,
         }),
         resampling: resampling(settings)?,
-        flips: SignFlips {
-            seed: seed(settings)?,
-            ..SignFlips::default()
-        },
+        flips: SignFlips { seed: seed(settings)?, ..SignFlips::default() },
         by_repository: args.by_repository,
     })
 }
 
 /// Reports tasks and measures that are not compared.
 fn warn(comparison: &Comparison, printer: &Printer) {
-    for (Side { name, alone, .. }, other) in [
-        (&comparison.a, &comparison.b),
-        (&comparison.b, &comparison.a),
-    ] {
+    for (Side { name, alone, .. }, other) in
+        [(&comparison.a, &comparison.b), (&comparison.b, &comparison.a)]
+    {
         if !alone.is_empty() {
             printer.warning(format!(
                 "left out: {} in {name} only, not in {}",

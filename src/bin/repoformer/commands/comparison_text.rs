@@ -185,9 +185,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
 }
 
 fn resampled(comparison: &Comparison) -> String {
-    let Resampling {
-        resamples, seed, ..
-    } = comparison.resampling;
+    let Resampling { resamples, seed, .. } = comparison.resampling;
     let times = group(resamples as u64);
     match (comparison.unit, comparison.units) {
         (Unit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
@@ -204,14 +202,8 @@ fn flipped(comparison: &Comparison) -> String {
     let SignFlips { flips, seed } = comparison.flips;
     let random = group(flips as u64);
     let rows = rows(comparison);
-    let tests = || {
-        rows.iter()
-            .flat_map(|(_, d)| d.by_repository.into_iter().chain([d.by_task]))
-    };
-    let how = match (
-        tests().any(|test| test.exact),
-        tests().all(|test| test.exact),
-    ) {
+    let tests = || rows.iter().flat_map(|(_, d)| d.by_repository.into_iter().chain([d.by_task]));
+    let how = match (tests().any(|test| test.exact), tests().all(|test| test.exact)) {
         (_, true) => "in all ways".to_owned(),
         (false, _) => format!("at random {random} times (seed {seed})"),
         (true, _) => format!(
@@ -252,12 +244,9 @@ fn hundredths(value: f64) -> f64 {
 
 fn with_interval(mean: &Estimate) -> String {
     match mean.interval {
-        Some(interval) => format!(
-            "{} [{}, {}]",
-            signed(mean.mean),
-            signed(interval.low),
-            signed(interval.high)
-        ),
+        Some(interval) => {
+            format!("{} [{}, {}]", signed(mean.mean), signed(interval.low), signed(interval.high))
+        }
         None => signed(mean.mean),
     }
 }
@@ -275,14 +264,8 @@ mod tests {
 
     #[test]
     fn numbers_as_they_are_shown() {
-        assert_eq!(
-            [signed(0.0541), signed(-0.2), signed(-1e-9)],
-            ["+5.41", "-20.00", "+0.00"]
-        );
-        assert_eq!(
-            [p(1.0), p(0.0001), p(0.00002)],
-            ["1.0000", "0.0001", "<0.0001"]
-        );
+        assert_eq!([signed(0.0541), signed(-0.2), signed(-1e-9)], ["+5.41", "-20.00", "+0.00"]);
+        assert_eq!([p(1.0), p(0.0001), p(0.00002)], ["1.0000", "0.0001", "<0.0001"]);
         let ids = ["a", "b", "c", "d"].map(String::from);
         assert_eq!(listed(&ids[..1]), "1 task (a)");
         assert_eq!(listed(&ids), "4 tasks (a, b, c, …)");
@@ -296,10 +279,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "  -90       0    0.0 %");
         assert_eq!(lines[4], "  -10       1    1.1 %  █");
-        assert_eq!(
-            lines[5],
-            format!("    0      80   89.9 %  {}", "█".repeat(40))
-        );
+        assert_eq!(lines[5], format!("    0      80   89.9 %  {}", "█".repeat(40)));
         assert_eq!(lines[6], "  +10       8    9.0 %  ████");
         let gains = [vec![0.0; 800], vec![0.1]].concat();
         assert!(histogram(&Buckets::of(gains)).contains("  +10       1    0.1 %  ▏\n"));

@@ -49,13 +49,9 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     }
     match &data {
         Data::File(prompts) => complete_one(prompts, &completion, place, printer),
-        Data::Cache(experiment, modes) => complete_cached(
-            experiment,
-            modes,
-            &completion,
-            args.output.as_deref(),
-            printer,
-        ),
+        Data::Cache(experiment, modes) => {
+            complete_cached(experiment, modes, &completion, args.output.as_deref(), printer)
+        }
     }
 }
 
@@ -118,17 +114,13 @@ fn complete_one(
 ) -> Result<()> {
     let bar = printer.bar("complete", 0);
     let total = |total: usize| bar.set_length(total as u64);
-    let predictions = resumable(completion, || {
-        complete_file(prompts, completion, &total, &|| bar.inc(1))
-    });
+    let predictions =
+        resumable(completion, || complete_file(prompts, completion, &total, &|| bar.inc(1)));
     bar.finish_and_clear();
     let predictions = predictions?;
     write_data(place, &predictions.text)?;
     printer.problems(&predictions.problems);
-    printer.note(format!(
-        "complete: {} predictions",
-        group(predictions.records as u64)
-    ));
+    printer.note(format!("complete: {} predictions", group(predictions.records as u64)));
     Ok(())
 }
 
@@ -156,9 +148,8 @@ pub(super) fn complete_modes(
 ) -> Result<()> {
     let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
     let bar = printer.bar("complete", total);
-    let report = resumable(completion, || {
-        pipeline::complete(experiment, modes, completion, &|| bar.inc(1))
-    });
+    let report =
+        resumable(completion, || pipeline::complete(experiment, modes, completion, &|| bar.inc(1)));
     bar.finish_and_clear();
     printer.report(&label("complete", experiment), &report?);
     Ok(())
@@ -207,10 +198,7 @@ fn write_batch(
     printer.problems(&batch.problems);
     let others = match batch.others {
         0 => String::new(),
-        n => format!(
-            " ({} prompts are answered, or repeat another)",
-            group(n as u64)
-        ),
+        n => format!(" ({} prompts are answered, or repeat another)", group(n as u64)),
     };
     let requests = group(batch.requests as u64);
     printer.note(format!("complete: {requests} requests{others}"));

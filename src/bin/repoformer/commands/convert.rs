@@ -16,11 +16,8 @@ use crate::records_output::RecordsOutput;
 
 pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
     let to: TargetFormat = args.to.parse().map_err(|e| anyhow!("--to: {e}"))?;
-    let inputs: Vec<&Path> = [&args.file, &args.tasks]
-        .into_iter()
-        .flatten()
-        .map(PathBuf::as_path)
-        .collect();
+    let inputs: Vec<&Path> =
+        [&args.file, &args.tasks].into_iter().flatten().map(PathBuf::as_path).collect();
     check_output(Some(&args.output), &inputs)?;
     let outcome = match to {
         TargetFormat::Folders => folders(args)?,
@@ -95,10 +92,8 @@ fn work(
     emit: &mut Emit<'_>,
 ) -> Result<Conversion> {
     let repos_dir = args.repos_dir.as_deref();
-    let language: Language = args
-        .language
-        .parse()
-        .map_err(|e: String| anyhow!("--language: {e}"))?;
+    let language: Language =
+        args.language.parse().map_err(|e: String| anyhow!("--language: {e}"))?;
     Ok(match (kind, &args.file, repos_dir) {
         (RecordKind::Package, None, Some(dir)) => {
             convert::folders_to_packages(dir, &names(args, dir)?, language, emit)?
@@ -125,11 +120,7 @@ fn work(
 }
 
 fn names(args: &ConvertArgs, dir: &Path) -> Result<Vec<String>> {
-    let mut names = if args.repo.is_empty() {
-        repository_names(dir)?
-    } else {
-        args.repo.clone()
-    };
+    let mut names = if args.repo.is_empty() { repository_names(dir)? } else { args.repo.clone() };
     names.sort_unstable();
     names.dedup();
     Ok(names)
@@ -142,10 +133,6 @@ fn predictions(
     emit: &mut Emit<'_>,
 ) -> Result<Conversion> {
     let file = input(args)?;
-    let tasks = args
-        .tasks
-        .as_deref()
-        .map(|tasks| read_tasks(tasks, printer))
-        .transpose()?;
+    let tasks = args.tasks.as_deref().map(|tasks| read_tasks(tasks, printer)).transpose()?;
     Ok(convert::predictions(file, kind, tasks.as_ref(), emit)?)
 }

@@ -37,11 +37,8 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         return Ok(());
     };
     check_not_tasks(&settings, Some(&args.output))?;
-    let read: Vec<&Path> = [&args.pairs, &args.predictions]
-        .into_iter()
-        .flatten()
-        .map(PathBuf::as_path)
-        .collect();
+    let read: Vec<&Path> =
+        [&args.pairs, &args.predictions].into_iter().flatten().map(PathBuf::as_path).collect();
     check_output(Some(&args.output), &read)?;
     if args.retrieval {
         return eval_retrieval::run(args, &settings, printer);
@@ -69,14 +66,7 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     let named = if args.check_references {
         vec![references(tasks, &scoring, printer)?]
     } else {
-        of_predictions(
-            args,
-            &experiment,
-            &settings,
-            &scoring,
-            &mut manifest,
-            printer,
-        )?
+        of_predictions(args, &experiment, &settings, &scoring, &mut manifest, printer)?
     };
     if !args.check_references {
         warn_of_ceilings(tasks, &scoring, printer)?;
@@ -123,9 +113,7 @@ fn of_pairs(
         postprocess: match &args.postprocess {
             // Cuts in a metric's definition still apply.
             None => Postprocess::NONE,
-            asked => postprocess(asked, || Postprocess::Own {
-                function_bodies: false,
-            })?,
+            asked => postprocess(asked, || Postprocess::Own { function_bodies: false })?,
         },
         missing: Missing::Error,
     };
@@ -149,37 +137,22 @@ fn of_pairs(
 
 /// Warns of metrics that truncate targets, with the score that the references would have.
 fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Result<()> {
-    let Scoring {
-        metrics,
-        postprocess,
-        ..
-    } = scoring;
+    let Scoring { metrics, postprocess, .. } = scoring;
     let cuts = |metric: &&Metric| {
         let recipe = postprocess.recipe(**metric);
-        [Step::Statement, Step::FirstLine, Step::Bracket]
-            .iter()
-            .any(|step| recipe.has(*step))
+        [Step::Statement, Step::FirstLine, Step::Bracket].iter().any(|step| recipe.has(*step))
     };
     let cutting: Vec<Metric> = metrics.iter().filter(cuts).copied().collect();
     if cutting.is_empty() {
         return Ok(());
     }
-    let truth = tasks
-        .tasks
-        .iter()
-        .map(|task| vec![task.ground_truth.clone()]);
+    let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
     let truth: Vec<Vec<String>> = truth.collect();
     let scores = score_tasks(tasks, &truth, &cutting, postprocess, Missing::Error)?;
-    for mean in scores
-        .all
-        .means
-        .iter()
-        .filter(|mean| mean.get("em") < Some(1.0))
-    {
+    for mean in scores.all.means.iter().filter(|mean| mean.get("em") < Some(1.0)) {
         let values = mean.metric.values().iter().zip(&mean.values);
-        let values: Vec<String> = values
-            .map(|(name, value)| format!("{name} {:.2}", 100.0 * value))
-            .collect();
+        let values: Vec<String> =
+            values.map(|(name, value)| format!("{name} {:.2}", 100.0 * value)).collect();
         printer.warning(format!(
             "{} truncates these targets, so even the reference text cannot score 100: it has {}",
             mean.metric,
@@ -202,10 +175,8 @@ fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Resu
             let hole = repoformer::evaluate::postprocess::Hole::of(task);
             let target = cut.apply(hole, &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
-                let reason = format!(
-                    "its reference does not have the best score of {}",
-                    one.metric
-                );
+                let reason =
+                    format!("its reference does not have the best score of {}", one.metric);
                 imperfect.push(tasks.error(task, reason));
             }
         }
@@ -279,10 +250,7 @@ fn of_predictions(
     }
     if named.is_empty() {
         let hint = "make them with `repoformer complete`, or name a file with --predictions";
-        return Err(hinted(
-            anyhow::anyhow!("the cache holds no predictions to score"),
-            hint,
-        ));
+        return Err(hinted(anyhow::anyhow!("the cache holds no predictions to score"), hint));
     }
     if !left_out.is_empty() {
         printer.note(format!("eval: not completed yet: {}", left_out.join(", ")));
@@ -315,12 +283,7 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
 
 /// Warns of doubled samples, as a file appended to itself has them.
 fn warn_of_doubled(evaluation: &Evaluation, path: &Path, printer: &Printer) {
-    let given = || {
-        evaluation
-            .samples
-            .iter()
-            .filter(|samples| !samples.is_empty())
-    };
+    let given = || evaluation.samples.iter().filter(|samples| !samples.is_empty());
     let is_doubled = |samples: &Vec<String>| {
         let (first, second) = samples.split_at(samples.len() / 2);
         first == second
@@ -362,17 +325,10 @@ fn score(
     scoring: &Scoring,
     printer: &mut Printer,
 ) -> Result<Evaluation> {
-    let Scoring {
-        metrics,
-        postprocess,
-        missing,
-    } = scoring;
+    let Scoring { metrics, postprocess, missing } = scoring;
     let evaluation = evaluate(experiment, path, metrics, postprocess, *missing)?;
     printer.problems(&evaluation.problems);
-    let without = evaluation
-        .scores
-        .as_ref()
-        .map_or(0, |scores: &Scores| scores.missing);
+    let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
     if *missing == Missing::Zero && without > 0 {
         printer.warning(format!(
             "{}: {without} tasks have no prediction; they score 0",

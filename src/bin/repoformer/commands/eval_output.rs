@@ -51,28 +51,19 @@ pub(super) fn write(
     let how = (manifest, &resampling);
     let (text, has_manifest) = match args.format {
         ScoreFormat::Text => (text(named, args.per_task, &resampling), false),
-        ScoreFormat::Tsv => (
-            table(named, args.per_task, None, &named[0].1.metrics()).tsv(),
-            false,
-        ),
+        ScoreFormat::Tsv => (table(named, args.per_task, None, &named[0].1.metrics()).tsv(), false),
         ScoreFormat::Json => (json(named, args.per_task, how) + "\n", true),
         ScoreFormat::Jsonl => (jsonl(named, args.per_task, how), !args.per_task),
     };
     write_data(&args.output, text.as_bytes())?;
-    if has_manifest {
-        Ok(())
-    } else {
-        write_manifest_beside(&args.output, &manifest.to_record())
-    }
+    if has_manifest { Ok(()) } else { write_manifest_beside(&args.output, &manifest.to_record()) }
 }
 
 /// A table per metric with the intervals of the means, then the resampling and the cuts.
 fn text(named: &[Named], per_task: bool, resampling: &Resampling) -> String {
     let scores = &named[0].1;
-    let intervals: Vec<Intervals> = named
-        .iter()
-        .map(|(_, scores)| scores.intervals(resampling))
-        .collect();
+    let intervals: Vec<Intervals> =
+        named.iter().map(|(_, scores)| scores.intervals(resampling)).collect();
     let mut text = String::new();
     for metric in scores.metrics() {
         text += &table(named, per_task, Some(&intervals), &[metric]).text();
@@ -100,12 +91,7 @@ fn table(
 ) -> Table {
     let columns: Vec<String> = metrics
         .iter()
-        .flat_map(|metric| {
-            metric
-                .values()
-                .iter()
-                .map(move |value| format!("{metric}.{value}"))
-        })
+        .flat_map(|metric| metric.values().iter().map(move |value| format!("{metric}.{value}")))
         .collect();
     let mut head = vec!["predictions", "repository", "n"];
     if per_task {
@@ -152,9 +138,7 @@ fn of_metrics<'a>(
     scores: &'a [MetricScore],
     metrics: &'a [Metric],
 ) -> impl Iterator<Item = &'a f64> {
-    let shown = scores
-        .iter()
-        .filter(|score| metrics.contains(&score.metric));
+    let shown = scores.iter().filter(|score| metrics.contains(&score.metric));
     shown.flat_map(|score| &score.values)
 }
 
@@ -164,11 +148,7 @@ fn summary_row(
     per_task: bool,
     metrics: &[Metric],
 ) -> Vec<String> {
-    let mut cells = vec![
-        name.to_owned(),
-        repository.to_owned(),
-        summary.n.to_string(),
-    ];
+    let mut cells = vec![name.to_owned(), repository.to_owned(), summary.n.to_string()];
     if per_task {
         cells.extend([String::new(), String::new()]);
     }
@@ -178,10 +158,9 @@ fn summary_row(
 
 /// `[34.10, 38.00]`
 pub(super) fn interval(of: &Option<Interval>) -> String {
-    of.as_ref()
-        .map_or_else(String::new, |Interval { low, high }| {
-            format!("[{}, {}]", percent(low), percent(high))
-        })
+    of.as_ref().map_or_else(String::new, |Interval { low, high }| {
+        format!("[{}, {}]", percent(low), percent(high))
+    })
 }
 
 fn percent(value: &f64) -> String {
@@ -205,10 +184,7 @@ fn record((name, scores): &Named, per_task: bool, (manifest, resampling): Shared
 }
 
 fn json(named: &[Named], per_task: bool, how: Shared<'_>) -> String {
-    let records: Vec<Value> = named
-        .iter()
-        .map(|named| record(named, per_task, how))
-        .collect();
+    let records: Vec<Value> = named.iter().map(|named| record(named, per_task, how)).collect();
     let value = if records.len() == 1 {
         records.into_iter().next().unwrap_or_default()
     } else {

@@ -64,10 +64,9 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
             let records: Vec<Value> = rows.iter().map(|row| row.record(args.per_task)).collect();
             serde_json::to_string_pretty(&records)? + "\n"
         }
-        ScoreFormat::Jsonl => rows
-            .iter()
-            .map(|row| row.record(args.per_task).to_string() + "\n")
-            .collect(),
+        ScoreFormat::Jsonl => {
+            rows.iter().map(|row| row.record(args.per_task).to_string() + "\n").collect()
+        }
     };
     write_data(&args.output, text.as_bytes())
 }
@@ -104,11 +103,7 @@ fn measure(
     let (search, form) = (&experiment.retrieval.search, experiment.retrieval.form);
     let mode = form.mode();
     let joined = match mode == Mode::Prediction {
-        true => Some(read_predictions(
-            experiment,
-            settings,
-            args.predictions.as_deref(),
-        )?),
+        true => Some(read_predictions(experiment, settings, args.predictions.as_deref())?),
         false => None,
     };
     let mut modes = vec![mode, Mode::GroundTruth];

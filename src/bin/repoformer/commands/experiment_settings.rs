@@ -20,10 +20,7 @@ pub(super) fn cuts_chunks(settings: &Settings) -> Result<bool> {
     if let Some(key) = settings.chosen_of_other_unit() {
         let (other, way) = match is_chunks {
             false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
-            true => (
-                "windows",
-                "leave it out, or cut windows with --unit windows",
-            ),
+            true => ("windows", "leave it out, or cut windows with --unit windows"),
         };
         return Err(hinted(
             anyhow!("--{key} is a setting of {other}, and files are cut into {unit}"),
@@ -45,13 +42,11 @@ pub(super) fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
         let center = settings.parsed("center")?;
         let slices: Vec<usize> = settings.parsed_list("slice-size")?;
         for window_size in settings.parsed_list("window-size")? {
-            cuts.extend(slices.iter().map(|&slice_size| {
-                Cut::Windows(WindowShape {
-                    window_size,
-                    slice_size,
-                    center,
-                })
-            }));
+            cuts.extend(
+                slices.iter().map(|&slice_size| {
+                    Cut::Windows(WindowShape { window_size, slice_size, center })
+                }),
+            );
         }
     }
     cuts.iter().try_for_each(|cut| cut.check())?;
@@ -72,10 +67,7 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     let visibility = match is_chunks {
         false => Visibility::Guarded(settings.parsed("hole-guard")?),
         true => Visibility::OtherFiles {
-            limits: Limits {
-                files: limit("max-files")?,
-                chunks: limit("max-chunks")?,
-            },
+            limits: Limits { files: limit("max-files")?, chunks: limit("max-chunks")? },
             ties: settings.parsed("ties")?,
         },
     };
@@ -143,9 +135,7 @@ fn ranker(settings: &Settings) -> Result<Ranker> {
 
 fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
     // A server whose completions are asked for embeds nothing.
-    let completes = settings
-        .text("model")
-        .is_some_and(|model| model != "in-context");
+    let completes = settings.text("model").is_some_and(|model| model != "in-context");
     let embeds = !completes || settings.text("embedding-model").is_some();
     let endpoint = settings.text("endpoint").filter(|_| embeds);
     let source = match (settings.text("vectors"), endpoint) {
@@ -183,9 +173,7 @@ fn layout(settings: &Settings) -> Result<PromptLayout> {
         "attach" => return Ok(PromptLayout::Attach),
         _ => settings.parsed::<Style>("prompt-style")?,
     };
-    let include = Include {
-        right: settings.text("right-context") == Some("yes"),
-        cross_file: true,
-    };
+    let include =
+        Include { right: settings.text("right-context") == Some("yes"), cross_file: true };
     Ok(PromptLayout::Style(style.including(include)))
 }

@@ -46,32 +46,13 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
         let lines = [
             "kind        scores".to_owned(),
             format!("records     {}", scores["all"]["n"]),
-            format!(
-                "predictions {}",
-                scores["predictions"].as_str().unwrap_or("?")
-            ),
-            format!(
-                "missing     {}",
-                scores.get("missing").unwrap_or(&Value::Null)
-            ),
+            format!("predictions {}", scores["predictions"].as_str().unwrap_or("?")),
+            format!("missing     {}", scores.get("missing").unwrap_or(&Value::Null)),
         ];
         return Ok((lines.join("\n") + "\n").into_bytes());
     }
-    let header = if is_jsonl(path) {
-        read_jsonl_header(path)?
-    } else {
-        read_header(path)?
-    };
-    let Header {
-        identity,
-        format,
-        tool,
-        records,
-        bytes,
-        checksum,
-        columns,
-        totals,
-    } = header;
+    let header = if is_jsonl(path) { read_jsonl_header(path)? } else { read_header(path)? };
+    let Header { identity, format, tool, records, bytes, checksum, columns, totals } = header;
     let mut lines = vec![
         format!("kind        {}", identity.kind),
         format!("records     {records}"),
@@ -85,22 +66,12 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
             .iter()
             .map(|column| format!("column      {} = {} bytes", column.name, column.bytes)),
     );
+    lines.extend(totals.iter().map(|(name, total)| format!("total       {name} = {total}")));
     lines.extend(
-        totals
-            .iter()
-            .map(|(name, total)| format!("total       {name} = {total}")),
+        identity.parameters.iter().map(|(name, value)| format!("parameter   {name} = {value}")),
     );
     lines.extend(
-        identity
-            .parameters
-            .iter()
-            .map(|(name, value)| format!("parameter   {name} = {value}")),
-    );
-    lines.extend(
-        identity
-            .inputs
-            .iter()
-            .map(|(name, digest)| format!("input       {name}: {digest}")),
+        identity.inputs.iter().map(|(name, digest)| format!("input       {name}: {digest}")),
     );
     Ok((lines.join("\n") + "\n").into_bytes())
 }
@@ -114,10 +85,7 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     if let Some(scores) = scores(path) {
         let mut out = Vec::new();
         let tasks = scores.get("tasks").and_then(Value::as_array);
-        tasks
-            .into_iter()
-            .flatten()
-            .for_each(|task| line(&mut out, task));
+        tasks.into_iter().flatten().for_each(|task| line(&mut out, task));
         return Ok(out);
     }
     let kind = read_header(path)?.identity.kind;
@@ -133,10 +101,7 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     } else if kind == TokenSets::KIND {
         let (_, sets) = read::<TokenSets>(path)?;
         sets.iter().for_each(|set| {
-            line(
-                &mut out,
-                &json!({ "embedding": set.iter().collect::<Vec<_>>() }),
-            )
+            line(&mut out, &json!({ "embedding": set.iter().collect::<Vec<_>>() }))
         });
     } else if kind == Retrieval::KIND {
         retrieval(args, &mut out)?;
@@ -159,10 +124,7 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
             line(&mut out, &json!({ "row": row, "right_context": text }));
         }
     } else {
-        anyhow::bail!(
-            "{}: holds {kind}, which has no records to print",
-            path.display()
-        );
+        anyhow::bail!("{}: holds {kind}, which has no records to print", path.display());
     }
     Ok(out)
 }
@@ -184,9 +146,7 @@ fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
     let records = records::RetrievalRecords {
         fragments: &fragments,
         queries: &queries,
-        guard: guard
-            .and_then(|guard| guard.parse().ok())
-            .unwrap_or_default(),
+        guard: guard.and_then(|guard| guard.parse().ok()).unwrap_or_default(),
         context: args.context,
     };
     for (found, query) in results.found.iter().zip(&queries.queries) {
@@ -196,10 +156,7 @@ fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn in_no_cache(path: &Path) -> anyhow::Error {
-    hinted(
-        anyhow!("{}: lies in no cache folder", path.display()),
-        "leave it where it was written",
-    )
+    hinted(anyhow!("{}: lies in no cache folder", path.display()), "leave it where it was written")
 }
 
 /// Reads the artifact at a place, which must be what this one was made from.

@@ -60,10 +60,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
     let sources = if args.predictions.is_empty() {
         of_cache(&experiment, &settings)?
     } else {
-        args.predictions
-            .iter()
-            .map(|given| of_file(given))
-            .collect()
+        args.predictions.iter().map(|given| of_file(given)).collect()
     };
     let making = Making {
         exec: args.exec.clone(),
@@ -84,20 +81,12 @@ fn of_file(given: &str) -> Source {
         Some((name, path)) if !Path::new(given).exists() => (name.to_owned(), PathBuf::from(path)),
         _ => {
             let path = PathBuf::from(given);
-            let stem = path
-                .file_name()
-                .map_or(given.into(), |name| name.to_string_lossy());
+            let stem = path.file_name().map_or(given.into(), |name| name.to_string_lossy());
             let stem = stem.split(".jsonl").next().unwrap_or_default().to_owned();
             (stem, path)
         }
     };
-    Source {
-        name,
-        predictions: path,
-        made_as: None,
-        prompts: None,
-        retrieved: None,
-    }
+    Source { name, predictions: path, made_as: None, prompts: None, retrieved: None }
 }
 
 /// The requested modes, or all that are completed.
@@ -143,10 +132,7 @@ pub(super) fn make(
     let mut manifest = Manifest::new("report");
     manifest.input("tasks", &tasks.path)?;
     for &metric in &making.metrics {
-        manifest.setting(
-            &format!("postprocess.{metric}"),
-            cut.recipe(metric).to_string(),
-        );
+        manifest.setting(&format!("postprocess.{metric}"), cut.recipe(metric).to_string());
     }
     manifest.setting("resamples", making.resampling.resamples);
     manifest.setting("seed", making.resampling.seed);
@@ -184,10 +170,7 @@ pub(super) fn make(
     manifest.count("tasks", contenders[0].evaluation.tasks.tasks.len());
     manifest.count("systems", contenders.len());
     let about = About {
-        title: making
-            .title
-            .clone()
-            .unwrap_or_else(|| experiment.name.clone()),
+        title: making.title.clone().unwrap_or_else(|| experiment.name.clone()),
         provenance: provenance(&manifest.to_record()),
         notes,
         baseline: making.baseline.clone(),
@@ -233,10 +216,7 @@ fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByR
 
 fn check_names(sources: &[Source], making: &Making) -> Result<()> {
     for (number, source) in sources.iter().enumerate() {
-        if sources[..number]
-            .iter()
-            .any(|other| other.name == source.name)
-        {
+        if sources[..number].iter().any(|other| other.name == source.name) {
             return Err(hinted(
                 anyhow!("two predictions have the name '{}'", source.name),
                 "name them: --predictions NAME=FILE",
@@ -248,10 +228,7 @@ fn check_names(sources: &[Source], making: &Making) -> Result<()> {
             && sources.iter().all(|source| source.name != of)
         {
             let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-            bail!(
-                "--exec '{given}': unknown system '{of}'; known: {}",
-                names.join(", ")
-            )
+            bail!("--exec '{given}': unknown system '{of}'; known: {}", names.join(", "))
         }
     }
     let is_known = |name: &String| sources.iter().any(|source| source.name == *name);
@@ -266,11 +243,7 @@ fn check_names(sources: &[Source], making: &Making) -> Result<()> {
 
 /// The manifest as names and values.
 fn provenance(manifest: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut lines = vec![(
         "tool".into(),
         format!("{} {}", text(&manifest["tool"]), text(&manifest["version"])),
@@ -280,9 +253,8 @@ fn provenance(manifest: &Value) -> Vec<(String, String)> {
         lines.extend(of.map(|(name, value)| (name.clone(), text(value))));
     }
     for input in manifest["inputs"].as_array().into_iter().flatten() {
-        let digest = input["blake3"]
-            .as_str()
-            .map_or(String::new(), |hex| format!(" (BLAKE3 {hex})"));
+        let digest =
+            input["blake3"].as_str().map_or(String::new(), |hex| format!(" (BLAKE3 {hex})"));
         lines.push((text(&input["name"]), text(&input["path"]) + &digest));
     }
     lines

@@ -42,14 +42,7 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
                 rows.push(row(&experiment, first, &completion, printer)?);
             }
             let times = (1, iterations);
-            iterate(
-                &mut experiment,
-                joined,
-                times,
-                &completion,
-                &mut rows,
-                printer,
-            )?;
+            iterate(&mut experiment, joined, times, &completion, &mut rows, printer)?;
             write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
             rows::warn_of_gaps(&rows, printer);
         }
@@ -123,13 +116,7 @@ fn row(
     completion: &Completion,
     printer: &mut Printer,
 ) -> Result<Row> {
-    Row::of(
-        experiment,
-        mode,
-        completion,
-        &Resampling::default(),
-        printer,
-    )
+    Row::of(experiment, mode, completion, &Resampling::default(), printer)
 }
 
 /// The share of tasks whose predictions did not change, of those that have some.

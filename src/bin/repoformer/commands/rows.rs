@@ -46,10 +46,7 @@ impl Row {
         printer: &mut Printer,
     ) -> Result<Row> {
         let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
-        report
-            .warnings
-            .iter()
-            .for_each(|rebuilt| printer.warning(rebuilt));
+        report.warnings.iter().for_each(|rebuilt| printer.warning(rebuilt));
         printer.problems(&report.problems);
         let row = Self {
             benchmark: experiment.name.clone(),
@@ -139,10 +136,7 @@ pub(super) fn text(rows: &[Row], format: ScoreFormat) -> Result<String> {
         ScoreFormat::Json => {
             serde_json::to_string_pretty(&rows.iter().map(json_row).collect::<Vec<_>>())? + "\n"
         }
-        ScoreFormat::Jsonl => rows
-            .iter()
-            .map(|row| json_row(row).to_string() + "\n")
-            .collect(),
+        ScoreFormat::Jsonl => rows.iter().map(|row| json_row(row).to_string() + "\n").collect(),
     })
 }
 
@@ -151,10 +145,7 @@ fn intervals(scores: &Value, resampling: &Resampling) -> [Option<Interval>; 2] {
     let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
     let groups = Groups::of(tasks.iter().map(|task| task["repository"].as_str()));
     let column = |name: &str| -> Vec<Option<f64>> {
-        tasks
-            .iter()
-            .map(|task| task["repocoder"][name].as_f64())
-            .collect()
+        tasks.iter().map(|task| task["repocoder"][name].as_f64()).collect()
     };
     let found = resampling.intervals(&groups, [column("em"), column("es")]);
     [0, 1].map(|place| found.get(place).copied().flatten())
@@ -167,9 +158,7 @@ impl Row {
     }
 
     fn value(&self, name: &str) -> f64 {
-        self.scores["all"]["repocoder"][name]
-            .as_f64()
-            .unwrap_or(0.0)
+        self.scores["all"]["repocoder"][name].as_f64().unwrap_or(0.0)
     }
 
     fn tokens_per_prompt(&self) -> Option<f64> {
@@ -186,8 +175,7 @@ impl Row {
     }
 
     fn milliseconds_per_query(&self) -> Option<f64> {
-        self.time
-            .map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
+        self.time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
     }
 }
 
@@ -230,11 +218,9 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
             row.count().to_string(),
             format!("{:.2}", 100.0 * row.value("em")),
             format!("{:.2}", 100.0 * row.value("es")),
-            row.tokens_per_prompt()
-                .map_or("-".into(), |tokens| format!("{tokens:.0}")),
+            row.tokens_per_prompt().map_or("-".into(), |tokens| format!("{tokens:.0}")),
             format!("{:.1}", 100.0 * row.share_with_blocks()),
-            row.milliseconds_per_query()
-                .map_or("-".into(), |ms| format!("{ms:.3}")),
+            row.milliseconds_per_query().map_or("-".into(), |ms| format!("{ms:.3}")),
         ];
         if has_generation {
             let ms = row.generation_ms;

@@ -27,11 +27,8 @@ mod demo {
     /// Folder of its repositories, as in `configs/demo.toml`.
     pub(super) const REPOS: &str = "data/repos";
     /// Files of its tasks, as in `configs/demo.toml`.
-    pub(super) const TASKS: [&str; 3] = [
-        "data/tasks/line.jsonl",
-        "data/tasks/api.jsonl",
-        "data/tasks/function.jsonl",
-    ];
+    pub(super) const TASKS: [&str; 3] =
+        ["data/tasks/line.jsonl", "data/tasks/api.jsonl", "data/tasks/function.jsonl"];
 }
 
 pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
@@ -79,16 +76,9 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
         let selective = |selected| Row::selective(&experiment, selected, &resampling);
         rows.extend(selected.iter().map(selective));
         if let Some(folder) = &args.report {
-            let folder = folder
-                .clone()
-                .unwrap_or_else(|| experiment.layout.cache.join("report"));
-            let page = leave_report(
-                &experiment,
-                &settings,
-                (&folder, selected),
-                resampling,
-                printer,
-            )?;
+            let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
+            let page =
+                leave_report(&experiment, &settings, (&folder, selected), resampling, printer)?;
             places.push(format!("report: {}", page.display()));
         }
     }
@@ -144,14 +134,9 @@ fn leave_report(
 
 /// Folders of a benchmark's artifacts.
 fn place(experiment: &Experiment) -> String {
-    let Layout {
-        cache, benchmark, ..
-    } = &experiment.layout;
+    let Layout { cache, benchmark, .. } = &experiment.layout;
     let stages = "{window,vector,retrieval,prompts,predictions,scores}";
-    format!(
-        "artifacts: {}",
-        cache.join(stages).join(benchmark).display()
-    )
+    format!("artifacts: {}", cache.join(stages).join(benchmark).display())
 }
 
 /// The given settings, or the demonstration's where no data is named.
@@ -161,9 +146,7 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
     if named.iter().any(|key| given.text(key).is_some()) {
         return begin(given, flags);
     }
-    let has_settings = ["profile", "config"]
-        .iter()
-        .any(|key| given.text(key).is_some());
+    let has_settings = ["profile", "config"].iter().any(|key| given.text(key).is_some());
     let presets = if has_settings {
         // Settings without data use the demonstration's.
         Given::from([
@@ -178,9 +161,7 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
         return Ok(None);
     };
     // Another project's data/repos is not the demonstration's.
-    let mut named = ["repos-dir", "tasks"]
-        .into_iter()
-        .flat_map(|key| settings.list(key));
+    let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
     let here = named.all(|path| Path::new(path).exists());
     if !here && settings.text("repos-dir").is_some() {
         let root = settings.parsed::<PathBuf>("cache-dir")?.join("demo");
@@ -204,11 +185,8 @@ fn stages(
     printer: &mut Printer,
 ) -> Result<()> {
     // The second retrieval searches with the predictions of the first.
-    let mut first: Vec<Mode> = modes
-        .iter()
-        .copied()
-        .filter(|mode| *mode != Mode::Prediction)
-        .collect();
+    let mut first: Vec<Mode> =
+        modes.iter().copied().filter(|mode| *mode != Mode::Prediction).collect();
     if modes.contains(&Mode::Prediction) && !first.contains(&Mode::LeftContext) {
         first.push(Mode::LeftContext);
     }

@@ -53,10 +53,7 @@ impl Policies {
                 "give each once, or with another threshold",
             ));
         }
-        let chosen: Vec<Chosen> = chosen
-            .iter()
-            .map(|text| parse(text))
-            .collect::<Result<_>>()?;
+        let chosen: Vec<Chosen> = chosen.iter().map(|text| parse(text)).collect::<Result<_>>()?;
         let has_self = chosen.iter().any(|one| one.policy == Policy::SelfDecision);
         if !args.probabilities.is_empty() && !has_self {
             return Err(hinted(
@@ -110,10 +107,9 @@ impl Policies {
         if probabilities.is_empty() && self.has(Policy::SelfDecision) {
             match ask(experiment, completion, printer) {
                 Ok(found) => probabilities.extend(found),
-                Err(reason) => self.left_out(
-                    &format!("{}: policy self: {reason:#}", experiment.name),
-                    printer,
-                ),
+                Err(reason) => {
+                    self.left_out(&format!("{}: policy self: {reason:#}", experiment.name), printer)
+                }
             }
         }
         let found = selective(experiment, mode, &completion.model, &probabilities)?;
@@ -134,15 +130,8 @@ impl Policies {
                 ),
             }
         }
-        let chosen = all
-            .iter()
-            .map(|one| (one.predictions.as_path(), &one.retrieved));
-        write_chosen(
-            experiment,
-            mode,
-            &completion.model,
-            &chosen.collect::<Vec<_>>(),
-        )?;
+        let chosen = all.iter().map(|one| (one.predictions.as_path(), &one.retrieved));
+        write_chosen(experiment, mode, &completion.model, &chosen.collect::<Vec<_>>())?;
         Ok(all)
     }
 
@@ -152,21 +141,13 @@ impl Policies {
 
     /// Reports rows that cannot be made.
     fn left_out(&self, reason: &str, printer: &mut Printer) {
-        if self.asked {
-            printer.failed(reason)
-        } else {
-            printer.note(reason)
-        }
+        if self.asked { printer.failed(reason) } else { printer.note(reason) }
     }
 
     /// The policy's score of each task.
     fn scores(&self, policy: Policy, examples: &[Example], seed: u64) -> Result<Vec<f64>> {
-        let scored = score(
-            policy,
-            (examples, &[]),
-            &self.trained,
-            (CalibrationMethod::default(), seed),
-        )?;
+        let scored =
+            score(policy, (examples, &[]), &self.trained, (CalibrationMethod::default(), seed))?;
         let scores = scored.probabilities.unwrap_or(scored.ordered);
         let unscored = scores.iter().filter(|score| score.is_none()).count();
         match unscored {
@@ -226,10 +207,7 @@ fn parse(text: &str) -> Result<Chosen> {
         ));
     }
     let threshold = match threshold {
-        Some(threshold) => threshold
-            .parse()
-            .ok()
-            .filter(|number: &f64| !number.is_nan()),
+        Some(threshold) => threshold.parse().ok().filter(|number: &f64| !number.is_nan()),
         None => usual,
     };
     let threshold = threshold.ok_or_else(|| {
@@ -238,11 +216,7 @@ fn parse(text: &str) -> Result<Chosen> {
             format!("it retrieves where its score is above the threshold: {name}@0.3; `policy sweep` helps to choose one"),
         )
     })?;
-    Ok(Chosen {
-        policy,
-        threshold,
-        name: text.to_owned(),
-    })
+    Ok(Chosen { policy, threshold, name: text.to_owned() })
 }
 
 /// The choices of a policy.
@@ -283,25 +257,17 @@ fn select(
     (found, scores): (&Selective, &[f64]),
     (layout, mode, model): (&Layout, Mode, &str),
 ) -> Selected {
-    let retrieves: Vec<bool> = scores
-        .iter()
-        .map(|&score| score > chosen.threshold)
-        .collect();
+    let retrieves: Vec<bool> = scores.iter().map(|&score| score > chosen.threshold).collect();
     let tasks: Vec<Value> = (found.scores.iter().zip(&retrieves))
         .map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone())
         .collect();
     let count = tasks.len().max(1) as f64;
     let mean = |name: &str| {
-        let values = tasks
-            .iter()
-            .filter_map(|task| task["repocoder"][name].as_f64());
+        let values = tasks.iter().filter_map(|task| task["repocoder"][name].as_f64());
         values.sum::<f64>() / count
     };
     let all = json!({"n": tasks.len(), "repocoder": {"em": mean("em"), "es": mean("es")}});
-    let rows = tasks
-        .iter()
-        .zip(&retrieves)
-        .filter(|(_, retrieves)| **retrieves);
+    let rows = tasks.iter().zip(&retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {
         let costs = times.iter().zip(&retrieves);
         let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves));
@@ -309,9 +275,7 @@ fn select(
     };
     Selected {
         policy: chosen.name.clone(),
-        retrieved: rows
-            .filter_map(|(task, _)| Some(task["row"].as_u64()? as usize))
-            .collect(),
+        retrieved: rows.filter_map(|(task, _)| Some(task["row"].as_u64()? as usize)).collect(),
         latency_ms: found.times.as_ref().map(latency),
         scores: json!({"all": all, "tasks": tasks}),
         predictions: layout.chosen_predictions(&chosen.name, mode, model),

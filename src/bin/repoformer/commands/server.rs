@@ -69,12 +69,7 @@ fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -
             },
         })
     };
-    Ok(Server {
-        asking,
-        journal: own_journal.unwrap_or_else(in_cache),
-        has_own_journal,
-        asked,
-    })
+    Ok(Server { asking, journal: own_journal.unwrap_or_else(in_cache), has_own_journal, asked })
 }
 
 /// Refuses combinations that would not do what they say.
@@ -116,10 +111,8 @@ pub(super) fn resumable<T>(
     let Some(server) = &completion.server else {
         return Ok(work()?);
     };
-    let text = format!(
-        "{} keeps the answers: the same command resumes there",
-        server.journal.display()
-    );
+    let text =
+        format!("{} keeps the answers: the same command resumes there", server.journal.display());
     set_interruption_message(Some(text.clone()));
     let done = work();
     set_interruption_message(None);
@@ -139,9 +132,7 @@ static INTERRUPTION_MESSAGE: Mutex<Option<String>> = Mutex::new(None);
 fn set_interruption_message(text: Option<String>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let is_set = text.is_some();
-    *INTERRUPTION_MESSAGE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = text;
+    *INTERRUPTION_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner) = text;
     if is_set && !ignores_interruptions() {
         // Without a handler the program ends silently, which loses nothing either.
         ONCE.call_once(|| drop(ctrlc::set_handler(end)));
@@ -158,9 +149,7 @@ fn ignores_interruptions() -> bool {
 }
 
 fn end() {
-    let text = INTERRUPTION_MESSAGE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let text = INTERRUPTION_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(text) = &*text {
         announce(&format!("\ninterrupted; {text}"));
     }

@@ -35,9 +35,7 @@ pub(super) fn begin(settings: Settings, flags: &SettingFlags) -> Result<Option<S
 
 /// Sets the number of threads; 0 stands for the number of cores.
 pub(super) fn use_threads(threads: usize) -> Result<()> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()?;
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     Ok(())
 }
 
@@ -87,10 +85,7 @@ pub(super) fn experiments_of(
 fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
-        bail!(
-            "--benchmark names the folders of one task file, but there are {}",
-            files.len()
-        );
+        bail!("--benchmark names the folders of one task file, but there are {}", files.len());
     }
     check_names(settings, files)?;
     let mut experiments = Vec::new();
@@ -236,9 +231,8 @@ pub(super) fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> 
     printer.problems(&reading.problems);
     if reading.formats.len() > 1 {
         let formats = reading.formats.iter();
-        let formats: Vec<String> = formats
-            .map(|(format, tasks)| format!("{tasks} of {format}"))
-            .collect();
+        let formats: Vec<String> =
+            formats.map(|(format, tasks)| format!("{tasks} of {format}")).collect();
         let formats = formats.join(", ");
         printer.warning(format!(
             "{}: holds tasks of several formats, {formats}; each is read as its own",
@@ -266,8 +260,7 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
             let stem = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"]
                 .iter()
                 .find_map(|end| name.strip_suffix(end));
-            stem.unwrap_or(if name == "-" { "stdin" } else { &name })
-                .to_owned()
+            stem.unwrap_or(if name == "-" { "stdin" } else { &name }).to_owned()
         }
         (None, None) => "none".into(),
     };
@@ -300,10 +293,7 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
         && !modes.contains(&form.mode())
     {
         return Err(hinted(
-            anyhow!(
-                "--query {form} is a query of mode {}, which --mode leaves out",
-                form.mode()
-            ),
+            anyhow!("--query {form} is a query of mode {}, which --mode leaves out", form.mode()),
             "leave --mode out, or choose another --query",
         ));
     }

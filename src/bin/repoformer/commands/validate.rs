@@ -57,11 +57,7 @@ fn report_findings(report: &Validation, strict: bool, printer: &mut Printer) {
 
 /// Counts findings that the JSON output lists.
 fn count(report: &Validation, strict: bool, printer: &mut Printer) {
-    let notes = if strict {
-        report.count(Severity::Note)
-    } else {
-        0
-    };
+    let notes = if strict { report.count(Severity::Note) } else { 0 };
     printer.failures(report.count(Severity::Error) + notes);
 }
 

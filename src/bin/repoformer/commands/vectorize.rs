@@ -9,27 +9,19 @@ use crate::args::VectorizeArgs;
 use crate::output::Printer;
 
 pub(crate) fn run(args: &VectorizeArgs, printer: &mut Printer) -> Result<()> {
-    stage(
-        "vectorize",
-        &args.settings,
-        printer,
-        |experiment, settings| {
-            if let Some(path) = &args.write_texts {
-                let modes = match experiment.tasks {
-                    Some(_) => modes(settings, &FIRST)?,
-                    None => Vec::new(),
-                };
-                write_texts(path, &pipeline::dense_texts(experiment, &modes)?)?;
-                return Ok(pipeline::StageReport::default());
-            }
-            let mut report = pipeline::vectorize_repositories(experiment)?;
-            if experiment.tasks.is_some() {
-                report.merge(pipeline::vectorize_queries(
-                    experiment,
-                    &modes(settings, &FIRST)?,
-                )?);
-            }
-            Ok(report)
-        },
-    )
+    stage("vectorize", &args.settings, printer, |experiment, settings| {
+        if let Some(path) = &args.write_texts {
+            let modes = match experiment.tasks {
+                Some(_) => modes(settings, &FIRST)?,
+                None => Vec::new(),
+            };
+            write_texts(path, &pipeline::dense_texts(experiment, &modes)?)?;
+            return Ok(pipeline::StageReport::default());
+        }
+        let mut report = pipeline::vectorize_repositories(experiment)?;
+        if experiment.tasks.is_some() {
+            report.merge(pipeline::vectorize_queries(experiment, &modes(settings, &FIRST)?)?);
+        }
+        Ok(report)
+    })
 }

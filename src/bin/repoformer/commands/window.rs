@@ -21,21 +21,11 @@ pub(crate) fn run(args: &WindowArgs, printer: &mut Printer) -> Result<()> {
             return Ok(report);
         }
         let joined = match modes.contains(&Mode::Prediction) {
-            true => Some(read_predictions(
-                experiment,
-                settings,
-                args.predictions.as_deref(),
-            )?),
+            true => Some(read_predictions(experiment, settings, args.predictions.as_deref())?),
             false => None,
         };
-        report.merge(pipeline::window_queries(
-            experiment,
-            &modes,
-            joined.as_ref(),
-        )?);
-        report
-            .problems
-            .extend(joined.into_iter().flat_map(|joined| joined.problems));
+        report.merge(pipeline::window_queries(experiment, &modes, joined.as_ref())?);
+        report.problems.extend(joined.into_iter().flat_map(|joined| joined.problems));
         Ok(report)
     })
 }
@@ -57,15 +47,9 @@ pub(super) fn read_predictions(
     if joined.missing.len() < tasks.tasks.len() {
         return Ok(joined);
     }
-    let first = joined
-        .problems
-        .first()
-        .map_or(String::new(), |problem| format!(" ({problem})"));
+    let first = joined.problems.first().map_or(String::new(), |problem| format!(" ({problem})"));
     Err(hinted(
-        anyhow!(
-            "{}: holds no prediction for any of the tasks{first}",
-            path.display()
-        ),
+        anyhow!("{}: holds no prediction for any of the tasks{first}", path.display()),
         "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
     ))
 }

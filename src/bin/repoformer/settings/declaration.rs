@@ -255,11 +255,7 @@ impl Setting {
         }
         let is_number = matches!(self.values, Values::Whole(_) | Values::Number(..));
         flag = flag.allow_negative_numbers(is_number);
-        let action = if self.is_list() {
-            ArgAction::Append
-        } else {
-            ArgAction::Set
-        };
+        let action = if self.is_list() { ArgAction::Append } else { ArgAction::Set };
         Some(flag.value_name(self.value_name).action(action))
     }
 }

@@ -19,9 +19,8 @@ use super::declaration::{Group, Setting, Values};
 /// The subcommands that complete prompts (`all`: `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all"];
 /// The subcommands that draw at random.
-const DRAWING: &[&str] = &[
-    "complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all",
-];
+const DRAWING: &[&str] =
+    &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];
 /// Larger than any file, and small enough to be added to.
 const MOST: u64 = u32::MAX as u64 / 4;
 const COUNT: Values = Whole(1..=MOST);

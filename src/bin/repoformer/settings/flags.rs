@@ -42,10 +42,7 @@ impl Args for SettingFlags {
 
 impl FromArgMatches for SettingFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut flags = Self {
-            show_settings: matches.get_flag(SHOW),
-            ..Self::default()
-        };
+        let mut flags = Self { show_settings: matches.get_flag(SHOW), ..Self::default() };
         for setting in SETTINGS {
             let key = setting.key;
             let is_known = matches.try_contains_id(key).unwrap_or_default();

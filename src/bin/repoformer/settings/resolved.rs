@@ -15,22 +15,10 @@ use crate::output::hinted;
 /// The profiles and configurations that the program carries.
 const BUNDLED: [(&str, &str); 5] = [
     ("demo", include_str!("../../../../configs/demo.toml")),
-    (
-        "repocoder",
-        include_str!("../../../../configs/repocoder.toml"),
-    ),
-    (
-        "repoformer-paper",
-        include_str!("../../../../configs/repoformer-paper.toml"),
-    ),
-    (
-        "repoformer-release",
-        include_str!("../../../../configs/repoformer-release.toml"),
-    ),
-    (
-        "crosscodeeval",
-        include_str!("../../../../configs/crosscodeeval.toml"),
-    ),
+    ("repocoder", include_str!("../../../../configs/repocoder.toml")),
+    ("repoformer-paper", include_str!("../../../../configs/repoformer-paper.toml")),
+    ("repoformer-release", include_str!("../../../../configs/repoformer-release.toml")),
+    ("crosscodeeval", include_str!("../../../../configs/crosscodeeval.toml")),
 ];
 
 /// The file of settings that is read where no other is named.
@@ -87,13 +75,7 @@ impl Settings {
         presets: Given,
     ) -> Result<Self> {
         let environment = environment()?;
-        let given = |key| {
-            flags
-                .given
-                .get(key)
-                .or_else(|| environment.get(key))?
-                .first()
-        };
+        let given = |key| flags.given.get(key).or_else(|| environment.get(key))?.first();
         let config = given("config").map(PathBuf::from).or_else(|| {
             let found = Path::new(FOUND_BY_ITSELF);
             found.is_file().then(|| found.to_owned())
@@ -204,8 +186,7 @@ impl Settings {
         T::Err: Display,
     {
         let source = self.source(key);
-        text.parse()
-            .map_err(|e| anyhow!("{key} '{text}' (from {source}): {e}"))
+        text.parse().map_err(|e| anyhow!("{key} '{text}' (from {source}): {e}"))
     }
 
     /// A setting that was chosen for this run and that this way of cutting files does not know.
@@ -222,10 +203,7 @@ impl Settings {
         let follow = [
             ("vectorizer", if words { "words" } else { "one-gram" }),
             ("query", if is_chunks { "last-n-lines" } else { "window" }),
-            (
-                "prompt-style",
-                if is_chunks { "plain" } else { "repocoder" },
-            ),
+            ("prompt-style", if is_chunks { "plain" } else { "repocoder" }),
         ];
         for (key, value) in follow {
             if self.text(key).is_none() {
@@ -304,18 +282,10 @@ impl Settings {
 fn toml_value(setting: &Setting, values: &[String]) -> String {
     let is_number = matches!(setting.values, Values::Whole(_) | Values::Number(..));
     let written = |value: &String| {
-        if is_number {
-            value.clone()
-        } else {
-            toml::Value::from(value.as_str()).to_string()
-        }
+        if is_number { value.clone() } else { toml::Value::from(value.as_str()).to_string() }
     };
     let all = values.iter().map(written).collect::<Vec<_>>().join(", ");
-    if setting.is_list() && !(is_number && values.len() == 1) {
-        format!("[{all}]")
-    } else {
-        all
-    }
+    if setting.is_list() && !(is_number && values.len() == 1) { format!("[{all}]") } else { all }
 }
 
 /// The settings that the environment holds.
@@ -381,10 +351,9 @@ fn parse(text: &str, name: &str) -> Result<Given> {
             ));
         };
         let values = match value {
-            toml::Value::Array(list) if setting.is_list() => list
-                .iter()
-                .map(|value| scalar(setting, value, name))
-                .collect::<Result<_>>()?,
+            toml::Value::Array(list) if setting.is_list() => {
+                list.iter().map(|value| scalar(setting, value, name)).collect::<Result<_>>()?
+            }
             single => setting.split(&scalar(setting, single, name)?),
         };
         found.insert(setting.key, values);
@@ -406,11 +375,7 @@ fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> 
         (_, Values::Switch) => "true or false",
         _ => "a text",
     };
-    bail!(
-        "{name}: {} must be {expected}, not {}",
-        setting.key,
-        value.type_str()
-    )
+    bail!("{name}: {} must be {expected}, not {}", setting.key, value.type_str())
 }
 
 #[cfg(test)]

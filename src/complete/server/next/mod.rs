@@ -60,10 +60,7 @@ impl NextToken {
         let id = |token: &Value| token.as_u64().or_else(|| token.get("id")?.as_u64());
         let ids: Option<Vec<u64>> = tokens.and_then(|tokens| tokens.iter().map(id).collect());
         match ids.as_deref() {
-            Some(&[id]) => Ok(Self {
-                text: text.to_owned(),
-                id,
-            }),
+            Some(&[id]) => Ok(Self { text: text.to_owned(), id }),
             Some(ids) => {
                 let count = ids.len();
                 let why =
@@ -92,12 +89,7 @@ enum Way {
     PromptLogprobs,
 }
 
-const WAYS: [Way; 4] = [
-    Way::BiasByNumber,
-    Way::Bias,
-    Way::Allowed,
-    Way::PromptLogprobs,
-];
+const WAYS: [Way; 4] = [Way::BiasByNumber, Way::Bias, Way::Allowed, Way::PromptLogprobs];
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,24 +124,12 @@ enum Refusal {
 impl<'a> Prober<'a> {
     /// Client for a token of a server's model.
     pub fn new(endpoint: &'a Endpoint, model: &'a str, token: &'a NextToken) -> Self {
-        Self {
-            endpoint,
-            model,
-            token,
-            way: Mutex::new(None),
-            is_unforced: AtomicBool::new(false),
-        }
+        Self { endpoint, model, token, way: Mutex::new(None), is_unforced: AtomicBool::new(false) }
     }
 
     /// Returns a digest of everything the probability after a prompt depends on, except the server.
     pub fn key(model: &str, token: &NextToken, prompt: &str) -> String {
-        digest_parts([
-            "probability 1",
-            model,
-            &token.text,
-            &token.id.to_string(),
-            prompt,
-        ])
+        digest_parts(["probability 1", model, &token.text, &token.id.to_string(), prompt])
     }
 
     /// Requests the probability after a prompt; returns the token as the one sample of an answer.
@@ -159,20 +139,11 @@ impl<'a> Prober<'a> {
     pub fn ask(&self, prompt: &str) -> Result<Answer> {
         let begin = Instant::now();
         let logprob = self.logprob(prompt)?;
-        let token = TokenProbability {
-            id: Some(self.token.id),
-            text: self.token.text.clone(),
-            logprob,
-        };
-        let sample = Sample {
-            text: self.token.text.clone(),
-            finish_reason: None,
-            tokens: vec![token],
-        };
-        Ok(Answer {
-            samples: vec![sample],
-            seconds: begin.elapsed().as_secs_f64(),
-        })
+        let token =
+            TokenProbability { id: Some(self.token.id), text: self.token.text.clone(), logprob };
+        let sample =
+            Sample { text: self.token.text.clone(), finish_reason: None, tokens: vec![token] };
+        Ok(Answer { samples: vec![sample], seconds: begin.elapsed().as_secs_f64() })
     }
 
     fn logprob(&self, prompt: &str) -> Result<f64> {
@@ -256,10 +227,7 @@ impl<'a> Prober<'a> {
         let token = self.first_token(&body)?;
         if !self.is_token(&token) {
             let number = token.id.map_or(String::new(), |id| format!("{id} "));
-            let why = format!(
-                "the server wrote the token {number}{:?} instead",
-                token.text
-            );
+            let why = format!("the server wrote the token {number}{:?} instead", token.text);
             return Err(Refusal::Way(why));
         }
         if token.logprob > 1e-3 {
@@ -280,11 +248,7 @@ impl<'a> Prober<'a> {
 
     fn post(&self, body: &Value) -> Result<Value, Refusal> {
         let refusal = |error| {
-            if is_refused(&error) {
-                Refusal::Way(reason(&error))
-            } else {
-                Refusal::Request(error)
-            }
+            if is_refused(&error) { Refusal::Way(reason(&error)) } else { Refusal::Request(error) }
         };
         self.endpoint.post_json(COMPLETIONS, body).map_err(refusal)
     }
@@ -300,9 +264,7 @@ impl<'a> Prober<'a> {
         let answer = self.post(body)?;
         let choice = answer.pointer("/choices/0/prompt_logprobs");
         let tokens = choice.or_else(|| answer.get("prompt_logprobs"));
-        let last = tokens
-            .and_then(Value::as_array)
-            .and_then(|tokens| tokens.last());
+        let last = tokens.and_then(Value::as_array).and_then(|tokens| tokens.last());
         let Some(last) = last else {
             return Err(Refusal::Way("the answer has no such field".into()));
         };

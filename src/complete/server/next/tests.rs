@@ -27,10 +27,7 @@ fn has(request: &Request, field: &str) -> bool {
 const CC: u64 = 49_153;
 
 fn token() -> NextToken {
-    NextToken {
-        text: "<cc>".into(),
-        id: CC,
-    }
+    NextToken { text: "<cc>".into(), id: CC }
 }
 
 /// What a server is read as saying of `<cc>` behind these prompts.
@@ -38,10 +35,7 @@ fn probabilities(server: &Server, prompts: &[&str]) -> Vec<Result<f64, String>> 
     let (endpoint, token) = (server.endpoint(), token());
     let prober = Prober::new(&endpoint, "m", &token);
     let logprob = |prompt: &&str| {
-        let samples = prober
-            .ask(prompt)
-            .map_err(|error| error.to_string())?
-            .samples;
+        let samples = prober.ask(prompt).map_err(|error| error.to_string())?.samples;
         assert_eq!(samples[0].tokens[0].id, Some(CC));
         Ok(samples[0].tokens[0].logprob)
     };
@@ -66,24 +60,15 @@ fn vllm_names_tokens_by_number_and_openai_refuses_the_field() {
         named("token_id:49153", -2.0)
     });
     assert_eq!(probabilities(&vllm, &["a"]), [Ok(-2.0)]);
-    let openai = Server::start(
-        |_, request| match has(request, "return_tokens_as_token_ids") {
-            true => refusal(
-                "400 Bad Request",
-                "",
-                "Unrecognized request argument supplied",
-            ),
-            false => named("<cc>", -2.0),
-        },
-    );
+    let openai = Server::start(|_, request| match has(request, "return_tokens_as_token_ids") {
+        true => refusal("400 Bad Request", "", "Unrecognized request argument supplied"),
+        false => named("<cc>", -2.0),
+    });
     assert_eq!(probabilities(&openai, &["a", "b"]), [Ok(-2.0), Ok(-2.0)]);
     assert_eq!(openai.requests().len(), 3, "the way is found once");
     let other = Server::start(|_, _| named("token_id:7", -2.0));
     let error = probabilities(&other, &["a"]).remove(0).unwrap_err();
-    assert!(
-        error.contains("wrote the token \"token_id:7\" instead"),
-        "{error}"
-    );
+    assert!(error.contains("wrote the token \"token_id:7\" instead"), "{error}");
 }
 
 #[test]
@@ -107,15 +92,13 @@ fn what_is_read_after_forcing_is_no_probability() {
 
 #[test]
 fn a_token_that_is_likeliest_is_read_where_nothing_is_forced() {
-    let server = Server::start(
-        |number, request| match (number, has(request, "logit_bias")) {
-            // Forced or not, it says the same …
-            (0 | 1, _) => numbered(CC, "", -0.25),
-            // … and below one half it is known for good.
-            (_, true) => numbered(CC, "", if number == 2 { -1.5 } else { -0.1 }),
-            (_, false) => panic!("no more checks are needed"),
-        },
-    );
+    let server = Server::start(|number, request| match (number, has(request, "logit_bias")) {
+        // Forced or not, it says the same …
+        (0 | 1, _) => numbered(CC, "", -0.25),
+        // … and below one half it is known for good.
+        (_, true) => numbered(CC, "", if number == 2 { -1.5 } else { -0.1 }),
+        (_, false) => panic!("no more checks are needed"),
+    });
     let found = probabilities(&server, &["a", "b", "c"]);
     assert_eq!(found, [Ok(-0.25), Ok(-1.5), Ok(-0.1)]);
 }
@@ -128,10 +111,7 @@ fn a_server_that_tells_nothing_is_refused_with_what_it_said() {
         "logprobs": {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}});
     let silent = Server::start(move |_, _| ok(&json!({"choices": [empty.clone()]})));
     for (server, said) in [
-        (
-            &ignoring,
-            "logit_bias: the server wrote the token 9 \"def\" instead",
-        ),
+        (&ignoring, "logit_bias: the server wrote the token 9 \"def\" instead"),
         (&silent, "logit_bias: the answer has no log-probability"),
     ] {
         let error = probabilities(server, &["a"]).remove(0).unwrap_err();
@@ -183,18 +163,8 @@ fn a_token_is_found_by_its_text() {
     // llama.cpp without and with pieces, vLLM, TGI.
     assert_eq!(of(tokens(json!([49153]))), Ok(CC));
     assert_eq!(of(tokens(json!([{"id": 49153, "piece": "<cc>"}]))), Ok(CC));
-    assert_eq!(
-        of(ok(
-            &json!({"count": 1, "max_model_len": 8, "tokens": [49153]})
-        )),
-        Ok(CC)
-    );
-    assert_eq!(
-        of(ok(
-            &json!([{"id": 49153, "text": "<cc>", "start": 0, "stop": 4}])
-        )),
-        Ok(CC)
-    );
+    assert_eq!(of(ok(&json!({"count": 1, "max_model_len": 8, "tokens": [49153]}))), Ok(CC));
+    assert_eq!(of(ok(&json!([{"id": 49153, "text": "<cc>", "start": 0, "stop": 4}]))), Ok(CC));
     let (error, hint) = of(tokens(json!([44, 536, 46]))).unwrap_err();
     assert!(
         error.contains("3 tokens of this model ([44, 536, 46])") && hint.contains("token number"),

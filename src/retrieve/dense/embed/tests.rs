@@ -8,27 +8,15 @@ use std::time::Duration;
 fn model(text: &str, dim: usize) -> Vec<f32> {
     let mut bytes = vec![0; dim];
     let mut hasher = blake3::Hasher::new();
-    hasher
-        .update(text.as_bytes())
-        .finalize_xof()
-        .fill(&mut bytes);
-    bytes
-        .iter()
-        .map(|byte| f32::from(*byte) / 256.0 + 1.0 / 512.0)
-        .collect()
+    hasher.update(text.as_bytes()).finalize_xof().fill(&mut bytes);
+    bytes.iter().map(|byte| f32::from(*byte) / 256.0 + 1.0 / 512.0).collect()
 }
 
 /// The model's answer, its vectors in reverse order, as `index` allows.
 fn answered(request: &Request, dim: usize) -> Value {
     let entry =
         |(index, text): (usize, &&str)| json!({"index": index, "embedding": model(text, dim)});
-    let data: Vec<Value> = request
-        .input()
-        .iter()
-        .enumerate()
-        .map(entry)
-        .rev()
-        .collect();
+    let data: Vec<Value> = request.input().iter().enumerate().map(entry).rev().collect();
     json!({"object": "list", "data": data, "model": "m"})
 }
 
@@ -39,10 +27,7 @@ struct Setting {
 
 impl Setting {
     fn new(answer: impl Fn(usize, &Request) -> Vec<u8> + Send + Sync + 'static) -> Self {
-        Self {
-            dir: tempfile::tempdir().unwrap(),
-            server: Server::start(answer),
-        }
+        Self { dir: tempfile::tempdir().unwrap(), server: Server::start(answer) }
     }
 
     fn store(&self) -> VectorStore {
@@ -51,24 +36,17 @@ impl Setting {
 
     /// Two texts a request, one request at a time.
     fn embedder(&self) -> Embedder {
-        Embedder::new(self.server.endpoint(), "m")
-            .batch_size(2)
-            .concurrency(1)
+        Embedder::new(self.server.endpoint(), "m").batch_size(2).concurrency(1)
     }
 
     fn embed(&self, texts: &[&str]) -> Result<EmbeddingCounts> {
-        self.embedder()
-            .embed(texts.iter().copied(), &mut self.store(), &mut |_, _| {})
+        self.embedder().embed(texts.iter().copied(), &mut self.store(), &mut |_, _| {})
     }
 
     /// Every text that was asked for, in order.
     fn asked(&self) -> Vec<String> {
         let requests = self.server.requests();
-        requests
-            .iter()
-            .flat_map(|request| request.input())
-            .map(Into::into)
-            .collect()
+        requests.iter().flat_map(|request| request.input()).map(Into::into).collect()
     }
 }
 
@@ -111,14 +89,7 @@ proptest! {
 fn a_request_is_openais() {
     let setting = Setting::new(|_, request| ok(&answered(request, 3)));
     let report = setting.embed(&["a", "b", "a", "c"]).unwrap();
-    assert_eq!(
-        report,
-        EmbeddingCounts {
-            texts: 3,
-            known: 0,
-            computed: 3
-        }
-    );
+    assert_eq!(report, EmbeddingCounts { texts: 3, known: 0, computed: 3 });
     let requests = setting.server.requests();
     assert_eq!(requests[0].line, "POST /v1/embeddings");
     let body = json!({"model": "m", "input": ["a", "b"], "encoding_format": "float"});
@@ -141,31 +112,13 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
         let texts = ["a", "b", "c", "d", "e", "f", "g"];
         let error = setting.embed(&texts).unwrap_err();
         let text = error.to_string();
-        assert!(
-            text.contains(&format!("the server answers {status}")),
-            "{text}"
-        );
-        assert!(
-            text.contains("; 4 of 7 missing vectors were computed and are kept in "),
-            "{text}"
-        );
+        assert!(text.contains(&format!("the server answers {status}")), "{text}");
+        assert!(text.contains("; 4 of 7 missing vectors were computed and are kept in "), "{text}");
         assert!(error.hint().unwrap().contains(hint), "{error}");
-        assert!(
-            error
-                .hint()
-                .unwrap()
-                .ends_with("run this again: only the others are requested")
-        );
+        assert!(error.hint().unwrap().ends_with("run this again: only the others are requested"));
         let before = setting.asked().len();
         let report = setting.embed(&texts).unwrap();
-        assert_eq!(
-            report,
-            EmbeddingCounts {
-                texts: 7,
-                known: 4,
-                computed: 3
-            }
-        );
+        assert_eq!(report, EmbeddingCounts { texts: 7, known: 4, computed: 3 });
         assert_eq!(setting.asked()[before..], ["e", "f", "g"]);
     }
 }
@@ -182,35 +135,19 @@ fn with_several_requests_at_a_time_those_under_way_are_kept() {
     let texts = ["a", "b", "c", "bad", "d", "e", "f", "g"];
     let embedder = setting.embedder().batch_size(1).concurrency(4);
     let mut store = setting.store();
-    let error = embedder
-        .embed(texts, &mut store, &mut |_, _| {})
-        .unwrap_err();
+    let error = embedder.embed(texts, &mut store, &mut |_, _| {}).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("400 Bad Request: too long; 3 of 8 missing vectors"),
+        error.to_string().contains("400 Bad Request: too long; 3 of 8 missing vectors"),
         "{error}"
     );
-    assert!(
-        ["a", "b", "c"]
-            .iter()
-            .all(|text| store.contains(&digest(text)))
-    );
-    assert_eq!(
-        setting.asked().len(),
-        4,
-        "nothing new is begun after a failure"
-    );
+    assert!(["a", "b", "c"].iter().all(|text| store.contains(&digest(text))));
+    assert_eq!(setting.asked().len(), 4, "nothing new is begun after a failure");
 }
 
 #[test]
 fn trouble_that_passes_is_overcome() {
     let setting = Setting::new(|number, request| match number {
-        0 => refusal(
-            "429 Too Many Requests",
-            "Retry-After: 0.01\r\n",
-            "slow down",
-        ),
+        0 => refusal("429 Too Many Requests", "Retry-After: 0.01\r\n", "slow down"),
         1 | 2 => refusal("500 Internal Server Error", "", "oh"),
         3 => ok(&answered(request, 3)),
         4 => b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"data\": [{".to_vec(),
@@ -227,19 +164,13 @@ fn a_server_that_is_too_slow_is_given_up() {
         std::thread::sleep(Duration::from_millis(300));
         ok(&answered(request, 3))
     });
-    let settings = ConnectionSettings {
-        timeout: Duration::from_millis(50),
-        retries: 1,
-        ..quick()
-    };
+    let settings = ConnectionSettings { timeout: Duration::from_millis(50), retries: 1, ..quick() };
     let endpoint = Endpoint::new(&setting.server.url(), settings).unwrap();
     let error = Embedder::new(endpoint, "m")
         .embed(["a"], &mut setting.store(), &mut |_, _| {})
         .unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("no complete answer within 50ms; sent 2 times; 0 of 1"),
+        error.to_string().contains("no complete answer within 50ms; sent 2 times; 0 of 1"),
         "{error}"
     );
 }
@@ -249,51 +180,24 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
     let entry = |index: usize, embedding: Value| json!({"index": index, "embedding": embedding});
     let two = |second: Value| json!({"data": [entry(0, json!([1.0, 2.0])), entry(1, second)]});
     for (body, reason) in [
-        (
-            json!({"data": [entry(0, json!([1.0]))]}),
-            "1 vectors for 2 texts",
-        ),
+        (json!({"data": [entry(0, json!([1.0]))]}), "1 vectors for 2 texts"),
         (json!({"data": []}), "0 vectors for 2 texts"),
         (json!({"vectors": []}), "no list 'data': {\"vectors\":[]}"),
         (json!([1]), "no list 'data': [1]"),
-        (
-            two(json!([1.0])),
-            "text \"b\" has 1 numbers, that of text \"a\" has 2",
-        ),
-        (
-            two(json!([1.0, null])),
-            "text \"b\" is wrong: number 2 is null",
-        ),
-        (
-            two(json!(["NaN", 1.0])),
-            "text \"b\" is wrong: number 1 is \"NaN\"",
-        ),
+        (two(json!([1.0])), "text \"b\" has 1 numbers, that of text \"a\" has 2"),
+        (two(json!([1.0, null])), "text \"b\" is wrong: number 2 is null"),
+        (two(json!(["NaN", 1.0])), "text \"b\" is wrong: number 1 is \"NaN\""),
         (
             two(json!([1e300, 1.0])),
             "text \"b\" is wrong: number 1 is 1e+300, too large for 32 bits",
         ),
-        (
-            two(json!([0.0, 0])),
-            "text \"b\" is wrong: all its numbers are 0",
-        ),
-        (
-            two(json!([])),
-            "text \"b\" is wrong: it contains no numbers",
-        ),
+        (two(json!([0.0, 0])), "text \"b\" is wrong: all its numbers are 0"),
+        (two(json!([])), "text \"b\" is wrong: it contains no numbers"),
         (two(json!([[1.0, 2.0]])), "a vector for each token"),
-        (
-            two(json!("AACAPw==")),
-            "a list of numbers is expected, not a string",
-        ),
+        (two(json!("AACAPw==")), "a list of numbers is expected, not a string"),
         (two(Value::Null), "a list of numbers is expected, not null"),
-        (
-            json!({"data": [entry(0, json!([1.0])), entry(0, json!([2.0]))]}),
-            "wrong or repeated: 0",
-        ),
-        (
-            json!({"data": [entry(0, json!([1.0])), entry(2, json!([2.0]))]}),
-            "wrong or repeated: 2",
-        ),
+        (json!({"data": [entry(0, json!([1.0])), entry(0, json!([2.0]))]}), "wrong or repeated: 0"),
+        (json!({"data": [entry(0, json!([1.0])), entry(2, json!([2.0]))]}), "wrong or repeated: 2"),
     ] {
         let setting = Setting::new(move |_, _| ok(&body));
         let error = setting.embed(&["a", "b"]).unwrap_err();
@@ -303,36 +207,20 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
         assert!(setting.store().is_empty());
     }
     let page = Setting::new(|_, _| answer("200 OK", "", "<html>"));
-    assert!(
-        page.embed(&["a"])
-            .unwrap_err()
-            .to_string()
-            .contains("HTML instead of JSON")
-    );
+    assert!(page.embed(&["a"]).unwrap_err().to_string().contains("HTML instead of JSON"));
     let nan = Setting::new(|_, _| answer("200 OK", "", "{\"data\": [{\"embedding\": [NaN]}]}"));
-    assert!(
-        nan.embed(&["a"])
-            .unwrap_err()
-            .to_string()
-            .contains("the answer is not JSON")
-    );
+    assert!(nan.embed(&["a"]).unwrap_err().to_string().contains("the answer is not JSON"));
 }
 
 #[test]
 fn servers_without_an_index_answer_in_order() {
     let setting = Setting::new(|_, request| {
-        let data: Vec<Value> = request
-            .input()
-            .iter()
-            .map(|text| json!({"embedding": model(text, 3)}))
-            .collect();
+        let data: Vec<Value> =
+            request.input().iter().map(|text| json!({"embedding": model(text, 3)})).collect();
         ok(&json!({"data": data}))
     });
     setting.embed(&["a", "b"]).unwrap();
-    assert_eq!(
-        setting.store().get(&digest("b")).unwrap(),
-        Some(model("b", 3))
-    );
+    assert_eq!(setting.store().get(&digest("b")).unwrap(), Some(model("b", 3)));
 }
 
 #[test]
@@ -344,10 +232,7 @@ fn a_model_that_changed_its_size_is_noticed() {
         "{error}"
     );
     let mut other = VectorStore::open(&setting.dir.path().join("other"), "n").unwrap();
-    let error = setting
-        .embedder()
-        .embed(["a"], &mut other, &mut |_, _| {})
-        .unwrap_err();
+    let error = setting.embedder().embed(["a"], &mut other, &mut |_, _| {}).unwrap_err();
     assert!(error.to_string().ends_with("are those of 'n'"), "{error}");
 }
 
@@ -384,8 +269,5 @@ fn a_real_server_gives_like_vectors_to_like_texts() {
     let mut cosines = Vec::new();
     matrix.cosines(matrix.row(0), &mut cosines).unwrap();
     assert_eq!(cosines[0], 1.0);
-    assert!(
-        cosines[1..8].iter().all(|cosine| *cosine > cosines[8]),
-        "{cosines:?}"
-    );
+    assert!(cosines[1..8].iter().all(|cosine| *cosine > cosines[8]), "{cosines:?}");
 }

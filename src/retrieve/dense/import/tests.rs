@@ -2,13 +2,7 @@ use super::*;
 use serde_json::json;
 
 fn texts(texts: &[(&str, &str)]) -> Vec<Text> {
-    texts
-        .iter()
-        .map(|(id, text)| Text {
-            id: (*id).into(),
-            text: (*text).into(),
-        })
-        .collect()
+    texts.iter().map(|(id, text)| Text { id: (*id).into(), text: (*text).into() }).collect()
 }
 
 /// Result of importing a file of these bytes.
@@ -20,11 +14,7 @@ fn of(bytes: &[u8], texts: &[Text]) -> Result<Vectors> {
 }
 
 fn lines(records: &[Value]) -> Vec<u8> {
-    records
-        .iter()
-        .map(|record| format!("{record}\n\n"))
-        .collect::<String>()
-        .into()
+    records.iter().map(|record| format!("{record}\n\n")).collect::<String>().into()
 }
 
 /// The error without the folder.
@@ -37,13 +27,7 @@ fn refused(bytes: &[u8], texts: &[Text]) -> String {
 
 #[test]
 fn lines_name_their_text_in_any_of_four_ways() {
-    let texts = texts(&[
-        ("0", "a"),
-        ("r/x", "b\n"),
-        ("7", "c"),
-        ("i", "d"),
-        ("e", ""),
-    ]);
+    let texts = texts(&[("0", "a"), ("r/x", "b\n"), ("7", "c"), ("i", "d"), ("e", "")]);
     let hex = digest("a").to_hex();
     let bytes = lines(&[
         json!({"id": "i", "embedding": [4, 0.5]}),
@@ -52,20 +36,14 @@ fn lines_name_their_text_in_any_of_four_ways() {
         json!({"_id": 7, "embedding": [3.0, 0.5]}),
         json!({"text": "of another time", "embedding": [9.0, 9.0]}),
     ]);
-    for bytes in [
-        bytes.clone(),
-        zstd::stream::encode_all(&bytes[..], 1).unwrap(),
-    ] {
+    for bytes in [bytes.clone(), zstd::stream::encode_all(&bytes[..], 1).unwrap()] {
         let vectors = of(&bytes, &texts).unwrap();
         assert_eq!((vectors.len(), vectors.dim(), vectors.unused()), (4, 2, 1));
         let matrix = vectors.matrix(["d", "c", "b\n", "a", "", "a"]).unwrap();
         let firsts: Vec<f32> = matrix.iter().map(|row| row[0]).collect();
         assert_eq!(firsts, [4.0, 3.0, 2.0, 1.0, 0.0, 1.0]);
         let error = vectors.matrix(["of another time"]).unwrap_err().to_string();
-        assert!(
-            error.ends_with("has no vector for the text \"of another time\""),
-            "{error}"
-        );
+        assert!(error.ends_with("has no vector for the text \"of another time\""), "{error}");
     }
 }
 
@@ -78,51 +56,24 @@ fn a_wrong_line_is_named() {
             json!({"_id": "1", "embedding": [1.0]}),
             "the vector has 1 numbers, those before it have 2",
         ),
-        (
-            json!({"_id": "1", "embedding": [1.0, null]}),
-            "field 'embedding': number 2 is null",
-        ),
-        (
-            json!({"_id": "1", "vector": [1.0, "NaN"]}),
-            "field 'vector': number 2 is \"NaN\"",
-        ),
-        (
-            json!({"_id": "1", "vector": [-1e39, 1.0]}),
-            "number 1 is -1e+39, too large for 32 bits",
-        ),
+        (json!({"_id": "1", "embedding": [1.0, null]}), "field 'embedding': number 2 is null"),
+        (json!({"_id": "1", "vector": [1.0, "NaN"]}), "field 'vector': number 2 is \"NaN\""),
+        (json!({"_id": "1", "vector": [-1e39, 1.0]}), "number 1 is -1e+39, too large for 32 bits"),
         (
             json!({"_id": "1", "vector": 3}),
             "field 'vector': a list of numbers is expected, not a number",
         ),
-        (
-            json!({"_id": "1", "vector": [[1.0, 2.0]]}),
-            "a vector for each token",
-        ),
+        (json!({"_id": "1", "vector": [[1.0, 2.0]]}), "a vector for each token"),
         (json!({"_id": "1", "vector": []}), "it contains no numbers"),
-        (
-            json!({"_id": "1"}),
-            "field 'embedding' or 'vector' is missing",
-        ),
+        (json!({"_id": "1"}), "field 'embedding' or 'vector' is missing"),
         (
             json!({"vector": [1.0, 2.0]}),
             "one of the fields 'digest', 'text', '_id' and 'id' is needed",
         ),
-        (
-            json!({"_id": "9", "vector": [1.0, 2.0]}),
-            "no text has the id \"9\"",
-        ),
-        (
-            json!({"_id": "2", "vector": [1.0, 2.0]}),
-            "the id \"2\" names several texts",
-        ),
-        (
-            json!({"text": 1, "vector": [1.0, 2.0]}),
-            "field 'text' must be a string, not a number",
-        ),
-        (
-            json!({"digest": "ab", "vector": [1.0, 2.0]}),
-            "not a BLAKE3 digest",
-        ),
+        (json!({"_id": "9", "vector": [1.0, 2.0]}), "no text has the id \"9\""),
+        (json!({"_id": "2", "vector": [1.0, 2.0]}), "the id \"2\" names several texts"),
+        (json!({"text": 1, "vector": [1.0, 2.0]}), "field 'text' must be a string, not a number"),
+        (json!({"digest": "ab", "vector": [1.0, 2.0]}), "not a BLAKE3 digest"),
         (
             json!({"digest": digest("a").to_hex().as_str(), "text": "b", "vector": [1.0, 2.0]}),
             "does not match field 'text'",
@@ -151,23 +102,16 @@ fn the_same_text_may_have_a_vector_twice_if_it_is_the_same() {
     };
     // A hundredth of the first one's length apart, and a little more.
     let vectors = of(&two(0.01), &texts).unwrap();
-    assert_eq!(
-        vectors.get(&digest("a")),
-        Some(&[1.0, 0.0][..]),
-        "the first one stays"
-    );
+    assert_eq!(vectors.get(&digest("a")), Some(&[1.0, 0.0][..]), "the first one stays");
     assert!(refused(&two(0.0101), &texts).contains("another vector for the text of line 1"));
 }
 
 #[test]
 fn texts_without_a_vector_are_counted_and_the_first_named() {
-    let many: Vec<(String, String)> = (0..9)
-        .map(|n| (format!("t{n}"), format!("text {n}")))
-        .collect();
-    let many: Vec<(&str, &str)> = many
-        .iter()
-        .map(|(id, text)| (id.as_str(), text.as_str()))
-        .collect();
+    let many: Vec<(String, String)> =
+        (0..9).map(|n| (format!("t{n}"), format!("text {n}"))).collect();
+    let many: Vec<(&str, &str)> =
+        many.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     let bytes = lines(&[json!({"_id": "t1", "vector": [1.0]})]);
     let text = refused(&bytes, &texts(&many));
     let end = "no vector for 8 of 9 texts: t0 (\"text 0\"), t2 (\"text 2\"), t3 (\"text 3\"), …";
@@ -175,14 +119,7 @@ fn texts_without_a_vector_are_counted_and_the_first_named() {
     assert!(
         refused(b"", &texts(&many[..1])).ends_with("no vector for 1 of 1 texts: t0 (\"text 0\")")
     );
-    assert_eq!(
-        of(b"\n", &texts(&[("e", "")]))
-            .unwrap()
-            .matrix([""])
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(of(b"\n", &texts(&[("e", "")])).unwrap().matrix([""]).unwrap().len(), 1);
     assert!(of(b"", &[]).unwrap().is_empty());
 }
 

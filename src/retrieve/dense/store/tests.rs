@@ -2,9 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn vector(seed: u8, dim: usize) -> Vec<f32> {
-    (0..dim)
-        .map(|at| f32::from(seed) + at as f32 / 8.0)
-        .collect()
+    (0..dim).map(|at| f32::from(seed) + at as f32 / 8.0).collect()
 }
 
 fn path(dir: &tempfile::TempDir) -> PathBuf {
@@ -44,26 +42,17 @@ fn vectors_are_found_again_after_closing() {
     store.append(&[]).unwrap();
     let (a, b, other) = (vector(1, 3), vector(2, 3), vector(9, 3));
     // "a" comes twice in one batch and again in the next: its first vector stays.
-    store
-        .append(&[(digest("a"), &a), (digest("b"), &b), (digest("a"), &other)])
-        .unwrap();
-    store
-        .append(&[(digest("a"), &other), (digest("c"), &[0.0, 0.0, 1.0])])
-        .unwrap();
+    store.append(&[(digest("a"), &a), (digest("b"), &b), (digest("a"), &other)]).unwrap();
+    store.append(&[(digest("a"), &other), (digest("c"), &[0.0, 0.0, 1.0])]).unwrap();
     drop(store);
     let store = VectorStore::open(&path, "m").unwrap();
-    assert_eq!(
-        (store.len(), store.count, store.dim(), store.notes().len()),
-        (3, 3, Some(3), 0)
-    );
+    assert_eq!((store.len(), store.count, store.dim(), store.notes().len()), (3, 3, Some(3), 0));
     let matrix = store.matrix(["b", "", "a", "b"]).unwrap();
     let rows: Vec<&[f32]> = matrix.iter().collect();
     assert_eq!(rows, [&b[..], &[0.0; 3], &a, &b]);
     let error = store.matrix(["b", "x", "y"]).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with("contains no vector for 2 of the texts; the first is \"x\""),
+        error.to_string().ends_with("contains no vector for 2 of the texts; the first is \"x\""),
         "{error}"
     );
 }
@@ -124,49 +113,21 @@ fn a_file_that_is_something_else_is_left_alone() {
     drop(filled(&path, &["a", "b"]));
     let good = std::fs::read(&path).unwrap();
     let replaced = |from: &str, to: &str| {
-        let at = good
-            .windows(from.len())
-            .position(|part| part == from.as_bytes())
-            .unwrap();
+        let at = good.windows(from.len()).position(|part| part == from.as_bytes()).unwrap();
         [&good[..at], to.as_bytes(), &good[at + from.len()..]].concat()
     };
     for (bytes, model, reason, hint) in [
-        (
-            b"a = 1\n".to_vec(),
-            "m",
-            "not a file of repoformer's vectors",
-            "another file",
-        ),
-        (
-            good.clone(),
-            "n",
-            "contains vectors of model 'm', not of 'n'",
-            "each model",
-        ),
+        (b"a = 1\n".to_vec(), "m", "not a file of repoformer's vectors", "another file"),
+        (good.clone(), "n", "contains vectors of model 'm', not of 'n'", "each model"),
         (
             replaced("\"format\":1", "\"format\":7"),
             "m",
             "in format 7; this is repoformer",
             "remove it",
         ),
-        (
-            replaced("\"dim\":3", "\"dim\":0"),
-            "m",
-            "have 0 numbers",
-            "remove it",
-        ),
-        (
-            replaced("\"dim\":3", "\"dim\":4"),
-            "m",
-            "none of its",
-            "remove it",
-        ),
-        (
-            replaced("\"format\":1", "\"farmat\":1"),
-            "m",
-            "its header: missing field",
-            "remove it",
-        ),
+        (replaced("\"dim\":3", "\"dim\":0"), "m", "have 0 numbers", "remove it"),
+        (replaced("\"dim\":3", "\"dim\":4"), "m", "none of its", "remove it"),
+        (replaced("\"format\":1", "\"farmat\":1"), "m", "its header: missing field", "remove it"),
     ] {
         // Two more vectors, so that more than one record is whole in the other size too.
         let bytes = [&bytes[..], &[0; 200]].concat();
@@ -184,10 +145,7 @@ fn one_writer_at_a_time() {
     let path = path(&dir);
     let first = VectorStore::open(&path, "m").unwrap();
     let (text, hint) = refused(&path, "m");
-    assert!(
-        text.ends_with("another process is writing these vectors"),
-        "{text}"
-    );
+    assert!(text.ends_with("another process is writing these vectors"), "{text}");
     assert!(hint.contains("wait"));
     drop(first);
     VectorStore::open(&path, "m").unwrap();
@@ -205,9 +163,7 @@ fn vectors_that_do_not_fit_change_nothing() {
         (&[], "it has 0 numbers"),
     ] {
         let good = vector(5, 3);
-        let error = store
-            .append(&[(digest("b"), &good), (digest("c"), wrong)])
-            .unwrap_err();
+        let error = store.append(&[(digest("b"), &good), (digest("c"), wrong)]).unwrap_err();
         assert!(error.to_string().contains(reason), "{error}");
     }
     assert_eq!((store.len(), std::fs::read(&path).unwrap()), (1, before));
@@ -215,24 +171,12 @@ fn vectors_that_do_not_fit_change_nothing() {
 
 #[test]
 fn file_names_are_safe_and_one_for_each_model() {
-    let names = [
-        "m",
-        "M",
-        "a/b",
-        "a-b",
-        "..",
-        "/etc/x",
-        "é",
-        &"x".repeat(300),
-    ]
-    .map(store_file_name);
+    let names =
+        ["m", "M", "a/b", "a-b", "..", "/etc/x", "é", &"x".repeat(300)].map(store_file_name);
     let distinct: std::collections::HashSet<&String> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
     for name in &names {
-        assert!(
-            !name.contains('/') && !name.starts_with('.') && name.len() < 110,
-            "{name}"
-        );
+        assert!(!name.contains('/') && !name.starts_with('.') && name.len() < 110, "{name}");
         assert!(name.is_ascii() && name.ends_with(".vectors"), "{name}");
     }
 }

@@ -60,17 +60,13 @@ pub fn verbalize(
     for split in Split::ALL {
         if settings.held_out.wants(split) {
             files.insert(split, SplitFiles::create(folder, split.name())?);
-            let summary = SplitSummary {
-                repositories: plan.repositories(split),
-                ..SplitSummary::default()
-            };
+            let summary =
+                SplitSummary { repositories: plan.repositories(split), ..SplitSummary::default() };
             verbalized.splits.insert(split, summary);
         }
     }
     for_each_part(labels, |part| {
-        let made = part
-            .par_iter()
-            .map(|record| make(labels, record, &plan, encoder, settings));
+        let made = part.par_iter().map(|record| make(labels, record, &plan, encoder, settings));
         for made in made.collect::<Vec<_>>() {
             match made {
                 Ok(Ok(made)) => {
@@ -124,10 +120,7 @@ fn for_each_part(path: &Path, mut take: impl FnMut(&[Record]) -> Result<()>) -> 
     let (mut part, mut size) = (Vec::new(), 0);
     while let Some((at, bytes)) = reader.next_record()? {
         size += bytes.len();
-        part.push(Record {
-            line: at.line,
-            bytes: bytes.to_vec(),
-        });
+        part.push(Record { line: at.line, bytes: bytes.to_vec() });
         if size >= BATCH {
             take(&part)?;
             part.clear();
@@ -187,10 +180,9 @@ fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
             name,
             reason: match rest.len() {
                 0 => format!("{reason} (a record cannot be used: {first})"),
-                more => format!(
-                    "{reason} ({} records cannot be used, the first: {first})",
-                    more + 1
-                ),
+                more => {
+                    format!("{reason} ({} records cannot be used, the first: {first})", more + 1)
+                }
             },
         },
         (error, _) => error,

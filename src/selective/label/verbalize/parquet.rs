@@ -64,9 +64,7 @@ impl Table {
     /// Starts a table.
     pub(super) fn create(path: &Path) -> Result<Self> {
         let schema = parse_message_type(SCHEMA).map_err(|e| failed(path, e))?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .build();
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let sink = Sink(OutputFile::create(path)?);
         let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties));
         Ok(Self {
@@ -122,24 +120,16 @@ struct Group {
 
 impl Group {
     fn push(&mut self, row: &Row<'_>) {
-        self.input_ids
-            .push(row.input_ids.iter().map(|id| *id as i32));
-        self.attention_mask
-            .push(row.attention_mask.iter().map(|bit| i32::from(*bit)));
+        self.input_ids.push(row.input_ids.iter().map(|id| *id as i32));
+        self.attention_mask.push(row.attention_mask.iter().map(|bit| i32::from(*bit)));
         self.labels.push(row.labels.iter().map(|id| *id as i32));
-        self.eval_mask
-            .push(row.eval_mask.iter().map(|bit| i32::from(*bit)));
-        self.gen_mask
-            .push(row.gen_mask.iter().map(|bit| i32::from(*bit)));
+        self.eval_mask.push(row.eval_mask.iter().map(|bit| i32::from(*bit)));
+        self.gen_mask.push(row.gen_mask.iter().map(|bit| i32::from(*bit)));
         self.loss_weights.push(row.loss_weights.iter().copied());
         self.positive.push(row.positive);
         self.es_infile.push(row.es_infile);
         self.es_rg1.push(row.es_rg1);
-        for (column, text) in self
-            .texts
-            .iter_mut()
-            .zip([row.task_id, row.repository, row.text])
-        {
+        for (column, text) in self.texts.iter_mut().zip([row.task_id, row.repository, row.text]) {
             column.push(text.into());
         }
     }
@@ -195,9 +185,7 @@ fn column<D: DataType>(
     repetition: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
     if let Some(mut column) = writer.next_column()? {
-        column
-            .typed::<D>()
-            .write_batch(values, present, repetition)?;
+        column.typed::<D>().write_batch(values, present, repetition)?;
         column.close()?;
     }
     Ok(())

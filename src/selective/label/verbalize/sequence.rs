@@ -128,11 +128,7 @@ impl Sequence {
             }
         };
         let parts = whole(left, right, positive);
-        let encoded = if positive {
-            with_cross_file
-        } else {
-            encoder.encode(&parts)?
-        };
+        let encoded = if positive { with_cross_file } else { encoder.encode(&parts)? };
         let [decision, completion] = places(&encoded, settings)?;
         let mut text = encoder.decode(encoder.before())?;
         text.extend(parts.iter().map(Part::text));
@@ -182,10 +178,7 @@ impl Sequence {
 /// that starts the completion, which is the last special token except an end token.
 fn places(encoded: &Encoded, settings: &VerbalizeSettings) -> Result<[usize; 2]> {
     let specials = settings.frame.specials_of_current_file();
-    let last = encoded
-        .specials
-        .len()
-        .checked_sub(1 + usize::from(settings.end.is_some()));
+    let last = encoded.specials.len().checked_sub(1 + usize::from(settings.end.is_some()));
     let places = [specials.checked_sub(1), last].map(|at| encoded.specials.get(at?));
     match places {
         [Some(eof), Some(middle)] => Ok([eof + 1, middle + 1]),

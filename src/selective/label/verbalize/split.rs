@@ -78,10 +78,7 @@ impl Proportions {
 /// Returns the repository of an instance, from its record or from the first part of its file's path; `None` if neither names one.
 /// For `owner/name/…` this is the owner: a split by owners is a split by repositories as well.
 pub(super) fn repository_of(label: &Label) -> Option<&str> {
-    let said = label
-        .record
-        .get("metadata")
-        .and_then(|m| m.get("repository")?.as_str());
+    let said = label.record.get("metadata").and_then(|m| m.get("repository")?.as_str());
     let path = label.filename.trim_start_matches("./");
     let first = path.split_once('/').map(|(first, _)| first);
     let is_name = |name: &&str| !name.is_empty();
@@ -137,11 +134,7 @@ impl Plan {
         let [test, validation] = shares.of(names.len())?;
         let mut splits = vec![Split::Train; names.len()];
         for (at, (_, number)) in names[..test + validation].iter().enumerate() {
-            let split = if at < test {
-                Split::Test
-            } else {
-                Split::Validation
-            };
+            let split = if at < test { Split::Test } else { Split::Validation };
             splits[*number as usize] = split;
         }
         let mut instances = found.instances;
@@ -154,21 +147,13 @@ impl Plan {
                 shared.insert(same[0].0, furthest);
             }
         }
-        let repositories = names
-            .into_iter()
-            .map(|(name, number)| (name, splits[number as usize]));
-        Ok(Self {
-            repositories: repositories.collect(),
-            shared,
-        })
+        let repositories = names.into_iter().map(|(name, number)| (name, splits[number as usize]));
+        Ok(Self { repositories: repositories.collect(), shared })
     }
 
     /// Number of repositories in a split.
     pub(super) fn repositories(&self, split: Split) -> usize {
-        self.repositories
-            .values()
-            .filter(|of| **of == split)
-            .count()
+        self.repositories.values().filter(|of| **of == split).count()
     }
 
     /// Returns the split of an instance; `None` if the same instance stays in another split.

@@ -52,9 +52,7 @@ impl SplitSummary {
 /// Error if no label became a sequence.
 pub(super) fn nothing(path: &Path, verbalized: &VerbalizeSummary) -> Error {
     let reasons = verbalized.left_out.iter();
-    let mut reasons: Vec<String> = reasons
-        .map(|(why, count)| format!("{count} × {why}"))
-        .collect();
+    let mut reasons: Vec<String> = reasons.map(|(why, count)| format!("{count} × {why}")).collect();
     let problems = verbalized.problems.iter().take(3);
     reasons.extend(problems.map(ToString::to_string));
     if reasons.is_empty() {

@@ -22,10 +22,7 @@ fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> Ver
         max_cross_file_tokens,
         end: None,
         lambda: 2.0,
-        held_out: Proportions {
-            validation: 0.0,
-            test: 0.0,
-        },
+        held_out: Proportions { validation: 0.0, test: 0.0 },
         seed: 0,
     }
 }
@@ -41,16 +38,12 @@ fn label(left: &str, target: &str, right: &str, cross_file: &str, positive: bool
         "metadata": {"task_id": "r/a.py/3_5", "filename": "r/a.py", "start_i": 3, "end_i": 5},
         "prompt": left, "groundtruth": target, "right_context": right, "crossfile_context": cross_file, "label": positive,
     });
-    let serde_json::Value::Object(record) = record else {
-        panic!()
-    };
+    let serde_json::Value::Object(record) = record else { panic!() };
     Label::read(Path::new("l.jsonl"), 1, record).unwrap()
 }
 
 fn sequence(label: &Label, encoder: &Encoder, settings: &VerbalizeSettings) -> Sequence {
-    Sequence::of(label, "r", encoder, settings)
-        .unwrap()
-        .unwrap()
+    Sequence::of(label, "r", encoder, settings).unwrap().unwrap()
 }
 
 /// The two forms of section 3.3, token by token: what is supervised is the token after `<eof>` and the target.
@@ -65,11 +58,7 @@ fn what_a_sequence_spells_and_teaches() {
     };
     let contexts = ("x = 1\n", "y = x\n", "\nz = y", "# b = 2\n");
     for (positive, text, decision) in [
-        (
-            false,
-            "<fim_prefix>x = 1\n<fim_suffix>\nz = y<eof><fim_middle>y = x\n",
-            "<fim_middle>",
-        ),
+        (false, "<fim_prefix>x = 1\n<fim_suffix>\nz = y<eof><fim_middle>y = x\n", "<fim_middle>"),
         (
             true,
             "<fim_prefix>x = 1\n<fim_suffix>\nz = y<eof><cc># b = 2\n<fim_middle>y = x\n",
@@ -88,11 +77,7 @@ fn what_a_sequence_spells_and_teaches() {
         let weights = sequence.weights(2.0);
         assert_eq!(weights[sequence.decision], 2.0);
         let of_target = 1.0 / encoder.tokenizer().count(target) as f32;
-        assert!(
-            weights[sequence.completion..]
-                .iter()
-                .all(|w| *w == of_target)
-        );
+        assert!(weights[sequence.completion..].iter().all(|w| *w == of_target));
         assert!((weights.iter().sum::<f32>() - 3.0).abs() < 1e-5);
         let row = Row::of(&sequence, 2.0);
         for (at, id) in sequence.ids.iter().enumerate() {
@@ -106,10 +91,7 @@ fn what_a_sequence_spells_and_teaches() {
     settings.end = Some("<|endoftext|>".into());
     let label = label("x = 1\n", "y = x\n", "", "", false);
     let sequence = sequence(&label, &encoder, &settings);
-    assert_eq!(
-        spelled(&sequence, &|at| sequence.is_completion(at)),
-        "y = x\n<|endoftext|>"
-    );
+    assert_eq!(spelled(&sequence, &|at| sequence.is_completion(at)), "y = x\n<|endoftext|>");
 }
 
 /// 100 tokens less 10 of the target, 20 of the cross-file context and 5 special ones leave 65: 21 to the right, 44 to the left.
@@ -178,10 +160,7 @@ fn the_style_beside_the_sequences_gives_their_prompts() {
         let path = folder.path().join("prompt-style.toml");
         std::fs::write(&path, settings.frame.to_style_file()).unwrap();
         let style = Style::open(&path).unwrap();
-        assert_eq!(
-            DecisionFrame::of(&style, None, None).unwrap(),
-            settings.frame
-        );
+        assert_eq!(DecisionFrame::of(&style, None, None).unwrap(), settings.frame);
         for positive in [false, true] {
             let label = label("x = {1}\n", "y", "\nz", "# b = 2\n", positive);
             let none = CrossFile::default();
@@ -193,12 +172,7 @@ fn the_style_beside_the_sequences_gives_their_prompts() {
                 cross_file: if positive { &label.cross_file } else { &none },
                 language: Language::Python,
             };
-            let budget = Budget {
-                total: 2048,
-                left: None,
-                right: None,
-                cross_file: None,
-            };
+            let budget = Budget { total: 2048, left: None, right: None, cross_file: None };
             let filled = style.fill(&parts, &budget, encoder.tokenizer()).unwrap();
             let text = sequence(&label, &encoder, &settings).text;
             let begin = encoder.decode(encoder.before()).unwrap();
@@ -283,15 +257,8 @@ fn tokenizers_that_are_no_byte_level_ones() {
     let settings_qwen = settings("qwen2.5-coder", 2048, 512);
     let qwen = encoder("qwen", &settings_qwen);
     assert!(qwen.before().is_empty());
-    let made = sequence(
-        &label("e\u{301}", "y", "", "", false),
-        &qwen,
-        &settings_qwen,
-    );
-    assert!(
-        qwen.decode(&made.ids).unwrap().contains("\u{e9}"),
-        "composed"
-    );
+    let made = sequence(&label("e\u{301}", "y", "", "", false), &qwen, &settings_qwen);
+    assert!(qwen.decode(&made.ids).unwrap().contains("\u{e9}"), "composed");
 }
 
 #[test]
@@ -305,47 +272,25 @@ fn no_repository_and_no_instance_is_for_two() {
         (0..names).for_each(|name| found.note([255; 16], &format!("r{name}")));
         found
     };
-    let shares = Proportions {
-        validation: 0.2,
-        test: 0.1,
-    };
+    let shares = Proportions { validation: 0.2, test: 0.1 };
     let plan = Plan::of(found(20), shares, 7).unwrap();
     let counts = Split::ALL.map(|split| plan.repositories(split));
     assert_eq!(counts, [14, 4, 2]);
     let places = |plan: &Plan, instance: &dyn Fn(usize) -> u8| -> Vec<Option<Split>> {
-        (0..20)
-            .map(|n| plan.place([instance(n); 16], &format!("r{n}")))
-            .collect()
+        (0..20).map(|n| plan.place([instance(n); 16], &format!("r{n}"))).collect()
     };
     let own = places(&plan, &|n| n as u8);
     let common = places(&plan, &|_| 255);
     for (own, common) in own.iter().zip(&common) {
         let is_test = *own == Some(Split::Test);
-        assert_eq!(
-            *common,
-            is_test.then_some(Split::Test),
-            "it stays in the tests alone"
-        );
+        assert_eq!(*common, is_test.then_some(Split::Test), "it stays in the tests alone");
     }
-    assert_eq!(
-        own,
-        places(&Plan::of(found(20), shares, 7).unwrap(), &|n| n as u8)
-    );
-    assert_ne!(
-        own,
-        places(&Plan::of(found(20), shares, 8).unwrap(), &|n| n as u8)
-    );
+    assert_eq!(own, places(&Plan::of(found(20), shares, 7).unwrap(), &|n| n as u8));
+    assert_ne!(own, places(&Plan::of(found(20), shares, 8).unwrap(), &|n| n as u8));
     // One more moves none from one held-out split into training and back but at the borders.
     let more = Plan::of(found(21), shares, 7).unwrap();
-    let moved = own
-        .iter()
-        .zip(places(&more, &|n| n as u8))
-        .filter(|(a, b)| *a != b)
-        .count();
+    let moved = own.iter().zip(places(&more, &|n| n as u8)).filter(|(a, b)| *a != b).count();
     assert!(moved <= 3, "{moved}");
     let error = Plan::of(found(2), shares, 0).unwrap_err().to_string();
-    assert!(
-        error.contains("1 for validation and 1 for tests leave none"),
-        "{error}"
-    );
+    assert!(error.contains("1 for validation and 1 for tests leave none"), "{error}");
 }

@@ -36,10 +36,7 @@ impl SplitFiles {
     /// Starts the files in a folder.
     pub(super) fn create(folder: &Path, name: &str) -> Result<Self> {
         let [lines, table] = places(folder, name);
-        Ok(Self {
-            lines: OutputFile::create(&lines)?,
-            table: Table::create(&table)?,
-        })
+        Ok(Self { lines: OutputFile::create(&lines)?, table: Table::create(&table)? })
     }
 
     /// Appends a sequence and its line.

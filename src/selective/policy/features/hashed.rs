@@ -20,26 +20,13 @@ impl Hashed {
         let mut end = left.all.len();
         for (number, &start) in lines {
             let place = if number == 0 { 1 } else { 2 };
-            hashed.insert_line(
-                &left.all[start as usize..end],
-                place,
-                8 + number.min(2) as u32,
-            );
+            hashed.insert_line(&left.all[start as usize..end], place, 8 + number.min(2) as u32);
             end = start as usize;
         }
-        for (number, line) in right
-            .all
-            .split(|&token| token == NEWLINE)
-            .take(3)
-            .enumerate()
-        {
+        for (number, line) in right.all.split(|&token| token == NEWLINE).take(3).enumerate() {
             hashed.insert_line(line, 3, if number == 0 { 11 } else { 3 });
         }
-        let path = context
-            .request
-            .path
-            .split_once('/')
-            .map_or("", |(_, path)| path);
+        let path = context.request.path.split_once('/').map_or("", |(_, path)| path);
         for token in Tokens::of(path).all {
             hashed.insert(token, 4);
         }

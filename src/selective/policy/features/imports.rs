@@ -47,8 +47,6 @@ pub(super) fn read(head: &str, path: &str, language: Language) -> Imports {
 fn push_names(text: &str, names: &mut Vec<u32>) {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     names.extend(
-        text.split(|c| !is_word(c))
-            .filter(|name| !name.is_empty() && *name != "as")
-            .map(word),
+        text.split(|c| !is_word(c)).filter(|name| !name.is_empty() && *name != "as").map(word),
     );
 }

@@ -207,9 +207,7 @@ impl Local {
     }
 }
 
-const LEAVES: &[&str] = &[
-    "return", "raise", "break", "continue", "pass", "throw", "yield",
-];
+const LEAVES: &[&str] = &["return", "raise", "break", "continue", "pass", "throw", "yield"];
 const BRANCHES: &[&str] = &[
     "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "switch", "case",
     "catch",
@@ -237,9 +235,8 @@ const MODIFIERS: &[&str] = &[
 
 /// Returns a line's first word that is not a modifier, after brackets that close the previous block.
 fn first_word(code: &str) -> &str {
-    let mut words = code
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty());
+    let mut words =
+        code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     let is_word = code
         .trim_start_matches(['}', ')', ' '])
         .starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -289,12 +286,7 @@ fn first_code(text: &str) -> Edge<'_> {
     let from = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |end| end + 1);
     let line = text[from..].lines().find(|line| !line.trim().is_empty());
     let line = line.unwrap_or("");
-    Edge {
-        code: line.trim(),
-        indent: indent(line),
-        begun: "",
-        is_blank_after: false,
-    }
+    Edge { code: line.trim(), indent: indent(line), begun: "", is_blank_after: false }
 }
 
 fn first_line(text: &str) -> &str {
@@ -367,10 +359,7 @@ fn same_beginnings(context: &Context<'_>) -> usize {
     };
     let start = |line: u32| left.all.get(line as usize..line as usize + 2);
     let Some(wanted) = start(last) else { return 0 };
-    before
-        .iter()
-        .filter(|line| start(**line) == Some(wanted))
-        .count()
+    before.iter().filter(|line| start(**line) == Some(wanted)).count()
 }
 
 /// Share of the earlier occurrences of the left context's last `length` tokens that are followed by the most frequent next token.

@@ -158,11 +158,7 @@ impl<'a> Context<'a> {
         following.find_in(&right.all[next.len()..]);
         let repeat = find_end(&left.all, &left.all[..left.all.len().saturating_sub(1)]);
         let follow = find_start(&right.all, &left.all, 0);
-        let imports = imports::read(
-            head(request.left, HEAD_BYTES),
-            request.path,
-            request.language,
-        );
+        let imports = imports::read(head(request.left, HEAD_BYTES), request.path, request.language);
         Self {
             request,
             left,
@@ -182,10 +178,7 @@ impl<'a> Context<'a> {
 
     /// Share of the near names that are among some tokens.
     fn near_share(&self, tokens: &[u32]) -> f32 {
-        share(
-            self.near.bits(tokens).count_ones() as usize,
-            self.near.len(),
-        )
+        share(self.near.bits(tokens).count_ones() as usize, self.near.len())
     }
 }
 
@@ -223,10 +216,8 @@ fn is_test(path: &str) -> bool {
 fn is_test_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name);
     let lower = stem.to_ascii_lowercase();
-    matches!(
-        lower.as_str(),
-        "test" | "tests" | "testing" | "__tests__" | "spec"
-    ) || lower.starts_with("test_")
+    matches!(lower.as_str(), "test" | "tests" | "testing" | "__tests__" | "spec")
+        || lower.starts_with("test_")
         || lower.ends_with("_test")
         || lower.ends_with("_tests")
         || stem.ends_with("Test")

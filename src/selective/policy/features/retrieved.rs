@@ -98,10 +98,7 @@ impl Retrieved {
         // Scores of rankers have no fixed range; extreme ones are clamped.
         let score = |at: usize| {
             let score = fragments.get(at).and_then(|fragment| fragment.score);
-            score
-                .filter(|score| !score.is_nan())
-                .unwrap_or(0.0)
-                .clamp(-1e6, 1e6) as f32
+            score.filter(|score| !score.is_nan()).unwrap_or(0.0).clamp(-1e6, 1e6) as f32
         };
         let (left, right) = (&context.left.all, &context.right.all);
 
@@ -133,21 +130,13 @@ impl Retrieved {
         let bridge = bridge(&texts, &ends, right);
         let next = longest.map_or(&[][..], |at| next_line(&texts[at].all, ends[at].at));
         let names = next.iter().filter(|t| is_word(**t)).count();
-        let known = next
-            .iter()
-            .filter(|t| is_word(**t) && file.contains(**t))
-            .count();
+        let known = next.iter().filter(|t| is_word(**t) && file.contains(**t)).count();
         let matching: Vec<usize> = (0..ends.len())
             .filter(|&at| ends[at].length > 0 && 2 * ends[at].length >= end.length)
             .collect();
-        let agreeing = matching
-            .iter()
-            .filter(|&&at| next_line(&texts[at].all, ends[at].at) == next);
-        let own_next = if own_end.length == 0 {
-            &[][..]
-        } else {
-            next_line(left, own_end.at)
-        };
+        let agreeing =
+            matching.iter().filter(|&&at| next_line(&texts[at].all, ends[at].at) == next);
+        let own_next = if own_end.length == 0 { &[][..] } else { next_line(left, own_end.at) };
         let (unseen, found) = unseen(context, &texts);
         let mut new_names = WordSet::with_room(texts[0].all.len());
         for &token in &texts[0].all {
@@ -155,16 +144,11 @@ impl Retrieved {
                 new_names.insert(token);
             }
         }
-        let path = context
-            .request
-            .path
-            .split_once('/')
-            .map_or("", |(_, file)| file);
+        let path = context.request.path.split_once('/').map_or("", |(_, file)| file);
         let (folder, name) = split(path);
         let (best_folder, best_name) = split(&best.path);
-        let common = (folder.split('/').zip(best_folder.split('/')))
-            .take_while(|(a, b)| a == b)
-            .count();
+        let common =
+            (folder.split('/').zip(best_folder.split('/'))).take_while(|(a, b)| a == b).count();
         let mut files: Vec<&str> = fragments.iter().map(|f| f.path.as_str()).collect();
         files.sort_unstable();
         files.dedup();
@@ -259,8 +243,5 @@ fn unseen(context: &Context<'_>, texts: &[Tokens]) -> (usize, usize) {
         }
     }
     let found = context.near.bits(texts.iter().flat_map(|text| &text.all));
-    (
-        wanted.count_ones() as usize,
-        (wanted & found).count_ones() as usize,
-    )
+    (wanted.count_ones() as usize, (wanted & found).count_ones() as usize)
 }

@@ -71,10 +71,7 @@ impl Tokens {
 
     /// Returns the tokens of the first `count` lines, or of all.
     pub(super) fn first_lines(&self, count: usize) -> &[u32] {
-        let end = self
-            .lines
-            .get(count)
-            .map_or(self.all.len(), |&at| at as usize);
+        let end = self.lines.get(count).map_or(self.all.len(), |&at| at as usize);
         &self.all[..end]
     }
 }
@@ -176,12 +173,7 @@ fn longest(matches: impl Iterator<Item = (usize, usize)>) -> Match {
     let mut best = Match::default();
     for (length, at) in matches {
         if length > best.length {
-            best = Match {
-                length,
-                at,
-                places: 1,
-                lines: 0,
-            };
+            best = Match { length, at, places: 1, lines: 0 };
         } else if length == best.length {
             best.places += 1;
         }
@@ -205,11 +197,7 @@ impl WordSet {
     /// Returns an empty set with room for `count` tokens.
     pub(super) fn with_room(count: usize) -> Self {
         let size = (2 * count + 8).next_power_of_two();
-        Self {
-            slots: vec![(0, 0); size],
-            mask: size - 1,
-            len: 0,
-        }
+        Self { slots: vec![(0, 0); size], mask: size - 1, len: 0 }
     }
 
     /// Inserts a token, if there is room. Returns its number, and whether it is new.
@@ -242,10 +230,7 @@ impl WordSet {
 
     /// Calls a function with every token, in arbitrary order.
     pub(super) fn each(&self, mut of: impl FnMut(u32)) {
-        self.slots
-            .iter()
-            .filter(|(token, _)| *token != 0)
-            .for_each(|(token, _)| of(*token));
+        self.slots.iter().filter(|(token, _)| *token != 0).for_each(|(token, _)| of(*token));
     }
 
     pub(super) fn contains(&self, token: u32) -> bool {

@@ -25,10 +25,7 @@ impl FeatureCurve {
     /// Returns the contribution of a value to the log-odds.
     pub fn at(&self, value: f64) -> f64 {
         let bends = self.knots.iter();
-        self.slope * value
-            + bends
-                .map(|(at, slope)| slope * (value - at).max(0.0))
-                .sum::<f64>()
+        self.slope * value + bends.map(|(at, slope)| slope * (value - at).max(0.0)).sum::<f64>()
     }
 }
 
@@ -47,9 +44,7 @@ impl Additive {
     /// Returns the log-odds for features in the order of the curves.
     pub fn log_odds(&self, values: impl Iterator<Item = f32>, words: &Hashed) -> f64 {
         let curves = self.curves.iter().zip(values);
-        let counted: f64 = curves
-            .map(|(curve, value)| curve.at(f64::from(value)))
-            .sum();
+        let counted: f64 = curves.map(|(curve, value)| curve.at(f64::from(value))).sum();
         let hashed: f64 = match self.words.len() {
             BUCKETS => words.sum(&self.words),
             _ => 0.0,

@@ -110,10 +110,7 @@ fn platt(scores: &[f64], labels: &[bool]) -> Calibration {
             hbb += weight;
         }
         let determinant = haa * hbb - hab * hab;
-        let (da, db) = (
-            (hbb * ga - hab * gb) / determinant,
-            (haa * gb - hab * ga) / determinant,
-        );
+        let (da, db) = ((hbb * ga - hab * gb) / determinant, (haa * gb - hab * ga) / determinant);
         let mut step = 1.0;
         let next = loop {
             let next = loss(slope - step * da, offset - step * db);
@@ -168,9 +165,8 @@ mod tests {
 
     /// Scores at five levels, each with this share of a hundred positive.
     fn levels(shares: &[(f64, usize)]) -> (Vec<f64>, Vec<bool>) {
-        let each = shares
-            .iter()
-            .flat_map(|&(score, share)| (0..100).map(move |n| (score, n < share)));
+        let each =
+            shares.iter().flat_map(|&(score, share)| (0..100).map(move |n| (score, n < share)));
         each.unzip()
     }
 
@@ -188,10 +184,7 @@ mod tests {
         else {
             panic!()
         };
-        assert!(
-            (slope - 0.5).abs() < 0.02 && (offset + 1.0).abs() < 0.02,
-            "{slope} {offset}"
-        );
+        assert!((slope - 0.5).abs() < 0.02 && (offset + 1.0).abs() < 0.02, "{slope} {offset}");
     }
 
     #[test]
@@ -199,10 +192,7 @@ mod tests {
         let (scores, labels) = levels(&[(0.0, 10), (1.0, 40), (2.0, 20), (3.0, 90)]);
         let map = Calibration::fit(CalibrationMethod::Isotonic, &scores, &labels);
         let at = |x| (map.probability(x) * 100.0).round();
-        assert_eq!(
-            (at(-5.0), at(0.0), at(1.5), at(3.0), at(9.0)),
-            (10.0, 10.0, 30.0, 90.0, 90.0)
-        );
+        assert_eq!((at(-5.0), at(0.0), at(1.5), at(3.0), at(9.0)), (10.0, 10.0, 30.0, 90.0, 90.0));
         assert_eq!(at(0.75), 20.0, "half way");
     }
 
@@ -215,9 +205,6 @@ mod tests {
         }
         let falling = levels(&[(0.0, 90), (1.0, 10)]);
         let map = Calibration::fit(CalibrationMethod::Platt, &falling.0, &falling.1);
-        assert!(
-            map.probability(1.0) >= map.probability(0.0),
-            "never turns the order round"
-        );
+        assert!(map.probability(1.0) >= map.probability(0.0), "never turns the order round");
     }
 }

@@ -62,25 +62,15 @@ impl PolicyModel {
         calibration: Calibration,
         training: Training,
     ) -> Self {
-        Self {
-            file: FILE.into(),
-            version: VERSION,
-            policy,
-            training,
-            calibration,
-            model,
-        }
+        Self { file: FILE.into(), version: VERSION, policy, training, calibration, model }
     }
 
     /// Returns the probability that retrieval helps a request.
     pub fn decide(&self, request: Request<'_>) -> f64 {
         let context = Context::of(request);
         let local = Local::of(&context).values().into_iter();
-        let words = if self.model.words.is_empty() {
-            Hashed::default()
-        } else {
-            Hashed::of(&context)
-        };
+        let words =
+            if self.model.words.is_empty() { Hashed::default() } else { Hashed::of(&context) };
         let log_odds = match self.policy {
             LearnedPolicy::Learned => self.model.log_odds(local, &words),
             LearnedPolicy::LearnedScored => {
@@ -94,8 +84,7 @@ impl PolicyModel {
     /// Returns the probability that retrieval helps an example.
     pub fn probability(&self, example: &Example) -> f64 {
         let values = values(self.policy, example);
-        self.calibration
-            .probability(self.model.log_odds(values, &example.hashed))
+        self.calibration.probability(self.model.log_odds(values, &example.hashed))
     }
 
     /// Returns the text of the file.

@@ -45,16 +45,10 @@ impl Column {
 /// # Errors
 /// All labels are equal, or the regression fails.
 pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive> {
-    let rows: Vec<Vec<f64>> = examples
-        .iter()
-        .map(|example| values(kind, example).map(f64::from).collect())
-        .collect();
+    let rows: Vec<Vec<f64>> =
+        examples.iter().map(|example| values(kind, example).map(f64::from).collect()).collect();
     let columns = columns(&rows);
-    let words = if examples.len() >= LEAST_FOR_WORDS {
-        BUCKETS
-    } else {
-        0
-    };
+    let words = if examples.len() >= LEAST_FOR_WORDS { BUCKETS } else { 0 };
     let (groups, count) = groups(examples);
     let width = columns.len() + words + count;
     let mut matrix = Array2::<f64>::zeros((rows.len(), width));
@@ -100,12 +94,7 @@ fn columns(rows: &[Vec<f64>]) -> Vec<Column> {
             .collect();
         bends.dedup();
         for bend in std::iter::once(None).chain(bends.into_iter().map(Some)) {
-            let mut column = Column {
-                feature,
-                bend,
-                mean: 0.0,
-                deviation: 0.0,
-            };
+            let mut column = Column { feature, bend, mean: 0.0, deviation: 0.0 };
             let values = || rows.iter().map(|row| column.raw(row[feature]));
             let (mean, deviation) = moments(values());
             if deviation > 1e-6 {

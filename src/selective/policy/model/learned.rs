@@ -60,9 +60,5 @@ pub(super) fn values(kind: LearnedPolicy, example: &Example) -> impl Iterator<It
         LearnedPolicy::Learned => 0,
         LearnedPolicy::LearnedScored => retrieved.len(),
     };
-    example
-        .local
-        .values()
-        .into_iter()
-        .chain(retrieved.take(count))
+    example.local.values().into_iter().chain(retrieved.take(count))
 }

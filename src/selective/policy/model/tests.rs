@@ -29,11 +29,7 @@ fn fragments(number: usize, is_known: bool) -> Vec<Fragment> {
         }
     };
     let score = Some(if is_known { 0.1 } else { 0.4 });
-    vec![Fragment {
-        path: "pkg/other.py".into(),
-        text,
-        score,
-    }]
+    vec![Fragment { path: "pkg/other.py".into(), text, score }]
 }
 
 fn example(repository: usize, number: usize) -> Example {
@@ -51,21 +47,12 @@ fn example(repository: usize, number: usize) -> Example {
         em: [None; 2],
         label: None,
     };
-    Example::new(
-        &format!("{repository}/{number}"),
-        request,
-        outcome,
-        Signals::default(),
-    )
+    Example::new(&format!("{repository}/{number}"), request, outcome, Signals::default())
 }
 
 fn examples(repositories: usize) -> Examples {
     let all = (0..repositories).flat_map(|r| (0..40).map(move |n| example(r, n + r)));
-    Examples {
-        all: all.collect(),
-        model: Some("m".into()),
-        ..Examples::default()
-    }
+    Examples { all: all.collect(), model: Some("m".into()), ..Examples::default() }
 }
 
 #[test]
@@ -75,11 +62,7 @@ fn both_kinds_learn_what_tells_the_instances_apart() {
         for method in [CalibrationMethod::Platt, CalibrationMethod::Isotonic] {
             let policy = train(&examples, kind, method).unwrap();
             let training = &policy.training;
-            assert!(
-                training.held_out_auc > 0.95,
-                "{kind} {}",
-                training.held_out_auc
-            );
+            assert!(training.held_out_auc > 0.95, "{kind} {}", training.held_out_auc);
             assert!(training.held_out_calibration_error < 0.2, "{training:?}");
             assert_eq!((training.instances, training.repositories.len()), (120, 3));
         }
@@ -101,15 +84,8 @@ fn a_decision_is_that_of_the_example() {
         };
         assert_eq!(policy.decide(request), policy.probability(&example(0, 3)));
         if kind == LearnedPolicy::Learned {
-            let before = Request {
-                fragments: &[],
-                ..request
-            };
-            assert_eq!(
-                policy.decide(before),
-                policy.decide(request),
-                "it has not retrieved yet"
-            );
+            let before = Request { fragments: &[], ..request };
+            assert_eq!(policy.decide(before), policy.decide(request), "it has not retrieved yet");
         }
     }
 }
@@ -117,27 +93,17 @@ fn a_decision_is_that_of_the_example() {
 #[test]
 fn held_out_scores_do_not_know_their_repository() {
     let all = examples(3).all;
-    let scores = hold_out(&all, &[], LearnedPolicy::Learned, CalibrationMethod::Platt)
-        .unwrap()
-        .ordered;
+    let scores =
+        hold_out(&all, &[], LearnedPolicy::Learned, CalibrationMethod::Platt).unwrap().ordered;
     // Turning all labels of one repository round leaves its own scores' order: they come from the others.
     let mut turned = all.clone();
     for example in turned.iter_mut().filter(|e| e.repository == "repo0") {
         example.label = !example.label;
     }
-    let of_turned = hold_out(
-        &turned,
-        &[],
-        LearnedPolicy::Learned,
-        CalibrationMethod::Platt,
-    )
-    .unwrap()
-    .ordered;
+    let of_turned =
+        hold_out(&turned, &[], LearnedPolicy::Learned, CalibrationMethod::Platt).unwrap().ordered;
     let of_repo0 = |scores: &[f64]| {
-        let own = all
-            .iter()
-            .zip(scores)
-            .filter(|(e, _)| e.repository == "repo0");
+        let own = all.iter().zip(scores).filter(|(e, _)| e.repository == "repo0");
         let (labels, scores): (Vec<bool>, Vec<f64>) = own.map(|(e, s)| (e.label, *s)).unzip();
         area(&scores, &labels)
     };
@@ -147,18 +113,11 @@ fn held_out_scores_do_not_know_their_repository() {
 #[test]
 fn the_same_labels_train_the_same_bytes_whatever_the_threads() {
     let text = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let train = || {
-            train(
-                &examples(4),
-                LearnedPolicy::LearnedScored,
-                CalibrationMethod::Platt,
-            )
-            .unwrap()
-            .to_text()
+            train(&examples(4), LearnedPolicy::LearnedScored, CalibrationMethod::Platt)
+                .unwrap()
+                .to_text()
         };
         pool.install(train)
     };
@@ -177,12 +136,7 @@ fn labels_that_are_all_alike_teach_nothing() {
 fn files_are_read_again_and_others_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("policy.json");
-    let policy = train(
-        &examples(2),
-        LearnedPolicy::Learned,
-        CalibrationMethod::Platt,
-    )
-    .unwrap();
+    let policy = train(&examples(2), LearnedPolicy::Learned, CalibrationMethod::Platt).unwrap();
     policy.write(&path).unwrap();
     assert_eq!(PolicyModel::read(&path).unwrap(), policy);
     let refused = |from: &str, to: &str, wanted: &str| {
@@ -191,10 +145,7 @@ fn files_are_read_again_and_others_refused() {
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
         let error = PolicyModel::read(&path).unwrap_err();
         let said = error.to_string();
-        assert!(
-            said.contains(wanted) && said.contains("policy.json"),
-            "{said}"
-        );
+        assert!(said.contains(wanted) && said.contains("policy.json"), "{said}");
     };
     refused("\"version\": 1", "\"version\": 9", "of version 9");
     refused("repoformer-policy", "another", "not a trained policy");
@@ -203,11 +154,7 @@ fn files_are_read_again_and_others_refused() {
         "\"feature\": \"moon\"",
         "it has 'moon' where this program has 'indent'",
     );
-    refused(
-        "\"learned\"",
-        "\"learned-scored\"",
-        "without the feature 'retrieved.fragments'",
-    );
+    refused("\"learned\"", "\"learned-scored\"", "without the feature 'retrieved.fragments'");
     refused("\"slope\"", "\"slip\"", "damaged");
     std::fs::write(&path, "not json").unwrap();
     assert!(PolicyModel::read(&path).is_err());

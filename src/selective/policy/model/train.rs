@@ -32,16 +32,11 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
     let mut parts = vec![0; FOLDS.min(order.len())];
     let mut part_of = BTreeMap::new();
     for (name, size) in order {
-        let least = (0..parts.len())
-            .min_by_key(|&part| parts[part])
-            .unwrap_or_default();
+        let least = (0..parts.len()).min_by_key(|&part| parts[part]).unwrap_or_default();
         parts[least] += size;
         part_of.insert(name, least);
     }
-    examples
-        .iter()
-        .map(|example| part_of[example.repository.as_str()])
-        .collect()
+    examples.iter().map(|example| part_of[example.repository.as_str()]).collect()
 }
 
 /// Scores of instances by models that were trained without their repository.
@@ -105,13 +100,8 @@ pub fn hold_out(
     let scores = &scores[..examples.len()];
     let calibrated = scores.iter().zip(&folds);
     Ok(HeldOut {
-        ordered: scores
-            .iter()
-            .map(|score| pooled.probability(*score))
-            .collect(),
-        probabilities: calibrated
-            .map(|(score, part)| without[*part].probability(*score))
-            .collect(),
+        ordered: scores.iter().map(|score| pooled.probability(*score)).collect(),
+        probabilities: calibrated.map(|(score, part)| without[*part].probability(*score)).collect(),
         calibration: pooled,
     })
 }
@@ -133,20 +123,11 @@ pub fn train(
     let positive = labels.iter().filter(|label| **label).count();
     let training = Training {
         generation_model: examples.model.clone(),
-        repositories: examples
-            .repositories()
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
+        repositories: examples.repositories().into_iter().map(str::to_owned).collect(),
         instances: all.len(),
         positive,
         held_out_auc: area(&held_out.ordered, &labels),
         held_out_calibration_error: expected_error(&held_out.probabilities, &labels),
     };
-    Ok(PolicyModel::new(
-        kind,
-        model,
-        held_out.calibration,
-        training,
-    ))
+    Ok(PolicyModel::new(kind, model, held_out.calibration, training))
 }

@@ -29,12 +29,7 @@ pub struct RequestTimes {
 impl RequestTimes {
     /// Times of a generation that takes as long with retrieved fragments as without.
     pub fn new(retrieval: f64, generation: f64) -> Self {
-        Self {
-            retrieval,
-            base: generation,
-            generation,
-            decision: 0.0,
-        }
+        Self { retrieval, base: generation, generation, decision: 0.0 }
     }
 
     /// Returns the latency of a request.
@@ -54,11 +49,7 @@ impl RequestTimes {
             DecisionCost::Retrieval => self.retrieval,
             DecisionCost::Generation => self.base,
         };
-        let answer = if retrieves {
-            self.retrieval + self.generation
-        } else {
-            self.base
-        };
+        let answer = if retrieves { self.retrieval + self.generation } else { self.base };
         decision.max(answer)
     }
 }
@@ -87,9 +78,7 @@ impl LatencyModel {
     /// A file cannot be read, or has no time of one of the two.
     pub fn read(path: &Path, base: Option<&Path>, generation: Option<f64>) -> Result<Self> {
         let found = Measured::read(path, generation)?;
-        let base = base
-            .map(|path| Measured::read(path, generation))
-            .transpose()?;
+        let base = base.map(|path| Measured::read(path, generation)).transpose()?;
         let with = found.mean(|time| time.generation, "generation")?;
         let mean = RequestTimes {
             retrieval: found.mean(|time| time.retrieval, "retrieval")?,
@@ -136,9 +125,7 @@ impl LatencyModel {
     /// Whether a task's completion without retrieval was measured.
     pub fn knows_base(&self, id: &str) -> bool {
         match self {
-            Self::Measured {
-                base: Some(base), ..
-            } => base.contains(id),
+            Self::Measured { base: Some(base), .. } => base.contains(id),
             _ => false,
         }
     }
@@ -149,9 +136,7 @@ impl LatencyModel {
             Self::Given(times) => times.decision = decision,
             Self::Measured { times, mean, .. } => {
                 mean.decision = decision;
-                times
-                    .values_mut()
-                    .for_each(|times| times.decision = decision);
+                times.values_mut().for_each(|times| times.decision = decision);
             }
         }
         self
@@ -204,10 +189,7 @@ impl Measured {
         })?;
         match problems.into_iter().next() {
             Some(problem) => Err(problem),
-            None => Ok(Self {
-                path: path.to_owned(),
-                times,
-            }),
+            None => Ok(Self { path: path.to_owned(), times }),
         }
     }
 
@@ -224,11 +206,7 @@ impl Measured {
                     "base generation" => ("generation", "take the latencies of mode none"),
                     name => (name, "take the latencies of a mode that retrieves"),
                 };
-                Err(Error::artifact(
-                    &self.path,
-                    format!("has no {field}_ms"),
-                    hint,
-                ))
+                Err(Error::artifact(&self.path, format!("has no {field}_ms"), hint))
             }
             count => Ok(times.iter().sum::<f64>() / count as f64),
         }

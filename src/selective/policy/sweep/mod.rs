@@ -164,9 +164,8 @@ fn elsewhere(
     }
     let mut retrieves = vec![false; examples.len()];
     for repository in repositories {
-        let mut others: Vec<usize> = (0..examples.len())
-            .filter(|&place| examples[place].repository != repository)
-            .collect();
+        let mut others: Vec<usize> =
+            (0..examples.len()).filter(|&place| examples[place].repository != repository).collect();
         others.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
         let threshold = best_threshold(examples, scores, &others);
         for (place, example) in examples.iter().enumerate() {
@@ -190,9 +189,7 @@ fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 
     let mut threshold = order.first().map_or(0.0, |&place| scores[place]);
     for (at, &place) in order.iter().enumerate() {
         sum += examples[place].gain();
-        let next = order
-            .get(at + 1)
-            .map_or(f64::NEG_INFINITY, |&next| scores[next]);
+        let next = order.get(at + 1).map_or(f64::NEG_INFINITY, |&next| scores[next]);
         if next < scores[place] && sum > best + 1e-12 {
             (best, threshold) = (sum, next);
         }
@@ -231,9 +228,7 @@ impl Sums {
         let mut always = Vec::new();
         for clock in clocks {
             let cost = |example: &Example, retrieves| clock.of(&example.id).cost(policy, retrieves);
-            costs.push(running(total(&|e| cost(e, false)), &|e| {
-                cost(e, true) - cost(e, false)
-            }));
+            costs.push(running(total(&|e| cost(e, false)), &|e| cost(e, true) - cost(e, false)));
             always.push(total(&|e| clock.of(&e.id).cost(Policy::Always, true)));
         }
         Self {

@@ -17,11 +17,7 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
             fragments: &[],
         };
         let em = es.map(|es| Some(f64::from(es == 1.0)));
-        let outcome = CompletionScores {
-            es: *es,
-            em,
-            label: None,
-        };
+        let outcome = CompletionScores { es: *es, em, label: None };
         Example::new(&format!("t/{number}"), request, outcome, Signals::default())
     };
     similarities.iter().enumerate().map(example).collect()
@@ -37,21 +33,13 @@ fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> SweepCurve {
 #[test]
 fn a_threshold_retrieves_for_what_is_above_it() {
     let curve = sweep(Policy::Learned, &[0.9, 0.3, 0.1, 0.6], &[0.3, 0.95]);
-    let [none, half] = &curve.points[..] else {
-        panic!("{curve:?}")
-    };
+    let [none, half] = &curve.points[..] else { panic!("{curve:?}") };
     assert_eq!((none.rag_rate, none.es, none.em), (0.0, 0.5, Some(0.0)));
     assert_eq!(none.abstention_precision, Some(0.5));
     assert_eq!(none.latencies[0].speedup, 0.3);
-    assert_eq!(
-        (half.rag_rate, half.threshold, half.em),
-        (0.5, 0.3, Some(0.25))
-    );
+    assert_eq!((half.rag_rate, half.threshold, half.em), (0.5, 0.3, Some(0.25)));
     assert!((half.es - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
-    assert_eq!(
-        (half.abstention_precision, half.latencies[0].mean_ms),
-        (Some(1.0), 850.0)
-    );
+    assert_eq!((half.abstention_precision, half.latencies[0].mean_ms), (Some(1.0), 850.0));
     assert_eq!(curve.auc, 1.0);
 }
 
@@ -61,11 +49,7 @@ fn ends_and_best_are_always_there() {
     assert_eq!(curve.points.first().unwrap().rag_rate, 0.0);
     assert_eq!(curve.points.last().unwrap().rag_rate, 1.0);
     let best = curve.best().unwrap();
-    assert_eq!(
-        (best.rag_rate, best.threshold),
-        (0.5, 0.0),
-        "it does not retrieve in vain"
-    );
+    assert_eq!((best.rag_rate, best.threshold), (0.5, 0.0), "it does not retrieve in vain");
     // Always comes to 0.55, which the first alone is worth more than.
     assert_eq!(curve.reaches_always.as_ref().unwrap().rag_rate, 0.25);
     assert_eq!(curve.at_rate(0.52).unwrap().rag_rate, 0.5);
@@ -73,10 +57,7 @@ fn ends_and_best_are_always_there() {
     let never = sweep(Policy::Never, &[0.0; 4], &[]);
     assert_eq!((never.points.len(), never.points[0].rag_rate), (1, 0.0));
     let always = sweep(Policy::Always, &[1.0; 4], &[]);
-    assert_eq!(
-        (always.points.len(), always.points[0].latencies[0].speedup),
-        (1, 0.0)
-    );
+    assert_eq!((always.points.len(), always.points[0].latencies[0].speedup), (1, 0.0));
 }
 
 #[test]
@@ -103,20 +84,14 @@ fn equal_scores_are_never_parted() {
 
 #[test]
 fn policies_wait_for_what_they_go_by() {
-    let times = RequestTimes {
-        decision: 600.0,
-        ..RequestTimes::new(900.0, 500.0)
-    };
+    let times = RequestTimes { decision: 600.0, ..RequestTimes::new(900.0, 500.0) };
     let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
     assert_eq!(costs(Policy::Learned), [500.0, 1400.0]);
     assert_eq!(costs(Policy::LearnedScored), [900.0, 1400.0]);
     assert_eq!(costs(Policy::TrialGeneration), [500.0, 1400.0]);
     assert_eq!(costs(Policy::SelfDecision), [600.0, 1400.0]);
     // A prompt without what was retrieved is shorter.
-    let times = RequestTimes {
-        base: 200.0,
-        ..times
-    };
+    let times = RequestTimes { base: 200.0, ..times };
     let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
     assert_eq!(costs(Policy::Learned), [200.0, 1400.0]);
     assert_eq!(costs(Policy::TrialGeneration), [200.0, 1400.0]);
@@ -142,15 +117,8 @@ fn measured_times_are_read_and_filled_up() {
     let of = |id: &str| (clock.of(id).base, clock.of(id).generation);
     assert_eq!((of("t/0"), of("t/1")), ((40.0, 100.0), (40.0, 100.0)));
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"generation_ms\": 100}\n").unwrap();
-    let error = LatencyModel::read(&path, None, None)
-        .unwrap_err()
-        .to_string();
+    let error = LatencyModel::read(&path, None, None).unwrap_err().to_string();
     assert!(error.contains("retrieval_ms"), "{error}");
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"retrieval_ms\": \"x\"}\n").unwrap();
-    assert!(
-        LatencyModel::read(&path, None, None)
-            .unwrap_err()
-            .to_string()
-            .contains("l.jsonl:1")
-    );
+    assert!(LatencyModel::read(&path, None, None).unwrap_err().to_string().contains("l.jsonl:1"));
 }

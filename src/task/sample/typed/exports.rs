@@ -38,19 +38,13 @@ impl<'a> Modules<'a> {
         let files = repository.files.iter().enumerate();
         for (index, file) in files.filter(|_| matches!(rules.visibility, Visibility::Exports)) {
             let (module, rank) = module_path(&file.path);
-            let entry = by_path
-                .entry(module)
-                .or_insert((rank, canonical(index, file)));
+            let entry = by_path.entry(module).or_insert((rank, canonical(index, file)));
             if rank < entry.0 {
                 *entry = (rank, canonical(index, file));
             }
         }
         let by_path = by_path.into_iter();
-        Self {
-            repository,
-            units,
-            by_path: by_path.map(|(path, (_, file))| (path, file)).collect(),
-        }
+        Self { repository, units, by_path: by_path.map(|(path, (_, file))| (path, file)).collect() }
     }
 
     /// The file that a path in an import of file `from` means.
@@ -61,8 +55,7 @@ impl<'a> Modules<'a> {
             return self.at(folder, path);
         }
         let name = &self.repository.name;
-        self.at(name, path)
-            .or_else(|| self.at(&format!("{name}/src"), path))
+        self.at(name, path).or_else(|| self.at(&format!("{name}/src"), path))
     }
 
     fn at(&self, folder: &str, path: &str) -> Option<usize> {
@@ -116,10 +109,7 @@ impl<'a> Modules<'a> {
             visited.push((file, name.clone()));
             let own = unit.exports.get(&name).unwrap_or(&name);
             if declares(unit, own) {
-                return Some(Export::Declared {
-                    file,
-                    name: own.clone(),
-                });
+                return Some(Export::Declared { file, name: own.clone() });
             }
             // The last to be pushed is looked at first: what is named, before all that a star brings.
             for import in &unit.imports {
@@ -145,10 +135,7 @@ impl<'a> Modules<'a> {
 fn declares(unit: &Unit, name: &str) -> bool {
     unit.functions.contains(name)
         || unit.scopes[0].variables.contains_key(name)
-        || unit
-            .types
-            .iter()
-            .any(|t| t.outer.is_none() && t.name == name)
+        || unit.types.iter().any(|t| t.outer.is_none() && t.name == name)
 }
 
 /// The path that imports name, and how other files of that path hide this one: the lowest wins.

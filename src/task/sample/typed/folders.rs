@@ -44,11 +44,7 @@ impl<'a> Folders<'a> {
             let by_count = one.1.cmp(&other.1);
             by_count.then_with(|| other.0.cmp(one.0))
         });
-        Self {
-            files,
-            repository: &repository.name,
-            module: most.map(|(module, _)| module),
-        }
+        Self { files, repository: &repository.name, module: most.map(|(module, _)| module) }
     }
 
     /// The folder that an import means; `None` where it is not of the repository.

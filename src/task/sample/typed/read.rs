@@ -62,10 +62,7 @@ fn import(import: syntax::Import<'_>) -> Import {
         from.chars().filter(|c| !c.is_whitespace()).collect()
     };
     Import {
-        from: from
-            .rsplit_once("::")
-            .map_or(from.as_str(), |(_, name)| name)
-            .to_owned(),
+        from: from.rsplit_once("::").map_or(from.as_str(), |(_, name)| name).to_owned(),
         member,
         local: local.to_owned(),
         is_static: import.is_static,
@@ -111,11 +108,7 @@ impl Reader<'_, '_> {
     }
 
     fn open(&mut self, depth: usize, of_type: Option<usize>) {
-        let scope = Scope {
-            parent: Some(self.scope()),
-            of_type,
-            variables: FxHashMap::default(),
-        };
+        let scope = Scope { parent: Some(self.scope()), of_type, variables: FxHashMap::default() };
         self.unit.scopes.push(scope);
         self.open.push((depth, self.unit.scopes.len() - 1));
     }
@@ -240,11 +233,7 @@ impl Reader<'_, '_> {
         let starts_in_code = source.classes[lines.start] == LineClass::Code;
         if !node.has_error() && lines.len() <= LONGEST_CALL && starts_in_code {
             let scope = self.scope();
-            self.unit.calls.push(Call {
-                lines,
-                scope,
-                callee,
-            });
+            self.unit.calls.push(Call { lines, scope, callee });
         }
     }
 
@@ -366,9 +355,5 @@ fn all<'tree>(node: Node<'tree>, steps: &[Steps]) -> Vec<Node<'tree>> {
 
 /// The nodes at the end of some steps; none where there are no steps.
 fn all_if<'tree>(node: Node<'tree>, steps: &[Steps]) -> Vec<Node<'tree>> {
-    if steps.is_empty() {
-        Vec::new()
-    } else {
-        all(node, steps)
-    }
+    if steps.is_empty() { Vec::new() } else { all(node, steps) }
 }

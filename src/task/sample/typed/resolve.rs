@@ -136,9 +136,7 @@ impl<'a> Program<'a> {
 
     /// `m()`
     fn bare(&self, file: usize, unit: &Unit, scope: usize, name: &str) -> Found {
-        let is_variable = unit
-            .outwards(scope)
-            .any(|scope| scope.variables.contains_key(name));
+        let is_variable = unit.outwards(scope).any(|scope| scope.variables.contains_key(name));
         let is_own = if let Visibility::Folders = self.rules.visibility {
             unit.functions.contains(name)
         } else {
@@ -168,10 +166,7 @@ impl<'a> Program<'a> {
         let global = self.global_imports.iter().copied();
         let mut brought_in = unit.imports.iter().chain(global).filter(|import| {
             import.is_static
-                && import
-                    .member
-                    .as_deref()
-                    .is_some_and(|member| member == "*" || member == name)
+                && import.member.as_deref().is_some_and(|member| member == "*" || member == name)
         });
         let found = brought_in.find_map(|import| {
             let types = self.by_path.get(import.from.as_str())?;
@@ -185,16 +180,9 @@ impl<'a> Program<'a> {
         let unit = self.units[file].as_ref();
         let is_callable = unit.is_some_and(|unit| {
             unit.functions.contains(name)
-                || unit
-                    .types
-                    .iter()
-                    .any(|t| t.outer.is_none() && t.name == name)
+                || unit.types.iter().any(|t| t.outer.is_none() && t.name == name)
         });
-        if is_callable {
-            Found::Files(vec![file])
-        } else {
-            Found::Foreign
-        }
+        if is_callable { Found::Files(vec![file]) } else { Found::Foreign }
     }
 
     /// The files of a folder that declare a function.
@@ -228,10 +216,9 @@ impl<'a> Program<'a> {
         let mut level = types.to_vec();
         let mut visited = Vec::new();
         while !level.is_empty() && visited.len() < MOST_TYPES {
-            let defining = level.iter().filter(|id| {
-                self.type_of(**id)
-                    .is_some_and(|found| found.methods.contains(name))
-            });
+            let defining = level
+                .iter()
+                .filter(|id| self.type_of(**id).is_some_and(|found| found.methods.contains(name)));
             let files: Vec<usize> = defining.map(|id| id.file).collect();
             if !files.is_empty() {
                 return Some(files);
@@ -262,12 +249,7 @@ impl<'a> Program<'a> {
         // Their names are looked up where the type stands, not within it.
         let around = unit.scopes[found.inside].parent.unwrap_or(0);
         let named = |name: &String| self.types_named(id.file, around, name);
-        found
-            .supers
-            .iter()
-            .flat_map(named)
-            .filter(|found| *found != id)
-            .collect()
+        found.supers.iter().flat_map(named).filter(|found| *found != id).collect()
     }
 
     /// Knowledge about the object that a method is called on.
@@ -284,11 +266,7 @@ impl<'a> Program<'a> {
             "super" => around().map(|number| {
                 let parts = self.parts(file, number);
                 let supers: Vec<TypeId> = parts.iter().flat_map(|id| self.supers(*id)).collect();
-                if supers.is_empty() {
-                    Object::Foreign
-                } else {
-                    Object::Of(supers)
-                }
+                if supers.is_empty() { Object::Foreign } else { Object::Of(supers) }
             }),
             _ => self.variable(file, unit, scope, first),
         };
@@ -300,11 +278,7 @@ impl<'a> Program<'a> {
 
     fn of_type_named(&self, file: usize, scope: usize, name: &str) -> Object<'a> {
         let types = self.types_named(file, scope, name);
-        if types.is_empty() {
-            Object::Foreign
-        } else {
-            Object::Of(types)
-        }
+        if types.is_empty() { Object::Foreign } else { Object::Of(types) }
     }
 
     fn of_declared(&self, file: usize, scope: usize, declared: &Declared) -> Object<'a> {
@@ -387,14 +361,8 @@ impl<'a> Program<'a> {
             Visibility::Folders => return self.in_package(unit, chain),
         }
         // By custom, types begin with a capital, and what has a name begins a package otherwise.
-        let is_name_of_type = chain
-            .iter()
-            .any(|name| name.starts_with(char::is_uppercase));
-        if is_name_of_type {
-            Object::Foreign
-        } else {
-            Object::Unknown
-        }
+        let is_name_of_type = chain.iter().any(|name| name.starts_with(char::is_uppercase));
+        if is_name_of_type { Object::Foreign } else { Object::Unknown }
     }
 
     /// A chain that begins with an imported package, or with a variable of another file of its own.
@@ -408,9 +376,7 @@ impl<'a> Program<'a> {
         }
         let folder = unit.namespaces.first();
         let variable = folder.and_then(|folder| self.variable_of_folder(folder, &chain[0]));
-        variable.map_or(Object::Unknown, |variable| {
-            self.fields(variable, &chain[1..])
-        })
+        variable.map_or(Object::Unknown, |variable| self.fields(variable, &chain[1..]))
     }
 
     fn exported_object(&self, export: Option<Export>) -> Object<'a> {
@@ -425,9 +391,7 @@ impl<'a> Program<'a> {
         }
         let unit = self.units[file].as_ref();
         let declared = unit.and_then(|unit| unit.scopes[0].variables.get(&name));
-        declared.map_or(Object::Foreign, |declared| {
-            self.of_declared(file, 0, declared)
-        })
+        declared.map_or(Object::Foreign, |declared| self.of_declared(file, 0, declared))
     }
 }
 

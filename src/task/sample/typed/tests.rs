@@ -51,9 +51,7 @@ fn calls(language: Language, files: &[(&str, &str)], path: &str, text: &str) -> 
     let files = [files, &[(path, text)]].concat();
     let lines: Vec<&str> = text.lines().collect();
     let found = holes(Kind::Api, language, &files);
-    let own = found
-        .iter()
-        .filter_map(|hole| hole.strip_prefix(path)?.strip_prefix(' '));
+    let own = found.iter().filter_map(|hole| hole.strip_prefix(path)?.strip_prefix(' '));
     let text_of = |hole: &str| {
         let (first, last) = hole.split_once('-').unwrap();
         lines[first.parse::<usize>().unwrap() - 1..last.parse().unwrap()]
@@ -229,18 +227,12 @@ class Use extends A<String> {
         "if (s instanceof C c) { c.only2(); }",
         "var made = new C(); made.only2();",
     ];
-    assert_eq!(
-        calls(Language::Java, &files, "b/Use.java", &without_own),
-        wanted
-    );
+    assert_eq!(calls(Language::Java, &files, "b/Use.java", &without_own), wanted);
     // Typed calls go by the type, whatever the file defines itself.
     assert_eq!(calls(Language::Java, &files, "b/Use.java", text), wanted);
     // Out of that package, what is not imported is not seen.
     let text = "package q;\nimport p.b.*;\nclass D { void f(A a, B b) {\n a.base();\n b.only();\n new C();\n} }\n";
-    assert_eq!(
-        calls(Language::Java, &files, "q/D.java", text),
-        ["b.only();", "new C();"]
-    );
+    assert_eq!(calls(Language::Java, &files, "q/D.java", text), ["b.only();", "new C();"]);
 }
 
 #[test]
@@ -440,15 +432,9 @@ func own() {}
 #[test]
 fn circles_and_odd_files_end() {
     let java = [
-        (
-            "A.java",
-            "class A extends B { void f() { g(); this.x.y.g(); } B x; }\n",
-        ),
+        ("A.java", "class A extends B { void f() { g(); this.x.y.g(); } B x; }\n"),
         ("B.java", "class B extends A { A y; }\n"),
-        (
-            "C.java",
-            "class C extends C { void h() { h2(); } class C {} }\n",
-        ),
+        ("C.java", "class C extends C { void h() { h2(); } class C {} }\n"),
         (
             "D.java",
             "\u{feff}package ;\nimport ;\nimport static x;\nclass { void (x y) { new (); .f(); } }\n",

@@ -26,9 +26,8 @@ impl Program<'_> {
 
     /// A type around the scope, or one within a type around it.
     fn nested_or_around(&self, file: usize, unit: &Unit, scope: usize, name: &str) -> Vec<TypeId> {
-        let (first, rest) = name
-            .split_once('.')
-            .map_or((name, None), |(first, rest)| (first, Some(rest)));
+        let (first, rest) =
+            name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
         for number in unit.types_around(scope) {
             let around = &unit.types[number];
             let path = match (around.name == first, rest) {
@@ -54,9 +53,7 @@ impl Program<'_> {
 
     /// A type and, where it is partial, its other parts.
     pub(super) fn parts(&self, file: usize, number: usize) -> Vec<TypeId> {
-        let path = self.units[file]
-            .as_ref()
-            .map(|unit| &unit.types[number].path);
+        let path = self.units[file].as_ref().map(|unit| &unit.types[number].path);
         match path {
             Some(path) if self.rules.has_parts => self.at_path(file, path),
             _ => vec![TypeId { file, number }],
@@ -103,8 +100,7 @@ impl Program<'_> {
         let imports: Vec<&Import> = unit.imports.iter().chain(global).collect();
         let below = |outer: &str, name: &str| {
             let separator = if outer.is_empty() { "" } else { "." };
-            self.by_path
-                .get(format!("{outer}{separator}{name}").as_str())
+            self.by_path.get(format!("{outer}{separator}{name}").as_str())
         };
         let found = order.iter().find_map(|seen| match seen {
             Seen::Imported => imports.iter().find_map(|import| {

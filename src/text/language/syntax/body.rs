@@ -33,10 +33,8 @@ pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
 /// Behind a colon: a docstring tells what to write and is no part of it.
 fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Body> {
     let mut cursor = body.walk();
-    let mut statements = body
-        .named_children(&mut cursor)
-        .filter(|node| !is_comment(*node))
-        .peekable();
+    let mut statements =
+        body.named_children(&mut cursor).filter(|node| !is_comment(*node)).peekable();
     // A comment between the signature and the first statement belongs to the body, though not to its node.
     let signature = (0..definition.child_count())
         .rev()
@@ -57,10 +55,7 @@ fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Bo
 
 /// The statements between `{` and `}`.
 fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
-    let (open, close) = (
-        child(block, "{")?,
-        block.child(block.child_count().checked_sub(1)?)?,
-    );
+    let (open, close) = (child(block, "{")?, block.child(block.child_count().checked_sub(1)?)?);
     let mut inside: Vec<Node<'_>> = Vec::new();
     let mut cursor = block.walk();
     for node in block.named_children(&mut cursor) {
@@ -70,11 +65,8 @@ fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
             inside.push(node);
         }
     }
-    let statements: Vec<Node<'_>> = inside
-        .iter()
-        .copied()
-        .filter(|node| !is_comment(*node))
-        .collect();
+    let statements: Vec<Node<'_>> =
+        inside.iter().copied().filter(|node| !is_comment(*node)).collect();
     let (first, last) = (statements.first()?, statements.last()?);
     let start = rows(open).end;
     // What is behind the last statement on its line, such as a comment, goes with it; the brace must not.
@@ -106,9 +98,7 @@ fn between(syntax: &Syntax<'_>, start: Option<usize>, first: Node<'_>, last: Nod
     };
     // Upwards from the first statement, over lines that have nothing but comments on them.
     let text = syntax.text();
-    let mut line_start = text[..first.start_byte()]
-        .rfind('\n')
-        .map_or(0, |at| at + 1);
+    let mut line_start = text[..first.start_byte()].rfind('\n').map_or(0, |at| at + 1);
     for row in (start..rows(first).start).rev() {
         let end = line_start - 1;
         line_start = text[..end].rfind('\n').map_or(0, |at| at + 1);

@@ -105,9 +105,7 @@ impl<'a> Syntax<'a> {
 /// ```
 pub fn enclosing(text: &str, grammar: impl Into<Grammar>, lines: Range<usize>) -> Vec<Scope<'_>> {
     let scopes = Syntax::parse(text, grammar).map(|syntax| syntax.scopes());
-    scopes.map_or_else(Vec::new, |scopes| {
-        scopes.enclosing(lines).cloned().collect()
-    })
+    scopes.map_or_else(Vec::new, |scopes| scopes.enclosing(lines).cloned().collect())
 }
 
 /// Something that has a name and lines within it.
@@ -172,13 +170,7 @@ fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Defin
             span.lines.start = rows(first).start;
         }
         let is_broken = broken_at.is_some() || node.has_error();
-        found(Definition {
-            kind: definition.scope,
-            name,
-            span,
-            node,
-            is_broken,
-        });
+        found(Definition { kind: definition.scope, name, span, node, is_broken });
         true
     });
 }

@@ -61,22 +61,14 @@ impl<'a> Syntax<'a> {
         let mut parser = Parser::new();
         parser.set_language(&grammar.tables()).ok()?;
         let needs_newline = grammar.language().spec().needs_last_newline;
-        let end = if needs_newline && !text.ends_with('\n') {
-            "\n"
-        } else {
-            ""
-        };
+        let end = if needs_newline && !text.ends_with('\n') { "\n" } else { "" };
         let mut read = |at: usize, _: Point| match text.as_bytes().get(at..) {
             Some(rest) if !rest.is_empty() => rest,
             Some(_) => end.as_bytes(),
             None => b"",
         };
         let tree = parser.parse_with_options(&mut read, None, None)?;
-        Some(Self {
-            text,
-            grammar,
-            tree,
-        })
+        Some(Self { text, grammar, tree })
     }
 
     /// The grammar that the text was parsed with.
@@ -131,11 +123,7 @@ impl<'a> Syntax<'a> {
 
     /// A tree of this text that was parsed before.
     pub(crate) fn of_tree(text: &'a str, grammar: Grammar, tree: Tree) -> Self {
-        Self {
-            text,
-            grammar,
-            tree,
-        }
+        Self { text, grammar, tree }
     }
 
     pub(crate) fn into_tree(self) -> Tree {
@@ -158,18 +146,12 @@ impl<'a> Syntax<'a> {
     }
 
     fn span(&self, node: Node<'_>) -> Span {
-        Span {
-            bytes: self.bytes(node),
-            lines: rows(node),
-        }
+        Span { bytes: self.bytes(node), lines: rows(node) }
     }
 }
 
 pub(crate) fn is_comment(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "comment" | "line_comment" | "block_comment" | "html_comment"
-    )
+    matches!(node.kind(), "comment" | "line_comment" | "block_comment" | "html_comment")
 }
 
 #[cfg(test)]

@@ -6,11 +6,7 @@ use proptest::prelude::*;
 
 macro_rules! fixture {
     ($path:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/fixtures/languages/",
-            $path
-        ))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/languages/", $path))
     };
 }
 
@@ -54,14 +50,8 @@ fn calls(text: &str, path: &str) -> Vec<String> {
 fn scopes(text: &str, path: &str) -> Vec<String> {
     let (text, grammar) = parse(text, path);
     let scopes = Syntax::parse(&text, grammar).unwrap().scopes();
-    let show = |scope: &Scope<'_>| {
-        format!(
-            "{:?} {} {}",
-            scope.kind,
-            scope.name,
-            lines(&scope.span.lines)
-        )
-    };
+    let show =
+        |scope: &Scope<'_>| format!("{:?} {} {}", scope.kind, scope.name, lines(&scope.span.lines));
     scopes.iter().map(show).collect()
 }
 
@@ -125,30 +115,15 @@ fn python() {
     );
     assert_eq!(
         calls(PYTHON_CART, "cart.py"),
-        [
-            "parse_money 10-10",
-            "plus 11-11",
-            "len 12-12",
-            "Money 14-16",
-            "sum 15-15"
-        ]
+        ["parse_money 10-10", "plus 11-11", "len 12-12", "Money 14-16", "sum 15-15"]
     );
     assert_eq!(
         imports(PYTHON_MONEY, "money.py"),
-        [
-            "__future__: annotations",
-            "dataclasses = dataclasses",
-            "typing = t"
-        ]
+        ["__future__: annotations", "dataclasses = dataclasses", "typing = t"]
     );
     assert_eq!(
         imports(PYTHON_CART, "cart.py"),
-        [
-            ".: money > m",
-            ".: store",
-            ".money: parse_money",
-            ".store: *"
-        ]
+        [".: money > m", ".: store", ".money: parse_money", ".store: *"]
     );
 }
 
@@ -226,11 +201,7 @@ fn java() {
 fn csharp() {
     assert_eq!(
         functions(CSHARP_CART, "Cart.cs"),
-        [
-            "PriceOfAsync 32-45 | 34-44",
-            "Longest 35-38 | 37-37",
-            "Cart 47-50 | 49-49",
-        ]
+        ["PriceOfAsync 32-45 | 34-44", "Longest 35-38 | 37-37", "Cart 47-50 | 49-49",]
     );
     assert_eq!(
         functions(CSHARP_MONEY, "Money.cs"),
@@ -279,10 +250,7 @@ fn csharp() {
             "System.Collections.Generic.Dictionary<string, Shop.Money> = Prices",
         ]
     );
-    assert_eq!(
-        imports("global using static A.B;\n", "x.cs"),
-        ["A.B: * static on"]
-    );
+    assert_eq!(imports("global using static A.B;\n", "x.cs"), ["A.B: * static on"]);
 }
 
 #[test]
@@ -369,11 +337,7 @@ fn typescript() {
 fn go() {
     assert_eq!(
         functions(GO_CART, "cart.go"),
-        [
-            "NewCart 26-28 | 27-27",
-            "Total 31-41 | 32-40",
-            "Put 43-59 | 44-58"
-        ]
+        ["NewCart 26-28 | 27-27", "Total 31-41 | 32-40", "Put 43-59 | 44-58"]
     );
     assert_eq!(
         functions(GO_MONEY, "money.go"),
@@ -434,10 +398,7 @@ fn go() {
     );
     let others =
         "package a\nimport . \"b/c\"\nimport _ \"d\"\nimport (\n\t\"e/f/v2\"\n\t\"g.in/h.v3\"\n)\n";
-    assert_eq!(
-        imports(others, "x.go"),
-        ["b/c: *", "d", "e/f/v2 = f", "g.in/h.v3 = h"]
-    );
+    assert_eq!(imports(others, "x.go"), ["b/c: *", "d", "e/f/v2 = f", "g.in/h.v3 = h"]);
     let bound = "package a\nvar f = func() {\n\tg()\n}\nvar t = T{run: func() {\n\tg()\n}}\ntype (\n\tA struct{}\n\tB = A\n)\n";
     assert_eq!(functions(bound, "x.go"), ["f 2-4 | 3-3", "run 5-7 | 6-6"]);
 }
@@ -446,30 +407,17 @@ fn go() {
 fn tsx_has_a_grammar_of_its_own() {
     assert_eq!(
         functions(TS_VIEW, "view.tsx"),
-        [
-            "CartView 8-21 | 9-20",
-            "label 10-10 = 10-10",
-            "Count 23-27 | 24-26"
-        ]
+        ["CartView 8-21 | 9-20", "label 10-10 = 10-10", "Count 23-27 | 24-26"]
     );
     assert_eq!(
         calls(TS_VIEW, "view.tsx"),
-        [
-            "useState 9-9",
-            "readCart 9-9",
-            "String 10-10",
-            "label 18-18"
-        ]
+        ["useState 9-9", "readCart 9-9", "String 10-10", "label 18-18"]
     );
     // A type assertion is an element to one grammar and not to the other.
     let text = "const a = <b>c;\n";
     for (path, has_error) in [("x.ts", false), ("x.tsx", true)] {
         let (text, grammar) = parse(text, path);
-        assert_eq!(
-            Syntax::parse(&text, grammar).unwrap().has_error(),
-            has_error,
-            "{path}"
-        );
+        assert_eq!(Syntax::parse(&text, grammar).unwrap().has_error(), has_error, "{path}");
     }
 }
 
@@ -478,10 +426,7 @@ fn broken_code_is_read_as_far_as_it_goes() {
     let text = fixture!("java/org/example/shop/Broken.java");
     let found = functions(text, "Broken.java");
     assert_eq!(found[0].trim_end_matches(" broken"), "whole 4-8 | 5-7");
-    assert!(
-        found[1].starts_with("torn 10-14") && found[1].ends_with("broken"),
-        "{found:?}"
-    );
+    assert!(found[1].starts_with("torn 10-14") && found[1].ends_with("broken"), "{found:?}");
 }
 
 #[test]
@@ -489,20 +434,10 @@ fn lines_are_enclosed_by_scopes_from_the_inside_out() {
     let around = |text, path: &str, lines| {
         let grammar = Grammar::of(Language::of_path(path).unwrap(), path);
         let names = enclosing(text, grammar, lines);
-        names
-            .into_iter()
-            .map(|scope| scope.name)
-            .collect::<Vec<_>>()
-            .join(" ")
+        names.into_iter().map(|scope| scope.name).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(
-        around(CSHARP_CART, "Cart.cs", 36..37),
-        "Longest PriceOfAsync Cart Shop"
-    );
-    assert_eq!(
-        around(CSHARP_CART, "Cart.cs", 36..40),
-        "PriceOfAsync Cart Shop"
-    );
+    assert_eq!(around(CSHARP_CART, "Cart.cs", 36..37), "Longest PriceOfAsync Cart Shop");
+    assert_eq!(around(CSHARP_CART, "Cart.cs", 36..40), "PriceOfAsync Cart Shop");
     assert_eq!(around(CSHARP_CART, "Cart.cs", 23..24), "Total Cart Shop");
     assert_eq!(around(CSHARP_CART, "Cart.cs", 18..18), "Total Cart Shop");
     assert_eq!(around(CSHARP_CART, "Cart.cs", 0..51), "");
@@ -531,9 +466,7 @@ fn deep_nesting_and_odd_texts_break_nothing() {
         "f(".repeat(30_000) + &")".repeat(30_000),
         "class A { ".repeat(5_000) + &"}".repeat(5_000),
         "`${".repeat(2_000),
-        (0..90)
-            .map(|n| format!("{}if x:\n", " ".repeat(n)))
-            .collect(),
+        (0..90).map(|n| format!("{}if x:\n", " ".repeat(n))).collect(),
         "\0\u{1}\u{feff}\u{10ffff}".into(),
         "\u{feff}class A {}".into(),
     ];

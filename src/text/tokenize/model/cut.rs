@@ -100,9 +100,8 @@ pub(super) fn start<'t>(
         if spans.len() <= tokens {
             return (head, spans.len());
         }
-        let kept = (1..=tokens)
-            .rev()
-            .filter_map(|kept| Some(&head[..boundary(&spans, kept, head)?.end]));
+        let kept =
+            (1..=tokens).rev().filter_map(|kept| Some(&head[..boundary(&spans, kept, head)?.end]));
         return first_that_fits(tokenizer, kept, tokens);
     }
 }

@@ -66,12 +66,7 @@ impl Encoder {
         }
         let file = Arc::new(file);
         let tokenizer = Tokenizer(Kind::File(Arc::clone(&file)));
-        Ok(Self {
-            file,
-            tokenizer,
-            json,
-            added,
-        })
+        Ok(Self { file, tokenizer, json, added })
     }
 
     /// Returns the same tokenizer for counting and truncating.

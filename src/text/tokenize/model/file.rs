@@ -54,9 +54,7 @@ impl File {
         unlimited.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
         let around = tokens_around(&special);
         let before = ids_before(&special);
-        special
-            .with_padding(None)
-            .with_post_processor(None::<PostProcessorWrapper>);
+        special.with_padding(None).with_post_processor(None::<PostProcessorWrapper>);
         forget_dropout(&mut special);
 
         let added = special.get_added_tokens_decoder();
@@ -157,10 +155,7 @@ impl File {
         let found = (0..ids.len()).filter(|at| self.marker_ids.contains(&ids[*at]));
         let specials: Vec<usize> = found.collect();
         let as_meant = specials.iter().map(|at| &ids[*at]).eq(meant);
-        as_meant.then(|| Encoded {
-            ids: ids.to_vec(),
-            specials,
-        })
+        as_meant.then(|| Encoded { ids: ids.to_vec(), specials })
     }
 
     /// Decodes ids, with special tokens as they are spelled.
@@ -251,9 +246,7 @@ fn is_bracketed(token: &str) -> bool {
     let pair = [('<', '>'), ('[', ']')];
     name.chars().count() > 2
         && !name.contains(char::is_whitespace)
-        && pair
-            .iter()
-            .any(|&(open, close)| name.starts_with(open) && name.ends_with(close))
+        && pair.iter().any(|&(open, close)| name.starts_with(open) && name.ends_with(close))
 }
 
 fn as_special(mut token: AddedToken) -> AddedToken {
@@ -280,10 +273,7 @@ fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
 }
 
 pub(super) fn tokenizer_error(path: &Path, reason: String) -> Error {
-    Error::Tokenizer {
-        path: path.to_owned(),
-        reason,
-    }
+    Error::Tokenizer { path: path.to_owned(), reason }
 }
 
 pub(super) fn not_read(path: &Path, reason: io::Error) -> Error {

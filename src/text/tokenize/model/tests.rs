@@ -41,11 +41,7 @@ pub(crate) fn first_part_differs() -> tempfile::NamedTempFile {
 #[test]
 fn only_a_first_part_may_differ_from_the_others() {
     let parts = |tokenizer: &Tokenizer| {
-        let parts = [
-            Part::Plain("return"),
-            Part::Special("<PRE>"),
-            Part::Plain("return"),
-        ];
+        let parts = [Part::Plain("return"), Part::Special("<PRE>"), Part::Plain("return")];
         tokenizer.count_parts(&parts)
     };
     assert_eq!(parts(&file("codellama")), 3);
@@ -63,11 +59,8 @@ const TEXTS: [&str; 3] = [
 /// taken out, so that no text is special.
 #[test]
 fn code_has_the_tokens_of_its_characters() {
-    let expected = [
-        ("starcoder", [15, 41, 37]),
-        ("qwen", [14, 39, 37]),
-        ("codellama", [17, 40, 38]),
-    ];
+    let expected =
+        [("starcoder", [15, 41, 37]), ("qwen", [14, 39, 37]), ("codellama", [17, 40, 38])];
     for (name, counts) in expected {
         let tokenizer = file(name);
         assert_eq!(TEXTS.map(|text| tokenizer.count(text)), counts, "{name}");
@@ -108,10 +101,7 @@ fn a_marker_is_one_token_where_it_stands_for_itself() {
         assert_eq!(tokenizer.count_parts(&code), apart, "{name}");
         assert_eq!(tokenizer.special("<nothing>"), None);
         let unknown = [Part::Special("<nothing>"), Part::Plain("()")];
-        assert_eq!(
-            tokenizer.count_parts(&unknown),
-            tokenizer.count("<nothing>()")
-        );
+        assert_eq!(tokenizer.count_parts(&unknown), tokenizer.count("<nothing>()"));
     }
 }
 
@@ -144,24 +134,13 @@ fn a_tokenizer_says_what_is_wrong_with_its_file() {
     assert!(problem(b"[]").ends_with("it has no \"model\""));
     let broken =
         problem(b"{\"version\": \"1.0\", \"added_tokens\": [], \"model\": {\"type\": \"BPE\"}}");
-    assert!(
-        broken.starts_with("its tokenizer cannot be used: "),
-        "{broken}"
-    );
+    assert!(broken.starts_with("its tokenizer cannot be used: "), "{broken}");
     let words = br#"{"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}"#;
     assert!(problem(words).starts_with("it cannot tokenize code: "));
 
     let missing = "p50kbase".parse::<Tokenizer>().unwrap_err();
-    assert_eq!(
-        missing.to_string(),
-        "p50kbase: this tokenizer does not exist"
-    );
-    assert!(
-        missing
-            .hint()
-            .unwrap()
-            .starts_with("a tokenizer is p50k_base, words")
-    );
+    assert_eq!(missing.to_string(), "p50kbase: this tokenizer does not exist");
+    assert!(missing.hint().unwrap().starts_with("a tokenizer is p50k_base, words"));
 }
 
 #[test]
@@ -181,10 +160,7 @@ fn threads_count_alike() {
     let text = std::fs::read_to_string(file_of_code()).unwrap();
     for tokenizer in all() {
         let alone = tokenizer.count(&text);
-        let counts: Vec<usize> = (0..64)
-            .into_par_iter()
-            .map(|_| tokenizer.count(&text))
-            .collect();
+        let counts: Vec<usize> = (0..64).into_par_iter().map(|_| tokenizer.count(&text)).collect();
         assert!(counts.iter().all(|&count| count == alone));
     }
 }

@@ -28,32 +28,16 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(exec: &ExecArgs, experiment: &Experiment, printer: &Printer) -> Result<Self> {
-        let folder = experiment
-            .layout
-            .cache
-            .join("exec")
-            .join(&experiment.layout.benchmark);
-        let work_dir = exec
-            .work_dir
-            .clone()
-            .unwrap_or_else(|| folder.join("copies"));
-        let results = exec
-            .exec_results
-            .clone()
-            .unwrap_or_else(|| folder.join("results.jsonl"));
+        let folder = experiment.layout.cache.join("exec").join(&experiment.layout.benchmark);
+        let work_dir = exec.work_dir.clone().unwrap_or_else(|| folder.join("copies"));
+        let results = exec.exec_results.clone().unwrap_or_else(|| folder.join("results.jsonl"));
         std::fs::create_dir_all(&work_dir).map_err(|e| {
-            anyhow!(
-                "{}: cannot create this folder for copies: {e}",
-                work_dir.display()
-            )
+            anyhow!("{}: cannot create this folder for copies: {e}", work_dir.display())
         })?;
         let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
         {
             value if value > 0.0 && value.is_finite() => Ok(value),
-            _ => Err(hinted(
-                anyhow!("--{name} must be more than 0 seconds"),
-                "choose another",
-            )),
+            _ => Err(hinted(anyhow!("--{name} must be more than 0 seconds"), "choose another")),
         };
         let wall_seconds = seconds("timeout", exec.timeout, 60.0)?;
         let limits = Limits {
@@ -92,15 +76,10 @@ impl Bench {
     }
 
     pub(super) fn setup(&self, exec: &ExecArgs, experiment: &Experiment) -> Result<Setup> {
-        let template = exec
-            .setup_cmd
-            .as_deref()
-            .map(|text| Template::parse("setup-cmd", text))
-            .transpose()?;
+        let template =
+            exec.setup_cmd.as_deref().map(|text| Template::parse("setup-cmd", text)).transpose()?;
         if let Some(template) = &template
-            && ["tests", "task_id", "path"]
-                .iter()
-                .any(|place| template.names(place))
+            && ["tests", "task_id", "path"].iter().any(|place| template.names(place))
         {
             return Err(hinted(
                 anyhow!("--setup-cmd runs once per repository, not per task"),
@@ -108,10 +87,7 @@ impl Bench {
             ));
         }
         let command = |name: &String| {
-            let values = Values {
-                repository: name,
-                ..Values::default()
-            };
+            let values = Values { repository: name, ..Values::default() };
             template.as_ref().map(|template| template.fill(values))
         };
         Ok(Setup {
@@ -133,9 +109,8 @@ impl Bench {
             for name in &experiment.repositories {
                 let folder = experiment.repos_dir.join(name);
                 if let Some(command) = execute::default_test_command(&folder) {
-                    printer.note(format!(
-                        "exec: {name}: tests are run with `{command}` (--test-cmd)"
-                    ));
+                    printer
+                        .note(format!("exec: {name}: tests are run with `{command}` (--test-cmd)"));
                 }
             }
         }
@@ -161,11 +136,8 @@ impl Bench {
                 (Some(template), _) => template.to_string(),
                 (None, default) => default.unwrap_or_default().to_owned(),
             };
-        let test: serde_json::Map<String, Value> = experiment
-            .repositories
-            .iter()
-            .map(|name| (name.clone(), shown(name).into()))
-            .collect();
+        let test: serde_json::Map<String, Value> =
+            experiment.repositories.iter().map(|name| (name.clone(), shown(name).into())).collect();
         let mut manifest = Manifest::new("execution");
         manifest.setting("test_cmd", test);
         manifest.setting("setup_cmd", self.setup_command.clone());

@@ -49,16 +49,10 @@ pub(super) fn report_execution(
             "" => String::new(),
             output => format!("\n{output}"),
         };
-        printer.failed(&format!(
-            "{repository}: its tests cannot be run: {}{output}",
-            broken.reason
-        ));
+        printer
+            .failed(&format!("{repository}: its tests cannot be run: {}{output}", broken.reason));
     }
-    let excluded: Vec<_> = execution
-        .tasks
-        .iter()
-        .filter(|task| task.excluded.is_some())
-        .collect();
+    let excluded: Vec<_> = execution.tasks.iter().filter(|task| task.excluded.is_some()).collect();
     if !excluded.is_empty() {
         printer.failures(excluded.len());
         printer.warning(format!(
@@ -87,15 +81,9 @@ pub(super) fn report_summaries(
     for ((name, _), summary) in named.iter().zip(summaries) {
         let all = &summary.all;
         if all.missing > 0 {
-            let count = if missing == Missing::Skip {
-                "are left out"
-            } else {
-                "count as failed"
-            };
-            printer.warning(format!(
-                "{name}: {} tasks have no prediction; they {count}",
-                all.missing
-            ));
+            let count = if missing == Missing::Skip { "are left out" } else { "count as failed" };
+            printer
+                .warning(format!("{name}: {} tasks have no prediction; they {count}", all.missing));
         }
         for (k, rate) in &all.rates {
             if rate.is_none() && all.n > 0 {

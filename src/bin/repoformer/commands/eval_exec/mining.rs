@@ -37,26 +37,14 @@ pub(super) fn mine_tests(
         ));
     }
     let suite = |(name, template): (&String, &Template)| {
-        let values = Values {
-            repository: name,
-            ..Values::default()
-        };
+        let values = Values { repository: name, ..Values::default() };
         // The default stops at the first failure; here the whole suite is needed.
         let command = template.fill(values);
-        if commands.test.is_none() {
-            command.replace(" -x ", " ")
-        } else {
-            command
-        }
+        if commands.test.is_none() { command.replace(" -x ", " ") } else { command }
     };
     let mining = Mining {
         max_tests: exec.max_tests.unwrap_or(10).max(1),
-        suites: experiment
-            .repositories
-            .iter()
-            .zip(&templates)
-            .map(suite)
-            .collect(),
+        suites: experiment.repositories.iter().zip(&templates).map(suite).collect(),
         templates,
         list: exec
             .list_tests_cmd
@@ -78,11 +66,7 @@ pub(super) fn mine_tests(
             experiment.repositories[*place]
         ));
     }
-    let found: Vec<_> = mined
-        .tasks
-        .iter()
-        .filter(|mined| !mined.tests.is_empty())
-        .collect();
+    let found: Vec<_> = mined.tasks.iter().filter(|mined| !mined.tests.is_empty()).collect();
     let lost = mined
         .tasks
         .iter()
@@ -98,16 +82,10 @@ pub(super) fn mine_tests(
         list_tasks(tasks, lost, printer);
     }
     let tests: usize = found.iter().map(|mined| mined.tests.len()).sum();
-    printer.note(format!(
-        "mine tests: {tests} tests of {} tasks",
-        found.len()
-    ));
+    printer.note(format!("mine tests: {tests} tests of {} tasks", found.len()));
     if found.is_empty() {
         printer.failed("no test was found for any task");
     }
-    let lines: String = found
-        .iter()
-        .map(|mined| mined.to_record().to_string() + "\n")
-        .collect();
+    let lines: String = found.iter().map(|mined| mined.to_record().to_string() + "\n").collect();
     write_data(&args.output, lines.as_bytes())
 }

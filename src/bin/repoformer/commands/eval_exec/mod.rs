@@ -31,17 +31,11 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     let bench = Bench::new(exec, &experiment, printer)?;
     let ks = pass_ks(exec)?;
     let commands = commands(exec, &tasks, printer)?;
-    let subjects = execute::subjects(
-        &tasks,
-        &experiment.repositories,
-        &experiment.repos_dir,
-        &commands,
-    );
+    let subjects =
+        execute::subjects(&tasks, &experiment.repositories, &experiment.repos_dir, &commands);
     bench.announce(&commands, &experiment, exec.mine_tests, printer);
-    let in_tests = tasks
-        .tasks
-        .iter()
-        .filter(|task| execute::is_test_file(task.file_in_repository()));
+    let in_tests =
+        tasks.tasks.iter().filter(|task| execute::is_test_file(task.file_in_repository()));
     if let count @ 1.. = in_tests.count() {
         printer.warning(format!(
             "exec: {count} tasks have their hole in test code, where an empty test passes"
@@ -72,34 +66,17 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     manifest.setting("missing", missing.to_string());
     manifest.setting("pass_k", ks.clone());
     let mut named = Vec::new();
-    for (name, samples) in samples(
-        args,
-        settings,
-        &experiment,
-        (&tasks, &mut manifest),
-        printer,
-    )? {
+    for (name, samples) in samples(args, settings, &experiment, (&tasks, &mut manifest), printer)? {
         check_missing(&tasks, &samples, missing)?;
         let bar = printer.bar(&format!("exec {name}"), tasks.tasks.len());
         let progress = |done: usize, known: usize| {
             bar.set_length(known as u64);
             bar.set_position(done as u64);
         };
-        let execution = execute::run(
-            &tasks,
-            &subjects,
-            &samples,
-            &bench.settings,
-            &copies,
-            &progress,
-        )?;
+        let execution =
+            execute::run(&tasks, &subjects, &samples, &bench.settings, &copies, &progress)?;
         bar.finish_and_clear();
-        report_execution(
-            &name,
-            &execution,
-            (&tasks, &bench.settings.results),
-            printer,
-        );
+        report_execution(&name, &execution, (&tasks, &bench.settings.results), printer);
         named.push((name, execution));
     }
     let manifest = manifest.to_record();
@@ -120,11 +97,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
     };
     let (text, has_manifest) = results.text(args.format);
     write_data(&args.output, text.as_bytes())?;
-    if has_manifest {
-        Ok(())
-    } else {
-        write_manifest_beside(&args.output, &manifest)
-    }
+    if has_manifest { Ok(()) } else { write_manifest_beside(&args.output, &manifest) }
 }
 
 /// Tasks of the selected repositories.
@@ -133,20 +106,12 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
         bail!("--tasks is not set, so there is nothing to run")
     };
     let mut tasks = tasks.clone();
-    tasks.tasks.retain(|task| {
-        experiment
-            .repositories
-            .binary_search(&task.repository)
-            .is_ok()
-    });
+    tasks.tasks.retain(|task| experiment.repositories.binary_search(&task.repository).is_ok());
     Ok(tasks)
 }
 
 fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<Commands> {
-    let test = exec
-        .test_cmd
-        .as_deref()
-        .map(|text| Template::parse("test-cmd", text));
+    let test = exec.test_cmd.as_deref().map(|text| Template::parse("test-cmd", text));
     let mut map = None;
     if let Some(path) = &exec.tests {
         let (read, problems) = TestMap::read(path, tasks)?;
@@ -164,10 +129,7 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<C
     Ok(Commands {
         test: test.transpose()?,
         map,
-        runner: exec
-            .runner
-            .as_deref()
-            .map_or(Ok(Runner::Auto), str::parse)?,
+        runner: exec.runner.as_deref().map_or(Ok(Runner::Auto), str::parse)?,
     })
 }
 
@@ -179,10 +141,7 @@ fn test_names_tests(exec: &ExecArgs) -> Result<bool> {
 fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
     let mut ks = exec.pass_k.clone();
     if ks.contains(&0) {
-        return Err(hinted(
-            anyhow!("--pass-k cannot be 0"),
-            "choose numbers from 1",
-        ));
+        return Err(hinted(anyhow!("--pass-k cannot be 0"), "choose numbers from 1"));
     }
     if ks.is_empty() {
         ks.push(1);

@@ -39,14 +39,7 @@ impl Results<'_> {
     /// A row per task where requested, per repository, and one for all; rates × 100, statuses in samples.
     fn table(&self, with_intervals: bool) -> Table {
         let rates: Vec<String> = self.ks.iter().map(|k| format!("pass@{k}")).collect();
-        let mut head = vec![
-            "predictions",
-            "repository",
-            "tasks",
-            "excluded",
-            "n",
-            "samples",
-        ];
+        let mut head = vec!["predictions", "repository", "tasks", "excluded", "n", "samples"];
         if self.per_task {
             head.extend(["row", "task_id"]);
         }
@@ -90,11 +83,7 @@ impl Results<'_> {
             (least, most) if least == most => least.to_string(),
             (least, most) => format!("{least}-{most}"),
         };
-        let mut cells = vec![
-            name.to_owned(),
-            repository.to_owned(),
-            summary.tasks.to_string(),
-        ];
+        let mut cells = vec![name.to_owned(), repository.to_owned(), summary.tasks.to_string()];
         cells.extend([summary.excluded.to_string(), summary.n.to_string(), samples]);
         if self.per_task {
             cells.extend([String::new(), String::new()]);
@@ -107,10 +96,7 @@ impl Results<'_> {
     fn footnote(&self) -> String {
         let with = |summary: &&Summaries| summary.intervals.iter().any(Option::is_some);
         match self.summaries.iter().find(with) {
-            Some(Summaries {
-                drawn: (unit, units),
-                ..
-            }) => format!(
+            Some(Summaries { drawn: (unit, units), .. }) => format!(
                 "\n95 %: {} resamples of the {units} {unit}, seed {}\n",
                 self.resampling.resamples, self.resampling.seed
             ),
@@ -120,9 +106,8 @@ impl Results<'_> {
 
     fn record(&self, (name, execution): &Named, summary: &Summaries, with_tasks: bool) -> Value {
         let repositories = summary.repositories.iter();
-        let repositories: Map<String, Value> = repositories
-            .map(|(name, summary)| (name.clone(), summary.to_record()))
-            .collect();
+        let repositories: Map<String, Value> =
+            repositories.map(|(name, summary)| (name.clone(), summary.to_record())).collect();
         let tasks = || execution.tasks.iter();
         let excluded = tasks().filter(|task| task.excluded.is_some());
         let excluded: Vec<Value> = excluded.map(|task| task.to_record(self.ks)).collect();
@@ -140,9 +125,8 @@ impl Results<'_> {
 
     fn json(&self) -> String {
         let both = self.named.iter().zip(self.summaries);
-        let mut records: Vec<Value> = both
-            .map(|(named, summary)| self.record(named, summary, self.per_task))
-            .collect();
+        let mut records: Vec<Value> =
+            both.map(|(named, summary)| self.record(named, summary, self.per_task)).collect();
         let value = match records.len() {
             1 => records.remove(0),
             _ => records.into(),

@@ -38,10 +38,7 @@ pub(super) fn samples(
     printer: &mut Printer,
 ) -> Result<Vec<(String, Vec<Vec<String>>)>> {
     if args.check_references {
-        let truth = tasks
-            .tasks
-            .iter()
-            .map(|task| vec![task.ground_truth.clone()]);
+        let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
         return Ok(vec![("references".into(), truth.collect())]);
     }
     let recipe = recipe(args)?;
@@ -57,12 +54,7 @@ pub(super) fn samples(
         }
         let of = all.tasks.iter().zip(joined.predictions);
         Ok(of
-            .filter(|(task, _)| {
-                experiment
-                    .repositories
-                    .binary_search(&task.repository)
-                    .is_ok()
-            })
+            .filter(|(task, _)| experiment.repositories.binary_search(&task.repository).is_ok())
             .map(|(task, samples)| {
                 let cut =
                     |sample: &String| recipe.apply(Hole::of(task), sample).prediction.into_owned();
@@ -71,9 +63,7 @@ pub(super) fn samples(
             .collect())
     };
     if let Some(path) = &args.predictions {
-        let stem = path
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned());
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = stem.unwrap_or_else(|| "predictions".into());
         let samples = read(&name, path)?;
         return Ok(vec![(name, samples)]);
@@ -82,12 +72,7 @@ pub(super) fn samples(
     let asked = !settings.list("mode").is_empty();
     let mut named = Vec::new();
     for mode in modes(settings, experiment.known_modes())? {
-        if asked
-            || experiment
-                .layout
-                .predictions(mode, &completion.model)
-                .exists()
-        {
+        if asked || experiment.layout.predictions(mode, &completion.model).exists() {
             let path = cached_predictions(experiment, mode, &completion)?;
             named.push((mode.to_string(), read(mode.name(), &path)?));
         }
@@ -109,10 +94,8 @@ fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>], printe
         first > 2 * lines(&task.ground_truth)
     };
     let both = tasks.tasks.iter().zip(predictions);
-    let (long, given) = (
-        both.clone().filter(is_long).count(),
-        both.filter(|(_, s)| !s.is_empty()).count(),
-    );
+    let (long, given) =
+        (both.clone().filter(is_long).count(), both.filter(|(_, s)| !s.is_empty()).count());
     if long * 4 > given {
         printer.warning(format!(
             "exec {name}: {long} of {given} predictions have more than twice the lines of their target; --postprocess lines cuts them"

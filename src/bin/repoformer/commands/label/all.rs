@@ -133,10 +133,7 @@ fn draw(
     if let Err(e) = std::fs::remove_file(&beside)
         && e.kind() != std::io::ErrorKind::NotFound
     {
-        return Err(anyhow!(
-            "{}: cannot remove this file: {e}",
-            beside.display()
-        ));
+        return Err(anyhow!("{}: cannot remove this file: {e}", beside.display()));
     }
     draw_instances(&drawing, settings, printer)?;
     write_manifest_beside(instances, &wanted(&digest(instances).unwrap_or_default()))

@@ -44,10 +44,7 @@ pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
     output.finish()?;
     printer.problems(&judged.problems);
     for (reason, count) in &judged.lacking {
-        printer.failed(&format!(
-            "{} instances are left out: {reason}",
-            group(*count as u64)
-        ));
+        printer.failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
     }
     if args.probabilities.is_some() && judged.probable < judged.gains.len() {
         printer.warning(format!(
@@ -121,9 +118,9 @@ fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
         Error::Artifact { path, .. } if Some(path) == args.probabilities.as_ref() => {
             "`complete --probability-of '<cc>' --after '<eof>'` writes them".to_owned()
         }
-        Error::Parameter {
-            name: "augmented", ..
-        } => "name different files with --base and --rag".to_owned(),
+        Error::Parameter { name: "augmented", .. } => {
+            "name different files with --base and --rag".to_owned()
+        }
         Error::Artifact { hint, .. } if args.model.is_none() && hint.contains("name the model") => {
             format!("{hint} (--model NAME)")
         }

@@ -34,16 +34,8 @@ pub(super) fn run(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
 }
 
 /// The settings that drawing uses, the first two only with folders.
-const SAMPLED_WITH: [&str; 8] = [
-    "repos-dir",
-    "walk",
-    "repo",
-    "language",
-    "profile",
-    "threads",
-    "seed",
-    "config",
-];
+const SAMPLED_WITH: [&str; 8] =
+    ["repos-dir", "walk", "repo", "language", "profile", "threads", "seed", "config"];
 
 /// Instances to draw, as flags and settings describe them.
 struct Wanted {
@@ -74,30 +66,20 @@ impl Wanted {
         let (from, total) = match &args.raw {
             Some(file) => {
                 check_output(Some(&args.output), &[file])?;
-                (
-                    Repositories::Raw(file.clone(), settings.list("repo").to_vec()),
-                    0,
-                )
+                (Repositories::Raw(file.clone(), settings.list("repo").to_vec()), 0)
             }
             None => {
                 let dir = repos_dir(settings)?;
                 let names = repositories_in(&dir, settings)?;
                 let total = names.len();
-                (
-                    Repositories::Folders(dir, names, settings.parsed("walk")?),
-                    total,
-                )
+                (Repositories::Folders(dir, names, settings.parsed("walk")?), total)
             }
         };
         Ok(Self {
             from,
             total,
             shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
-            filter: if args.drawing.no_filter {
-                Filter::none()
-            } else {
-                Filter::paper(language)
-            },
+            filter: if args.drawing.no_filter { Filter::none() } else { Filter::paper(language) },
             drawing: Drawing {
                 language,
                 ratio,
@@ -105,11 +87,7 @@ impl Wanted {
                 retrieves: !args.as_benchmark,
                 ..paper
             },
-            format: if args.as_benchmark {
-                RecordFormat::Tasks
-            } else {
-                RecordFormat::Labels
-            },
+            format: if args.as_benchmark { RecordFormat::Tasks } else { RecordFormat::Labels },
         })
     }
 
@@ -145,9 +123,7 @@ pub(super) fn draw_instances(
     let bar = printer.bar("label sample", wanted.total);
     let journal = journal_beside(&args.output);
     let collecting = wanted.collecting(journal.as_deref());
-    let collected = collect(&collecting, &|| bar.inc(1), &mut |record| {
-        output.text(record)
-    });
+    let collected = collect(&collecting, &|| bar.inc(1), &mut |record| output.text(record));
     bar.finish_and_clear();
     let collected = collected?;
     printer.problems(&collected.problems);
@@ -159,10 +135,7 @@ pub(super) fn draw_instances(
         ));
     }
     for (reason, count) in &collected.rejected {
-        printer.note(format!(
-            "label sample: {} left out: {reason}",
-            repositories(*count)
-        ));
+        printer.note(format!("label sample: {} left out: {reason}", repositories(*count)));
     }
     let forget = || {
         if let Some(journal) = &journal {
@@ -212,13 +185,9 @@ fn shard(text: &str) -> Result<Shard> {
     let parts = text.split_once('/');
     let numbers = parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
     match numbers {
-        Some((index, count)) if (1..=count).contains(&index) => Ok(Shard {
-            index: index - 1,
-            count,
-        }),
-        _ => Err(hinted(
-            anyhow!("invalid --shard '{text}'"),
-            "the second of eight parts is 2/8",
-        )),
+        Some((index, count)) if (1..=count).contains(&index) => {
+            Ok(Shard { index: index - 1, count })
+        }
+        _ => Err(hinted(anyhow!("invalid --shard '{text}'"), "the second of eight parts is 2/8")),
     }
 }

@@ -26,10 +26,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
         flags: &args.sequences,
     };
     let written = args.output.join("tokenizer.json");
-    check_output(
-        Some(&written),
-        &[&args.tokenizer, &args.tokenizer.join("tokenizer.json")],
-    )?;
+    check_output(Some(&written), &[&args.tokenizer, &args.tokenizer.join("tokenizer.json")])?;
     verbalize_labels(&args.labels, &making.settings()?, &args.output, printer)
 }
 
@@ -52,10 +49,7 @@ pub(super) fn verbalize_labels(
     let verbalized = verbalized.map_err(with_flags)?;
     printer.problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
-        printer.failed(&format!(
-            "{} instances are left out: {reason}",
-            group(*count as u64)
-        ));
+        printer.failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
     }
     report(&verbalized, settings, encoder, printer);
     printer.note(format!("written to {}", folder.display()));
@@ -65,12 +59,9 @@ pub(super) fn verbalize_labels(
 /// Adds the flags that resolve an error.
 pub(super) fn with_flags(error: Error) -> anyhow::Error {
     match &error {
-        Error::Parameter {
-            name: "validation", ..
-        } => hinted(
-            error.into(),
-            "label more, or hold none out with --validation 0 --test 0",
-        ),
+        Error::Parameter { name: "validation", .. } => {
+            hinted(error.into(), "label more, or hold none out with --validation 0 --test 0")
+        }
         _ => error.into(),
     }
 }
@@ -168,10 +159,7 @@ impl Making<'_> {
             max_cross_file_tokens: flags.max_cc_tokens,
             end: flags.end_token.clone(),
             lambda: flags.lambda,
-            held_out: Proportions {
-                validation: flags.validation,
-                test: flags.test,
-            },
+            held_out: Proportions { validation: flags.validation, test: flags.test },
             seed: self.seed,
             frame,
         };
@@ -184,9 +172,8 @@ fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
     let is_code = |token: &&str| {
         let token = token.strip_prefix('\u{2581}').unwrap_or(token);
         let ends = [('<', '>'), ('[', ']')];
-        let is_framed = ends
-            .iter()
-            .any(|(first, last)| token.starts_with(*first) && token.ends_with(*last));
+        let is_framed =
+            ends.iter().any(|(first, last)| token.starts_with(*first) && token.ends_with(*last));
         !is_framed || token.len() < 3 || token.contains(char::is_whitespace)
     };
     match token.filter(is_code) {
@@ -205,11 +192,7 @@ fn report(
     printer: &Printer,
 ) {
     for (split, summary) in &verbalized.splits {
-        printer.note(format!(
-            "label verbalize: {}: {}",
-            split.name(),
-            line(summary, settings)
-        ));
+        printer.note(format!("label verbalize: {}: {}", split.name(), line(summary, settings)));
         if summary.sequences == 0 {
             printer.warning(format!("{} has no sequence", split.name()));
         }

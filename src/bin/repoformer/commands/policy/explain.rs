@@ -18,10 +18,7 @@ pub(super) fn trained_on(training: &Training) -> String {
         group(training.instances as u64),
         training.repositories.len(),
         100.0 * training.positive as f64 / training.instances.max(1) as f64,
-        training
-            .generation_model
-            .as_deref()
-            .unwrap_or("(not named)"),
+        training.generation_model.as_deref().unwrap_or("(not named)"),
         training.held_out_auc,
         training.held_out_calibration_error,
     )
@@ -49,10 +46,7 @@ fn explanation(policy: &PolicyModel, top: usize) -> String {
             format!("probability: 1 / (1 + exp(-({slope:.3} x log-odds + {offset:.3})))\n")
         }
         Calibration::Isotonic { points } => {
-            format!(
-                "probability: a rising curve through {} points\n",
-                points.len()
-            )
+            format!("probability: a rising curve through {} points\n", points.len())
         }
     };
     text += "\nWhat each feature adds to the log-odds: its spread over the training data, and whether more of it speaks for (+)\nor against (-) retrieval.\n\n";

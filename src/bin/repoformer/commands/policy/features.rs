@@ -15,9 +15,7 @@ pub(super) fn run(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()
     let mut output = RecordsOutput::new(&args.output);
     let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
         let pairs = features.iter().zip(values);
-        pairs
-            .map(|((name, _), value)| ((*name).to_owned(), json!(value)))
-            .collect()
+        pairs.map(|((name, _), value)| ((*name).to_owned(), json!(value))).collect()
     };
     for example in &examples.all {
         output.line(&json!({

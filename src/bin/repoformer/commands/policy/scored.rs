@@ -24,10 +24,7 @@ impl Trained {
             let name = model.policy.name();
             if models.insert(name, model).is_some() {
                 return Err(hinted(
-                    anyhow!(
-                        "{}: two trained policies are of kind {name}",
-                        path.as_ref().display()
-                    ),
+                    anyhow!("{}: two trained policies are of kind {name}", path.as_ref().display()),
                     "give one of each kind",
                 ));
             }
@@ -44,10 +41,8 @@ impl Trained {
     ) {
         for model in self.0.values() {
             let is_known = |name: &&String| examples.iter().any(|e| e.repository == **name);
-            let both: Vec<&str> = (model.training.repositories.iter())
-                .filter(is_known)
-                .map(String::as_str)
-                .collect();
+            let both: Vec<&str> =
+                (model.training.repositories.iter()).filter(is_known).map(String::as_str).collect();
             if !both.is_empty() {
                 printer.warning(format!(
                     "policy {} was trained on {} of these repositories ({}); without its file, each repository is scored after training on the others",
@@ -124,17 +119,12 @@ pub(in crate::commands) fn score(
             (some(ordered), Some(some(probabilities)))
         }
         None => {
-            let scores: Vec<Option<f64>> = (examples.iter())
-                .map(|example| policy.score(example, seed))
-                .collect();
+            let scores: Vec<Option<f64>> =
+                (examples.iter()).map(|example| policy.score(example, seed)).collect();
             (scores.clone(), policy.is_probability().then_some(scores))
         }
     };
-    Ok(Scored {
-        policy,
-        ordered,
-        probabilities,
-    })
+    Ok(Scored { policy, ordered, probabilities })
 }
 
 fn learned(
@@ -147,9 +137,8 @@ fn learned(
         let scores: Vec<f64> = examples.iter().map(|e| model.probability(e)).collect();
         return Ok((scores.clone(), scores));
     }
-    let mut repositories: Vec<&str> = (examples.iter().chain(more))
-        .map(|example| example.repository.as_str())
-        .collect();
+    let mut repositories: Vec<&str> =
+        (examples.iter().chain(more)).map(|example| example.repository.as_str()).collect();
     repositories.sort_unstable();
     repositories.dedup();
     if repositories.len() < 2 {

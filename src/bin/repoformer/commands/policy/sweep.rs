@@ -17,11 +17,8 @@ use crate::output::{Printer, check_output, group, hinted, write_data};
 
 pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     let (retrievers, clocks) = clocks(args)?;
-    let policies: Vec<Policy> = args
-        .policy
-        .iter()
-        .map(|name| name.parse())
-        .collect::<Result<_, _>>()?;
+    let policies: Vec<Policy> =
+        args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let method: CalibrationMethod = args.calibration.parse()?;
     if args.threshold.iter().any(|threshold| threshold.is_nan()) {
         return Err(hinted(
@@ -35,20 +32,13 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     let more = if args.train_labels.is_empty() {
         Examples::default()
     } else {
-        let flags = LabelFlags {
-            labels: args.train_labels.clone(),
-            ..args.labels
-        };
+        let flags = LabelFlags { labels: args.train_labels.clone(), ..args.labels };
         read_labels(&flags, &args.output, printer)?.behind(&examples)
     };
     same_model(&examples, &more)?;
     trained.warn(&examples.all, examples.model.as_deref(), printer);
     let asked = !policies.is_empty();
-    let policies = if asked {
-        policies
-    } else {
-        Policy::ALL.to_vec()
-    };
+    let policies = if asked { policies } else { Policy::ALL.to_vec() };
     let mut scored = Vec::new();
     for policy in policies {
         let data = (examples.all.as_slice(), more.all.as_slice());
@@ -68,11 +58,8 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     }
     let curves = curves(&mut examples, &scored, &args.threshold, &clocks, printer);
     check_clocks(&examples, &retrievers, &clocks, printer)?;
-    let swept = Swept {
-        finding: tables::finding(&examples),
-        curves: &curves,
-        retrievers: &retrievers,
-    };
+    let swept =
+        Swept { finding: tables::finding(&examples), curves: &curves, retrievers: &retrievers };
     write_data(&args.output, swept.text(args.format).as_bytes())?;
     if let Some(folder) = &args.report {
         page::write(folder, &swept)?;
@@ -88,10 +75,7 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
 
 /// Checks that no input is overwritten.
 fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
-    let times = args
-        .latency
-        .iter()
-        .map(|text| Path::new(clocks::named(text, "").1));
+    let times = args.latency.iter().map(|text| Path::new(clocks::named(text, "").1));
     let files = [&args.labels.labels, &args.train_labels, &args.model];
     let files = files.into_iter().flatten().chain(&args.base_latency);
     let files = files.map(PathBuf::as_path);
@@ -138,11 +122,7 @@ fn curves(
         .filter(|&place| scored.iter().all(|scored| scored.ordered[place].is_some()))
         .collect();
     let mut place = 0..count;
-    examples.all.retain(|_| {
-        place
-            .next()
-            .is_some_and(|place| kept.binary_search(&place).is_ok())
-    });
+    examples.all.retain(|_| place.next().is_some_and(|place| kept.binary_search(&place).is_ok()));
     let of_kept = |scores: &[Option<f64>]| -> Vec<f64> {
         kept.iter().filter_map(|&place| scores[place]).collect()
     };

@@ -30,9 +30,9 @@ impl Swept<'_> {
                 let records: Vec<Value> = records(curves, retrievers).collect();
                 format!("{:#}\n", Value::Array(records))
             }
-            ScoreFormat::Jsonl => records(curves, retrievers)
-                .map(|record| format!("{record}\n"))
-                .collect(),
+            ScoreFormat::Jsonl => {
+                records(curves, retrievers).map(|record| format!("{record}\n")).collect()
+            }
         }
     }
 
@@ -68,14 +68,10 @@ fn records<'a>(
                 "calibration_error": curve.calibration.as_ref().map(|c| c.error),
             });
             if retrievers.len() > 1 {
-                let each = retrievers
-                    .iter()
-                    .zip(&point.latencies)
-                    .map(|(name, latency)| {
-                        let times =
-                            json!({"latency_ms": latency.mean_ms, "speedup": latency.speedup});
-                        (name.clone(), times)
-                    });
+                let each = retrievers.iter().zip(&point.latencies).map(|(name, latency)| {
+                    let times = json!({"latency_ms": latency.mean_ms, "speedup": latency.speedup});
+                    (name.clone(), times)
+                });
                 record["retrievers"] = Value::Object(each.collect());
             }
             record
@@ -119,9 +115,7 @@ fn table(curves: &[SweepCurve], retrievers: &[String]) -> Table {
                 row.push(format!("{:.3}", latency.mean_ms));
                 row.push(format!("{:.6}", latency.speedup));
             }
-            row.push(or_dash(
-                point.abstention_precision.map(|p| format!("{p:.6}")),
-            ));
+            row.push(or_dash(point.abstention_precision.map(|p| format!("{p:.6}"))));
             table.row(row);
         }
     }
@@ -143,9 +137,8 @@ pub(super) fn finding(examples: &Examples) -> String {
 /// Summary of each policy: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
 /// threshold in hindsight, and where it is as good as always retrieving.
 fn summary(curves: &[SweepCurve], retrievers: &[String]) -> Table {
-    let mut head: Vec<String> = ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"]
-        .map(String::from)
-        .to_vec();
+    let mut head: Vec<String> =
+        ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"].map(String::from).to_vec();
     let mut point = |title: &str, names: &[&str]| {
         let names = names.iter().map(ToString::to_string);
         let speedups = retrievers.iter().map(|name| format!("SU {name}"));
@@ -153,10 +146,7 @@ fn summary(curves: &[SweepCurve], retrievers: &[String]) -> Table {
         names[0] = format!("{title} {}", names[0]);
         head.extend(names);
     };
-    point(
-        "| chosen elsewhere:",
-        &["ES", "EM", "%RAG", "abstains rightly"],
-    );
+    point("| chosen elsewhere:", &["ES", "EM", "%RAG", "abstains rightly"]);
     point("| best in hindsight:", &["ES", "EM", "%RAG", "threshold"]);
     point("| as good as always:", &["%RAG"]);
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
@@ -184,12 +174,7 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
     let mut row = vec![
         curve.policy.to_string(),
         or_dash(is_chosen.then(|| format!("{:.3}", curve.auc))),
-        or_dash(
-            curve
-                .calibration
-                .as_ref()
-                .map(|c| format!("{:.3}", c.error)),
-        ),
+        or_dash(curve.calibration.as_ref().map(|c| format!("{:.3}", c.error))),
         at(0.2),
         at(0.5),
     ];
