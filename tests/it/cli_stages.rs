@@ -47,7 +47,7 @@ fn each_stage_tells_what_it_wrote() {
 
 #[test]
 fn missing_artifacts_name_their_file_and_the_command_that_makes_them() {
-    let cases: [(usize, &[&str], &str, &str); 8] = [
+    let cases: [(usize, &[&str], &str, &str); 9] = [
         (
             0,
             &["vectorize"],
