@@ -11,7 +11,7 @@ use super::completion::{Completion, Predictions, drop_retrieved, record_line};
 use super::experiment::Experiment;
 use super::prompt::{read_prompts, require_prompts};
 use super::remote::{self, Latency, PromptText};
-use super::stage::{StageReport, check_input, check_parameter, require_jsonl};
+use super::stage::{StageReport, Step, check_input, check_parameters, require_jsonl};
 use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
@@ -223,16 +223,14 @@ fn line(object: Object, generation: &Generation) -> Vec<u8> {
 ///
 /// # Errors
 /// They were not: in which setting they differ.
-pub fn check_asked_alike(path: &Path, completion: &Completion, command: &str) -> Result<()> {
+pub fn check_asked_alike(path: &Path, completion: &Completion, mode: Mode) -> Result<()> {
     let (Some(server), true) = (&completion.server, header_path(path).exists()) else {
         return Ok(());
     };
-    let header = require_jsonl(path, "predictions", command)?;
+    let step = Step::InMode("complete", mode);
+    let header = require_jsonl(path, "predictions", &step)?;
     let wanted = server.in_identity(Identity::new("predictions"));
-    for (name, value) in &wanted.parameters {
-        check_parameter(path, &header, (name, value), command)?;
-    }
-    Ok(())
+    check_parameters(path, &header, &wanted, &step)
 }
 
 /// How many predictions of a mode there are in the cache.
@@ -245,8 +243,8 @@ pub fn count_predictions(
     completion: &Completion,
 ) -> Result<u64> {
     let path = experiment.layout.predictions(mode, &completion.model);
-    let command = format!("complete --mode {mode}");
-    Ok(require_jsonl(&path, "predictions", &command)?.records)
+    let step = Step::InMode("complete", mode);
+    Ok(require_jsonl(&path, "predictions", &step)?.records)
 }
 
 /// Where the model's predictions for a mode lie, once they are known to be those of the prompts and settings that are
@@ -261,28 +259,28 @@ pub fn cached_predictions(
     completion: &Completion,
 ) -> Result<PathBuf> {
     let path = experiment.layout.predictions(mode, &completion.model);
-    let command = format!("complete --mode {mode}");
+    let step = Step::InMode("complete", mode);
     if !path.exists() {
         return Err(Error::Artifact {
             path,
             reason: "the predictions are missing".into(),
-            hint: format!("make them with `repoformer {command}`, or name the predictions file"),
+            hint: format!("make them with {step}, or name the predictions file"),
         });
     }
     if !header_path(&path).exists() {
         return Ok(path);
     }
-    let header = require_jsonl(&path, "predictions", &command)?;
-    let max_tokens = ("max-tokens", completion.max_tokens);
-    check_parameter(&path, &header, max_tokens, &command)?;
-    // Names that differ in what paths leave out share a file.
-    check_parameter(&path, &header, ("model", &completion.model), &command)?;
+    let header = require_jsonl(&path, "predictions", &step)?;
+    // Names of models that differ in what paths leave out share a file.
+    let mut wanted = Identity::new("predictions")
+        .parameter("max-tokens", completion.max_tokens)
+        .parameter("model", &completion.model);
     if completion.is_embedded() {
-        let revision = ("model-revision", in_context::REVISION);
-        check_parameter(&path, &header, revision, &command)?;
+        wanted = wanted.parameter("model-revision", in_context::REVISION);
     }
+    check_parameters(&path, &header, &wanted, &step)?;
     if experiment.layout.prompts(mode).exists() {
-        check_input(&path, &header, "prompts", &require_prompts(experiment, mode)?, &command)?;
+        check_input(&path, &header, "prompts", &require_prompts(experiment, mode)?, &step)?;
     }
     Ok(path)
 }

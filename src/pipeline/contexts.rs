@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::experiment::Experiment;
-use super::stage::{Unread, check_digest, check_parameter};
+use super::stage::{Step, Unread, check_digest, check_parameters};
 use crate::error::Result;
 use crate::repository::corpus::Repository;
-use crate::store::artifact::{Column, Columns, Payload};
+use crate::store::artifact::{Column, Columns, Identity, Payload};
 use crate::task::{Task, TaskSet};
 
 /// The right contexts of a repository's tasks that carry none, by row.
@@ -70,13 +70,16 @@ pub(super) fn open_contexts(
 ) -> Result<Unread<RightContexts>> {
     let path = experiment.layout.right_contexts(repository);
     // Windows take none where RepoCoder's prompts, which show none, are asked for.
-    let command = format!("window --prompt-style {}", experiment.prompts.layout.name());
-    let contexts = Unread::<RightContexts>::open(&path, &command)?;
+    let style = experiment.prompts.layout.name().to_owned();
+    let step = Step::WithStyle("window", style);
+    let contexts = Unread::<RightContexts>::open(&path, &step)?;
     let tasks = experiment.tasks()?.digest_of(repository);
-    check_digest(&path, &contexts.header, "tasks", &tasks, "window")?;
-    let language = experiment.layout.language;
-    check_parameter(&path, &contexts.header, ("language", language), "window")?;
-    check_parameter(&path, &contexts.header, ("walk", experiment.walk), "window")?;
+    let step = Step::Stage("window");
+    check_digest(&path, &contexts.header, "tasks", &tasks, &step)?;
+    let wanted = Identity::new(RightContexts::KIND)
+        .parameter("language", experiment.layout.language)
+        .parameter("walk", experiment.walk);
+    check_parameters(&path, &contexts.header, &wanted, &step)?;
     Ok(contexts)
 }
 

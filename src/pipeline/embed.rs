@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::dense::{DenseSource, Notice};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{StageReport, Unread, check_digest, check_input, stale};
+use super::stage::{StageReport, Step, Unread, check_digest, check_input, stale};
 use super::window::open_queries;
 use crate::endpoint::{ConnectionSettings, Endpoint};
 use crate::error::{Error, Result};
@@ -20,19 +20,19 @@ use crate::store::artifact::{Header, Identity, Payload};
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 /// Checks that vectors came from this source.
-fn check_source(source: &DenseSource, path: &Path, header: &Header, command: &str) -> Result<()> {
+fn check_source(source: &DenseSource, path: &Path, header: &Header, step: &Step) -> Result<()> {
     let wanted = source.identity(Identity::new(Matrix::KIND))?;
     for (name, value) in &wanted.parameters {
         let there = header.identity.parameters.get(name);
         if there != Some(value) {
             let was = there.map_or("a file", String::as_str);
-            return Err(stale(path, format!("{name} was {was}, is {value}"), command));
+            return Err(stale(path, format!("{name} was {was}, is {value}"), step));
         }
     }
     let digests = wanted.inputs.iter();
     digests
         .into_iter()
-        .try_for_each(|(name, digest)| check_digest(path, header, name, digest, command))
+        .try_for_each(|(name, digest)| check_digest(path, header, name, digest, step))
 }
 
 /// Where vectors are taken from while a stage runs.
@@ -137,6 +137,12 @@ pub(super) struct Dense {
     queries: Unread<Matrix>,
 }
 
+/// Headers of the artifacts that dense vectors are made of.
+pub(super) struct DenseInputs<'a> {
+    pub(super) fragments: &'a Header,
+    pub(super) queries: &'a Header,
+}
+
 impl Dense {
     /// # Errors
     /// They are missing, or were made of other fragments or queries.
@@ -144,21 +150,21 @@ impl Dense {
         experiment: &Experiment,
         mode: Mode,
         repository: &str,
-        (fragment_header, query_header): (&Header, &Header),
+        made_of: DenseInputs<'_>,
     ) -> Result<Self> {
         let layout = experiment.layout.with_dense_vectors();
-        let command = format!("vectorize --mode {mode}");
+        let step = Step::InMode("vectorize", mode);
         let path = layout.repo_vectors(repository);
-        let fragments = Unread::<Matrix>::open(&path, &command)?;
-        check_input(&path, &fragments.header, "fragments", fragment_header, &command)?;
+        let fragments = Unread::<Matrix>::open(&path, &step)?;
+        check_input(&path, &fragments.header, "fragments", made_of.fragments, &step)?;
         let path = layout.query_vectors(mode, repository);
-        let queries = Unread::<Matrix>::open(&path, &command)?;
-        check_input(&path, &queries.header, "queries", query_header, &command)?;
+        let queries = Unread::<Matrix>::open(&path, &step)?;
+        check_input(&path, &queries.header, "queries", made_of.queries, &step)?;
         if let Some(source) = &experiment.retrieval.dense {
             for (header, path) in
                 [(&fragments.header, layout.repo_vectors(repository)), (&queries.header, path)]
             {
-                check_source(source, &path, header, &command)?;
+                check_source(source, &path, header, &step)?;
             }
         }
         Ok(Self { fragments, queries })
@@ -215,7 +221,8 @@ pub(super) fn cosines(
 pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     for repository in &experiment.repositories {
-        let fragments = OpenFragments::unread(experiment, repository)?.read(None)?;
+        let mut fragments = OpenFragments::open(experiment, repository)?;
+        let fragments = fragments.read_all()?;
         texts.extend((0..fragments.len()).map(|fragment| Text {
             id: fragments.name(fragment),
             text: fragments.text(fragment).to_owned(),
@@ -223,7 +230,7 @@ pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>>
     }
     for &mode in modes.iter().filter(|mode| mode.retrieves()) {
         for repository in &experiment.repositories {
-            let fragments = OpenFragments::unread(experiment, repository)?;
+            let fragments = OpenFragments::open(experiment, repository)?;
             let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
             let queries = queries.read(None)?;
             texts.extend(

@@ -14,7 +14,7 @@ use crate::store::artifact::{Identity, LineTotals};
 use crate::task::TaskSet;
 
 use super::experiment::Experiment;
-use super::stage::{StageReport, require_jsonl};
+use super::stage::{StageReport, Step, require_jsonl};
 
 /// Samples and scores of a mode's predictions, and what could not be scored.
 #[derive(Debug)]
@@ -73,8 +73,8 @@ pub fn scores(
     known: Option<&Scores>,
 ) -> Result<(Value, StageReport)> {
     let predictions = experiment.layout.predictions(mode, model);
-    let command = format!("complete --mode {mode}");
-    let header = require_jsonl(&predictions, "predictions", &command)?;
+    let step = Step::InMode("complete", mode);
+    let header = require_jsonl(&predictions, "predictions", &step)?;
     let metric = Metric::RepoCoder;
     let postprocess = own_postprocess(experiment.tasks()?);
     let identity = Identity::new("scores")

@@ -4,12 +4,13 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::experiment::Experiment;
+use super::fragments::OpenFragments;
 use super::retrieved::{OnDisk, Retrieved};
+use super::stage::by_repository;
 use crate::error::{Error, Result};
 use crate::formats::exchange::{Sink, beir, query_ids, trec};
 use crate::retrieve::Mode;
@@ -21,11 +22,11 @@ use crate::store::jsonl::Object;
 /// # Errors
 /// Rankings are missing or stale.
 pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
-    let (parts, ids) = (open(experiment, mode)?, ids(experiment)?);
-    let names = Names::of(&parts);
+    let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
+    let names = Names::of(&mut parts)?;
     let mut rankings = Vec::new();
     for (part, names) in parts.iter().zip(&names.0) {
-        for found in part.retrieval.found.iter().filter(|found| found.sample == 0) {
+        for found in part.retrieved.retrieval.found.iter().filter(|found| found.sample == 0) {
             let hit = |hit: &crate::retrieve::Hit| trec::RankedDocument {
                 document: &names[hit.fragment as usize],
                 score: hit.score.value(),
@@ -46,25 +47,26 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
 /// # Errors
 /// Rankings of the mode or of the ground truth are missing or stale, or a file cannot be written.
 pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<()> {
-    let (parts, ids) = (open(experiment, mode)?, ids(experiment)?);
-    let names = Names::of(&parts);
+    let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
+    let names = Names::of(&mut parts)?;
     let mut documents = Vec::new();
-    for (part, names) in parts.iter().zip(&names.0) {
+    for (Part { fragments, .. }, names) in parts.iter_mut().zip(&names.0) {
+        let fragments = fragments.read_all()?;
         for (fragment, name) in names.iter().enumerate() {
             let (path, _) = name.rsplit_once('|').unwrap_or((name, ""));
             let mut metadata = Object::new();
-            metadata.insert("repository".into(), json!(part.fragments.repository));
+            metadata.insert("repository".into(), json!(fragments.repository));
             documents.push(beir::Document {
                 id: name,
                 title: path,
-                text: part.fragments.text(fragment),
+                text: fragments.text(fragment),
                 metadata,
             });
         }
     }
     let corpus = written(|sink| beir::write_corpus(documents, sink))?;
     let mut texts = Vec::new();
-    let queries = parts.iter().flat_map(|part| &part.queries.queries);
+    let queries = parts.iter().flat_map(|part| &part.retrieved.queries.queries);
     texts.extend(queries.filter(|q| q.sample == 0).map(|q| (q.row, q.text.clone(), &q.path)));
     texts.sort_by_key(|(row, _, _)| *row);
     let query = |(row, text, path): &'_ (u32, String, &String)| -> (String, String, Object) {
@@ -82,7 +84,7 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
     let truth = open(experiment, Mode::GroundTruth)?;
     let mut judgements = Vec::new();
     for (part, names) in truth.iter().zip(&names.0) {
-        for found in &part.retrieval.found {
+        for found in &part.retrieved.retrieval.found {
             let hits = found.hits.iter().take(experiment.prompts.most);
             judgements.extend(hits.map(|hit| (found.row, &names[hit.fragment as usize])));
         }
@@ -99,23 +101,31 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
     write_file(&folder.join("qrels").join("test.tsv"), &judgements)
 }
 
-fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Retrieved>> {
-    let repositories = experiment.repositories.par_iter();
-    let parts = repositories
-        .map(|repository| OnDisk::open(experiment, mode, repository)?.read_all(experiment));
-    parts.collect()
+/// One repository's fragments, and its results in one mode.
+struct Part {
+    fragments: OpenFragments,
+    retrieved: Retrieved,
+}
+
+fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Part>> {
+    by_repository(experiment, |repository| {
+        let mut fragments = OpenFragments::open(experiment, repository)?;
+        let mut retrieved = OnDisk::open(experiment, mode, repository, &fragments.header)?;
+        let retrieved = retrieved.read(fragments.outline()?)?;
+        Ok(Part { fragments, retrieved })
+    })
 }
 
 /// Names of fragments, by repository.
 struct Names(Vec<Vec<String>>);
 
 impl Names {
-    fn of(parts: &[Retrieved]) -> Self {
-        let names = |part: &Retrieved| {
-            let fragments = 0..part.fragments.len();
-            fragments.map(|fragment| part.fragments.name(fragment)).collect()
+    fn of(parts: &mut [Part]) -> Result<Self> {
+        let names = |part: &mut Part| {
+            let fragments = part.fragments.outline()?;
+            Ok((0..fragments.len()).map(|fragment| fragments.name(fragment)).collect())
         };
-        Self(parts.iter().map(names).collect())
+        Ok(Self(parts.iter_mut().map(names).collect::<Result<_>>()?))
     }
 }
 

@@ -11,7 +11,9 @@ use super::fragments::OpenFragments;
 use super::prompt_lines::{Line, Maker};
 use super::prompt_warnings::{warn_of_contexts, warn_of_others, warn_of_specials};
 use super::retrieved::{OnDisk, Retrieved};
-use super::stage::{StageReport, Unread, check_digest, check_parameter, made_again, missing};
+use super::stage::{
+    StageReport, Step, Unread, by_repository, check_digest, check_parameters, made_again, missing,
+};
 use crate::error::Result;
 use crate::prompt::{BlockCounts, Builder, BuilderSettings, Scratch};
 use crate::repository::fragment::RepoFragments;
@@ -82,11 +84,11 @@ fn settings(experiment: &Experiment, mode: Mode) -> Identity {
         .parameter("full-paths", prompts.full_paths)
 }
 
-/// Subcommand that makes a mode's prompts.
-fn command(mode: Mode) -> String {
+/// Stage that makes a mode's prompts.
+fn step(mode: Mode) -> Step {
     match mode {
-        Mode::Prediction => "rg-rg".into(),
-        _ => format!("prompt --mode {mode}"),
+        Mode::Prediction => Step::Stage("rg-rg"),
+        _ => Step::InMode("prompt", mode),
     }
 }
 
@@ -96,7 +98,7 @@ fn command(mode: Mode) -> String {
 /// They are damaged or cannot be read.
 pub(super) fn read_prompts(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
     let read = artifact::read_jsonl(&experiment.layout.prompts(mode));
-    let (_, text) = read.map_err(|error| made_again(error, &command(mode)))?;
+    let (_, text) = read.map_err(|error| made_again(error, &step(mode)))?;
     Ok(text)
 }
 
@@ -106,17 +108,14 @@ pub(super) fn read_prompts(experiment: &Experiment, mode: Mode) -> Result<Vec<u8
 /// # Errors
 /// They are missing, cut off, or were made otherwise.
 pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
-    let (path, command) = (experiment.layout.prompts(mode), command(mode));
+    let (path, step) = (experiment.layout.prompts(mode), step(mode));
     if !path.exists() {
-        return Err(missing(&path, "prompts", &command));
+        return Err(missing(&path, "prompts", &step));
     }
-    let header = artifact::jsonl_header(&path).map_err(|error| made_again(error, &command))?;
-    let settings = settings(experiment, mode);
-    for (name, value) in &settings.parameters {
-        check_parameter(&path, &header, (name, value), &command)?;
-    }
+    let header = artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?;
+    check_parameters(&path, &header, &settings(experiment, mode), &step)?;
     if let Some(tasks) = &experiment.tasks {
-        check_digest(&path, &header, "tasks", &tasks.digest(), &command)?;
+        check_digest(&path, &header, "tasks", &tasks.digest(), &step)?;
     }
     Ok(header)
 }
@@ -144,13 +143,12 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     let tasks = experiment.tasks()?;
     warn_of_specials(experiment, &mut report);
     warn_of_contexts(experiment, &mut report)?;
-    let mut shared = Shared::default();
-    shared.own_tokens.resize_with(tasks.tasks.len(), OnceLock::new);
+    let mut shared = Shared::new(experiment, tasks);
     for &mode in modes {
         if !matches!(experiment.prompts.layout, PromptLayout::RepoCoder) {
             warn_of_others(experiment, tasks, &mut report);
         }
-        let mut sources = Sources::open(experiment, mode)?;
+        let mut sources = Sources::open(experiment, mode, &mut shared)?;
         let identity = sources.identity(experiment, settings(experiment, mode), tasks);
         let path = experiment.layout.prompts(mode);
         let mut is_told = false;
@@ -175,13 +173,25 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
 /// Takes the lines in the order of the tasks, then of their samples.
 type Emit<'e> = &'e mut dyn FnMut(Result<Line>) -> Result<()>;
 
-/// Counts that the modes of one run share, so that nothing is counted once a mode.
-#[derive(Default)]
+/// Fragments and counts that the modes of one run share, so that nothing is read or counted once a mode.
 struct Shared {
-    /// By the checksum of a repository's fragments.
-    blocks: FxHashMap<String, Arc<BlockCounts>>,
+    /// Each repository's fragments, where a mode needs them.
+    fragments: Vec<Option<OpenFragments>>,
+    /// Each repository's counts of its fragments' tokens.
+    blocks: Vec<Option<Arc<BlockCounts>>>,
     /// For each task what its own part of its prompts takes.
     own_tokens: Vec<OnceLock<usize>>,
+}
+
+impl Shared {
+    fn new(experiment: &Experiment, tasks: &TaskSet) -> Self {
+        let repositories = experiment.repositories.len();
+        Self {
+            fragments: std::iter::repeat_with(|| None).take(repositories).collect(),
+            blocks: vec![None; repositories],
+            own_tokens: vec![OnceLock::new(); tasks.tasks.len()],
+        }
+    }
 }
 
 /// Sources of one mode's prompts.
@@ -196,15 +206,16 @@ struct Part {
     repository: String,
     contexts: Option<Unread<RightContexts>>,
     retrieved: Option<OnDisk>,
-    /// Holds the holes of RepoCoder's prompts without retrieval.
-    fragments: Option<Unread<RepoFragments>>,
+    /// Checksum of the fragments that hold the holes of RepoCoder's prompts without retrieval.
+    holes: Option<String>,
 }
 
 /// Sources of one repository's prompts.
-struct ReadPart {
+struct ReadPart<'a> {
     contexts: Option<RightContexts>,
     retrieved: Option<Retrieved>,
-    fragments: Option<RepoFragments>,
+    /// The fragments that were searched, or that hold the holes.
+    fragments: Option<&'a RepoFragments>,
 }
 
 /// A prompt to make.
@@ -220,28 +231,32 @@ struct Wanted<'a> {
 }
 
 impl Sources {
-    fn open(experiment: &Experiment, mode: Mode) -> Result<Self> {
+    fn open(experiment: &Experiment, mode: Mode, shared: &mut Shared) -> Result<Self> {
         // Chunks keep no blank lines, by which holes are numbered.
         let holds_holes = matches!(experiment.prompts.layout, PromptLayout::RepoCoder)
             && experiment.layout.cut.is_windows()
             && !mode.retrieves();
-        let part = |repository: &String| {
+        let repositories = experiment.repositories.iter();
+        for (repository, fragments) in repositories.zip(&mut shared.fragments) {
+            if fragments.is_none() && (mode.retrieves() || holds_holes) {
+                *fragments = Some(OpenFragments::open(experiment, repository)?);
+            }
+        }
+        let repositories = experiment.repositories.iter();
+        let headers = shared.fragments.iter().map(|open| open.as_ref().map(|open| &open.header));
+        let headers: FxHashMap<&str, _> = repositories.map(String::as_str).zip(headers).collect();
+        let parts = by_repository(experiment, |repository| {
+            let fragments = headers[repository];
             Ok(Part {
-                repository: repository.clone(),
+                repository: repository.to_owned(),
                 contexts: open_needed_contexts(experiment, repository)?,
-                retrieved: match mode.retrieves() {
-                    true => Some(OnDisk::open(experiment, mode, repository)?),
-                    false => None,
+                retrieved: match fragments.filter(|_| mode.retrieves()) {
+                    Some(header) => Some(OnDisk::open(experiment, mode, repository, header)?),
+                    None => None,
                 },
-                fragments: match holds_holes {
-                    true => Some(OpenFragments::unread(experiment, repository)?),
-                    false => None,
-                },
+                holes: fragments.filter(|_| holds_holes).map(|header| header.checksum.clone()),
             })
-        };
-        // The first repository's error, whichever thread comes first.
-        let parts: Vec<Result<Part>> = experiment.repositories.par_iter().map(part).collect();
-        let parts = parts.into_iter().collect::<Result<_>>()?;
+        })?;
         Ok(Self { mode, parts })
     }
 
@@ -253,8 +268,8 @@ impl Sources {
             hasher.update(part.repository.as_bytes());
             let contexts = part.contexts.iter().map(|c| &*c.header.checksum);
             let retrieved = part.retrieved.iter().flat_map(OnDisk::checksums);
-            let fragments = part.fragments.iter().map(|f| &*f.header.checksum);
-            for checksum in contexts.chain(retrieved).chain(fragments) {
+            let holes = part.holes.as_deref();
+            for checksum in contexts.chain(retrieved).chain(holes) {
                 hasher.update(checksum.as_bytes());
             }
         }
@@ -271,16 +286,15 @@ impl Sources {
         shared: &mut Shared,
         emit: Emit<'_>,
     ) -> Result<LineTotals> {
-        let read: Vec<Result<ReadPart>> = {
-            let parts = self.parts.par_iter_mut();
-            parts.map(|part| part.read(experiment)).collect()
-        };
-        let read: Vec<ReadPart> = read.into_iter().collect::<Result<_>>()?;
-        let makers: Result<Vec<Maker<'_>>> = (self.parts.iter().zip(&read))
-            .map(|(part, read)| part.maker(experiment, self.mode, read, shared))
+        let Shared { fragments, blocks, own_tokens } = shared;
+        let parts = self.parts.par_iter_mut().zip(fragments);
+        let read: Vec<Result<ReadPart<'_>>> =
+            parts.map(|(part, fragments)| part.read(experiment, fragments.as_mut())).collect();
+        let read: Vec<ReadPart<'_>> = read.into_iter().collect::<Result<_>>()?;
+        let makers: Result<Vec<Maker<'_>>> = (read.iter().zip(blocks))
+            .map(|(read, blocks)| read.maker(experiment, self.mode, blocks))
             .collect();
         let (makers, wanted) = (makers?, self.wanted(experiment, &read)?);
-        let own_tokens = &shared.own_tokens;
         let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0), (WITHOUT_PROMPT, 0)];
         let mut records = 0;
         // So many lines at a time are in memory.
@@ -320,7 +334,7 @@ impl Sources {
     fn wanted<'a>(
         &self,
         experiment: &'a Experiment,
-        read: &'a [ReadPart],
+        read: &'a [ReadPart<'_>],
     ) -> Result<Vec<Wanted<'a>>> {
         let tasks = experiment.tasks()?;
         let parts: FxHashMap<&str, usize> = (self.parts.iter().zip(0..))
@@ -353,8 +367,7 @@ impl Sources {
                 // The tasks without a hole were reported when queries were made; without retrieval there are none to make.
                 PromptLayout::RepoCoder if self.mode.retrieves() => continue,
                 PromptLayout::RepoCoder => {
-                    let fragments = read[part].fragments.as_ref();
-                    fragments.and_then(|fragments| hole_lines(task, fragments).err())
+                    read[part].fragments.and_then(|fragments| hole_lines(task, fragments).err())
                 }
                 PromptLayout::Style(_) if self.mode.retrieves() => Some(
                     "nothing was searched for on its behalf, as the stage `window` reported, so it has no prompt".into(),
@@ -374,30 +387,35 @@ impl Sources {
 static P50K: P50k = P50k;
 
 impl Part {
-    fn read(&mut self, experiment: &Experiment) -> Result<ReadPart> {
-        let contexts = self.contexts.as_mut().map(|contexts| contexts.read(None));
-        let retrieved = self.retrieved.as_mut().map(|on_disk| on_disk.read(experiment));
-        // Holes are found by the number of lines alone.
-        let fragments =
-            self.fragments.as_ref().map(|_| OpenFragments::open(experiment, &self.repository));
-        Ok(ReadPart {
-            contexts: contexts.transpose()?,
-            retrieved: retrieved.transpose()?,
-            fragments: fragments.transpose()?.map(OpenFragments::into_fragments),
-        })
+    fn read<'a>(
+        &mut self,
+        experiment: &Experiment,
+        fragments: Option<&'a mut OpenFragments>,
+    ) -> Result<ReadPart<'a>> {
+        let contexts = self.contexts.as_mut().map(|contexts| contexts.read(None)).transpose()?;
+        let (mut retrieved, mut outline) = (None, None);
+        if let Some(open) = fragments {
+            if let Some(on_disk) = &mut self.retrieved {
+                retrieved = Some(on_disk.read_with_texts(experiment, open)?);
+            }
+            // Holes are found by the number of lines alone.
+            if retrieved.is_some() || self.holes.is_some() {
+                outline = Some(open.outline()?);
+            }
+        }
+        Ok(ReadPart { contexts, retrieved, fragments: outline })
     }
+}
 
+impl ReadPart<'_> {
     fn maker<'a>(
-        &self,
+        &'a self,
         experiment: &'a Experiment,
         mode: Mode,
-        read: &'a ReadPart,
-        shared: &mut Shared,
+        blocks: &mut Option<Arc<BlockCounts>>,
     ) -> Result<Maker<'a>> {
         let prompts = &experiment.prompts;
-        let retrieved = read.retrieved.as_ref();
-        let searched = retrieved.map(|retrieved| &retrieved.fragments);
-        let builder = match (&prompts.layout, searched.or(read.fragments.as_ref())) {
+        let builder = match (&prompts.layout, self.fragments) {
             (PromptLayout::RepoCoder, Some(fragments)) => {
                 let settings = BuilderSettings {
                     mode,
@@ -406,25 +424,20 @@ impl Part {
                     budget: prompts.repocoder_budget(),
                 };
                 let builder = Builder::new(fragments, &P50K, settings);
-                let checksum = match (&self.retrieved, &self.fragments) {
-                    (Some(on_disk), _) => on_disk.checksums()[0],
-                    (None, Some(unread)) => &*unread.header.checksum,
-                    (None, None) => "",
-                };
-                let counts = shared.blocks.entry(checksum.to_owned());
-                let counts = counts.or_insert_with(|| builder.counts());
+                let counts = blocks.get_or_insert_with(|| builder.counts());
                 Some(builder.with_counts(Arc::clone(counts)))
             }
             _ => None,
         };
-        let contexts = read.contexts.as_ref();
+        let contexts = self.contexts.as_ref();
+        let searched = self.retrieved.as_ref().zip(self.fragments);
         Ok(Maker {
             prompts,
             tasks: experiment.tasks()?,
             language: experiment.layout.language,
             mode,
             contexts: contexts.map(RightContexts::map).unwrap_or_default(),
-            texts: retrieved.map(|retrieved| retrieved.texts(experiment)),
+            texts: searched.map(|(retrieved, fragments)| retrieved.texts(experiment, fragments)),
             builder,
         })
     }

@@ -5,7 +5,9 @@ use rustc_hash::FxHashMap;
 
 use super::contexts::{RightContexts, open_needed_contexts, right_context};
 use super::experiment::Experiment;
+use super::fragments::OpenFragments;
 use super::retrieved::OnDisk;
+use super::stage::by_repository;
 use crate::error::Result;
 use crate::evaluate::quality::{RetrievalQuality, RetrievalTarget, TaskQuality};
 use crate::retrieve::Mode;
@@ -18,23 +20,26 @@ use crate::text::language::{Language, identifiers};
 /// # Errors
 /// Rankings are missing or stale.
 pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<RetrievalQuality> {
-    let of_repository = |repository: &String| measure(experiment, mode, repository);
-    let parts = experiment.repositories.par_iter().map(of_repository);
-    // The first repository's error, whichever thread comes first.
-    let parts: Vec<Result<Vec<TaskQuality>>> = parts.collect();
-    let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+    let parts = by_repository(experiment, |repository| measure(experiment, mode, repository))?;
     let mut tasks: Vec<TaskQuality> = parts.into_iter().flatten().collect();
     tasks.sort_by_key(|task| task.row);
     Ok(RetrievalQuality::of(tasks))
 }
 
 fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {
-    let retrieved = OnDisk::open(experiment, mode, repository)?.read(experiment)?;
+    let mut fragments = OpenFragments::open(experiment, repository)?;
+    let header = fragments.header.clone();
+    let mut retrieved = OnDisk::open(experiment, mode, repository, &header)?;
+    let retrieved = retrieved.read_with_texts(experiment, &mut fragments)?;
+    let fragments = fragments.outline()?;
     let by_truth =
         matches!(experiment.form(Mode::GroundTruth), QueryForm::GroundTruth | QueryForm::Window);
     let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
     let truth = match by_truth && there.exists() {
-        true => Some(OnDisk::open(experiment, Mode::GroundTruth, repository)?.read(experiment)?),
+        true => {
+            let mut truth = OnDisk::open(experiment, Mode::GroundTruth, repository, &header)?;
+            Some(truth.read(fragments)?)
+        }
         // Another query that holds the target stands in its place, and would be compared with itself.
         false => None,
     };
@@ -46,7 +51,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     let contexts = open_needed_contexts(experiment, repository)?;
     let contexts = contexts.map(|mut contexts| contexts.read(None)).transpose()?;
     let contexts = contexts.as_ref().map(RightContexts::map).unwrap_or_default();
-    let texts = retrieved.texts(experiment);
+    let texts = retrieved.texts(experiment, fragments);
     let tasks = experiment.tasks()?;
     let first = retrieved.retrieval.found.par_iter();
     let first = first.zip(&retrieved.queries.queries);

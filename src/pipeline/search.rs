@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::embed::{Dense, cosines};
+use super::embed::{Dense, DenseInputs, cosines};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{StageReport, Unread, check_input, for_each_repository};
+use super::stage::{StageReport, Step, Unread, check_input, for_each_repository};
 use super::vectorize::UnreadVectors;
 use super::window::open_queries;
 use crate::error::Result;
@@ -119,16 +119,16 @@ impl ModeSearch {
         let queries = open_queries(experiment, mode, repository, fragments)?;
         let mut sets = None;
         if experiment.retrieval.search.by_p50k_sets() {
-            let command = format!("vectorize --mode {mode}");
+            let step = Step::InMode("vectorize", mode);
             let path = experiment.layout.query_vectors(mode, repository);
-            let unread = Unread::open(&path, &command)?;
-            check_input(&path, &unread.header, "queries", &queries.header, &command)?;
+            let unread = Unread::open(&path, &step)?;
+            check_input(&path, &unread.header, "queries", &queries.header, &step)?;
             sets = Some(unread);
         }
         let dense = match experiment.ranks_dense() {
             true => {
-                let headers = (fragments, &queries.header);
-                Some(Dense::open(experiment, mode, repository, headers)?)
+                let made_of = DenseInputs { fragments, queries: &queries.header };
+                Some(Dense::open(experiment, mode, repository, made_of)?)
             }
             false => None,
         };

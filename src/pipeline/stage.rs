@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::experiment::Experiment;
 use crate::error::{Access, Error, Result};
+use crate::retrieve::Mode;
 use crate::store::artifact::{
     self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
 };
@@ -104,12 +105,35 @@ impl StageReport {
     }
 }
 
+/// A stage that makes an artifact, as an error names it.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    /// It makes the artifact whatever the mode.
+    Stage(&'static str),
+    /// It makes the artifact in this mode.
+    InMode(&'static str, Mode),
+    /// It makes the artifact with this prompt style.
+    WithStyle(&'static str, String),
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stage(stage) => write!(f, "the stage `{stage}`"),
+            Self::InMode(stage, mode) => write!(f, "the stage `{stage}` in mode {mode}"),
+            Self::WithStyle(stage, style) => {
+                write!(f, "the stage `{stage}` with prompt style {style}")
+            }
+        }
+    }
+}
+
 /// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
 pub(super) struct Unread<T> {
     pub(super) header: Header,
     columns: Columns,
-    /// Subcommand that makes it again.
-    command: String,
+    /// Makes it again.
+    step: Step,
     content: PhantomData<T>,
 }
 
@@ -121,14 +145,14 @@ impl<T: Payload> Unread<T> {
 
     /// # Errors
     /// It is missing, or its header is damaged.
-    pub(super) fn open(path: &Path, command: &str) -> Result<Self> {
+    pub(super) fn open(path: &Path, step: &Step) -> Result<Self> {
         if !path.exists() {
-            return Err(missing(path, T::KIND, command));
+            return Err(missing(path, T::KIND, step));
         }
         let (header, mut columns) =
-            artifact::open(path).map_err(|error| made_again(error, command))?;
+            artifact::open(path).map_err(|error| made_again(error, step))?;
         columns.close();
-        Ok(Self { header, columns, command: command.to_owned(), content: PhantomData })
+        Ok(Self { header, columns, step: step.clone(), content: PhantomData })
     }
 
     /// Reads it, where it must have `count` records.
@@ -149,35 +173,33 @@ impl<T: Payload> Unread<T> {
                 (Ok(()), _) => Ok(content),
             }
         });
-        fits.map_err(|error| made_again(error, &self.command))
+        fits.map_err(|error| made_again(error, &self.step))
     }
 }
 
 /// Reads the header of a JSONL artifact that an earlier stage makes.
-pub(super) fn require_jsonl(path: &Path, kind: &str, command: &str) -> Result<Header> {
+pub(super) fn require_jsonl(path: &Path, kind: &str, step: &Step) -> Result<Header> {
     if !path.exists() {
-        return Err(missing(path, kind, command));
+        return Err(missing(path, kind, step));
     }
-    artifact::read_jsonl_header(path).map_err(|error| made_again(error, command))
+    artifact::read_jsonl_header(path).map_err(|error| made_again(error, step))
 }
 
-/// A damaged artifact, with the command that mends it.
-pub(super) fn made_again(error: Error, command: &str) -> Error {
+/// A damaged artifact, with the stage that mends it.
+pub(super) fn made_again(error: Error, step: &Step) -> Error {
     match error {
-        Error::Artifact { path, reason, .. } => Error::Artifact {
-            path,
-            reason,
-            hint: format!("make it again with `repoformer {command}`"),
-        },
+        Error::Artifact { path, reason, .. } => {
+            Error::Artifact { path, reason, hint: format!("make it again with {step}") }
+        }
         other => other,
     }
 }
 
-pub(super) fn missing(path: &Path, kind: &str, command: &str) -> Error {
+pub(super) fn missing(path: &Path, kind: &str, step: &Step) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!("the {kind} are missing"),
-        hint: format!("make them with `repoformer {command}` and the same data set flags"),
+        hint: format!("make them with {step} and the same data set"),
     }
 }
 
@@ -187,9 +209,9 @@ pub(super) fn check_input(
     header: &Header,
     input: &str,
     upstream: &Header,
-    command: &str,
+    step: &Step,
 ) -> Result<()> {
-    check_digest(path, header, input, &upstream.checksum, command)
+    check_digest(path, header, input, &upstream.checksum, step)
 }
 
 /// Checks that the digest of an input matches.
@@ -198,36 +220,49 @@ pub(super) fn check_digest(
     header: &Header,
     input: &str,
     digest: &str,
-    command: &str,
+    step: &Step,
 ) -> Result<()> {
     if header.identity.inputs.get(input).is_some_and(|made_from| made_from == digest) {
         return Ok(());
     }
-    Err(stale(path, format!("made from other {input} than are there now"), command))
+    Err(stale(path, format!("made from other {input} than are there now"), step))
 }
 
-/// Checks that an artifact was made with the parameter in force.
-pub(super) fn check_parameter(
+/// Checks that an artifact was made with these parameters; it may have others.
+pub(super) fn check_parameters(
     path: &Path,
     header: &Header,
-    (name, wanted): (&str, impl ToString),
-    command: &str,
+    wanted: &Identity,
+    step: &Step,
 ) -> Result<()> {
-    let wanted = wanted.to_string();
-    match header.identity.parameters.get(name) {
-        Some(value) if *value != wanted => {
-            Err(stale(path, format!("{name} was {value}, is {wanted}"), command))
+    wanted.parameters.iter().try_for_each(|(name, wanted)| {
+        match header.identity.parameters.get(name) {
+            Some(value) if value == wanted => Ok(()),
+            Some(value) => Err(stale(path, format!("{name} was {value}, is {wanted}"), step)),
+            None => Err(stale(path, format!("{name} is not recorded, is {wanted}"), step)),
         }
-        _ => Ok(()),
-    }
+    })
 }
 
-pub(super) fn stale(path: &Path, reason: String, command: &str) -> Error {
+pub(super) fn stale(path: &Path, reason: String, step: &Step) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!("stale: {reason}"),
-        hint: format!("make it again with `repoformer {command}` and the same settings"),
+        hint: format!("make it again with {step} and the same settings"),
     }
+}
+
+/// Does something for each repository, in parallel; the results are in the repositories' order.
+///
+/// # Errors
+/// The first repository's error, whichever thread comes first.
+pub(super) fn by_repository<T: Send>(
+    experiment: &Experiment,
+    work: impl Fn(&str) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let repositories = experiment.repositories.par_iter();
+    let results: Vec<Result<T>> = repositories.map(|repository| work(repository)).collect();
+    results.into_iter().collect()
 }
 
 /// Runs a stage's work for each repository, in parallel, and merges the reports in the repositories' order.

@@ -3,7 +3,7 @@
 use super::embed::{Source, query_name};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{StageReport, Unread, check_input, for_each_repository};
+use super::stage::{StageReport, Step, Unread, check_input, for_each_repository};
 use super::window::open_queries;
 use crate::error::Result;
 use crate::retrieve::dense::{Matrix, Text};
@@ -20,7 +20,7 @@ use crate::text::tokenize::P50k;
 pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
     let search = &experiment.retrieval.search;
     let mut report = for_each_repository(experiment, |repository, report| {
-        let mut fragments = OpenFragments::unread(experiment, repository)?;
+        let mut fragments = OpenFragments::open(experiment, repository)?;
         let of = |kind| {
             let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
             let identity = identity.parameter("repository", repository);
@@ -30,12 +30,12 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
         if search.by_p50k_sets() {
             let identity = of(TokenSets::KIND);
             report.ensure(path, &identity, |_| {
-                Ok(TokenSets::of_fragments(&fragments.read(None)?, &P50k::new()))
+                Ok(TokenSets::of_fragments(fragments.read_all()?, &P50k::new()))
             })?;
         } else {
             let identity = of(Words::KIND);
             report.ensure(path, &identity, |_| {
-                let fragments = fragments.read(None)?;
+                let fragments = fragments.read_all()?;
                 Ok(Words::of_terms(&fragments.texts(), &search.vocabulary))
             })?;
         }
@@ -63,11 +63,11 @@ impl UnreadVectors {
     ) -> Result<Self> {
         let path = experiment.layout.repo_vectors(repository);
         let vectors = if experiment.retrieval.search.by_p50k_sets() {
-            Self::Sets(Unread::open(&path, "vectorize")?)
+            Self::Sets(Unread::open(&path, &Step::Stage("vectorize"))?)
         } else {
-            Self::Terms(Unread::open(&path, "vectorize")?)
+            Self::Terms(Unread::open(&path, &Step::Stage("vectorize"))?)
         };
-        check_input(&path, vectors.header(), "fragments", fragments, "vectorize")?;
+        check_input(&path, vectors.header(), "fragments", fragments, &Step::Stage("vectorize"))?;
         Ok(vectors)
     }
 
@@ -96,7 +96,7 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Stag
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     if experiment.retrieval.search.by_p50k_sets() {
         return for_each_repository(experiment, |repository, report| {
-            let fragments = OpenFragments::unread(experiment, repository)?;
+            let fragments = OpenFragments::open(experiment, repository)?;
             for &mode in &modes {
                 let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
                 let identity =
@@ -130,7 +130,7 @@ fn dense_fragments(
     repository: &str,
     report: &mut StageReport,
 ) -> Result<()> {
-    let mut fragments = OpenFragments::unread(experiment, repository)?;
+    let mut fragments = OpenFragments::open(experiment, repository)?;
     let identity = experiment
         .cut(Identity::new(Matrix::KIND))
         .parameter("repository", repository)
@@ -138,7 +138,7 @@ fn dense_fragments(
     let identity = source.identity(identity)?;
     let layout = experiment.layout.with_dense_vectors();
     report.ensure(layout.repo_vectors(repository), &identity, |report| {
-        let fragments = fragments.read(None)?;
+        let fragments = fragments.read_all()?;
         let named = (0..).zip(fragments.texts());
         let texts = named
             .map(|(fragment, text)| Text { id: fragments.name(fragment), text: text.to_owned() });
@@ -154,7 +154,7 @@ fn dense_queries(
     repository: &str,
     report: &mut StageReport,
 ) -> Result<()> {
-    let fragments = OpenFragments::unread(experiment, repository)?;
+    let fragments = OpenFragments::open(experiment, repository)?;
     let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
     let identity = experiment
         .cut(Identity::new(Matrix::KIND))

@@ -4,7 +4,7 @@ use super::contexts::{RightContexts, open_contexts, right_context};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::stage::{
-    StageReport, Unread, check_digest, check_input, check_parameter, for_each_repository,
+    StageReport, Step, Unread, check_digest, check_input, check_parameters, for_each_repository,
 };
 use rayon::prelude::*;
 
@@ -89,13 +89,13 @@ pub fn window_queries(
             return Ok(());
         }
         let mut fragments = OpenFragments::open(experiment, repository)?;
+        let header = fragments.header.clone();
         let of_it = experiment.tasks()?.of_repository(repository);
-        let outline = fragments.outline();
-        let files = of_it.filter_map(|task| outline.file_index(&task.path).map(|n| n as u32));
-        let files = files.collect();
-        fragments.read_files(files)?;
+        let fragments = fragments.read_files(|outline| {
+            of_it.filter_map(|task| Some(outline.file_index(&task.path)? as u32)).collect()
+        })?;
         if experiment.retrieval.form == QueryForm::Window {
-            report.warnings.extend(misfits(experiment.tasks()?, fragments.outline()));
+            report.warnings.extend(misfits(experiment.tasks()?, fragments));
         }
         let contexts = match experiment.takes_right_contexts() {
             true => {
@@ -104,12 +104,8 @@ pub fn window_queries(
             }
             false => None,
         };
-        let sources = Sources {
-            header: &fragments.header,
-            fragments: fragments.outline(),
-            contexts: contexts.as_ref(),
-            predictions,
-        };
+        let sources =
+            Sources { header: &header, fragments, contexts: contexts.as_ref(), predictions };
         modes.iter().try_for_each(|mode| sources.make(experiment, *mode, report))
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
@@ -193,23 +189,22 @@ pub(super) fn open_queries(
     repository: &str,
     fragments: &Header,
 ) -> Result<Unread<Queries>> {
-    let command = match mode {
-        Mode::Prediction => "rg-rg".to_owned(),
-        _ => format!("window --mode {mode}"),
+    let step = match mode {
+        Mode::Prediction => Step::Stage("rg-rg"),
+        _ => Step::InMode("window", mode),
     };
     let path = experiment.layout.query_windows(mode, repository);
-    let queries = Unread::<Queries>::open(&path, &command)?;
+    let queries = Unread::<Queries>::open(&path, &step)?;
     let settings = QuerySettings {
         mode,
         form: experiment.form(mode),
         length: experiment.retrieval.query_lines,
     };
     let tasks = query_tasks(experiment.tasks()?, settings.form, repository);
-    check_digest(&path, &queries.header, "tasks", &tasks, &command)?;
-    check_input(&path, &queries.header, "fragments", fragments, &command)?;
-    for (name, value) in &query_identity(experiment, settings).parameters {
-        check_parameter(&path, &queries.header, (name, value), &command)?;
-    }
+    check_digest(&path, &queries.header, "tasks", &tasks, &step)?;
+    check_input(&path, &queries.header, "fragments", fragments, &step)?;
+    let wanted = query_identity(experiment, settings);
+    check_parameters(&path, &queries.header, &wanted, &step)?;
     Ok(queries)
 }
 

@@ -105,9 +105,33 @@ const FLAGS: [(&str, &str); 39] = [
     ("isolation is off", "--isolation off"),
 ];
 
+/// Parts of a command that the library says in words.
+const WORDS_OF_FLAGS: [(&str, &str); 2] =
+    [(" in mode ", "--mode"), (" with prompt style ", "--prompt-style")];
+
+/// Writes each stage in a message of the library as the command that runs it.
+fn with_commands(text: &str) -> String {
+    let mut parts = text.split("the stage `");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (stage, mut rest) = part.split_once('`').unwrap_or((part, ""));
+        out += &format!("`repoformer {stage}");
+        for (words, flag) in WORDS_OF_FLAGS {
+            if let Some(after) = rest.strip_prefix(words) {
+                let (value, left) = after.split_at(after.find([' ', ',']).unwrap_or(after.len()));
+                out += &format!(" {flag} {value}");
+                rest = left;
+            }
+        }
+        out.push('`');
+        out += rest;
+    }
+    out
+}
+
 /// Adds the flags to the first mention of each setting in a message of the library, which names none.
 pub(crate) fn with_flags(text: &str) -> String {
-    let mut text = text.to_owned();
+    let mut text = with_commands(text);
     for (setting, flag) in FLAGS {
         let is_named = text.split([' ', '(', ')', '`', ',', ';']).any(|word| word == flag);
         let end = text.find(setting).map(|at| at + setting.len());

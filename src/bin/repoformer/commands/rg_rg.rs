@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
             if args.predictions.is_none() {
                 let first = Mode::LeftContext;
                 let path = cached_predictions(&experiment, first, &completion)?;
-                check_asked_alike(&path, &completion, "complete --mode rg1")?;
+                check_asked_alike(&path, &completion, first)?;
                 rows.push(row(&experiment, first, &completion, printer)?);
             }
             let times = (1, iterations);
