@@ -80,30 +80,4 @@ mod tests {
         }
         assert_eq!(Class::at("", 0), None);
     }
-
-    #[test]
-    fn whitespace_is_the_unicode_property_and_letters_and_numbers_are_categories() {
-        for character in '\0'..=char::MAX {
-            assert_eq!(
-                Class::of(character) == Class::Space,
-                character.is_whitespace(),
-                "{character:?}"
-            );
-        }
-        for (character, class) in [
-            ('é', Class::Letter),
-            ('漢', Class::Letter),
-            ('ª', Class::Letter),
-            ('½', Class::Number),
-            ('Ⅷ', Class::Number),
-            ('٣', Class::Number),
-            ('\u{301}', Class::Other),
-            ('😀', Class::Other),
-            ('\u{1c}', Class::Other),
-            ('\u{feff}', Class::Other),
-            ('\u{10ffff}', Class::Other),
-        ] {
-            assert_eq!(Class::of(character), class, "{character:?}");
-        }
-    }
 }

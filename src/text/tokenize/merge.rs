@@ -165,15 +165,4 @@ mod tests {
             prop_assert_eq!(scanned, queued);
         }
     }
-
-    #[test]
-    fn a_single_byte_is_its_own_token() {
-        for merge in
-            [|piece: &[u8], ids: &mut Vec<u16>| merge_short_into(piece, 0, 1, ids), merge_long_into]
-        {
-            let mut ids = Vec::new();
-            merge(b"a", &mut ids);
-            assert_eq!(ids, [64]);
-        }
-    }
 }

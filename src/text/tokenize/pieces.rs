@@ -153,33 +153,6 @@ fn not_others(word: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn pieces(text: &str) -> Vec<&str> {
-        let mut cuts = Vec::new();
-        let mut at = 0;
-        while at < text.len() {
-            let end = end_of_piece(text, at);
-            cuts.push(&text[at..end]);
-            at = end;
-        }
-        cuts
-    }
-
-    #[test]
-    fn whitespace_gives_its_last_character_away_unless_it_ends_the_text() {
-        assert_eq!(pieces("a \n  b"), ["a", " \n ", " b"]);
-        assert_eq!(pieces("a \n\tb"), ["a", " \n", "\t", "b"]);
-        assert_eq!(pieces("a\nb \n "), ["a", "\n", "b", " \n "]);
-        assert_eq!(pieces("  \u{3000}é "), ["  ", "\u{3000}", "é", " "]);
-        assert_eq!(pieces(" \u{3000} 7x"), [" \u{3000}", " 7", "x"]);
-    }
-
-    #[test]
-    fn contractions_need_an_apostrophe_that_starts_a_piece() {
-        assert_eq!(pieces("it's we'll 'S"), ["it", "'s", " we", "'ll", " '", "S"]);
-        assert_eq!(pieces(" 's''t'l"), [" '", "s", "''", "t", "'", "l"]);
-        assert_eq!(pieces("'ve're'"), ["'ve", "'re", "'"]);
-    }
-
     #[test]
     fn every_byte_stops_exactly_the_runs_of_other_classes() {
         type Stops = fn(u64) -> u64;

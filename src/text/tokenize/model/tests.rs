@@ -1,7 +1,6 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use rayon::prelude::*;
 
 use super::*;
 
@@ -153,20 +152,6 @@ fn a_digest_tells_tokenizers_apart() {
     assert_eq!(file("qwen").digest(), file("qwen").digest());
     let path = fixture("qwen").display().to_string();
     assert_eq!(path.parse::<Tokenizer>().unwrap().to_string(), path);
-}
-
-#[test]
-fn threads_count_alike() {
-    let text = std::fs::read_to_string(file_of_code()).unwrap();
-    for tokenizer in all() {
-        let alone = tokenizer.count(&text);
-        let counts: Vec<usize> = (0..64).into_par_iter().map(|_| tokenizer.count(&text)).collect();
-        assert!(counts.iter().all(|&count| count == alone));
-    }
-}
-
-fn file_of_code() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/train.py")
 }
 
 /// The plain twin of [`Tokenizer::end_of`]: tokenizes all of the text.
