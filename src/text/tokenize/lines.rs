@@ -58,7 +58,7 @@ impl LineTokens {
     /// Tokenizes `text` and records for each line where its ids begin and end.
     pub fn new(p50k: &P50k, cache: &mut PieceCache, text: &str) -> Self {
         let mut notes = Notes::new(text);
-        p50k.each_piece(text, cache, |start, end, ids| {
+        p50k.each_piece(text, text.len(), cache, |start, end, ids| {
             notes.piece(start, end);
             ids.push_into(&mut notes.ids);
         });
@@ -128,7 +128,7 @@ impl LineTokens {
     ) {
         let window = &text[start..end];
         let Some((first, last)) = self.bounds(text, start, end) else {
-            P50k.each_piece(window, cache, |_, _, ids| visit(ids.as_slice()));
+            P50k.each_piece(window, window.len(), cache, |_, _, ids| visit(ids.as_slice()));
             return;
         };
         let mut whitespace = |from: usize, to: usize, visit: &mut dyn FnMut(&[u16])| {

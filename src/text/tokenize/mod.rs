@@ -84,7 +84,7 @@ impl P50k {
     /// assert_eq!(ids, [7, 50033, 25, 657]);
     /// ```
     pub fn encode_into(&self, text: &str, cache: &mut PieceCache, out: &mut Vec<u16>) {
-        self.each_piece(text, cache, |_, _, ids| ids.push_into(out));
+        self.each_piece(text, text.len(), cache, |_, _, ids| ids.push_into(out));
     }
 
     /// The number of ids of `text`: the length of [`P50k::encode`].
@@ -105,7 +105,7 @@ impl P50k {
     /// ```
     pub fn count_with(&self, text: &str, cache: &mut PieceCache) -> usize {
         let mut count = 0;
-        self.each_piece(text, cache, |_, _, ids| count += ids.count());
+        self.each_piece(text, text.len(), cache, |_, _, ids| count += ids.count());
         count
     }
 
@@ -119,7 +119,7 @@ impl P50k {
         cache: &mut PieceCache,
         mut visit: impl FnMut(usize, usize),
     ) {
-        self.each_piece_until(text, until, cache, |_, end, ids| visit(end, ids.count()));
+        self.each_piece(text, until, cache, |_, end, ids| visit(end, ids.count()));
     }
 
     /// Returns the bytes of `ids`. They need not be UTF-8, since an id may
@@ -136,20 +136,9 @@ impl P50k {
         ids.iter().copied().filter_map(vocabulary::bytes_of).flatten().copied().collect()
     }
 
-    /// Calls `visit` with start, end (byte offsets) and ids of every piece, in order.
+    /// Calls `visit` with start, end (byte offsets) and ids of every piece that starts before `until`, in order.
     #[inline(always)]
     fn each_piece(
-        &self,
-        text: &str,
-        cache: &mut PieceCache,
-        visit: impl FnMut(usize, usize, Ids<'_>),
-    ) {
-        self.each_piece_until(text, text.len(), cache, visit);
-    }
-
-    /// Calls `visit` for every piece that starts before `until`, in order.
-    #[inline(always)]
-    fn each_piece_until(
         &self,
         text: &str,
         until: usize,
