@@ -52,35 +52,21 @@ fn reach(tokens: usize) -> usize {
     tokens.saturating_add(MARGIN).saturating_mul(4)
 }
 
-/// Number of bytes to try after `reach` bytes contained only `found` tokens: slightly more than the tokens need at that rate.
-fn longer(reach: usize, found: usize, tokens: usize) -> usize {
-    let rate = reach / found.max(1) + 1;
-    let enough = tokens.saturating_add(2 * MARGIN).saturating_mul(rate);
-    enough.max(reach.saturating_add(reach / 4 + 1))
-}
-
 /// Returns the end of `text` as described in [`Tokenizer::keep_end`], and its tokens; `reach` bytes are tried first.
 pub(super) fn end<'t>(
     tokenizer: &Tokenizer,
     text: &'t str,
     tokens: usize,
-    mut reach: usize,
+    reach: usize,
 ) -> (&'t str, usize) {
-    loop {
-        let start = line_before(text, text.len().saturating_sub(reach));
-        let tail = &text[start..];
-        let spans = tokenizer.spans(tail);
-        if start > 0 && spans.len() < tokens.saturating_add(MARGIN) {
-            reach = longer(reach, spans.len(), tokens);
-            continue;
-        }
-        if spans.len() <= tokens {
-            return (tail, spans.len());
-        }
-        let cuts = (1..=tokens).rev().map(|kept| spans.len() - kept);
-        let kept = cuts.filter_map(|first| Some(&tail[boundary(&spans, first, tail)?.start..]));
-        return first_that_fits(tokenizer, kept, tokens);
+    let tail = |reach| &text[line_before(text, text.len().saturating_sub(reach))..];
+    let (tail, spans) = with_margin(tokenizer, text, tokens, reach, tail);
+    if spans.len() <= tokens {
+        return (tail, spans.len());
     }
+    let cuts = (1..=tokens).rev().map(|kept| spans.len() - kept);
+    let kept = cuts.filter_map(|first| Some(&tail[boundary(&spans, first, tail)?.start..]));
+    first_that_fits(tokenizer, kept, tokens)
 }
 
 /// Returns the start of `text` as described in [`Tokenizer::keep_start`], and its tokens; `reach` bytes are tried first.
@@ -88,21 +74,36 @@ pub(super) fn start<'t>(
     tokenizer: &Tokenizer,
     text: &'t str,
     tokens: usize,
-    mut reach: usize,
+    reach: usize,
 ) -> (&'t str, usize) {
+    let head = |reach| &text[..line_after(text, reach)];
+    let (head, spans) = with_margin(tokenizer, text, tokens, reach, head);
+    if spans.len() <= tokens {
+        return (head, spans.len());
+    }
+    let cuts = (1..=tokens).rev();
+    let kept = cuts.filter_map(|kept| Some(&head[..boundary(&spans, kept, head)?.end]));
+    first_that_fits(tokenizer, kept, tokens)
+}
+
+/// Takes more and more of a text until it has enough tokens and a margin, or is all of the text; returns it with its tokens.
+fn with_margin<'t>(
+    tokenizer: &Tokenizer,
+    text: &str,
+    tokens: usize,
+    mut reach: usize,
+    take: impl Fn(usize) -> &'t str,
+) -> (&'t str, Vec<Range<usize>>) {
     loop {
-        let head = &text[..line_after(text, reach)];
-        let spans = tokenizer.spans(head);
-        if head.len() < text.len() && spans.len() < tokens.saturating_add(MARGIN) {
-            reach = longer(reach, spans.len(), tokens);
-            continue;
+        let part = take(reach);
+        let spans = tokenizer.spans(part);
+        if part.len() == text.len() || spans.len() >= tokens.saturating_add(MARGIN) {
+            return (part, spans);
         }
-        if spans.len() <= tokens {
-            return (head, spans.len());
-        }
-        let kept =
-            (1..=tokens).rev().filter_map(|kept| Some(&head[..boundary(&spans, kept, head)?.end]));
-        return first_that_fits(tokenizer, kept, tokens);
+        // Slightly more than the tokens need at the rate of this part.
+        let rate = reach / spans.len().max(1) + 1;
+        let enough = tokens.saturating_add(2 * MARGIN).saturating_mul(rate);
+        reach = enough.max(reach.saturating_add(reach / 4 + 1));
     }
 }
 
