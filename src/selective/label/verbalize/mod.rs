@@ -94,7 +94,7 @@ pub fn verbalize(
     for files in files.into_values() {
         files.finish()?;
     }
-    write_file(&folder.join("tokenizer.json"), encoder.json())?;
+    write_file(&folder.join("tokenizer.json"), &encoder.json)?;
     let style = settings.frame.to_style_file();
     write_file(&folder.join("prompt-style.toml"), style.as_bytes())?;
     Ok(verbalized)

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokenizers::AddedToken;
 
-use super::file::{File, not_a_tokenizer, not_read, tokenizer_error};
-use super::part::{Encoded, Part};
+use super::file::{Encoded, File, Part, not_a_tokenizer, not_read, tokenizer_error};
 use super::{Kind, Tokenizer};
 use crate::error::Result;
 
@@ -18,7 +17,7 @@ use crate::error::Result;
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tokenizers/starcoder.json");
 /// let encoder = Encoder::open(path.as_ref(), &["<fim_prefix>", "<cc>", "<eof>"])?;
 /// // The file has 900 tokens, `<fim_prefix>` among them.
-/// assert_eq!(encoder.added(), [("<cc>".to_owned(), 900), ("<eof>".to_owned(), 901)]);
+/// assert_eq!(encoder.added, [("<cc>".to_owned(), 900), ("<eof>".to_owned(), 901)]);
 /// let encoded = encoder.encode(&[Part::Plain("<eof>"), Part::Special("<eof>")])?;
 /// let last = encoded.ids.len() - 1;
 /// assert!(last > 1 && encoded.ids.iter().position(|id| *id == 901) == Some(last));
@@ -30,12 +29,11 @@ use crate::error::Result;
 pub struct Encoder {
     file: Arc<File>,
     tokenizer: Tokenizer,
-    json: Vec<u8>,
-    added: Added,
+    /// The `tokenizer.json` with the added tokens; the file's own bytes if none was added.
+    pub json: Vec<u8>,
+    /// The added tokens and their ids: a model's embeddings must have a row for each.
+    pub added: Vec<(String, u32)>,
 }
-
-/// Tokens and their ids.
-type Added = Vec<(String, u32)>;
 
 impl Encoder {
     /// Reads `path`, or `tokenizer.json` in it if it is a folder, and adds the missing special tokens among `specials`: in their
@@ -74,16 +72,6 @@ impl Encoder {
         &self.tokenizer
     }
 
-    /// Returns the `tokenizer.json` with the added tokens; the file's own bytes if none was added.
-    pub fn json(&self) -> &[u8] {
-        &self.json
-    }
-
-    /// Returns the added tokens and their ids: a model's embeddings must have a row for each.
-    pub fn added(&self) -> &[(String, u32)] {
-        &self.added
-    }
-
     /// Encodes parts one after another, and returns the positions of the special tokens. Tokens that the model's own processing
     /// adds around a text are not included.
     ///
@@ -95,7 +83,7 @@ impl Encoder {
 
     /// Ids that the model's own processing adds before a text, such as a beginning-of-text token.
     pub fn before(&self) -> &[u32] {
-        self.file.before()
+        &self.file.before
     }
 
     /// Decodes ids, with special tokens as they are spelled. Tokenizers that normalize texts do not restore all of them.
@@ -108,7 +96,7 @@ impl Encoder {
 }
 
 /// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
-fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, Added)> {
+fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, Vec<(String, u32)>)> {
     let read = tokenizers::Tokenizer::from_bytes(bytes);
     let mut tokenizer = read.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
     let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
@@ -118,7 +106,7 @@ fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, Added)
         .map_err(|e| tokenizer_error(path, format!("it is not JSON: {e}")))?;
     let list = json["added_tokens"].as_array_mut();
     let mut list = list.map(std::mem::take).unwrap_or_default();
-    let mut added = Added::new();
+    let mut added = Vec::new();
     for token in tokens {
         let id = tokenizer.token_to_id(token);
         let id = id.ok_or_else(|| tokenizer_error(path, format!("it does not accept {token}")))?;

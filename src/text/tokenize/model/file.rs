@@ -1,4 +1,4 @@
-//! The tokenizer of a `tokenizer.json`.
+//! The tokenizer of a `tokenizer.json`, and texts made of plain parts and special tokens.
 
 use std::fmt;
 use std::io;
@@ -9,17 +9,43 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
-use super::part::{Encoded, Part};
 use crate::error::{Error, Result};
+
+/// A part of a text that is counted or encoded as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'t> {
+    /// A special token; plain text if the tokenizer does not have it.
+    Special(&'t str),
+    /// Code, or any other text, whatever characters it contains.
+    Plain(&'t str),
+}
+
+impl<'t> Part<'t> {
+    /// Characters of the part.
+    pub fn text(&self) -> &'t str {
+        match self {
+            Self::Special(text) | Self::Plain(text) => text,
+        }
+    }
+}
+
+/// Ids of a text made of parts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Encoded {
+    /// One id per token.
+    pub ids: Vec<u32>,
+    /// Positions of the ids of [`Part::Special`].
+    pub specials: Vec<usize>,
+}
 
 /// A tokenizer that was read from a file.
 pub(super) struct File {
-    path: PathBuf,
-    digest: String,
+    pub(super) path: PathBuf,
+    pub(super) digest: String,
     /// Number of tokens that the model's own processing adds around a text, such as a beginning-of-text token.
-    around: usize,
+    pub(super) around: usize,
     /// Ids of those before the text.
-    before: Vec<u32>,
+    pub(super) before: Vec<u32>,
     /// Special tokens and their ids.
     markers: FxHashMap<String, u32>,
     /// Ids of the markers.
@@ -96,20 +122,6 @@ impl File {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Number of tokens that the model's own processing adds around a text.
-    pub(super) fn around(&self) -> usize {
-        self.around
-    }
-
-    /// Ids of those before the text.
-    pub(super) fn before(&self) -> &[u32] {
-        &self.before
-    }
-
     /// Encodes parts like a program that knows the special tokens, and returns the positions of those; code that spells a special
     /// token has the ids of its characters.
     pub(super) fn ids(&self, parts: &[Part<'_>]) -> Result<Encoded> {
@@ -162,10 +174,6 @@ impl File {
     pub(super) fn decode(&self, ids: &[u32]) -> Result<String> {
         let decoded = self.plain.decode(ids, false);
         decoded.map_err(|e| tokenizer_error(&self.path, format!("it cannot decode: {e}")))
-    }
-
-    pub(super) fn digest(&self) -> &str {
-        &self.digest
     }
 
     pub(super) fn special(&self, text: &str) -> Option<u32> {

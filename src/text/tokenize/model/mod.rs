@@ -8,7 +8,6 @@
 mod cut;
 mod encoder;
 mod file;
-mod part;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,7 +21,7 @@ use super::{P50k, PieceCache, vocabulary};
 use crate::error::{Error, Result};
 pub use encoder::Encoder;
 use file::File;
-pub use part::{Encoded, Part};
+pub use file::{Encoded, Part};
 
 /// The one special token of p50k_base, and its id.
 const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);
@@ -185,7 +184,7 @@ impl Tokenizer {
     pub fn around(&self) -> usize {
         match &self.0 {
             Kind::P50k | Kind::Words => 0,
-            Kind::File(file) => file.around(),
+            Kind::File(file) => file.around,
         }
     }
 
@@ -198,7 +197,7 @@ impl Tokenizer {
     pub fn digest(&self) -> String {
         match &self.0 {
             Kind::P50k | Kind::Words => self.to_string(),
-            Kind::File(file) => file.digest().to_owned(),
+            Kind::File(file) => file.digest.clone(),
         }
     }
 
@@ -218,7 +217,7 @@ impl fmt::Display for Tokenizer {
         match &self.0 {
             Kind::P50k => f.write_str("p50k_base"),
             Kind::Words => f.write_str("words"),
-            Kind::File(file) => file.path().display().fmt(f),
+            Kind::File(file) => file.path.display().fmt(f),
         }
     }
 }
@@ -243,23 +242,10 @@ fn p50k_spans(text: &str) -> Vec<Range<usize>> {
     let spans = ids.into_iter().map(|id| {
         let start = end;
         end += vocabulary::bytes_of(id).map_or(0, <[u8]>::len);
-        start..end
+        // A token of a part of a character is widened to the whole character.
+        text.floor_char_boundary(start)..text.ceil_char_boundary(end)
     });
-    let spans: Vec<_> = spans.collect();
-    widen_to_characters(text, spans)
-}
-
-/// Widens tokens of parts of a character to the whole character.
-fn widen_to_characters(text: &str, mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    for span in &mut spans {
-        while !text.is_char_boundary(span.start) {
-            span.start -= 1;
-        }
-        while !text.is_char_boundary(span.end) {
-            span.end += 1;
-        }
-    }
-    spans
+    spans.collect()
 }
 
 /// The tokens of [`Tokenizer::words`].

@@ -197,8 +197,8 @@ fn report(
             printer.warning(format!("{} has no sequence", split.name()));
         }
     }
-    if !encoder.added().is_empty() {
-        let added = encoder.added().iter();
+    if !encoder.added.is_empty() {
+        let added = encoder.added.iter();
         let added: Vec<String> = added.map(|(token, id)| format!("{token} = {id}")).collect();
         printer.note(format!(
             "added to the tokenizer: {} (the model's embeddings need a row for each)",
