@@ -3,9 +3,10 @@
 use std::fmt;
 
 use rustc_hash::FxHashSet;
-use tree_sitter::{Node, Parser};
 
 use super::statements::import_statements;
+use crate::text::language::Language;
+use crate::text::language::syntax::{Binding, Syntax, preorder};
 
 /// One module that a file imports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,90 +59,24 @@ impl PythonFile {
     /// assert_eq!(file.functions, [((1, 0), (2, 8))]);
     /// ```
     pub fn read(text: &str) -> Option<Self> {
-        if text.len() > LARGEST_FILE {
-            return None;
-        }
-        let mut file = Self::default();
-        file.parse(text)?;
-        Some(file)
+        let syntax = parse(text, text)?;
+        let mut functions = Vec::new();
+        preorder(syntax.tree(), |node, _| {
+            if node.kind() == "function_definition" {
+                let (start, end) = (node.start_position(), node.end_position());
+                functions.push(((start.row, start.column), (end.row, end.column)));
+            }
+            true
+        });
+        Some(Self { imports: imports(&syntax), functions })
     }
 
     /// Parses a file as [`read`](Self::read) does, without the functions: only the import statements are parsed, where it can be told which
     /// they are.
     pub fn read_imports(text: &str) -> Option<Self> {
-        if text.len() > LARGEST_FILE {
-            return None;
-        }
-        let mut file = Self::default();
-        match import_statements(text) {
-            Some(statements) => file.parse(&statements.join("\n"))?,
-            None => file.parse(text)?,
-        }
-        file.functions.clear();
-        Some(file)
-    }
-
-    /// Takes what a text holds.
-    fn parse(&mut self, text: &str) -> Option<()> {
-        let mut parser = Parser::new();
-        parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok()?;
-        let tree = parser.parse(text, None)?;
-        let mut cursor = tree.walk();
-        loop {
-            self.take(cursor.node(), text);
-            if cursor.goto_first_child() {
-                continue;
-            }
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    return Some(());
-                }
-            }
-        }
-    }
-
-    fn take(&mut self, node: Node<'_>, text: &str) {
-        match node.kind() {
-            "function_definition" => {
-                let (start, end) = (node.start_position(), node.end_position());
-                self.functions.push(((start.row, start.column), (end.row, end.column)));
-            }
-            "import_statement" => {
-                for child in named(node, text) {
-                    self.import(Imports { level: 0, module: child, names: Vec::new() });
-                }
-            }
-            "import_from_statement" | "future_import_statement" => self.import_from(node, text),
-            _ => {}
-        }
-    }
-
-    fn import_from(&mut self, node: Node<'_>, text: &str) {
-        let (mut level, mut module) = (0, Vec::new());
-        match node.child_by_field_name("module_name") {
-            Some(name) => {
-                let name = &text[name.byte_range()];
-                let path = name.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
-                level = name[..name.len() - path.len()].matches('.').count();
-                module = dotted(path);
-            }
-            None => module.push("__future__".to_owned()),
-        }
-        let own = node.child_by_field_name("module_name").map(|name| name.id());
-        let mut cursor = node.walk();
-        let names = node.named_children(&mut cursor).filter(|child| Some(child.id()) != own);
-        let names = names.filter_map(|child| name_of(child, text)).map(|name| name.join("."));
-        let names = names.collect();
-        self.import(Imports { level, module, names });
-    }
-
-    fn import(&mut self, import: Imports) {
-        let same =
-            |other: &&mut Imports| (other.level, &other.module) == (import.level, &import.module);
-        match self.imports.iter_mut().find(same) {
-            Some(known) => known.names.extend(import.names),
-            None => self.imports.push(import),
-        }
+        let statements = import_statements(text).map(|statements| statements.join("\n"));
+        let syntax = parse(text, statements.as_deref().unwrap_or(text))?;
+        Some(Self { imports: imports(&syntax), functions: Vec::new() })
     }
 
     /// The modules of a repository with these files.
@@ -196,20 +131,28 @@ impl PythonFile {
     }
 }
 
-/// The dotted names that an `import` lists.
-fn named(node: Node<'_>, text: &str) -> Vec<Vec<String>> {
-    let mut cursor = node.walk();
-    let children = node.named_children(&mut cursor);
-    children.filter_map(|child| name_of(child, text)).collect()
+/// Parses a part of a file; `None` where the file is too large.
+fn parse<'a>(file: &str, part: &'a str) -> Option<Syntax<'a>> {
+    (file.len() <= LARGEST_FILE).then(|| Syntax::parse(part, Language::Python))?
 }
 
-/// The dotted name of one element, without its alias.
-fn name_of(node: Node<'_>, text: &str) -> Option<Vec<String>> {
-    match node.kind() {
-        "dotted_name" => Some(dotted(&text[node.byte_range()])),
-        "aliased_import" => name_of(node.child_by_field_name("name")?, text),
-        _ => None,
+/// The modules that a text imports, each once.
+fn imports(syntax: &Syntax<'_>) -> Vec<Imports> {
+    let mut found: Vec<Imports> = Vec::new();
+    for import in syntax.imports() {
+        let path = import.from.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
+        let level = import.from[..import.from.len() - path.len()].matches('.').count();
+        let module = dotted(path);
+        let name = match import.binding {
+            Binding::Member { member, .. } => Some(dotted(member).join(".")),
+            _ => None,
+        };
+        match found.iter_mut().find(|known| (known.level, &known.module) == (level, &module)) {
+            Some(known) => known.names.extend(name),
+            None => found.push(Imports { level, module, names: name.into_iter().collect() }),
+        }
     }
+    found
 }
 
 fn dotted(name: &str) -> Vec<String> {
@@ -250,27 +193,22 @@ from x import *
     /// Those alone are found that a parse of the whole file finds.
     #[test]
     fn imports_alone_are_those_of_the_whole_file() {
-        let folders = match std::env::var_os("REPOFORMER_CORPORA") {
-            Some(folder) => vec![std::path::PathBuf::from(folder)],
-            None => vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos")],
-        };
+        let ours = || concat!(env!("CARGO_MANIFEST_DIR"), "/data/repos").into();
+        let folder = std::env::var_os("REPOFORMER_CORPORA").unwrap_or_else(ours);
         let (mut files, mut imports) = (0, 0);
-        for folder in folders {
-            let entries = walkdir::WalkDir::new(folder).follow_links(true).into_iter();
-            for entry in entries.filter_map(Result::ok) {
-                if entry.path().extension().is_none_or(|ending| ending != "py") {
-                    continue;
-                }
-                let Ok(text) = std::fs::read_to_string(entry.path()) else {
-                    continue;
-                };
-                let text = text.replace("\r\n", "\n");
-                let whole = PythonFile::read(&text).unwrap_or_default();
-                let alone = PythonFile::read_imports(&text).unwrap_or_default();
-                assert_eq!(alone.imports, whole.imports, "{}", entry.path().display());
-                files += 1;
-                imports += whole.imports.len();
+        for entry in walkdir::WalkDir::new(folder).follow_links(true).into_iter().flatten() {
+            if entry.path().extension().is_none_or(|ending| ending != "py") {
+                continue;
             }
+            let Ok(text) = std::fs::read_to_string(entry.path()) else {
+                continue;
+            };
+            let text = text.replace("\r\n", "\n");
+            let whole = PythonFile::read(&text).unwrap_or_default();
+            let alone = PythonFile::read_imports(&text).unwrap_or_default();
+            assert_eq!(alone.imports, whole.imports, "{}", entry.path().display());
+            files += 1;
+            imports += whole.imports.len();
         }
         assert!(files > 10 && imports > 30, "{files} {imports}");
     }

@@ -89,33 +89,20 @@ impl<'t> Walk<'t> {
     /// Goes past a string; `None` where it is not closed.
     fn string(&mut self, quote: u8) -> Option<()> {
         let bytes = self.text.as_bytes();
-        let three = [quote; 3];
-        if bytes[self.at..].starts_with(&three) {
-            self.at += 3;
-            loop {
-                let rest = bytes.get(self.at..)?;
-                self.at += memchr::memchr2(quote, b'\\', rest)?;
-                if bytes[self.at] == b'\\' {
-                    self.at += 2;
-                } else if bytes[self.at..].starts_with(&three) {
-                    self.at += 3;
-                    return Some(());
-                } else {
-                    self.at += 1;
-                }
-            }
-        }
-        self.at += 1;
+        let is_long = bytes[self.at..].starts_with(&[quote; 3]);
+        let close = &[quote; 3][..if is_long { 3 } else { 1 }];
+        self.at += close.len();
         loop {
             let rest = bytes.get(self.at..)?;
             self.at += memchr::memchr3(quote, b'\\', b'\n', rest)?;
             match bytes[self.at] {
                 b'\\' => self.at += 2,
-                b'\n' => return None,
-                _ => {
-                    self.at += 1;
+                b'\n' if !is_long => return None,
+                _ if bytes[self.at..].starts_with(close) => {
+                    self.at += close.len();
                     return Some(());
                 }
+                _ => self.at += 1,
             }
         }
     }
