@@ -31,53 +31,30 @@ impl Repository {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_with(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
-        read(repos_dir, name, which)
-    }
-}
-
-/// Reads the files of one language in `<repos_dir>/<name>`.
-///
-/// # Errors
-/// As [`Repository::read`].
-fn read(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
-    let (found, mut skipped) = source_files(repos_dir, name, which)?;
-    let read = |file: &Found| {
-        let bytes = read_bytes(&file.on_disk)?;
-        let text = decode(&file.on_disk, bytes.content)?;
-        Ok((bytes.id, universal_newlines(text)))
-    };
-    let read: Vec<Result<(FileId, String)>> = found.par_iter().map(read).collect();
-    let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
-    let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
-    for (found, read) in found.into_iter().zip(read) {
-        match read {
-            Ok((id, text)) => {
-                let index = files.len() as u32;
-                files.push(SourceFile {
-                    path: found.path,
-                    text,
-                    same_as: *first_name.entry(id).or_insert(index),
-                });
+        let (found, mut skipped) = source_files(repos_dir, name, which)?;
+        let read = |file: &Found| {
+            let bytes = read_bytes(&file.on_disk)?;
+            let text = decode(&file.on_disk, bytes.content)?;
+            Ok((bytes.id, universal_newlines(text)))
+        };
+        let read: Vec<Result<(FileId, String)>> = found.par_iter().map(read).collect();
+        let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
+        let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
+        for (found, read) in found.into_iter().zip(read) {
+            match read {
+                Ok((id, text)) => {
+                    let index = files.len() as u32;
+                    files.push(SourceFile {
+                        path: found.path,
+                        text,
+                        same_as: *first_name.entry(id).or_insert(index),
+                    });
+                }
+                Err(error) => skipped.push(error),
             }
-            Err(error) => skipped.push(error),
         }
+        Ok(Reading { repository: Repository { name: name.to_owned(), files }, skipped })
     }
-    let name = name.to_owned();
-    Ok(Reading { repository: Repository { name, files }, skipped })
-}
-
-/// Lists the files of one language in `<repos_dir>/<name>` in the code-point order of their paths, and the files and
-/// folders that cannot be listed.
-///
-/// # Errors
-/// As [`Repository::read`].
-pub(crate) fn source_files(
-    repos_dir: &Path,
-    name: &str,
-    which: (Language, Walk),
-) -> Result<(Vec<Found>, Vec<Error>)> {
-    check_name(repos_dir, name)?;
-    find_source_files(&repos_dir.join(name), name, which)
 }
 
 /// A source file that was found.
@@ -107,11 +84,18 @@ fn file_id(_metadata: &fs::Metadata, path: &Path) -> FileId {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn find_source_files(
-    root: &Path,
+/// Lists the files of one language in `<repos_dir>/<name>` in the code-point order of their paths, and the files and
+/// folders that cannot be listed.
+///
+/// # Errors
+/// As [`Repository::read`].
+pub(crate) fn source_files(
+    repos_dir: &Path,
     name: &str,
     (language, walk): (Language, Walk),
 ) -> Result<(Vec<Found>, Vec<Error>)> {
+    check_name(repos_dir, name)?;
+    let root = &repos_dir.join(name);
     let metadata =
         fs::metadata(root).map_err(|e| Error::reading(root, "open this repository folder", e))?;
     if !metadata.is_dir() {
