@@ -180,12 +180,6 @@ impl RepoFragments {
         self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()
     }
 
-    /// The fragments that occur first in a file.
-    pub fn of_file(&self, file: u32) -> std::ops::Range<u32> {
-        let before = |file: u32| self.partition(|place| place.file < file);
-        before(file)..before(file + 1)
-    }
-
     /// The chunk of a file with this number.
     pub fn numbered(&self, file: u32, number: u32) -> Option<u32> {
         let at = self.partition(|place| (place.file, place.number) < (file, number));
