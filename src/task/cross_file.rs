@@ -1,6 +1,7 @@
 //! The cross-file context of a prompt: fragments of other files, and the text that shows them.
 
 use crate::text::language::Language;
+use crate::text::lines::Lines;
 
 /// The first line of the text that shows fragments as comments, after the comment marker.
 pub(crate) const HEAD: &str =
@@ -61,17 +62,13 @@ pub fn text(fragments: &[Fragment], language: Language) -> String {
     let comment = language.comment();
     text.extend([comment, HEAD]);
     for fragment in fragments {
-        push_fragment(fragment, comment, &mut text);
+        text.extend([comment, FOUND_IN, comment, " ", &fragment.path, "\n"]);
+        let lines = Lines::new(fragment.text.trim_matches('\n'));
+        for (number, line) in lines.iter().enumerate() {
+            let separator = if number == 0 { "" } else { "\n" };
+            text.extend([separator, comment, " ", line]);
+        }
+        text.push_str("\n\n");
     }
     text
-}
-
-fn push_fragment(fragment: &Fragment, comment: &str, text: &mut String) {
-    text.extend([comment, FOUND_IN, comment, " ", &fragment.path, "\n"]);
-    let lines = crate::text::lines::Lines::new(fragment.text.trim_matches('\n'));
-    for (number, line) in lines.iter().enumerate() {
-        let separator = if number == 0 { "" } else { "\n" };
-        text.extend([separator, comment, " ", line]);
-    }
-    text.push_str("\n\n");
 }

@@ -36,7 +36,7 @@ use crate::task::cross_file::CrossFile;
 use crate::text::language::Language;
 
 /// One hole: the prompt that leads to it, and what stood there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Task {
     /// The format of its record.
     pub format: Format,
@@ -175,6 +175,14 @@ fn digest<'t>(tasks: impl Iterator<Item = &'t Task>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
+/// The fields of a literal that is an object.
+fn object_of(literal: Value) -> Object {
+    match literal {
+        Value::Object(fields) => fields,
+        _ => Object::new(),
+    }
+}
+
 impl Task {
     /// Keeps what tells the task from others, and drops its texts and all else that its record holds.
     pub(crate) fn forget_texts(&mut self) {
@@ -194,30 +202,19 @@ impl Task {
         prompt: &str,
     ) -> Self {
         let names: Vec<&str> = path.split('/').collect();
-        let record = json!({
-            "task_id": id, "ground_truth": ground_truth, "fpath_tuple": names,
-            "context_start_lineno": context_start, "line_no": line_no,
-        });
-        let Value::Object(metadata) = record else {
-            unreachable!("the literal above is an object")
-        };
         Self {
-            format: Format::RepoEval,
-            row: 0,
-            line: 0,
             repository: names[0].to_owned(),
             path: path.to_owned(),
             context_start,
             line_no,
             ground_truth: ground_truth.to_owned(),
             prompt: prompt.to_owned(),
+            metadata: object_of(json!({
+                "task_id": id, "ground_truth": ground_truth, "fpath_tuple": names,
+                "context_start_lineno": context_start, "line_no": line_no,
+            })),
             id,
-            right_context: None,
-            full_left_context: None,
-            full_right_context: None,
-            cross_file: None,
-            metadata,
-            extra: Object::new(),
+            ..Self::default()
         }
     }
 

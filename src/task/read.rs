@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::{Format, Reading, Task, TaskSet};
+use super::{Format, Reading, Task, TaskSet, object_of};
 use crate::error::{Error, Result};
 use crate::repository::corpus::is_folder_name;
 use crate::store::jsonl::{self, At, Fields, Object};
@@ -26,13 +26,14 @@ impl TaskSet {
             Ok(())
         })?;
         if tasks.is_empty() {
-            return Err(match problems.into_iter().next() {
-                Some(first) => first,
-                None => no_task(path),
-            });
+            return Err(problems.into_iter().next().unwrap_or_else(|| Error::Artifact {
+                path: path.to_owned(),
+                reason: "the file holds no task".into(),
+                hint: "name a task file, or draw tasks with `repoformer sample`".into(),
+            }));
         }
-        let mut seen: FxHashMap<&str, ()> = FxHashMap::default();
-        let repeated_ids = tasks.iter().filter(|task| seen.insert(&task.id, ()).is_some()).count();
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let repeated_ids = tasks.iter().filter(|task| !seen.insert(&task.id)).count();
         let mut formats: Vec<(Format, usize)> = Vec::new();
         for task in &tasks {
             match formats.iter_mut().find(|(format, _)| *format == task.format) {
@@ -160,6 +161,9 @@ impl Record<'_> {
         let id = fields.string("task_id")?.to_owned();
         let ground_truth = fields.string("ground_truth")?.to_owned();
         let prompt = self.take_text("prompt")?;
+        // No fields of this format, so that whatever they hold is right and stays where it is; but of use where they are
+        // what other formats mean by them.
+        let text = |name: &str| self.object.get(name)?.as_str().map(str::to_owned);
         let mut task = Task {
             format: Format::RepoEval,
             id,
@@ -170,21 +174,13 @@ impl Record<'_> {
             ground_truth,
             prompt,
             metadata,
-            ..Task::empty()
+            right_context: text("right_context"),
+            full_left_context: text("full_left_context"),
+            full_right_context: text("full_right_context"),
+            ..Task::default()
         };
-        // No fields of this format, so that whatever they hold is right and stays where it is; but of use where they are
-        // what other formats mean by them.
-        let text = |name: &str| match self.object.get(name) {
-            Some(Value::String(text)) => Some(text.clone()),
-            _ => None,
-        };
-        task.right_context = text("right_context");
-        task.full_left_context = text("full_left_context");
-        task.full_right_context = text("full_right_context");
-        task.cross_file = self
-            .object
-            .get("crossfile_context")
-            .and_then(|value| read_cross_file(value, task.language()).unwrap_or(None));
+        let cross_file = self.object.get("crossfile_context");
+        task.cross_file = cross_file.and_then(|v| read_cross_file(v, task.language()).ok()?);
         Ok(self.finish(task))
     }
 
@@ -213,13 +209,9 @@ impl Record<'_> {
         let (repository, path) = source_file(&fields, path_field, &split(file))?;
         // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
         let kept = fields.count(&["context_start_lineno"]).unwrap_or(0);
-        let mut task = self.contexts(Task {
-            format: Format::Repoformer,
-            id,
-            repository,
-            path,
-            ..Task::empty()
-        })?;
+        let format = Format::Repoformer;
+        let task = Task { format, id, repository, path, metadata, ..Task::default() };
+        let mut task = self.contexts(task)?;
         let shown = line_ends(&task.prompt);
         (task.context_start, task.line_no) = match &task.full_left_context {
             Some(left) => {
@@ -228,7 +220,6 @@ impl Record<'_> {
             }
             None => (kept, kept + shown),
         };
-        task.metadata = metadata;
         Ok(self.finish(task))
     }
 
@@ -241,25 +232,24 @@ impl Record<'_> {
         let context_start = fields.count(&["context_start_lineno"])?;
         let line_no = fields.count(&["groundtruth_start_lineno"])?;
         check_order(&fields, context_start, line_no)?;
-        let mut task = self.contexts(Task {
+        let task = self.contexts(Task {
             format: Format::CrossCodeEval,
             id,
             repository,
             path,
             context_start,
             line_no,
-            ..Task::empty()
+            metadata,
+            ..Task::default()
         })?;
-        task.metadata = metadata;
         Ok(self.finish(task))
     }
 
     fn cross_code_long_eval(mut self) -> Result<Task> {
         let metadata = self.take_metadata()?;
         let id = self.fields("metadata.", &metadata).task_id()?;
-        let mut task =
-            self.contexts(Task { format: Format::CrossCodeLongEval, id, ..Task::empty() })?;
-        task.metadata = metadata;
+        let format = Format::CrossCodeLongEval;
+        let task = self.contexts(Task { format, id, metadata, ..Task::default() })?;
         Ok(self.finish(task))
     }
 
@@ -281,7 +271,7 @@ impl Record<'_> {
             path,
             ground_truth: self.take_text("next_line")?,
             prompt: format!("{imports}\n{cropped}\n"),
-            ..Task::empty()
+            ..Task::default()
         };
         task.cross_file = Some(CrossFile::of(fragments, task.language()));
         self.object.shift_remove("context");
@@ -306,7 +296,7 @@ impl Record<'_> {
             line_no: line_ends(&prompt),
             ground_truth: self.take_text("gt")?,
             prompt,
-            ..Task::empty()
+            ..Task::default()
         };
         task.metadata = task.adapted_metadata();
         Ok(self.finish(task))
@@ -314,37 +304,13 @@ impl Record<'_> {
 }
 
 impl Task {
-    /// The metadata of a task of a format that is only read: CrossCodeEval's.
-    fn adapted_metadata(&self) -> Object {
-        let record = json!({
+    /// The metadata that CrossCodeEval gives a task, without where its right context starts: that of formats that are only
+    /// read, too.
+    pub(super) fn adapted_metadata(&self) -> Object {
+        object_of(json!({
             "task_id": self.id, "repository": self.repository, "file": self.file_in_repository(),
             "context_start_lineno": self.context_start, "groundtruth_start_lineno": self.line_no,
-        });
-        match record {
-            Value::Object(metadata) => metadata,
-            _ => Object::new(),
-        }
-    }
-
-    fn empty() -> Self {
-        Self {
-            format: Format::RepoEval,
-            row: 0,
-            line: 0,
-            id: String::new(),
-            repository: String::new(),
-            path: String::new(),
-            context_start: 0,
-            line_no: 0,
-            ground_truth: String::new(),
-            prompt: String::new(),
-            right_context: None,
-            full_left_context: None,
-            full_right_context: None,
-            cross_file: None,
-            metadata: Object::new(),
-            extra: Object::new(),
-        }
+        }))
     }
 }
 
@@ -404,13 +370,12 @@ pub(crate) fn read_cross_file(
     let fragments = match object.get("list") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => {
-            let mut fragments = Vec::with_capacity(list.len());
-            for (number, item) in list.iter().enumerate() {
-                fragments.push(read_fragment(item).map_err(|(field, wanted, found)| {
+            let read = |(number, item): (usize, &Value)| {
+                read_fragment(item).map_err(|(field, wanted, found)| {
                     wrong(format!("list[{number}]{field}"), wanted, found)
-                })?);
-            }
-            fragments
+                })
+            };
+            list.iter().enumerate().map(read).collect::<Result<_, _>>()?
         }
         Some(other) => return Err(wrong("list".into(), "a list", other)),
     };
@@ -499,13 +464,4 @@ fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
         .find(|end| all[*end..].starts_with(target))
         .unwrap_or(last);
     Some(all[..end].to_owned())
-}
-
-/// The error that a task file gives which holds none.
-fn no_task(path: &Path) -> Error {
-    Error::Artifact {
-        path: path.to_owned(),
-        reason: "the file holds no task".into(),
-        hint: "name a task file, or draw tasks with `repoformer sample`".into(),
-    }
 }

@@ -1,9 +1,9 @@
 //! Tasks → records, in their own format or another.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::read::{read_cross_file, write_cross_file};
-use super::{Format, Task};
+use super::{Format, Task, object_of};
 use crate::store::jsonl::Object;
 use crate::text::lines::{Lines, indent, line_ends, line_starts, unfinished_line};
 
@@ -31,15 +31,6 @@ const NAMED: [&str; 7] = [
     "metadata",
     "crossfile_context",
 ];
-
-/// The texts of a task in the manner of the formats whose holes begin behind the line's indent.
-struct Cut {
-    prompt: String,
-    ground_truth: String,
-    right_context: Option<String>,
-    full_left: Option<String>,
-    full_right: Option<String>,
-}
 
 impl Task {
     /// The record in the task's own format; of those that are only read, in CrossCodeEval's. What was read and not
@@ -137,17 +128,12 @@ impl Task {
         }
         let (prompt, context_start) = self.shown_from_kept_start(prompt);
         let is_text = |value: &Value, text: &str| value.as_str() == Some(text);
-        let mut metadata = Object::new();
         let names: Vec<&str> = self.path.split('/').collect();
-        metadata.insert("task_id".into(), self.id.as_str().into());
-        metadata.insert("ground_truth".into(), ground_truth.into());
-        metadata.insert("fpath_tuple".into(), names.into());
-        metadata.insert("context_start_lineno".into(), context_start.into());
-        let line_no = match self.metadata.contains_key("lineno") {
-            true => "lineno",
-            false => "line_no",
-        };
-        metadata.insert(line_no.into(), self.line_no.into());
+        let line_no = if self.metadata.contains_key("lineno") { "lineno" } else { "line_no" };
+        let mut metadata = object_of(json!({
+            "task_id": self.id, "ground_truth": ground_truth, "fpath_tuple": names,
+            "context_start_lineno": context_start, line_no: self.line_no,
+        }));
         self.put_metadata(&mut metadata, |name, value| match name {
             "filepath" | "file" | "groundtruth_start_lineno" | "right_context_start_lineno" => {
                 false
@@ -197,12 +183,12 @@ impl Task {
         let mut cut = self.cut();
         if format == Format::Repoformer {
             if self.format == Format::RepoEval {
-                cut.prompt = cut.full_left.clone().unwrap_or(cut.prompt);
+                cut.prompt = cut.full_left_context.clone().unwrap_or(cut.prompt);
             }
-            let first = cut.full_right.as_deref().map(first_lines);
+            let first = cut.full_right_context.as_deref().map(first_lines);
             cut.right_context = cut.right_context.or(first.map(str::to_owned));
         } else {
-            cut.right_context = cut.right_context.or_else(|| cut.full_right.clone());
+            cut.right_context = cut.right_context.or_else(|| cut.full_right_context.clone());
         }
         let Some(right_context) = &cut.right_context else {
             return Err(format!(
@@ -216,10 +202,10 @@ impl Task {
         put(&mut record, "right_context", Some(right_context));
         let (mut left_out, mut lacking) = (Vec::new(), Vec::new());
         if format == Format::Repoformer {
-            lacking.extend(cut.full_right.is_none().then_some("full_right_context"));
-            lacking.extend(cut.full_left.is_none().then_some("full_left_context"));
-            put(&mut record, "full_right_context", cut.full_right.as_deref());
-            put(&mut record, "full_left_context", cut.full_left.as_deref());
+            lacking.extend(cut.full_right_context.is_none().then_some("full_right_context"));
+            lacking.extend(cut.full_left_context.is_none().then_some("full_left_context"));
+            put(&mut record, "full_right_context", cut.full_right_context.as_deref());
+            put(&mut record, "full_left_context", cut.full_left_context.as_deref());
         } else if self.format == Format::Repoformer {
             left_out = self.whole_contexts();
         }
@@ -238,17 +224,18 @@ impl Task {
         Ok(Written { record: Value::Object(record), left_out, lacking })
     }
 
-    /// The texts around a hole that begins behind the line's indent and ends before the line does.
-    fn cut(&self) -> Cut {
-        let mut cut = Cut {
+    /// Its texts alone, as they are around a hole that begins behind the line's indent and ends before the line does.
+    fn cut(&self) -> Task {
+        let mut cut = Task {
             prompt: self.prompt.clone(),
             ground_truth: self.ground_truth.clone(),
             right_context: self.right_context.clone(),
-            full_left: self.full_left_context.clone(),
-            full_right: self.full_right_context.clone(),
+            full_left_context: self.full_left_context.clone(),
+            full_right_context: self.full_right_context.clone(),
+            ..Task::default()
         };
-        if cut.full_left.is_none() && self.context_start == 0 && !self.path.is_empty() {
-            cut.full_left = Some(self.prompt.clone());
+        if cut.full_left_context.is_none() && self.context_start == 0 && !self.path.is_empty() {
+            cut.full_left_context = Some(self.prompt.clone());
         }
         if self.format != Format::RepoEval {
             return cut;
@@ -258,14 +245,15 @@ impl Task {
                 [..line_starts(&self.ground_truth).nth(1).unwrap_or(self.ground_truth.len())];
             let indent = indent(line.trim_end_matches(crate::text::lines::is_separator));
             cut.prompt.push_str(indent);
-            if let Some(left) = &mut cut.full_left {
+            if let Some(left) = &mut cut.full_left_context {
                 left.push_str(indent);
             }
             cut.ground_truth.drain(..indent.len());
         }
         if cut.ground_truth.ends_with('\n') {
             cut.ground_truth.pop();
-            for text in [&mut cut.right_context, &mut cut.full_right].into_iter().flatten() {
+            for text in [&mut cut.right_context, &mut cut.full_right_context].into_iter().flatten()
+            {
                 text.insert(0, '\n');
             }
         }
@@ -273,14 +261,14 @@ impl Task {
     }
 
     /// Whether a RepoEval record's ground truth follows from what other formats say.
-    fn keeps_ground_truth(&self, cut: &Cut) -> bool {
+    fn keeps_ground_truth(&self, cut: &Task) -> bool {
         self.format == Format::RepoEval
             && format!("{}{}", unfinished_indent(&cut.prompt), cut.ground_truth)
                 != self.ground_truth
             && self.ground_truth.ends_with('\n')
     }
 
-    fn repoformer_metadata(&self, cut: &Cut) -> Object {
+    fn repoformer_metadata(&self, cut: &Task) -> Object {
         let text = |name: &str| self.metadata.get(name).and_then(Value::as_str);
         let url = text("url").unwrap_or("");
         let repository = match self.format {
@@ -289,16 +277,14 @@ impl Task {
             _ => url,
         };
         // Where the left context is whole, lines are counted; what is counted need not be said.
-        let counted = cut.full_left.is_some();
+        let counted = cut.full_left_context.is_some();
         let begins = match self.format {
             Format::RepoEval => 0,
             _ => self.line_no.saturating_sub(line_ends(&cut.prompt)),
         };
-        let mut metadata = Object::new();
-        metadata.insert("task_id".into(), self.id.as_str().into());
-        metadata.insert("filepath".into(), self.path.as_str().into());
-        metadata.insert("repository".into(), repository.into());
-        metadata.insert("url".into(), url.into());
+        let mut metadata = object_of(json!({
+            "task_id": self.id, "filepath": self.path, "repository": repository, "url": url,
+        }));
         self.put_metadata(&mut metadata, |name, value| match name {
             "fpath_tuple" | "file" => false,
             "ground_truth" => self.keeps_ground_truth(cut),
@@ -311,14 +297,9 @@ impl Task {
         metadata
     }
 
-    fn cross_code_eval_metadata(&self, cut: &Cut) -> Object {
-        let mut metadata = Object::new();
-        metadata.insert("task_id".into(), self.id.as_str().into());
-        metadata.insert("repository".into(), self.repository.as_str().into());
-        metadata.insert("file".into(), self.file_in_repository().into());
-        metadata.insert("context_start_lineno".into(), self.context_start.into());
-        metadata.insert("groundtruth_start_lineno".into(), self.line_no.into());
+    fn cross_code_eval_metadata(&self, cut: &Task) -> Object {
         let kept = self.metadata.get("right_context_start_lineno").cloned();
+        let mut metadata = self.adapted_metadata();
         let right = kept.unwrap_or_else(|| self.right_start(cut).into());
         metadata.insert("right_context_start_lineno".into(), right);
         self.put_metadata(&mut metadata, |name, value| match name {
@@ -331,9 +312,8 @@ impl Task {
         metadata
     }
 
-    fn bare_metadata(&self, cut: &Cut) -> Object {
-        let mut metadata = Object::new();
-        metadata.insert("task_id".into(), self.id.as_str().into());
+    fn bare_metadata(&self, cut: &Task) -> Object {
+        let mut metadata = object_of(json!({"task_id": self.id}));
         self.put_metadata(&mut metadata, |name, _| match name {
             "fpath_tuple" | "filepath" | "file" | "repository" | "context_start_lineno" => false,
             "line_no" | "lineno" | "groundtruth_start_lineno" | "right_context_start_lineno" => {
@@ -346,7 +326,7 @@ impl Task {
     }
 
     /// The line behind the hole.
-    fn right_start(&self, cut: &Cut) -> usize {
+    fn right_start(&self, cut: &Task) -> usize {
         let whole = cut.ground_truth.ends_with('\n');
         self.line_no + line_ends(&cut.ground_truth) + usize::from(!whole)
     }
