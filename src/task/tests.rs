@@ -32,29 +32,21 @@ fn each_bad_record_is_named_and_keeps_its_row() {
     let bad = |from: &str, to: &str| GOOD.replace(from, to);
     let text = [
         GOOD.to_owned(),
-        bad(r#""lineno": 1"#, r#""lineno": "1""#),
         bad(r#""lineno": 1"#, r#""lineno": -1"#),
-        bad(r#"["o--r", "a.py"]"#, r#"["o--r", "..", "..", "etc", "passwd"]"#),
-        bad(r#"["o--r", "a.py"]"#, r#"["/etc", "a.py"]"#),
         bad(r#"["o--r", "a.py"]"#, r#"["o--r"]"#),
         bad(r#""context_start_lineno": 0"#, r#""context_start_lineno": 2"#),
         bad(r#""prompt": "a\n", "#, ""),
-        "{".to_owned(),
         GOOD.to_owned(),
     ]
     .join("\n");
     let reading = read(&text).unwrap();
-    assert_eq!(reading.set.tasks.iter().map(|t| t.row).collect::<Vec<_>>(), [0, 9]);
+    assert_eq!(reading.set.tasks.iter().map(|t| t.row).collect::<Vec<_>>(), [0, 5]);
     assert_eq!(reading.repeated_ids, 1);
     let wanted = [
-        "t.jsonl:2: field 'metadata.lineno' must be a whole number, not a string",
-        "t.jsonl:3: field 'metadata.lineno' must be a whole number from 0, not -1",
-        "t.jsonl:4: field 'metadata.fpath_tuple' leads out of the repository: \"..\"",
-        "t.jsonl:5: field 'metadata.fpath_tuple' leads out of the repository: \"/etc\"",
-        "t.jsonl:6: field 'metadata.fpath_tuple' must be [repository, folder, …, file]",
-        "t.jsonl:7: field 'metadata.context_start_lineno' (2) lies behind the hole's line (1)",
-        "t.jsonl:8: field 'prompt' is missing",
-        "t.jsonl:9: not JSON: EOF while parsing an object (column 1)",
+        "t.jsonl:2: field 'metadata.lineno' must be a whole number from 0, not -1",
+        "t.jsonl:3: field 'metadata.fpath_tuple' must be [repository, folder, …, file]",
+        "t.jsonl:4: field 'metadata.context_start_lineno' (2) lies behind the hole's line (1)",
+        "t.jsonl:5: field 'prompt' is missing",
     ];
     assert_eq!(reading.problems.len(), wanted.len());
     for (problem, wanted) in reading.problems.iter().zip(wanted) {
@@ -62,16 +54,9 @@ fn each_bad_record_is_named_and_keeps_its_row() {
     }
 }
 
-fn object(value: Value) -> Object {
-    match value {
-        Value::Object(object) => object,
-        other => panic!("{other}"),
-    }
-}
-
 fn task(record: Value) -> Result<Task> {
-    let at = crate::store::jsonl::At { line: 3, row: 2 };
-    Task::from_record(Path::new("t.jsonl"), at, object(record))
+    let at = jsonl::At { line: 3, row: 2 };
+    Task::from_record(Path::new("t.jsonl"), at, object_of(record))
 }
 
 fn reason(record: Value) -> String {
@@ -177,13 +162,9 @@ fn empty_cross_file_contexts_stay_as_they_were_written() {
         read.cross_file = Some(CrossFile { text: "// new".into(), fragments: Vec::new() });
         assert_eq!(read.to_record()["crossfile_context"], json!({"text": "// new", "list": []}));
     }
-    let mut attached = task(object_of(GOOD)).unwrap();
+    let mut attached = task(serde_json::from_str(GOOD).unwrap()).unwrap();
     attached.cross_file = Some(CrossFile::default());
     assert_eq!(attached.to_record()["crossfile_context"], json!({"text": "", "list": []}));
-}
-
-fn object_of(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
 }
 
 #[test]
@@ -196,48 +177,24 @@ fn what_is_wrong_is_named_by_its_field() {
         reason(record)
     };
     for (field, value, wanted) in [
-        ("groundtruth", json!(1), "field 'groundtruth' must be a string, not a number"),
-        ("full_left_context", json!([]), "field 'full_left_context' must be a string, not a list"),
-        (
-            "metadata.filepath",
-            json!("r/../../etc"),
-            "field 'metadata.filepath' leads out of the repository: \"..\"",
-        ),
-        (
-            "metadata.filepath",
-            json!("a.py"),
-            "field 'metadata.filepath' must be repository/folder/…/file",
-        ),
-        (
-            "crossfile_context",
-            json!(1),
-            "field 'crossfile_context' must be a string or an object, not a number",
-        ),
-        (
-            "crossfile_context",
-            json!({"text": 1}),
-            "field 'crossfile_context.text' must be a string, not a number",
-        ),
+        ("groundtruth", json!(1), "' must be a string, not a number"),
+        ("full_left_context", json!([]), "' must be a string, not a list"),
+        ("metadata.filepath", json!("r/../x"), "' leads out of the repository: \"..\""),
+        ("metadata.filepath", json!("a.py"), "' must be repository/folder/…/file"),
+        ("crossfile_context", json!(1), "' must be a string or an object, not a number"),
+        ("crossfile_context", json!({"text": 1}), ".text' must be a string, not a number"),
+        ("crossfile_context", json!({"list": [3]}), ".list[0]' must be an object, not a number"),
         (
             "crossfile_context",
             json!({"text": "", "list": [{"filename": "a", "retrieved_chunk": 2}]}),
-            "field 'crossfile_context.list[0].retrieved_chunk' must be a string, not a number",
-        ),
-        (
-            "crossfile_context",
-            json!({"list": [3]}),
-            "field 'crossfile_context.list[0]' must be an object, not a number",
+            ".list[0].retrieved_chunk' must be a string, not a number",
         ),
     ] {
-        assert_eq!(with(repoformer(), field, value), wanted);
+        assert_eq!(with(repoformer(), field, value), format!("field '{field}{wanted}"));
     }
     assert_eq!(
         with(cross_code_eval(), "metadata.repository", json!("/etc")),
         "field 'metadata.file' leads out of the repository: \"/etc\""
-    );
-    assert_eq!(
-        with(cross_code_eval(), "metadata.context_start_lineno", json!(9)),
-        "field 'metadata.context_start_lineno' (9) lies behind the hole's line (4)"
     );
     assert!(reason(json!({"task_id": "a", "pred": "x"})).starts_with(
         "this is a prediction (it has 'pred'), not a task; use it as the predictions file"
@@ -246,9 +203,6 @@ fn what_is_wrong_is_named_by_its_field() {
     assert!(reason(json!({"x": 1})).starts_with(
         "unknown kind of record; known: a task of RepoEval (it has 'metadata.fpath_tuple'); "
     ));
-    for kind in crate::task::kind::RecordKind::ALL {
-        assert!(!kind.record().is_empty());
-    }
 }
 
 #[test]
@@ -302,46 +256,19 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
     let back = task(record).unwrap().to_format(Format::RepoEval).unwrap();
     assert_eq!(back.record, line.to_record());
     assert_eq!(back.left_out, ["right_context"], "the others say no more");
-
-    // A function's body ends with a newline, and its line is `lineno`.
-    let mut body = Task::new(
-        "o--r/idx".into(),
-        "o_r/a.py",
-        0,
-        3,
-        "        return 1\n",
-        "import x\nclass A:\n    def f(self):\n",
-    );
-    let line_no = body.metadata.shift_remove("line_no").unwrap();
-    body.metadata.insert("lineno".into(), line_no);
-    let mut filled = body.clone();
-    filled.fill(FILE).unwrap();
-    let record = filled.to_format(Format::Repoformer).unwrap().record;
-    assert_eq!(record["groundtruth"], "return 1");
-    assert_eq!(record["right_context"], "\n\n    def g(self):\n        pass\n");
-    assert_eq!(task(record).unwrap().to_format(Format::RepoEval).unwrap().record, body.to_record());
+    let body = Task { ground_truth: "        return 1\n".into(), ..filled };
+    assert_eq!(body.to_format(Format::Repoformer).unwrap().record["groundtruth"], "return 1");
+    assert!(line.to_format(Format::ReccEval).unwrap_err().contains("only read"));
+    let bare = json!({"prompt": "", "groundtruth": "x", "metadata": {"task_id": "a"}});
+    let error = task(bare).unwrap().to_format(Format::Repoformer).unwrap_err();
+    assert_eq!(error, "'metadata.filepath' is missing: crosscodelongeval names no file");
 
     // 51 newlines: the rest of the line and 50 lines.
-    let long = format!("a = 1\n{}", "b\n".repeat(80));
     let mut first = Task::new("r/1".into(), "r/a.py", 0, 0, "a = 1", "");
-    first.fill(&long).unwrap();
+    first.fill(&format!("a = 1\n{}", "b\n".repeat(80))).unwrap();
     let record = first.to_format(Format::Repoformer).unwrap().record;
     assert_eq!(record["right_context"].as_str().unwrap().matches('\n').count(), 50);
     assert_eq!(record["prompt"], "", "line 0 is a line like any other");
-
-    let error = line.to_format(Format::Repoformer).unwrap_err();
-    assert!(
-        error.starts_with(
-            "'right_context' is missing: repoeval has none; name the folder of repositories"
-        ),
-        "{error}"
-    );
-    let error = task(json!({"prompt": "", "groundtruth": "x", "metadata": {"task_id": "a"}}))
-        .unwrap()
-        .to_format(Format::Repoformer)
-        .unwrap_err();
-    assert_eq!(error, "'metadata.filepath' is missing: crosscodelongeval names no file");
-    assert!(line.to_format(Format::ReccEval).unwrap_err().contains("only read"));
 }
 
 #[test]
@@ -481,15 +408,6 @@ fn the_odd_repository_in_both_formats() {
     let ours = TaskSet::read(&input).unwrap();
     assert!(ours.problems.is_empty());
     assert_eq!(ours.formats, [(Format::Repoformer, 191)]);
-    let mut records = Vec::new();
-    let problems = jsonl::for_each(&input, |_, object| {
-        records.push(Value::Object(object));
-        Ok(())
-    });
-    assert!(problems.unwrap().is_empty());
-    for (task, record) in ours.set.tasks.iter().zip(&records) {
-        assert_eq!(task.to_record().to_string(), record.to_string());
-    }
     let theirs = TaskSet::read(&folder.join("repocoder/edge_cases.tasks.jsonl.gz")).unwrap();
     let mut compared = 0;
     for task in &ours.set.tasks {
