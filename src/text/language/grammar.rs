@@ -11,14 +11,6 @@ pub struct Grammar {
 }
 
 impl Grammar {
-    /// Every grammar.
-    pub fn all() -> impl Iterator<Item = Self> {
-        Language::ALL.into_iter().flat_map(|language| {
-            let endings = 0..language.spec().grammars.len();
-            endings.map(move |ending| Self { language, ending })
-        })
-    }
-
     /// The grammar of a file of a language, by the ending of its name; the first of those that the language has where it
     /// is another.
     ///

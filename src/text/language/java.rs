@@ -3,8 +3,7 @@
 use super::import::{Binding, ImportReader};
 use super::spec::{
     Call, Declares, Definition, Keywords, LanguageSpec, Layout, Namespace, Part, Prose, Resolution,
-    ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility, no_exports, nothing_around,
-    nothing_bound,
+    ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility,
 };
 use super::walk::child;
 
@@ -38,12 +37,11 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
         Definition::of(ScopeKind::Function, "constructor_declaration"),
         Definition::of(ScopeKind::Function, "compact_constructor_declaration"),
     ],
-    bound_name: nothing_bound,
-    is_part: nothing_around,
+    bound_name: |_, _| None,
+    is_part: |_, _, _| false,
     decorators_in: None,
     calls: &[
         ("method_invocation", Call::Method("object", "name")),
-        ("explicit_constructor_invocation", Call::Constructor("constructor")),
         ("object_creation_expression", Call::New("type")),
     ],
     expressions: &[
@@ -147,7 +145,7 @@ static TYPES: TypeRules = TypeRules {
         Variable::of("inferred_parameters", &[Steps::Named]),
     ],
     function_values: &[],
-    exports: no_exports,
+    exports: |_, _| Vec::new(),
     visibility: Visibility::FullNames(&[
         Seen::Imported,
         Seen::Namespace,

@@ -1,5 +1,5 @@
 //! The languages of the field's benchmarks (CrossCodeEval's four) and Go, one file each, and with [`syntax`] the
-//! functions, calls, scopes and imports of a file.
+//! functions, scopes and imports of a file.
 //!
 //! A new language is a file with a `LanguageSpec`, its `mod` and its line in the list below, and its grammar's crate.
 

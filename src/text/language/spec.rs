@@ -236,8 +236,6 @@ pub(crate) enum Call {
     Method(&'static str, &'static str),
     /// The type in a field: `new T()`.
     New(&'static str),
-    /// A constructor of its own class or of the one above.
-    Constructor(&'static str),
 }
 
 /// Role of a kind of node in a dotted name, an expression or a type.

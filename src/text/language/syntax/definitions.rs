@@ -1,14 +1,12 @@
 //! Functions, and the scopes that lines stand in.
 
-use std::ops::Range;
-
 use tree_sitter::Node;
 
 use super::body::{self, Body};
 use super::{ScopeKind, Span, Syntax, rows};
+use crate::text::language::Layout;
 use crate::text::language::spec::DefinitionName;
 use crate::text::language::walk::walk;
-use crate::text::language::{Grammar, Layout};
 
 /// A function, method or constructor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,26 +30,6 @@ pub struct Scope<'a> {
     pub name: &'a str,
     /// All of it: decorators, annotations and modifiers too, comments before it not.
     pub span: Span,
-}
-
-/// The scopes of a text, each before those within it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scopes<'a>(Vec<Scope<'a>>);
-
-impl<'a> Scopes<'a> {
-    /// All of them, in the order of the text.
-    pub fn iter(&self) -> impl Iterator<Item = &Scope<'a>> {
-        self.0.iter()
-    }
-
-    /// Those that hold all of a run of lines, innermost first; what encloses the first line, if the run is empty.
-    pub fn enclosing(&self, lines: Range<usize>) -> impl Iterator<Item = &Scope<'a>> {
-        let end = lines.end.max(lines.start + 1);
-        let holds = move |scope: &&Scope<'_>| {
-            scope.span.lines.start <= lines.start && end <= scope.span.lines.end
-        };
-        self.0.iter().rev().filter(holds)
-    }
 }
 
 impl<'a> Syntax<'a> {
@@ -81,7 +59,7 @@ impl<'a> Syntax<'a> {
     }
 
     /// Namespaces, classes, interfaces, enums, functions and C#'s properties, each before those within it.
-    pub fn scopes(&self) -> Scopes<'a> {
+    pub fn scopes(&self) -> Vec<Scope<'a>> {
         let mut found = Vec::new();
         definitions(self, |definition| {
             found.push(Scope {
@@ -90,22 +68,8 @@ impl<'a> Syntax<'a> {
                 span: definition.span,
             });
         });
-        Scopes(found)
+        found
     }
-}
-
-/// The scopes around a run of lines, innermost first; a short way for one question of one text.
-///
-/// ```
-/// use repoformer::text::language::Language;
-/// use repoformer::text::language::syntax::enclosing;
-/// let text = "class A:\n    @property\n    def f(self):\n        return 1\n";
-/// let lines: Vec<_> = enclosing(text, Language::Python, 3..4).into_iter().map(|scope| scope.span.lines).collect();
-/// assert_eq!(lines, [1..4, 0..4]);
-/// ```
-pub fn enclosing(text: &str, grammar: impl Into<Grammar>, lines: Range<usize>) -> Vec<Scope<'_>> {
-    let scopes = Syntax::parse(text, grammar).map(|syntax| syntax.scopes());
-    scopes.map_or_else(Vec::new, |scopes| scopes.enclosing(lines).cloned().collect())
 }
 
 /// Something that has a name and lines within it.

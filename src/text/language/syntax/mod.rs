@@ -1,19 +1,17 @@
-//! Parts of a source text, by tree-sitter's grammars: functions with their bodies, calls, scopes, imports.
+//! Parts of a source text, by tree-sitter's grammars: functions with their bodies, scopes, imports, comments.
 //!
 //! Everything is given in bytes and in 0-based lines of the text that was parsed. Rows of a tree end at `\n` alone, so
 //! a text whose lines are counted as Python counts them is parsed as [`Lines::text`](crate::text::lines::Lines::text) has it.
-//! Broken code is read as far as tree-sitter makes sense of it, and says of each function and call whether an error
+//! Broken code is read as far as tree-sitter makes sense of it, and says of each function whether an error
 //! touches it. Trees are walked without recursion: code can be nested more deeply than a stack is.
 
 mod body;
-mod calls;
 mod definitions;
 mod names;
 
 pub use body::Body;
 pub(crate) use body::is_bare_string;
-pub use calls::Call;
-pub use definitions::{Function, Scope, Scopes, enclosing};
+pub use definitions::{Function, Scope};
 pub(crate) use names::{Callee, Declared, Receiver};
 
 pub use super::import::{Binding, Import};
@@ -38,11 +36,8 @@ use super::{Grammar, LanguageSpec, find};
 /// let functions = syntax.functions();
 /// assert_eq!((functions[0].name, functions[0].span.lines.clone()), ("twice", 1..5));
 /// assert_eq!(functions[0].body.as_ref().unwrap().span.lines, 2..4);
-/// let calls = syntax.calls();
-/// assert_eq!((calls[0].name, &text[calls[0].span.bytes.clone()]), ("add", "add(x,\n      x)"));
-/// let scopes = syntax.scopes();
-/// let around: Vec<_> = scopes.enclosing(2..3).map(|scope| (scope.name, scope.span.lines.clone())).collect();
-/// assert_eq!(around, [("twice", 1..5), ("A", 0..6)]);
+/// let scopes: Vec<_> = syntax.scopes().into_iter().map(|scope| (scope.name, scope.span.lines)).collect();
+/// assert_eq!(scopes, [("A", 0..6), ("twice", 1..5)]);
 /// ```
 #[derive(Debug)]
 pub struct Syntax<'a> {
@@ -69,11 +64,6 @@ impl<'a> Syntax<'a> {
         };
         let tree = parser.parse_with_options(&mut read, None, None)?;
         Some(Self { text, grammar, tree })
-    }
-
-    /// The grammar that the text was parsed with.
-    pub fn grammar(&self) -> Grammar {
-        self.grammar
     }
 
     /// The data of its language.

@@ -51,7 +51,6 @@ impl Syntax<'_> {
                 })
             }
             Call::New(class) => self.dotted(field(class)?).map(Callee::New),
-            Call::Constructor(_) => None,
         }
     }
 
