@@ -41,20 +41,7 @@ pub(crate) fn preorder<'tree>(
     tree: &'tree Tree,
     mut visit: impl FnMut(Node<'tree>, usize) -> bool,
 ) {
-    let mut cursor = tree.walk();
-    let mut depth = 0;
-    loop {
-        if visit(cursor.node(), depth) && cursor.goto_first_child() {
-            depth += 1;
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return;
-            }
-            depth -= 1;
-        }
-    }
+    walk(tree, |node, ancestors| visit(node, ancestors.len()));
 }
 
 /// The rows that a node touches.

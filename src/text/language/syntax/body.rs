@@ -24,9 +24,9 @@ pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
         return suite(syntax, definition, body);
     }
     match body.kind() {
-        "arrow_expression_clause" => expression(syntax, body.named_child(0)?),
+        "arrow_expression_clause" => body_of(syntax, None, &[body.named_child(0)?]),
         "block" | "constructor_body" | "statement_block" => braces(syntax, body),
-        _ => expression(syntax, body),
+        _ => body_of(syntax, None, &[body]),
     }
 }
 
@@ -43,14 +43,9 @@ fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Bo
     let docstring = statements.next_if(|&node| is_bare_string(node));
     let before = docstring.unwrap_or(signature);
     let statements: Vec<Node<'_>> = statements.collect();
-    let (first, last) = (statements.first()?, statements.last()?);
     let start = rows(before).end;
-    let is_whole_lines = first.start_position().row >= start;
-    Some(Body {
-        span: between(syntax, is_whole_lines.then_some(start), *first, *last),
-        is_whole_lines,
-        is_stub: statements.iter().all(|&node| is_placeholder(syntax, node)),
-    })
+    let is_whole_lines = statements.first()?.start_position().row >= start;
+    body_of(syntax, is_whole_lines.then_some(start), &statements)
 }
 
 /// The statements between `{` and `}`.
@@ -67,23 +62,19 @@ fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
     }
     let statements: Vec<Node<'_>> =
         inside.iter().copied().filter(|node| !is_comment(*node)).collect();
-    let (first, last) = (statements.first()?, statements.last()?);
     let start = rows(open).end;
     // What is behind the last statement on its line, such as a comment, goes with it; the brace must not.
     let is_whole_lines = inside.first()?.start_position().row >= start
         && rows(*inside.last()?).end <= close.start_position().row;
-    Some(Body {
-        span: between(syntax, is_whole_lines.then_some(start), *first, *last),
-        is_whole_lines,
-        is_stub: statements.iter().all(|&node| is_placeholder(syntax, node)),
-    })
+    body_of(syntax, is_whole_lines.then_some(start), &statements)
 }
 
-fn expression(syntax: &Syntax<'_>, node: Node<'_>) -> Option<Body> {
+/// The body of these statements; `start` is the first line that can be its own, where it has whole lines.
+fn body_of(syntax: &Syntax<'_>, start: Option<usize>, statements: &[Node<'_>]) -> Option<Body> {
     Some(Body {
-        span: between(syntax, None, node, node),
-        is_whole_lines: false,
-        is_stub: is_placeholder(syntax, node),
+        span: between(syntax, start, *statements.first()?, *statements.last()?),
+        is_whole_lines: start.is_some(),
+        is_stub: statements.iter().all(|&node| is_placeholder(syntax, node)),
     })
 }
 
