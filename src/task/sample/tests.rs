@@ -2,7 +2,7 @@ use super::*;
 use crate::repository::corpus::SourceFile;
 use proptest::prelude::*;
 
-fn repository(files: &[(&str, &str)]) -> Repository {
+pub(super) fn repository(files: &[(&str, &str)]) -> Repository {
     let mut files: Vec<SourceFile> = files
         .iter()
         .map(|(path, text)| SourceFile {
@@ -16,7 +16,7 @@ fn repository(files: &[(&str, &str)]) -> Repository {
 }
 
 /// Word runs and single signs.
-fn count(text: &str) -> usize {
+pub(super) fn count(text: &str) -> usize {
     let mut word = false;
     text.chars()
         .filter(|&c| {
@@ -27,15 +27,22 @@ fn count(text: &str) -> usize {
         .count()
 }
 
+/// The path and the lines of every candidate.
+pub(super) fn places(
+    kind: Kind,
+    language: Language,
+    files: &[(&str, &str)],
+) -> Vec<(String, std::ops::Range<usize>)> {
+    let repository = repository(files);
+    let (_, holes) = candidates(&repository, kind, language);
+    let path = |hole: &Hole| repository.files[hole.file].path[2..].to_owned();
+    holes.iter().map(|hole| (path(hole), hole.start..hole.end)).collect()
+}
+
 /// `file:first line-line behind the last` of every candidate.
 fn holes(kind: Kind, files: &[(&str, &str)]) -> Vec<String> {
-    let repository = repository(files);
-    let (_, holes) = candidates(&repository, kind, Language::Python);
-    let name = |hole: &Hole| {
-        let path = &repository.files[hole.file].path[2..];
-        format!("{path}:{}-{}", hole.start, hole.end)
-    };
-    holes.iter().map(name).collect()
+    let places = places(kind, Language::Python, files).into_iter();
+    places.map(|(path, lines)| format!("{path}:{}-{}", lines.start, lines.end)).collect()
 }
 
 fn ground_truths(repository: &Repository, sampling: &Sampling) -> Vec<String> {
@@ -301,15 +308,5 @@ proptest! {
                 }
             }
         }
-    }
-
-    #[test]
-    fn threads_do_not_matter(a in python(), b in python()) {
-        let repository = repository(&[("a.py", &a), ("b.py", &b)]);
-        let with = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Kind::ALL.map(|kind| sample(&repository, &Sampling::new(kind), &count)))
-        };
-        prop_assert_eq!(with(1), with(4));
     }
 }

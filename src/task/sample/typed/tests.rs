@@ -1,8 +1,8 @@
 //! Expectations by hand, in 1-based lines, the last one included.
 
 use super::*;
-use crate::repository::corpus::SourceFile;
-use crate::task::sample::{Hole, Kind, Sampling, candidates, sample};
+use crate::task::sample::tests::{count, places, repository};
+use crate::task::sample::{Kind, Sampling, sample};
 use proptest::prelude::*;
 
 macro_rules! fixtures {
@@ -21,152 +21,40 @@ const TYPESCRIPT: &[(&str, &str)] = fixtures!("typescript/src": "cart.ts", "mone
 const GO: &[(&str, &str)] =
     fixtures!("go": "basket.go", "cart.go", "money/money.go", "store/store.go");
 
-fn repository(files: &[(&str, &str)]) -> Repository {
-    let mut files: Vec<SourceFile> = files
-        .iter()
-        .map(|(path, text)| SourceFile {
-            path: format!("r/{path}"),
-            text: (*text).to_owned(),
-            same_as: u32::MAX,
-        })
-        .collect();
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    let name = "r".into();
-    Repository { name, files }
-}
-
-/// `file first-last` of every candidate.
-fn holes(kind: Kind, language: Language, files: &[(&str, &str)]) -> Vec<String> {
-    let repository = repository(files);
-    let (_, holes) = candidates(&repository, kind, language);
-    let show = |hole: &Hole| {
-        let path = &repository.files[hole.file].path[2..];
-        format!("{path} {}-{}", hole.start + 1, hole.end)
-    };
-    holes.iter().map(show).collect()
-}
-
-/// The calls among the lines of one file, as texts; the other files come first.
-fn calls(language: Language, files: &[(&str, &str)], path: &str, text: &str) -> Vec<String> {
-    let files = [files, &[(path, text)]].concat();
+/// The lines of one file that end in `// api` are those where a call of another file's begins.
+fn assert_calls(language: Language, files: &[(&str, &str)], path: &str, text: &str) {
+    let found = places(Kind::Api, language, &[files, &[(path, text)]].concat());
+    let found = found.into_iter().filter(|(file, _)| file == path);
     let lines: Vec<&str> = text.lines().collect();
-    let found = holes(Kind::Api, language, &files);
-    let own = found.iter().filter_map(|hole| hole.strip_prefix(path)?.strip_prefix(' '));
-    let text_of = |hole: &str| {
-        let (first, last) = hole.split_once('-').unwrap();
-        lines[first.parse::<usize>().unwrap() - 1..last.parse().unwrap()]
-            .join(" ")
-            .trim()
-            .to_owned()
-    };
-    own.map(text_of).collect()
-}
-
-#[test]
-fn bodies_of_the_fixtures() {
-    assert_eq!(
-        holes(Kind::Function, Language::Java, JAVA),
-        [
-            "Basket.java 7-9",
-            "Cart.java 27-30",
-            "Cart.java 41-47",
-            "Cart.java 51-58",
-            "Money.java 13-17",
-            "Money.java 21-24",
-            "store/Stores.java 9-19",
-            "store/Stores.java 12-14",
-        ]
-    );
-    assert_eq!(
-        holes(Kind::Function, Language::CSharp, CSHARP),
-        [
-            "Basket.cs 9-12",
-            "Cart.Trace.cs 7-11",
-            "Cart.cs 34-44",
-            "Money.cs 13-15",
-            "Money.cs 22-26",
-            "Money.cs 33-35",
-        ]
-    );
-    assert_eq!(
-        holes(Kind::Function, Language::TypeScript, TYPESCRIPT),
-        [
-            "cart.ts 18-23",
-            "cart.ts 27-29",
-            "cart.ts 48-52",
-            "money.ts 9-12",
-            "money.ts 23-26",
-            "store/memory.ts 4-12",
-            "store/memory.ts 7-9",
-            "view.tsx 9-20",
-            "view.tsx 24-26",
-        ]
-    );
-    assert_eq!(
-        holes(Kind::Function, Language::Go, GO),
-        [
-            "basket.go 9-12",
-            "basket.go 16-18",
-            "cart.go 32-40",
-            "cart.go 44-58",
-            "money/money.go 27-31",
-            "store/store.go 22-28",
-            "store/store.go 24-26",
-        ]
-    );
+    let found: Vec<&str> = found.map(|(_, rows)| lines[rows.start]).collect();
+    let wanted: Vec<&str> = lines.iter().copied().filter(|line| line.ends_with("// api")).collect();
+    assert_eq!(found, wanted);
 }
 
 #[test]
 fn calls_of_the_fixtures() {
-    assert_eq!(
-        holes(Kind::Api, Language::Java, JAVA),
-        [
-            "Cart.java 18-18",
-            "Cart.java 51-51",
-            "Cart.java 52-54",
-            "Cart.java 54-54",
-            "Cart.java 56-56",
-            "store/Stores.java 13-13",
-        ]
-    );
-    assert_eq!(
-        holes(Kind::Api, Language::CSharp, CSHARP),
-        [
-            "Cart.cs 16-16",
-            "Cart.cs 24-24",
-            "Cart.cs 34-34",
-            "Cart.cs 39-41",
-            "Cart.cs 42-42",
-            "Cart.cs 43-43",
-            "Cart.cs 44-44",
-            "Cart.cs 49-49",
-        ]
-    );
-    assert_eq!(
-        holes(Kind::Api, Language::TypeScript, TYPESCRIPT),
-        [
-            "cart.ts 13-13",
-            "cart.ts 19-19",
-            "cart.ts 20-23",
-            "cart.ts 22-22",
-            "cart.ts 28-28",
-            "view.tsx 9-9",
-        ]
-    );
-    assert_eq!(
-        holes(Kind::Api, Language::Go, GO),
-        [
-            "cart.go 27-27",
-            "cart.go 35-35",
-            "cart.go 46-46",
-            "cart.go 48-51",
-            "cart.go 55-55",
-            "cart.go 56-56",
-            "cart.go 57-57",
-            "cart.go 58-58",
-            "store/store.go 24-24",
-        ]
-    );
+    let found = |language, files| {
+        let mut shown: Vec<String> = Vec::new();
+        for (path, rows) in places(Kind::Api, language, files) {
+            if !shown.contains(&path) {
+                shown.push(path);
+            }
+            shown.push(format!("{}-{}", rows.start + 1, rows.end));
+        }
+        shown.join(" ")
+    };
+    for (language, files, wanted) in [
+        (Language::Java, JAVA, "Cart.java 18-18 51-51 52-54 54-54 56-56 store/Stores.java 13-13"),
+        (Language::CSharp, CSHARP, "Cart.cs 16-16 24-24 34-34 39-41 42-42 43-43 44-44 49-49"),
+        (Language::TypeScript, TYPESCRIPT, "cart.ts 13-13 19-19 20-23 22-22 28-28 view.tsx 9-9"),
+        (
+            Language::Go,
+            GO,
+            "cart.go 27-27 35-35 46-46 48-51 55-55 56-56 57-57 58-58 store/store.go 24-24",
+        ),
+    ] {
+        assert_eq!(found(language, files), wanted);
+    }
 }
 
 #[test]
@@ -187,52 +75,36 @@ import p.a.A;
 class Use extends A<String> {
   private A<String>[] many;
   void f(A<Integer> a, B b, String s, java.util.List<B> list) {
-    new A<String>();
-    new p.a.A.In().deep();
-    a.field.deep();
-    this.field.deep();
-    super.base();
-    base();
-    A.made();
-    new B().only();
-    ((C) list.get(0)).only2();
+    new A<String>(); // api
+    new p.a.A.In().deep(); // api
+    a.field.deep(); // api
+    this.field.deep(); // api
+    super.base(); // api
+    base(); // api
+    A.made(); // api
+    new B().only(); // api
+    ((C) list.get(0)).only2(); // api
     many.deep();
     s.deep();
     f(a, b, s, list);
-    list.get(0).only();
+    list.get(0).only(); // api
     list.get(0).add(b);
     Unknown.only();
-    for (B each : list) { each.only(); }
-    try (A.In in = a.field) { in.deep(); } catch (Exception only) { only.deep(); }
-    if (s instanceof C c) { c.only2(); }
-    var made = new C(); made.only2();
+    for (B each : list) { each.only(); } // api
+    try (A.In in = a.field) { in.deep(); } catch (Exception only) { only.deep(); } // api
+    if (s instanceof C c) { c.only2(); } // api
+    var made = new C(); made.only2(); // api
   }
   void only2() {}
 }
 ";
     let without_own = text.replace("  void only2() {}\n", "");
-    let wanted = [
-        "new A<String>();",
-        "new p.a.A.In().deep();",
-        "a.field.deep();",
-        "this.field.deep();",
-        "super.base();",
-        "base();",
-        "A.made();",
-        "new B().only();",
-        "((C) list.get(0)).only2();",
-        "list.get(0).only();",
-        "for (B each : list) { each.only(); }",
-        "try (A.In in = a.field) { in.deep(); } catch (Exception only) { only.deep(); }",
-        "if (s instanceof C c) { c.only2(); }",
-        "var made = new C(); made.only2();",
-    ];
-    assert_eq!(calls(Language::Java, &files, "b/Use.java", &without_own), wanted);
+    assert_calls(Language::Java, &files, "b/Use.java", &without_own);
     // Typed calls go by the type, whatever the file defines itself.
-    assert_eq!(calls(Language::Java, &files, "b/Use.java", text), wanted);
+    assert_calls(Language::Java, &files, "b/Use.java", text);
     // Out of that package, what is not imported is not seen.
-    let text = "package q;\nimport p.b.*;\nclass D { void f(A a, B b) {\n a.base();\n b.only();\n new C();\n} }\n";
-    assert_eq!(calls(Language::Java, &files, "q/D.java", text), ["b.only();", "new C();"]);
+    let text = "package q;\nimport p.b.*;\nclass D { void f(A a, B b) {\n a.base();\n b.only(); // api\n new C(); // api\n} }\n";
+    assert_calls(Language::Java, &files, "q/D.java", text);
 }
 
 #[test]
@@ -251,43 +123,27 @@ fn csharp_sees_namespaces_from_the_inside_out() {
 using List = System.Collections.Generic.List<int>;
 namespace N.M.K;
 class Use {
-  Inner inner = new Inner();
+  Inner inner = new Inner(); // api
   void F(T t, List list, Other other) {
-    Outer.Here();
-    N.Outer.Here();
-    global::N.Outer.Here();
-    inner.Deep();
+    Outer.Here(); // api
+    N.Outer.Here(); // api
+    global::N.Outer.Here(); // api
+    inner.Deep(); // api
     inner.O.Deep();
-    Inner.O.Here();
-    t.Only();
-    new Thing().Only();
-    1.Twice();
-    list.Twice();
+    Inner.O.Here(); // api
+    t.Only(); // api
+    new Thing().Only(); // api
+    1.Twice(); // api
+    list.Twice(); // api
     list.Add(1);
     other.Only();
-    var made = Make(); made.Only();
-    if (t is Thing q && q.ToString() == null) q.Only();
+    var made = Make(); made.Only(); // api
+    if (t is Thing q && q.ToString() == null) q.Only(); // api
     string.Only();
   }
 }
 ";
-    assert_eq!(
-        calls(Language::CSharp, &files, "use.cs", text),
-        [
-            "Inner inner = new Inner();",
-            "Outer.Here();",
-            "N.Outer.Here();",
-            "global::N.Outer.Here();",
-            "inner.Deep();",
-            "Inner.O.Here();",
-            "t.Only();",
-            "new Thing().Only();",
-            "1.Twice();",
-            "list.Twice();",
-            "var made = Make(); made.Only();",
-            "if (t is Thing q && q.ToString() == null) q.Only();",
-        ]
-    );
+    assert_calls(Language::CSharp, &files, "use.cs", text);
 }
 
 #[test]
@@ -311,56 +167,34 @@ import * as lib from '../lib/index';
 import { rooted } from 'root';
 import { from } from 'rxjs';
 class B extends A {
-  constructor(private readonly a: A | undefined, b: A[]) { super(); this.a?.run1(); }
+  constructor(private readonly a: A | undefined, b: A[]) { super(); this.a?.run1(); } // api
   m({ x, y: z }: any, [w]: any) {
-    f();
-    g();
+    f(); // api
+    g(); // api
     k();
-    renamed<number>();
-    shared.run1();
-    inner.f();
+    renamed<number>(); // api
+    shared.run1(); // api
+    inner.f(); // api
     missing();
-    seen();
-    new Default().own();
-    lib.A.make();
-    lib.inner.g();
-    new lib.A();
-    rooted();
+    seen(); // api
+    new Default().own(); // api
+    lib.A.make(); // api
+    lib.inner.g(); // api
+    new lib.A(); // api
+    rooted(); // api
     from([1]);
-    this.run1();
-    super.run1();
-    A.make().run1();
-    x.run1();
+    this.run1(); // api
+    super.run1(); // api
+    A.make().run1(); // api
+    x.run1(); // api
     z();
-    this.b.run1();
-    (k as any as A).run1();
+    this.b.run1(); // api
+    (k as any as A).run1(); // api
     hidden();
   }
 }
 ";
-    assert_eq!(
-        calls(Language::TypeScript, &files, "src/use.ts", text),
-        [
-            "constructor(private readonly a: A | undefined, b: A[]) { super(); this.a?.run1(); }",
-            "f();",
-            "g();",
-            "renamed<number>();",
-            "shared.run1();",
-            "inner.f();",
-            "seen();",
-            "new Default().own();",
-            "lib.A.make();",
-            "lib.inner.g();",
-            "new lib.A();",
-            "rooted();",
-            "this.run1();",
-            "super.run1();",
-            "A.make().run1();",
-            "x.run1();",
-            "this.b.run1();",
-            "(k as any as A).run1();",
-        ]
-    );
+    assert_calls(Language::TypeScript, &files, "src/use.ts", text);
 }
 
 #[test]
@@ -387,21 +221,21 @@ import (
 
 func use(a *A, many []A, deep s.Deep) {
 	F()
-	s.F()
+	s.F() // api
 	sub.F()
 	strings.F()
-	a.Own()
-	a.In.Go()
-	deep.Inner.Only()
+	a.Own() // api
+	a.In.Go() // api
+	deep.Inner.Only() // api
 	many.Own()
-	Shared.Own()
+	Shared.Own() // api
 	made := &s.Deep{}
-	made.Go()
+	made.Go() // api
 	other := s.New()
-	other.Only()
+	other.Only() // api
 	other.Close()
-	deep.(s.Other).Only()
-	(&A{}).Own()
+	deep.(s.Other).Only() // api
+	(&A{}).Own() // api
 	len(many)
 	own()
 	F := own
@@ -410,23 +244,9 @@ func use(a *A, many []A, deep s.Deep) {
 
 func own() {}
 ";
-    assert_eq!(
-        calls(Language::Go, &files, "use.go", text),
-        [
-            "s.F()",
-            "a.Own()",
-            "a.In.Go()",
-            "deep.Inner.Only()",
-            "Shared.Own()",
-            "made.Go()",
-            "other.Only()",
-            "deep.(s.Other).Only()",
-            "(&A{}).Own()",
-        ]
-    );
-    let text = text.replace("\tF := own\n", "");
-    let found = calls(Language::Go, &files, "use.go", &text);
-    assert_eq!(found.iter().filter(|call| *call == "F()").count(), 2);
+    assert_calls(Language::Go, &files, "use.go", text);
+    let text = text.replace("\tF := own\n", "").replace("\tF()\n", "\tF() // api\n");
+    assert_calls(Language::Go, &files, "use.go", &text);
 }
 
 #[test]
@@ -440,7 +260,7 @@ fn circles_and_odd_files_end() {
             "\u{feff}package ;\nimport ;\nimport static x;\nclass { void (x y) { new (); .f(); } }\n",
         ),
     ];
-    assert_eq!(holes(Kind::Api, Language::Java, &java), [""; 0]);
+    assert_eq!(places(Kind::Api, Language::Java, &java), []);
     let typescript = [
         (
             "a.ts",
@@ -451,23 +271,12 @@ fn circles_and_odd_files_end() {
             "export { x } from './a';\nexport * from './a';\nimport y from '../../../..';\ny();\n",
         ),
     ];
-    assert_eq!(holes(Kind::Api, Language::TypeScript, &typescript), [""; 0]);
+    assert_eq!(places(Kind::Api, Language::TypeScript, &typescript), []);
     let csharp = [(
         "a.cs",
         "global using static ;\nusing A = A;\nnamespace N { namespace { class : { void F() { A.B(); } } }\n",
     )];
-    assert_eq!(holes(Kind::Api, Language::CSharp, &csharp), [""; 0]);
-}
-
-/// Word runs and single signs.
-fn count(text: &str) -> usize {
-    let mut word = false;
-    let begins = text.chars().filter(|&c| {
-        let continues = word && (c == '_' || c.is_alphanumeric());
-        word = c == '_' || c.is_alphanumeric();
-        !c.is_whitespace() && !continues
-    });
-    begins.count()
+    assert_eq!(places(Kind::Api, Language::CSharp, &csharp), []);
 }
 
 proptest! {
