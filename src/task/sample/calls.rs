@@ -12,19 +12,16 @@ use super::typed::{self, Unit};
 use crate::repository::corpus::Repository;
 use crate::text::language::{Language, Resolution};
 
-/// The lines of one file's holes.
-type Holes = Option<Vec<Range<usize>>>;
-
 /// The files, and per file the calls' lines, ordered; of calls that begin on one line the longest.
 pub(super) fn read_all(
     repository: &Repository,
     language: Language,
-) -> (Vec<Option<Source>>, Vec<Holes>) {
-    match language.spec().resolution {
+) -> (Vec<Option<Source>>, Vec<Vec<Range<usize>>>) {
+    let (sources, calls) = match language.spec().resolution {
         Resolution::Modules => {
             let (sources, names) = source::read_all(repository, language, Names::read);
-            let common = language.spec().common_methods;
-            (sources, of_modules(repository, &names, common))
+            let calls = of_modules(&Modules::new(repository, language.spec(), &names), &names);
+            (sources, calls)
         }
         Resolution::Types(rules) => {
             let (sources, units) =
@@ -32,27 +29,19 @@ pub(super) fn read_all(
                     Unit::read(rules, file, source, syntax)
                 });
             let calls = typed::calls_of_others(repository, language, rules, &units);
-            let holes = calls.into_iter().map(|calls| calls.map(holes)).collect();
-            (sources, holes)
+            (sources, calls)
         }
-    }
+    };
+    (sources, calls.into_iter().map(holes).collect())
 }
 
-fn of_modules(
-    repository: &Repository,
-    names: &[Option<Names>],
-    common: &'static [&'static str],
-) -> Vec<Holes> {
-    let modules = Modules::new(repository, names, common);
-    let of_file = |(file, names): (usize, &Option<Names>)| {
-        let names = names.as_ref()?;
-        let counts: Vec<bool> = names
-            .callees
-            .par_iter()
-            .map(|callee| modules.is_in_another_file(file, callee))
-            .collect();
+fn of_modules(modules: &Modules<'_>, names: &[Names]) -> Vec<Vec<Range<usize>>> {
+    let of_file = |(file, names): (usize, &Names)| {
+        let callees = names.callees.par_iter();
+        let counts: Vec<bool> =
+            callees.map(|callee| modules.is_in_another_file(file, callee)).collect();
         let calls = names.calls.iter().filter(|call| counts[call.callee]);
-        Some(holes(calls.map(|call| call.lines.clone()).collect()))
+        calls.map(|call| call.lines.clone()).collect()
     };
     names.par_iter().enumerate().map(of_file).collect()
 }

@@ -6,12 +6,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustc_hash::FxHashSet;
 
+use super::context;
 use super::kind::{Hole, Kind, Sampling};
-use super::source::Source;
-use super::{chunks, context};
+use super::source::{LineClass, Source};
 
 /// e⁻³, the probability of 0 in a Poisson distribution of mean 3. As a literal: `exp` may differ from platform to platform.
 const POISSON_3_ZERO: f64 = 0.049_787_068_367_863_944;
+
+/// The longest run, as long as the chunks that algorithm 1 cuts from.
+const LONGEST: usize = 10;
 
 /// The random numbers of one repository: what is drawn from them is written out here, so that no
 /// dependency's change can alter a benchmark.
@@ -51,12 +54,12 @@ impl Stream {
         }
     }
 
-    /// Poisson(3) by inversion, clipped to 1..=[`chunks::LONGEST`].
+    /// Poisson(3) by inversion, clipped to 1..=[`LONGEST`].
     pub(crate) fn length(&mut self) -> usize {
         let uniform = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let (mut number, mut probability) = (0, POISSON_3_ZERO);
         let mut cumulated = probability;
-        while cumulated <= uniform && number < chunks::LONGEST {
+        while cumulated <= uniform && number < LONGEST {
             number += 1;
             probability *= 3.0 / number as f64;
             cumulated += probability;
@@ -65,9 +68,8 @@ impl Stream {
     }
 }
 
-/// The drawing of one repository's tasks.
-pub(super) struct Draw<'a> {
-    sources: &'a [Option<Source>],
+/// What tells whether a hole may be drawn.
+struct Draw<'a> {
     sampling: &'a Sampling,
     count_tokens: &'a (dyn Fn(&str) -> usize + Sync),
     /// (file, first line) → line behind the last, of the holes drawn so far.
@@ -75,45 +77,39 @@ pub(super) struct Draw<'a> {
     ground_truths: FxHashSet<&'a str>,
 }
 
+/// Looks at the candidates in random order (Fisher and Yates) until enough of them will do.
+pub(super) fn draw(
+    sources: &[Option<Source>],
+    sampling: &Sampling,
+    count_tokens: &(dyn Fn(&str) -> usize + Sync),
+    repository: &str,
+    mut candidates: Vec<Hole>,
+) -> Vec<Hole> {
+    let (drawn, ground_truths) = (BTreeMap::new(), FxHashSet::default());
+    let mut draw = Draw { sampling, count_tokens, drawn, ground_truths };
+    let mut stream = Stream::new(sampling.seed, sampling.kind, repository);
+    let mut holes = Vec::new();
+    for at in 0..candidates.len() {
+        if holes.len() >= sampling.per_repository {
+            break;
+        }
+        let other = at + stream.below(candidates.len() - at);
+        candidates.swap(at, other);
+        let mut hole = candidates[at];
+        let Some(source) = &sources[hole.file] else {
+            continue;
+        };
+        if sampling.kind == Kind::Chunk {
+            hole.end = end_of_chunk(source, hole.start, stream.length());
+        }
+        if draw.accepts(source, hole) {
+            holes.push(hole);
+        }
+    }
+    holes
+}
+
 impl<'a> Draw<'a> {
-    pub(super) fn new(
-        sources: &'a [Option<Source>],
-        sampling: &'a Sampling,
-        count_tokens: &'a (dyn Fn(&str) -> usize + Sync),
-    ) -> Self {
-        Self {
-            sources,
-            sampling,
-            count_tokens,
-            drawn: BTreeMap::new(),
-            ground_truths: FxHashSet::default(),
-        }
-    }
-
-    /// Looks at the candidates in random order (Fisher and Yates) until enough of them will do.
-    pub(super) fn run(mut self, repository: &str, mut candidates: Vec<Hole>) -> Vec<Hole> {
-        let mut stream = Stream::new(self.sampling.seed, self.sampling.kind, repository);
-        let mut holes = Vec::new();
-        for at in 0..candidates.len() {
-            if holes.len() >= self.sampling.per_repository {
-                break;
-            }
-            let other = at + stream.below(candidates.len() - at);
-            candidates.swap(at, other);
-            let mut hole = candidates[at];
-            let Some(source) = &self.sources[hole.file] else {
-                continue;
-            };
-            if self.sampling.kind == Kind::Chunk {
-                hole.end = chunks::end(source, hole.start, stream.length());
-            }
-            if self.accepts(source, hole) {
-                holes.push(hole);
-            }
-        }
-        holes
-    }
-
     fn accepts(&mut self, source: &'a Source, hole: Hole) -> bool {
         let ground_truth = source.lines.range(hole.start, hole.end).trim();
         if self.overlaps(hole) || self.ground_truths.contains(ground_truth) {
@@ -139,6 +135,30 @@ impl<'a> Draw<'a> {
         let mut before = self.drawn.range((hole.file, 0)..(hole.file, hole.end));
         before.next_back().is_some_and(|(_, &end)| end > hole.start)
     }
+}
+
+/// End of the chunk (Repoformer, appendix D, algorithm 1) that begins at `start` and has `length` lines that are not blank;
+/// comments and docstrings count as in algorithm 1, but the chunk ends behind its last line of code.
+///
+/// The algorithm draws clusters of 10-line chunks, one chunk of each, and a run of Poisson(3) lines within it, to have
+/// varied training data. A benchmark wants the lines as they are distributed, so the run begins at any line of code with the
+/// same probability.
+fn end_of_chunk(source: &Source, start: usize, length: usize) -> usize {
+    let mut end = start + 1;
+    let mut left = length;
+    for (line, class) in source.classes.iter().enumerate().skip(start) {
+        match class {
+            LineClass::Broken => break,
+            LineClass::Blank => continue,
+            LineClass::Code => end = line + 1,
+            LineClass::Comment | LineClass::Prose => {}
+        }
+        left -= 1;
+        if left == 0 {
+            break;
+        }
+    }
+    end
 }
 
 #[cfg(test)]

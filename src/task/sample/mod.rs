@@ -14,12 +14,10 @@
 //! first n of them are a random sample too, and are what a smaller `per_repository` gives.
 
 mod calls;
-mod chunks;
 mod context;
 mod draw;
 mod functions;
 mod kind;
-mod lines;
 mod names;
 mod resolve;
 mod source;
@@ -30,7 +28,6 @@ use rayon::prelude::*;
 use crate::repository::corpus::Repository;
 use crate::task::Task;
 use crate::text::language::Language;
-use draw::Draw;
 pub(crate) use draw::Stream;
 use kind::Hole;
 pub use kind::{Kind, Sampling};
@@ -64,7 +61,7 @@ pub fn sample(
     count_tokens: &(dyn Fn(&str) -> usize + Sync),
 ) -> Vec<Task> {
     let (sources, holes) = candidates(repository, sampling.kind, sampling.language);
-    let drawn = Draw::new(&sources, sampling, count_tokens).run(&repository.name, holes);
+    let drawn = draw::draw(&sources, sampling, count_tokens, &repository.name, holes);
     drawn
         .into_par_iter()
         .enumerate()
@@ -99,7 +96,7 @@ pub(crate) fn function_bodies(
     let files = repository.files.iter().zip(sources).zip(bodies);
     files
         .map(|((file, source), bodies)| match source {
-            Some(source) if is_plain(file, &source) => bodies.unwrap_or_default(),
+            Some(source) if is_plain(file, &source) => bodies,
             _ => Vec::new(),
         })
         .collect()
@@ -113,14 +110,13 @@ fn candidates(
 ) -> (Vec<Option<Source>>, Vec<Hole>) {
     let (sources, holes) = match kind {
         Kind::Line | Kind::Chunk => {
-            source::read_all(repository, language, |_, source, _| lines::holes(source))
+            source::read_all(repository, language, |_, source, _| source.lines_of_code())
         }
         Kind::Function => source::read_all(repository, language, functions::holes),
         Kind::Api => calls::read_all(repository, language),
     };
     let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {
-        let spans = spans.into_iter().flatten();
-        spans.map(move |span| Hole { file, start: span.start, end: span.end })
+        spans.into_iter().map(move |span| Hole { file, start: span.start, end: span.end })
     });
     let written =
         |file: usize| sources[file].as_ref().is_some_and(|source: &Source| !source.is_generated);

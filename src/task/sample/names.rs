@@ -5,12 +5,9 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
-use super::source::{LONGEST_CALL, LineClass, Source};
+use super::source::Source;
 use crate::repository::corpus::SourceFile;
-use crate::text::language::syntax::{Syntax, preorder, rows};
-
-/// Longer chains of attributes are not followed.
-const LONGEST_CHAIN: usize = 16;
+use crate::text::language::syntax::{Binding, Callee, Import, Receiver, Syntax, preorder};
 
 /// A definition at the top level of a file, in an `if` or a `try` too.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +38,8 @@ pub(super) struct Call {
 /// Definitions, imports and calls of one file.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    /// Whether the file could be read.
+    pub(super) is_read: bool,
     pub(super) defined: FxHashMap<String, Definition>,
     /// Functions and classes at any level, methods excepted.
     pub(super) local: FxHashSet<String>,
@@ -67,7 +66,7 @@ impl Names {
     /// Reads a file's names off its tree.
     pub(super) fn read(_: &SourceFile, source: &Source, syntax: &Syntax<'_>) -> Self {
         let text = source.lines.text();
-        let mut names = Self::default();
+        let mut names = Self { is_read: true, ..Self::default() };
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
         preorder(syntax.tree(), |node, depth| {
@@ -82,9 +81,10 @@ impl Names {
                     let scope = names.define(text, node, scopes.last().map(|(_, scope)| scope));
                     scopes.push((depth, scope));
                 }
-                "import_statement" => names.import(text, node),
-                "import_from_statement" => names.import_from(text, node),
-                "call" => names.call(source, node, &mut known),
+                "import_statement" | "import_from_statement" => {
+                    syntax.imports_of(node).iter().for_each(|import| names.import(import));
+                }
+                "call" => names.call(source, syntax, node, &mut known),
                 _ => {}
             }
             true
@@ -120,56 +120,51 @@ impl Names {
         Scope::Function
     }
 
-    fn import(&mut self, text: &str, statement: Node<'_>) {
-        let mut cursor = statement.walk();
-        for node in statement.children_by_field_name("name", &mut cursor) {
-            let (mut module, alias) = imported(text, node);
+    fn import(&mut self, import: &Import<'_>) {
+        let from = without_space(import.from);
+        let level = from.len() - from.trim_start_matches('.').len();
+        let target = |module: &str, member| Target { level, module: module.to_owned(), member };
+        match import.binding {
             // `import a.b` binds `a`; the `.b` stands at the place of use again.
-            if alias.is_none() {
-                module.truncate(module.find('.').unwrap_or(module.len()));
+            Binding::Whole { local } if local == import.from => {
+                let first = from.split('.').next().unwrap_or_default();
+                self.bind(first, target(first, None));
             }
-            let name = alias.unwrap_or_else(|| module.clone());
-            let target = Target { level: 0, module, member: None };
-            self.bind(name, target);
-        }
-    }
-
-    fn import_from(&mut self, text: &str, statement: Node<'_>) {
-        let Some(module) = statement.child_by_field_name("module_name") else {
-            return;
-        };
-        let module = without_space(&text[module.byte_range()]);
-        let level = module.len() - module.trim_start_matches('.').len();
-        let from = |member| Target { level, module: module[level..].to_owned(), member };
-        let mut cursor = statement.walk();
-        for node in statement.children_by_field_name("name", &mut cursor) {
-            let (member, alias) = imported(text, node);
-            let name = alias.unwrap_or_else(|| member.clone());
-            self.bind(name, from(Some(member)));
-        }
-        let mut cursor = statement.walk();
-        if statement.children(&mut cursor).any(|node| node.kind() == "wildcard_import") {
-            self.stars.push(from(None));
+            Binding::Whole { local } => self.bind(local, target(&from, None)),
+            Binding::Member { member, local } => {
+                let target = target(&from[level..], Some(without_space(member)));
+                self.bind(&without_space(local), target);
+            }
+            Binding::All => self.stars.push(target(&from[level..], None)),
+            Binding::Nothing => {}
         }
     }
 
     /// A name that many functions import means the same in all of them, as a rule.
-    fn bind(&mut self, name: String, target: Target) {
-        let targets = self.imports.entry(name).or_default();
+    fn bind(&mut self, name: &str, target: Target) {
+        let targets = self.imports.entry(name.to_owned()).or_default();
         if !targets.contains(&target) {
             targets.push(target);
         }
     }
 
-    fn call(&mut self, source: &Source, node: Node<'_>, known: &mut FxHashMap<String, usize>) {
-        let lines = rows(node);
-        let starts_in_code = source.classes[lines.start] == LineClass::Code;
-        if node.has_error() || lines.len() > LONGEST_CALL || !starts_in_code {
+    fn call(
+        &mut self,
+        source: &Source,
+        syntax: &Syntax<'_>,
+        node: Node<'_>,
+        known: &mut FxHashMap<String, usize>,
+    ) {
+        let Some(lines) = source.lines_of_call(node) else {
             return;
-        }
-        let function = node.child_by_field_name("function");
-        let Some(name) = function.and_then(|f| callee(source.lines.text(), f)) else {
-            return;
+        };
+        let name = match syntax.callee(node) {
+            Some(Callee::Bare(name)) => name,
+            Some(Callee::Member(Receiver::Chain(object), name)) => {
+                format!("{}.{name}", object.join("."))
+            }
+            Some(Callee::Member(_, name)) => format!(".{name}"),
+            Some(Callee::New(_)) | None => return,
         };
         let callee = *known.entry(name).or_insert_with_key(|name| {
             self.callees.push(name.clone());
@@ -179,38 +174,7 @@ impl Names {
     }
 }
 
-/// The dotted name, and the alias, of one name in an import statement.
-fn imported(text: &str, node: Node<'_>) -> (String, Option<String>) {
-    let field = |field| node.child_by_field_name(field).map(|n| &text[n.byte_range()]);
-    match (node.kind(), field("name"), field("alias")) {
-        ("aliased_import", Some(name), Some(alias)) => {
-            (without_space(name), Some(alias.to_owned()))
-        }
-        _ => (without_space(&text[node.byte_range()]), None),
-    }
-}
-
 /// Python allows `a . b` and `. . a`.
 fn without_space(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c == '\\').collect()
-}
-
-/// Callee as a chain of attributes; none where the callee is neither a name nor an attribute.
-fn callee(text: &str, function: Node<'_>) -> Option<String> {
-    let mut parts = Vec::new();
-    let mut node = function;
-    while node.kind() == "attribute" && parts.len() < LONGEST_CHAIN {
-        parts.push(&text[node.child_by_field_name("attribute")?.byte_range()]);
-        node = node.child_by_field_name("object")?;
-    }
-    match node.kind() {
-        "identifier" => parts.push(&text[node.byte_range()]),
-        _ if parts.is_empty() => return None,
-        _ => {
-            parts.truncate(1);
-            parts.push("");
-        }
-    }
-    parts.reverse();
-    Some(parts.join("."))
 }

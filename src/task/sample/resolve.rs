@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::names::{Definition, Names, Target};
 use super::source::canonical;
 use crate::repository::corpus::Repository;
+use crate::text::language::LanguageSpec;
 
 /// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
 const MOST_VISITS: usize = 512;
@@ -12,9 +13,8 @@ const MOST_IMPORTS: usize = 64;
 
 /// The modules of a repository and what they define.
 pub(super) struct Modules<'a> {
-    names: &'a [Option<Names>],
-    /// Methods whose names say nothing about their class, sorted.
-    common: &'static [&'static str],
+    names: &'a [Names],
+    spec: &'static LanguageSpec,
     /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
     by_path: FxHashMap<&'a str, usize>,
@@ -62,14 +62,14 @@ impl<'a> Modules<'a> {
     /// `names` has an entry for each file of the repository.
     pub(super) fn new(
         repository: &'a Repository,
-        names: &'a [Option<Names>],
-        common: &'static [&'static str],
+        spec: &'static LanguageSpec,
+        names: &'a [Names],
     ) -> Self {
         let paths: Vec<_> = repository.files.iter().map(|file| module_path(&file.path)).collect();
         let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
         let mut modules = Self {
             names,
-            common,
+            spec,
             by_path: FxHashMap::default(),
             packages: paths.iter().filter(is_package).map(|path| path.module).collect(),
             absolute: FxHashMap::default(),
@@ -100,9 +100,7 @@ impl<'a> Modules<'a> {
                 *nearest = Nearest { depth, file };
             }
         }
-        let Some(names) = &self.names[file] else {
-            return;
-        };
+        let names = &self.names[file];
         self.bound.extend(names.defined.keys().map(String::as_str));
         self.bound.extend(names.imports.keys().map(String::as_str));
         for method in &names.methods {
@@ -121,9 +119,7 @@ impl<'a> Modules<'a> {
     /// Names go by the imports. A method of an object of unknown class counts where a single file defines
     /// a method of that name, and where the name is none that other libraries' objects have too.
     pub(super) fn is_in_another_file(&self, file: usize, callee: &str) -> bool {
-        let Some(names) = &self.names[file] else {
-            return false;
-        };
+        let names = &self.names[file];
         let chain: Vec<&str> = callee.split('.').collect();
         let (first, rest) = (chain[0], &chain[1..]);
         let search = &mut Search::default();
@@ -149,7 +145,7 @@ impl<'a> Modules<'a> {
         home.is_some_and(|home| home != file)
             && !names.local.contains(method)
             && !method.starts_with("__")
-            && self.common.binary_search(&method).is_err()
+            && !self.spec.is_common_method(method)
     }
 
     /// Target of a name that only `from module import *` can have brought into file `from`.
@@ -163,18 +159,10 @@ impl<'a> Modules<'a> {
 
     /// The first of the targets that leads to a definition.
     fn any(&self, from: usize, targets: &[Target], rest: &[&str], search: &mut Search) -> Found {
-        let mut best = Found::Nothing;
-        for target in targets {
-            if search.visited.len() >= MOST_VISITS {
-                break;
-            }
-            match self.follow(from, target, rest, search) {
-                Found::Nothing => {}
-                Found::Attribute => best = Found::Attribute,
-                found => return found,
-            }
-        }
-        best
+        first_definition(targets.iter().map_while(|target| {
+            let goes_on = search.visited.len() < MOST_VISITS;
+            goes_on.then(|| self.follow(from, target, rest, search))
+        }))
     }
 
     /// `rest` of what an import in file `from` binds. How much of the dotted name is the module shows in the files alone.
@@ -185,29 +173,22 @@ impl<'a> Modules<'a> {
         let shortest = chain.len();
         chain.extend(target.member.as_deref());
         chain.extend_from_slice(rest);
-        let mut best = Found::Nothing;
-        for cut in (shortest..=chain.len()).rev() {
-            let Some(file) = self.module(from, target.level, &chain[..cut]) else {
-                continue;
-            };
+        first_definition((shortest..=chain.len()).rev().filter_map(|cut| {
+            let file = self.module(from, target.level, &chain[..cut])?;
             search.imports += 1;
             let found = self.within(file, &chain[cut..], search);
             search.imports -= 1;
-            match found {
-                Found::Nothing => {}
-                Found::Attribute => best = Found::Attribute,
-                found => return found,
-            }
-        }
-        best
+            Some(found)
+        }))
     }
 
     /// Target of a chain of names inside a module.
     fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> Found {
-        let ([first, rest @ ..], Some(names)) = (chain, &self.names[file]) else {
+        let ([first, rest @ ..], names) = (chain, &self.names[file]) else {
             return Found::Nothing;
         };
-        if search.imports > MOST_IMPORTS
+        if !names.is_read
+            || search.imports > MOST_IMPORTS
             || search.visited.len() >= MOST_VISITS
             || !search.visited.insert((file, chain.join(".")))
         {
@@ -252,6 +233,19 @@ impl<'a> Modules<'a> {
         let nearest = (level == 0).then(|| self.absolute.get(&parts.join(".")))?;
         nearest.map(|nearest| nearest.file)
     }
+}
+
+/// The first definition, or else whether anything is there.
+fn first_definition(all: impl Iterator<Item = Found>) -> Found {
+    let mut best = Found::Nothing;
+    for found in all {
+        match found {
+            Found::Nothing => {}
+            Found::Attribute => best = Found::Attribute,
+            Found::Definition(_) => return found,
+        }
+    }
+    best
 }
 
 fn module_path(path: &str) -> ModulePath<'_> {

@@ -1,5 +1,7 @@
 //! One file, parsed: what each of its lines is.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use tree_sitter::{Node, Tree};
 
@@ -13,7 +15,7 @@ const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Lines of a call, at most; longer ones are tables of data.
-pub(super) const LONGEST_CALL: usize = 10;
+const LONGEST_CALL: usize = 10;
 
 /// Where generated files say that they are.
 const HEAD_LINES: usize = 10;
@@ -43,29 +45,27 @@ pub(super) struct Source {
     pub(super) is_generated: bool,
 }
 
-/// Reads every file in parallel and takes from each what `extract` finds in its syntax, which does not outlive the call.
+/// Reads every file in parallel and takes from each what `extract` finds in its syntax, which does not outlive the call;
+/// nothing from files that cannot be read.
 ///
 /// A file that stands in the repository under several names is read under the first alone.
-pub(super) fn read_all<T: Send>(
+pub(super) fn read_all<T: Send + Default>(
     repository: &Repository,
     language: Language,
     extract: impl Fn(&SourceFile, &Source, &Syntax<'_>) -> T + Sync,
-) -> (Vec<Option<Source>>, Vec<Option<T>>) {
+) -> (Vec<Option<Source>>, Vec<T>) {
+    let read = |(index, file): (usize, &SourceFile)| {
+        if canonical(index, file) != index {
+            return None;
+        }
+        let grammar = Grammar::of(language, &file.path);
+        let (source, tree) = read(file, grammar)?;
+        let syntax = Syntax::of_tree(source.lines.text(), grammar, tree);
+        let extracted = extract(file, &source, &syntax);
+        Some((Some(source), extracted))
+    };
     let files = repository.files.par_iter().enumerate();
-    files
-        .map(|(index, file)| {
-            if canonical(index, file) != index {
-                return (None, None);
-            }
-            let grammar = Grammar::of(language, &file.path);
-            let Some((source, tree)) = read(file, grammar) else {
-                return (None, None);
-            };
-            let extracted =
-                extract(file, &source, &Syntax::of_tree(source.lines.text(), grammar, tree));
-            (Some(source), Some(extracted))
-        })
-        .unzip()
+    files.map(|file| read(file).unwrap_or_default()).unzip()
 }
 
 /// Index of the first file that is the same file on disk.
@@ -74,10 +74,7 @@ pub(super) fn canonical(index: usize, file: &SourceFile) -> usize {
 }
 
 fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)> {
-    if file.text.len() > LARGEST_FILE {
-        return None;
-    }
-    let lines = file.lines();
+    let lines = (file.text.len() <= LARGEST_FILE).then(|| file.lines())?;
     if lines.iter().any(|line| line.len() > LONGEST_LINE) {
         return None;
     }
@@ -87,6 +84,24 @@ fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)
     let tree = syntax.into_tree();
     let is_generated = is_generated(&lines, &classes);
     Some((Source { lines, classes, is_generated }, tree))
+}
+
+impl Source {
+    /// Every line of code, each alone (RepoCoder, section 3.1 "Line Completion"). How many tokens it has, and whether it
+    /// repeats, is looked at when it is drawn.
+    pub(super) fn lines_of_code(&self) -> Vec<Range<usize>> {
+        let classes = (0..).zip(&self.classes);
+        let code = classes.filter(|&(_, &class)| class == LineClass::Code);
+        code.map(|(line, _)| line..line + 1).collect()
+    }
+
+    /// The lines of a call, where they are so few and so whole that it can be cut out.
+    pub(super) fn lines_of_call(&self, call: Node<'_>) -> Option<Range<usize>> {
+        let lines = rows(call);
+        let starts_in_code = self.classes[lines.start] == LineClass::Code;
+        let is_whole = !call.has_error() && lines.len() <= LONGEST_CALL && starts_in_code;
+        is_whole.then_some(lines)
+    }
 }
 
 fn is_generated(lines: &Lines, classes: &[LineClass]) -> bool {

@@ -4,8 +4,7 @@ use super::import::{Binding, ImportReader};
 use super::java::{has_two_folders, thrown};
 use super::spec::{
     Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, Layout, Namespace, Part,
-    Prose, Resolution, ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility, no_exports,
-    nothing_around, nothing_bound,
+    Prose, Resolution, ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility,
 };
 use super::walk::child;
 
@@ -57,8 +56,8 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
             .named(DefinitionName::Field("type")),
         Definition::of(ScopeKind::Function, "local_function_statement"),
     ],
-    bound_name: nothing_bound,
-    is_part: nothing_around,
+    bound_name: |_, _| None,
+    is_part: |_, _, _| false,
     decorators_in: None,
     calls: &[
         ("invocation_expression", Call::Function("function")),
@@ -133,27 +132,17 @@ static TYPES: TypeRules = TypeRules {
             is_whole_file: true,
         },
     ],
-    types: &[
-        "class_declaration",
-        "struct_declaration",
-        "record_declaration",
-        "interface_declaration",
-        "enum_declaration",
-    ],
+    types: &[],
     supers: &["base_list"],
-    functions: &[
-        "method_declaration",
-        "constructor_declaration",
-        "destructor_declaration",
-        "operator_declaration",
-        "conversion_operator_declaration",
-        "local_function_statement",
+    constructors: &["constructor_declaration", "destructor_declaration"],
+    members: &[],
+    scopes: &[
+        "delegate_declaration",
+        "indexer_declaration",
+        "accessor_declaration",
         "lambda_expression",
         "anonymous_method_expression",
     ],
-    constructors: &["constructor_declaration", "destructor_declaration"],
-    members: &[],
-    scopes: &["delegate_declaration", "indexer_declaration", "accessor_declaration"],
     receiver: &[],
     extension: &[Step::Field("parameters"), Step::Child("parameter"), Step::Child("modifier")],
     variables: &[
@@ -175,7 +164,7 @@ static TYPES: TypeRules = TypeRules {
         Variable::of("lambda_expression", &[Steps::One(Step::Field("parameters"))]),
     ],
     function_values: &[],
-    exports: no_exports,
+    exports: |_, _| Vec::new(),
     visibility: Visibility::FullNames(&[
         Seen::Namespaces,
         Seen::Full,
@@ -218,39 +207,29 @@ const CODEBLEU_KEYWORDS: &str = "abstract add alias as ascending async await bas
     struct switch this throw true try typeof uint ulong unchecked unmanaged unsafe ushort using value var virtual void \
     volatile when where while yield";
 
-/// Methods of `System`, collections, LINQ, streams, tasks, windows and tests. Sorted.
-#[rustfmt::skip]
-const COMMON_METHODS: &[&str] = &[
-    "Abort", "Abs", "Accept", "Acquire", "Add", "AddDays", "AddOrUpdate", "AddRange", "Aggregate", "All", "Any",
-    "Append", "AppendFormat", "AppendLine", "Apply", "Area", "As", "AsEnumerable", "AsList", "AsReadOnly", "AsSpan",
-    "Assert", "Average", "Await", "Begin", "BeginInvoke", "BinarySearch", "Bind", "Build", "Call", "Cancel", "Cast",
-    "Check", "Clear", "Clone", "Close", "Combine", "Commit", "Compare", "CompareTo", "Complete", "Concat",
-    "Configure", "ConfigureAwait", "Connect", "Contains", "ContainsKey", "ContainsValue", "Convert", "ConvertAll",
-    "Copy", "CopyTo", "Count", "Create", "CreateInstance", "Debug", "Decode", "DefaultIfEmpty", "Delete", "Dequeue",
-    "Deserialize", "Dispose", "DisposeAsync", "Distinct", "Draw", "ElementAt", "Encode", "End", "EndInvoke",
-    "EndsWith", "Enqueue", "EnsureCapacity", "Equals", "Error", "Except", "Execute", "ExecuteAsync", "Exists",
-    "Exit", "Fill", "Find", "FindAll", "FindIndex", "FindLast", "First", "FirstOrDefault", "Flush", "FlushAsync",
-    "Focus", "ForEach", "Format", "FromBase64String", "FromResult", "Get", "GetAsync", "GetAttribute", "GetAwaiter",
-    "GetBytes", "GetChild", "GetCustomAttributes", "GetData", "GetEnumerator", "GetField", "GetFields",
-    "GetHashCode", "GetItem", "GetKey", "GetLength", "GetMethod", "GetMethods", "GetName", "GetObject", "GetOrAdd",
-    "GetParent", "GetProperties", "GetProperty", "GetRange", "GetResult", "GetService", "GetString", "GetType",
-    "GetValue", "GetValueOrDefault", "GroupBy", "Handle", "HasFlag", "Hide", "IndexOf", "Info", "Init",
-    "Initialize", "Insert", "InsertRange", "Intersect", "Invalidate", "Invoke", "InvokeAsync", "Is", "IsDefined",
-    "IsInstanceOfType", "IsMatch", "IsNullOrEmpty", "Join", "Last", "LastIndexOf", "LastOrDefault", "Load", "Lock",
-    "Log", "Log10", "LogError", "LogInformation", "LogWarning", "MakeGenericType", "Map", "Match", "Matches", "Max",
-    "MemberwiseClone", "Min", "Move", "MoveNext", "Next", "Normalize", "NotNull", "OfType", "Ok", "OnClick",
-    "OnError", "OnLoad", "OnNext", "Open", "OrderBy", "OrderByDescending", "PadLeft", "PadRight", "Parse", "Peek",
-    "Pop", "Post", "PostAsync", "Prepend", "Print", "Process", "Publish", "Pulse", "Push", "Raise", "Range", "Read",
-    "ReadAllText", "ReadAsync", "ReadByte", "ReadLine", "ReadToEnd", "Receive", "Refresh", "Register", "Release",
-    "Remove", "RemoveAll", "RemoveAt", "RemoveRange", "Render", "Repeat", "Replace", "Report", "Reset", "Resize",
-    "Resolve", "ResumeLayout", "Return", "Returns", "Reverse", "Rollback", "Round", "Run", "Save", "SaveChanges",
-    "SaveChangesAsync", "Search", "Seek", "Select", "SelectMany", "Send", "SendAsync", "SequenceEqual", "Serialize",
-    "Set", "SetLength", "SetResult", "SetValue", "Setup", "Show", "ShowDialog", "Shutdown", "Signal", "Single",
-    "SingleOrDefault", "Skip", "SkipWhile", "Sleep", "Slice", "Sort", "Split", "Start", "StartsWith", "Stop",
-    "Submit", "Subscribe", "Substring", "Sum", "SuspendLayout", "Take", "TakeWhile", "Test", "Then", "ThenBy",
-    "Throw", "ToArray", "ToCharArray", "ToDictionary", "ToHashSet", "ToInt32", "ToList", "ToLower",
-    "ToLowerInvariant", "ToString", "ToUpper", "ToUpperInvariant", "Trace", "Transform", "Trim", "TrimEnd",
-    "TrimStart", "Truncate", "TryAdd", "TryDequeue", "TryGetValue", "TryParse", "TryRemove", "Union", "Unlock",
-    "Unsubscribe", "Update", "Validate", "Verify", "Visit", "Wait", "WaitAsync", "WaitOne", "Warn", "When",
-    "WhenAll", "Where", "With", "Write", "WriteAsync", "WriteByte", "WriteLine", "Zip",
-];
+/// Methods of `System`, collections, LINQ, streams, tasks, windows and tests.
+const COMMON_METHODS: &str = "\
+    Abort Abs Accept Acquire Add AddDays AddOrUpdate AddRange Aggregate All Any Append AppendFormat AppendLine \
+    Apply Area As AsEnumerable AsList AsReadOnly AsSpan Assert Average Await Begin BeginInvoke BinarySearch Bind \
+    Build Call Cancel Cast Check Clear Clone Close Combine Commit Compare CompareTo Complete Concat Configure \
+    ConfigureAwait Connect Contains ContainsKey ContainsValue Convert ConvertAll Copy CopyTo Count Create \
+    CreateInstance Debug Decode DefaultIfEmpty Delete Dequeue Deserialize Dispose DisposeAsync Distinct Draw \
+    ElementAt Encode End EndInvoke EndsWith Enqueue EnsureCapacity Equals Error Except Execute ExecuteAsync \
+    Exists Exit Fill Find FindAll FindIndex FindLast First FirstOrDefault Flush FlushAsync Focus ForEach Format \
+    FromBase64String FromResult Get GetAsync GetAttribute GetAwaiter GetBytes GetChild GetCustomAttributes \
+    GetData GetEnumerator GetField GetFields GetHashCode GetItem GetKey GetLength GetMethod GetMethods GetName \
+    GetObject GetOrAdd GetParent GetProperties GetProperty GetRange GetResult GetService GetString GetType \
+    GetValue GetValueOrDefault GroupBy Handle HasFlag Hide IndexOf Info Init Initialize Insert InsertRange \
+    Intersect Invalidate Invoke InvokeAsync Is IsDefined IsInstanceOfType IsMatch IsNullOrEmpty Join Last \
+    LastIndexOf LastOrDefault Load Lock Log Log10 LogError LogInformation LogWarning MakeGenericType Map Match \
+    Matches Max MemberwiseClone Min Move MoveNext Next Normalize NotNull OfType Ok OnClick OnError OnLoad OnNext \
+    Open OrderBy OrderByDescending PadLeft PadRight Parse Peek Pop Post PostAsync Prepend Print Process Publish \
+    Pulse Push Raise Range Read ReadAllText ReadAsync ReadByte ReadLine ReadToEnd Receive Refresh Register \
+    Release Remove RemoveAll RemoveAt RemoveRange Render Repeat Replace Report Reset Resize Resolve ResumeLayout \
+    Return Returns Reverse Rollback Round Run Save SaveChanges SaveChangesAsync Search Seek Select SelectMany \
+    Send SendAsync SequenceEqual Serialize Set SetLength SetResult SetValue Setup Show ShowDialog Shutdown Signal \
+    Single SingleOrDefault Skip SkipWhile Sleep Slice Sort Split Start StartsWith Stop Submit Subscribe Substring \
+    Sum SuspendLayout Take TakeWhile Test Then ThenBy Throw ToArray ToCharArray ToDictionary ToHashSet ToInt32 \
+    ToList ToLower ToLowerInvariant ToString ToUpper ToUpperInvariant Trace Transform Trim TrimEnd TrimStart \
+    Truncate TryAdd TryDequeue TryGetValue TryParse TryRemove Union Unlock Unsubscribe Update Validate Verify \
+    Visit Wait WaitAsync WaitOne Warn When WhenAll Where With Write WriteAsync WriteByte WriteLine Zip";

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::import::{Binding, ImportReader};
 use super::spec::{
     Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, Layout, Part, Prose,
-    Resolution, ScopeKind, Step, Steps, TypeRules, Variable, Visibility, no_exports,
+    Resolution, ScopeKind, Step, Steps, TypeRules, Variable, Visibility,
 };
 
 /// Go.
@@ -85,7 +85,6 @@ static TYPES: TypeRules = TypeRules {
     namespaces: &[],
     types: &["type_spec", "type_alias"],
     supers: &["struct_type", "field_declaration_list", "interface_type", "type_elem"],
-    functions: &["function_declaration", "method_declaration", "method_elem", "func_literal"],
     constructors: &[],
     members: &[],
     scopes: &["function_type"],
@@ -112,7 +111,7 @@ static TYPES: TypeRules = TypeRules {
         },
     ],
     function_values: &["func_literal", "function_type"],
-    exports: no_exports,
+    exports: |_, _| Vec::new(),
     visibility: Visibility::Folders,
     has_parts: true,
     fields_need_this: false,
@@ -216,24 +215,17 @@ const KEYWORDS: &[&str] = &[
     "var",
 ];
 
-/// Methods of the standard library's types, and of everything that reads, writes, logs or runs. Sorted.
-#[rustfmt::skip]
-const COMMON_METHODS: &[&str] = &[
-    "Abs", "Add", "Addr", "After", "All", "Any", "Append", "As", "Base", "Begin", "Bool", "Build", "Bytes", "Call",
-    "Cancel", "Cap", "Clear", "Clone", "Close", "Code", "Commit", "Compare", "Connect", "Contains", "Copy", "Count",
-    "Create", "Current", "Debug", "Decode", "Delete", "Dial", "Done", "Elem", "Empty", "Encode", "End", "Equal", "Err",
-    "Error", "Errorf", "Exec", "Execute", "Exists", "Exit", "Fatal", "Fatalf", "Field", "Find", "Finish", "First",
-    "Flush", "Format", "Get", "Handle", "Has", "Head", "Header", "Host", "ID", "Index", "Info", "Infof", "Init",
-    "Insert", "Int", "Interface", "Is", "IsEmpty", "IsNil", "IsZero", "Items", "Join", "Key", "Keys", "Kind", "Last",
-    "Len", "Less", "Line", "List", "Listen", "Load", "Lock", "Log", "Logf", "Lookup", "Map", "Marshal", "MarshalJSON",
-    "Match", "Max", "Merge", "Message", "Method", "Min", "Mode", "Move", "Name", "New", "Next", "Now", "Open", "Parse",
-    "Path", "Peek", "Ping", "Pop", "Pos", "Post", "Prev", "Print", "Printf", "Println", "Push", "Put", "Query",
-    "RLock", "RUnlock", "Range", "Read", "ReadAll", "ReadAt", "ReadByte", "ReadFile", "ReadFrom", "ReadRune",
-    "ReadString", "Register", "Release", "Remove", "Render", "Replace", "Report", "Reset", "Resolve", "Result",
-    "Reverse", "Rollback", "Root", "Round", "Run", "Save", "Scan", "Seek", "Select", "Send", "Serve", "ServeHTTP",
-    "Set", "Setup", "Shutdown", "Size", "Skip", "Sleep", "Slice", "Sort", "Split", "Start", "Stat", "State", "Status",
-    "Stop", "Store", "String", "Sub", "Submit", "Sum", "Swap", "Sync", "Test", "Time", "Trim", "Truncate", "Type",
-    "Unlock", "Unmarshal", "UnmarshalJSON", "Unwrap", "Update", "Upper", "Validate", "Value", "Values", "Verify",
-    "Wait", "Walk", "Warn", "Warnf", "With", "Write", "WriteByte", "WriteHeader", "WriteRune", "WriteString",
-    "WriteTo",
-];
+/// Methods of the standard library's types, and of everything that reads, writes, logs or runs.
+const COMMON_METHODS: &str = "\
+    Abs Add Addr After All Any Append As Base Begin Bool Build Bytes Call Cancel Cap Clear Clone Close Code \
+    Commit Compare Connect Contains Copy Count Create Current Debug Decode Delete Dial Done Elem Empty Encode End \
+    Equal Err Error Errorf Exec Execute Exists Exit Fatal Fatalf Field Find Finish First Flush Format Get Handle \
+    Has Head Header Host ID Index Info Infof Init Insert Int Interface Is IsEmpty IsNil IsZero Items Join Key \
+    Keys Kind Last Len Less Line List Listen Load Lock Log Logf Lookup Map Marshal MarshalJSON Match Max Merge \
+    Message Method Min Mode Move Name New Next Now Open Parse Path Peek Ping Pop Pos Post Prev Print Printf \
+    Println Push Put Query RLock RUnlock Range Read ReadAll ReadAt ReadByte ReadFile ReadFrom ReadRune ReadString \
+    Register Release Remove Render Replace Report Reset Resolve Result Reverse Rollback Root Round Run Save Scan \
+    Seek Select Send Serve ServeHTTP Set Setup Shutdown Size Skip Sleep Slice Sort Split Start Stat State Status \
+    Stop Store String Sub Submit Sum Swap Sync Test Time Trim Truncate Type Unlock Unmarshal UnmarshalJSON Unwrap \
+    Update Upper Validate Value Values Verify Wait Walk Warn Warnf With Write WriteByte WriteHeader WriteRune \
+    WriteString WriteTo";

@@ -96,23 +96,11 @@ const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
 
 static TYPES: TypeRules = TypeRules {
     namespaces: &[Namespace { kind: "package_declaration", name: Step::Last, is_whole_file: true }],
-    types: &[
-        "class_declaration",
-        "record_declaration",
-        "interface_declaration",
-        "annotation_type_declaration",
-        "enum_declaration",
-    ],
+    types: &[],
     supers: &["superclass", "super_interfaces", "extends_interfaces", "type_list"],
-    functions: &[
-        "method_declaration",
-        "constructor_declaration",
-        "compact_constructor_declaration",
-        "lambda_expression",
-    ],
     constructors: &["constructor_declaration", "compact_constructor_declaration"],
     members: &[],
-    scopes: &[],
+    scopes: &["lambda_expression"],
     receiver: &[],
     extension: &[],
     variables: &[
@@ -207,41 +195,31 @@ const CODEBLEU_KEYWORDS: &str = "abstract assert boolean break byte case catch c
     private protected public return short static strictfp super switch synchronized this throw throws transient try \
     void volatile while";
 
-/// Methods of `java.lang`, `java.util`, streams, files, loggers and tests. Sorted.
-#[rustfmt::skip]
-const COMMON_METHODS: &[&str] = &[
-    "accept", "add", "addAll", "addFirst", "addLast", "all", "and", "andThen", "any", "append", "apply",
-    "applyAsInt", "applyAsLong", "asList", "atomic", "await", "build", "builder", "call", "canRead", "cancel",
-    "charAt", "chars", "check", "clear", "clone", "close", "closest", "codePointAt", "collect", "compare",
-    "compareTo", "compareToIgnoreCase", "complete", "compute", "computeIfAbsent", "computeIfPresent", "configure",
-    "connect", "contains", "containsAll", "containsKey", "containsValue", "copy", "copyOf", "count", "countDown",
-    "create", "createNewFile", "current", "debug", "decrementAndGet", "delete", "digest", "distinct", "divide",
-    "encode", "endsWith", "entrySet", "equals", "equalsIgnoreCase", "error", "execute", "exists", "exit", "filter",
-    "find", "findAny", "findFirst", "finish", "flatMap", "flush", "forEach", "format", "fromString", "get",
-    "getAndIncrement", "getAndSet", "getAsInt", "getBoolean", "getByteArray", "getBytes", "getCanonicalName",
-    "getCause", "getClass", "getDeclaredField", "getDeclaredMethod", "getDouble", "getFirst", "getFloat", "getHost",
-    "getId", "getInputStream", "getInstance", "getInt", "getKey", "getLast", "getLength", "getLocalizedMessage",
-    "getLong", "getMessage", "getMethod", "getModifiers", "getName", "getOrDefault", "getOutputStream",
-    "getPackage", "getParameterTypes", "getParent", "getPath", "getPort", "getProperty", "getResource", "getResult",
-    "getReturnType", "getSimpleName", "getSize", "getStackTrace", "getString", "getSuperclass", "getTime",
-    "getType", "getValue", "getVersion", "group", "handle", "hasMoreElements", "hasNext", "hashCode", "header",
-    "headers", "id", "identity", "ifPresent", "ignore", "incrementAndGet", "indexOf", "info", "init", "initialize",
-    "insert", "intValue", "intern", "interrupt", "invoke", "isAlive", "isArray", "isAssignableFrom", "isBlank",
-    "isDirectory", "isDone", "isEmpty", "isEnabled", "isEqual", "isFile", "isInstance", "isInterface", "isNull",
-    "isPresent", "isPrimitive", "isValid", "iterator", "join", "keySet", "keys", "lastIndexOf", "length", "limit",
-    "lines", "list", "listIterator", "load", "lock", "log", "longValue", "lookup", "map", "mapToInt", "mapToObj",
-    "match", "matcher", "matches", "max", "merge", "min", "multiply", "name", "negate", "newInstance", "next",
-    "nextElement", "nextInt", "nextLine", "noneMatch", "notify", "notifyAll", "now", "of", "ofNullable", "offer",
-    "open", "or", "orElse", "orElseGet", "orElseThrow", "ordinal", "parse", "parseInt", "path", "peek", "poll",
-    "pop", "post", "previous", "print", "printStackTrace", "printf", "println", "process", "push", "put", "putAll",
-    "putIfAbsent", "query", "range", "read", "readLine", "readObject", "recv", "reduce", "register", "release",
-    "remove", "removeAll", "removeIf", "repeat", "replace", "replaceAll", "replaceFirst", "request", "reset",
-    "resolve", "result", "retainAll", "reverse", "round", "run", "schedule", "search", "seek", "select", "send",
-    "set", "setAccessible", "setBoolean", "setCharAt", "setInt", "setLength", "setName", "setProperty", "setString",
-    "setTime", "setType", "setValue", "shutdown", "signal", "size", "skip", "sleep", "sort", "sorted", "split",
-    "start", "startsWith", "state", "status", "stop", "store", "stream", "strip", "stripTrailing", "subList",
-    "subSequence", "submit", "substring", "subtract", "sum", "supply", "supplyAsync", "test", "then", "thenApply",
-    "thenReturn", "throwIfNull", "time", "toArray", "toByteArray", "toCharArray", "toList", "toLowerCase", "toMap",
-    "toString", "toUpperCase", "trim", "trimToSize", "tryLock", "type", "unlock", "update", "updateAndGet", "url",
-    "value", "valueOf", "values", "verify", "visit", "wait", "warn", "warning", "when", "write", "writeTo",
-];
+/// Methods of `java.lang`, `java.util`, streams, files, loggers and tests.
+const COMMON_METHODS: &str = "\
+    accept add addAll addFirst addLast all and andThen any append apply applyAsInt applyAsLong asList atomic \
+    await build builder call canRead cancel charAt chars check clear clone close closest codePointAt collect \
+    compare compareTo compareToIgnoreCase complete compute computeIfAbsent computeIfPresent configure connect \
+    contains containsAll containsKey containsValue copy copyOf count countDown create createNewFile current debug \
+    decrementAndGet delete digest distinct divide encode endsWith entrySet equals equalsIgnoreCase error execute \
+    exists exit filter find findAny findFirst finish flatMap flush forEach format fromString get getAndIncrement \
+    getAndSet getAsInt getBoolean getByteArray getBytes getCanonicalName getCause getClass getDeclaredField \
+    getDeclaredMethod getDouble getFirst getFloat getHost getId getInputStream getInstance getInt getKey getLast \
+    getLength getLocalizedMessage getLong getMessage getMethod getModifiers getName getOrDefault getOutputStream \
+    getPackage getParameterTypes getParent getPath getPort getProperty getResource getResult getReturnType \
+    getSimpleName getSize getStackTrace getString getSuperclass getTime getType getValue getVersion group handle \
+    hasMoreElements hasNext hashCode header headers id identity ifPresent ignore incrementAndGet indexOf info \
+    init initialize insert intValue intern interrupt invoke isAlive isArray isAssignableFrom isBlank isDirectory \
+    isDone isEmpty isEnabled isEqual isFile isInstance isInterface isNull isPresent isPrimitive isValid iterator \
+    join keySet keys lastIndexOf length limit lines list listIterator load lock log longValue lookup map mapToInt \
+    mapToObj match matcher matches max merge min multiply name negate newInstance next nextElement nextInt \
+    nextLine noneMatch notify notifyAll now of ofNullable offer open or orElse orElseGet orElseThrow ordinal \
+    parse parseInt path peek poll pop post previous print printStackTrace printf println process push put putAll \
+    putIfAbsent query range read readLine readObject recv reduce register release remove removeAll removeIf \
+    repeat replace replaceAll replaceFirst request reset resolve result retainAll reverse round run schedule \
+    search seek select send set setAccessible setBoolean setCharAt setInt setLength setName setProperty setString \
+    setTime setType setValue shutdown signal size skip sleep sort sorted split start startsWith state status stop \
+    store stream strip stripTrailing subList subSequence submit substring subtract sum supply supplyAsync test \
+    then thenApply thenReturn throwIfNull time toArray toByteArray toCharArray toList toLowerCase toMap toString \
+    toUpperCase trim trimToSize tryLock type unlock update updateAndGet url value valueOf values verify visit \
+    wait warn warning when write writeTo";

@@ -5,7 +5,6 @@ use tree_sitter::Node;
 use super::import::{Binding, ImportReader};
 use super::spec::{
     Call, Definition, Keywords, LanguageSpec, Layout, Part, Prose, Resolution, ScopeKind, Step,
-    nothing_bound,
 };
 use super::walk::child;
 
@@ -30,7 +29,7 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
         Definition::of(ScopeKind::Function, "function_definition"),
         Definition::of(ScopeKind::Class, "class_definition"),
     ],
-    bound_name: nothing_bound,
+    bound_name: |_, _| None,
     is_part: |around, _, _| around.kind() == "decorated_definition",
     decorators_in: None,
     calls: &[("call", Call::Function("function"))],
@@ -134,44 +133,32 @@ const KEYWORDS: &[&str] = &[
 const CODEBLEU_KEYWORDS: &str = "False None True and as assert async await break case class continue def del elif else except \
     finally for from global if import in is lambda match nonlocal not or pass raise return try type while with yield";
 
-/// Methods of Python's own types, of the usual libraries, and of everything that runs, opens or trains. Sorted.
-#[rustfmt::skip]
-const COMMON_METHODS: &[&str] = &[
-    "T", "abs", "absolute", "accept", "acquire", "add", "addHandler", "add_", "add_argument", "add_module",
-    "add_subparsers", "agg", "all", "any", "append", "appendleft", "apply", "argmax", "argmin", "args", "as_posix",
-    "as_tensor", "assign", "astype", "backward", "batch_decode", "bind", "bit_length", "bool", "broadcast_to",
-    "build", "call", "cancel", "capitalize", "casefold", "cast", "center", "check", "children", "choice", "chunk",
-    "clamp", "clear", "clip", "clone", "clone_", "close", "columns", "commit", "compile", "compute", "conjugate",
-    "connect", "contiguous", "convert", "copy", "copy_", "cos", "count", "cpu", "create", "critical", "cuda",
-    "cumsum", "cursor", "data", "date", "debug", "decode", "delete", "describe", "det", "detach", "device", "diag",
-    "diff", "difference", "dim", "discard", "dispatch", "div", "done", "dot", "double", "draw", "drop", "dropna",
-    "dtype", "dump", "dumps", "elements", "emit", "encode", "encode_plus", "end", "endswith", "error", "eval",
-    "evaluate", "exception", "exec", "execute", "exists", "exit", "exp", "expand", "expanduser", "extend",
-    "extendleft", "extract", "eye", "fetch", "fetchall", "fetchone", "fileno", "fill", "fill_", "fillna", "filter",
-    "find", "findall", "fit", "flatten", "flip", "float", "flush", "format", "forward", "from_bytes", "from_dict",
-    "from_pretrained", "fromkeys", "gather", "generate", "get", "getLogger", "getvalue", "glob", "group", "groupby",
-    "groups", "half", "handle", "head", "hex", "iloc", "index", "info", "init", "insert", "int", "intersection",
-    "inv", "inverse", "is_alive", "is_dir", "is_file", "is_set", "isalnum", "isalpha", "isdigit", "isinstance",
-    "islower", "isnull", "isnumeric", "isoformat", "isspace", "isupper", "item", "items", "iter", "iterrows",
-    "join", "keys", "kill", "kwargs", "listen", "ljust", "load", "load_state_dict", "loads", "loc", "lock", "log",
-    "log_prob", "long", "lower", "lstrip", "main", "makefile", "map", "masked_fill", "match", "matmul", "max",
-    "mean", "melt", "merge", "min", "mkdir", "modules", "most_common", "move_to_end", "mul", "mul_", "name",
-    "named_modules", "named_parameters", "narrow", "ndim", "next", "no_grad", "norm", "normal", "notify", "now",
-    "numel", "numpy", "ones", "open", "parameters", "parent", "parse", "parse_args", "partition", "permutation",
-    "permute", "pivot", "plot", "poll", "pop", "popitem", "popleft", "post", "pow", "predict", "print_help",
-    "process", "prod", "publish", "push", "put", "query", "rand", "randint", "randn", "read", "read_bytes",
-    "read_text", "readline", "readlines", "recv", "register", "register_buffer", "register_parameter",
-    "relative_to", "release", "remove", "rename", "rename_axis", "render", "repeat", "replace", "replace_all",
-    "request", "requires_grad_", "reset", "reset_index", "reshape", "resize", "resolve", "result", "reverse",
-    "rfind", "rglob", "rindex", "rjust", "rmdir", "rollback", "rotate", "round", "rpartition", "rsplit", "rstrip",
-    "run", "sample", "save", "scatter", "search", "seed", "seek", "select", "send", "sendall", "set", "setLevel",
-    "setUp", "set_defaults", "set_index", "set_result", "setdefault", "settimeout", "shape", "show", "shuffle",
-    "shutdown", "sin", "size", "sort", "sort_values", "split", "splitlines", "sqrt", "squeeze", "stack", "start",
-    "startswith", "stat", "state_dict", "std", "step", "stop", "strftime", "strip", "strptime", "sub", "sub_",
-    "submit", "subscribe", "subtract", "sum", "swapcase", "symmetric_difference", "tail", "tan", "tanh", "tearDown",
-    "tell", "terminate", "test", "tile", "time", "timestamp", "title", "to", "to_bytes", "to_csv", "to_dict",
-    "tobytes", "today", "tolist", "touch", "train", "transform", "translate", "transpose", "truncate", "type",
-    "uniform", "union", "unlink", "unlock", "unsqueeze", "update", "upper", "validate", "values", "var", "view",
-    "wait", "warn", "warning", "with_suffix", "write", "write_bytes", "write_text", "writelines", "zero_",
-    "zero_grad", "zeros", "zfill",
-];
+/// Methods of Python's own types, of the usual libraries, and of everything that runs, opens or trains.
+const COMMON_METHODS: &str = "\
+    T abs absolute accept acquire add addHandler add_ add_argument add_module add_subparsers agg all any append \
+    appendleft apply argmax argmin args as_posix as_tensor assign astype backward batch_decode bind bit_length \
+    bool broadcast_to build call cancel capitalize casefold cast center check children choice chunk clamp clear \
+    clip clone clone_ close columns commit compile compute conjugate connect contiguous convert copy copy_ cos \
+    count cpu create critical cuda cumsum cursor data date debug decode delete describe det detach device diag \
+    diff difference dim discard dispatch div done dot double draw drop dropna dtype dump dumps elements emit \
+    encode encode_plus end endswith error eval evaluate exception exec execute exists exit exp expand expanduser \
+    extend extendleft extract eye fetch fetchall fetchone fileno fill fill_ fillna filter find findall fit \
+    flatten flip float flush format forward from_bytes from_dict from_pretrained fromkeys gather generate get \
+    getLogger getvalue glob group groupby groups half handle head hex iloc index info init insert int \
+    intersection inv inverse is_alive is_dir is_file is_set isalnum isalpha isdigit isinstance islower isnull \
+    isnumeric isoformat isspace isupper item items iter iterrows join keys kill kwargs listen ljust load \
+    load_state_dict loads loc lock log log_prob long lower lstrip main makefile map masked_fill match matmul max \
+    mean melt merge min mkdir modules most_common move_to_end mul mul_ name named_modules named_parameters narrow \
+    ndim next no_grad norm normal notify now numel numpy ones open parameters parent parse parse_args partition \
+    permutation permute pivot plot poll pop popitem popleft post pow predict print_help process prod publish push \
+    put query rand randint randn read read_bytes read_text readline readlines recv register register_buffer \
+    register_parameter relative_to release remove rename rename_axis render repeat replace replace_all request \
+    requires_grad_ reset reset_index reshape resize resolve result reverse rfind rglob rindex rjust rmdir \
+    rollback rotate round rpartition rsplit rstrip run sample save scatter search seed seek select send sendall \
+    set setLevel setUp set_defaults set_index set_result setdefault settimeout shape show shuffle shutdown sin \
+    size sort sort_values split splitlines sqrt squeeze stack start startswith stat state_dict std step stop \
+    strftime strip strptime sub sub_ submit subscribe subtract sum swapcase symmetric_difference tail tan tanh \
+    tearDown tell terminate test tile time timestamp title to to_bytes to_csv to_dict tobytes today tolist touch \
+    train transform translate transpose truncate type uniform union unlink unlock unsqueeze update upper validate \
+    values var view wait warn warning with_suffix write write_bytes write_text writelines zero_ zero_grad zeros \
+    zfill";

@@ -66,8 +66,8 @@ pub(crate) struct LanguageSpec {
     /// How a call's name leads to the file that defines it.
     pub(crate) resolution: Resolution,
     /// Methods that much else has too: of the platform's own types, of the usual libraries, and of everything that runs,
-    /// opens or visits. A call of one on an object of unknown class tells nothing about whose it is. Sorted.
-    pub(crate) common_methods: &'static [&'static str],
+    /// opens or visits, separated by blanks. A call of one on an object of unknown class tells nothing about whose it is.
+    pub(crate) common_methods: &'static str,
 
     /// Module and names of a line that imports, read without a parser.
     pub(crate) import_line: fn(line: &str) -> Option<(&str, &str)>,
@@ -85,6 +85,28 @@ pub(crate) struct LanguageSpec {
     pub(crate) is_constructor_call: fn(kind: &str, text: &str) -> bool,
     /// Whether pytest runs its tests.
     pub(crate) has_pytest: bool,
+}
+
+impl LanguageSpec {
+    /// Whether much else has a method of this name too.
+    pub(crate) fn is_common_method(&self, name: &str) -> bool {
+        self.common_methods.split_ascii_whitespace().any(|word| word == name)
+    }
+
+    /// Whether this kind of node is a function that can have a name.
+    pub(crate) fn is_function(&self, kind: &str) -> bool {
+        let found = self.definitions.iter().find(|found| found.kind == kind);
+        found.is_some_and(|found| found.scope == ScopeKind::Function)
+    }
+
+    /// Whether this kind of node is a type with a name of its own.
+    pub(crate) fn is_named_type(&self, kind: &str) -> bool {
+        use ScopeKind::{Class, Enum, Interface};
+        self.definitions.iter().find(|found| found.kind == kind).is_some_and(|found| {
+            matches!(found.scope, Class | Interface | Enum)
+                && matches!(found.name, DefinitionName::Field(_))
+        })
+    }
 }
 
 /// Takes the names from a statement that imports.
@@ -279,17 +301,15 @@ pub(crate) enum Resolution {
 pub(crate) struct TypeRules {
     /// Statements that say to which namespace or package code belongs.
     pub(crate) namespaces: &'static [Namespace],
-    /// Nodes that declare a type.
+    /// Nodes that declare a type, besides the definitions of types with a name of their own.
     pub(crate) types: &'static [&'static str],
     /// Nodes in a type's declaration that list, on any level, the types that it extends.
     pub(crate) supers: &'static [&'static str],
-    /// Nodes that declare their parameters and variables in a scope of their own.
-    pub(crate) functions: &'static [&'static str],
-    /// Those of them that are not called by their names.
+    /// Functions that are not called by their names.
     pub(crate) constructors: &'static [&'static str],
-    /// Those of them that are nobody's outside types: methods of object literals.
+    /// Functions that are nobody's outside types: methods of object literals.
     pub(crate) members: &'static [&'static str],
-    /// Nodes with a scope of their own that are no functions.
+    /// Nodes that are no functions with a name and have a scope of their own, with their parameters in it.
     pub(crate) scopes: &'static [&'static str],
     /// Steps from a function outside types to the type whose method it is.
     pub(crate) receiver: &'static [Step],
@@ -426,19 +446,4 @@ pub(crate) enum Declares {
 pub(crate) fn find<T: Copy>(table: &[(&str, T)], kind: &str) -> Option<T> {
     let found = table.iter().find(|(listed, _)| *listed == kind);
     found.map(|(_, value)| *value)
-}
-
-/// Binds no names: for languages without functions or types as values.
-pub(crate) fn nothing_bound<'t>(_: Node<'t>, _: Node<'t>) -> Option<Node<'t>> {
-    None
-}
-
-/// No node around a definition is part of it.
-pub(crate) fn nothing_around(_: Node<'_>, _: Node<'_>, _: Node<'_>) -> bool {
-    false
-}
-
-/// Exports nothing by statements of its own.
-pub(crate) fn no_exports(_: Node<'_>, _: &str) -> Vec<Export> {
-    Vec::new()
 }

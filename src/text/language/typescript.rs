@@ -131,28 +131,8 @@ const PARAMETER: Variable = Variable {
 
 static TYPES: TypeRules = TypeRules {
     namespaces: &[],
-    types: &[
-        "class_declaration",
-        "abstract_class_declaration",
-        "class",
-        "interface_declaration",
-        "enum_declaration",
-        "type_alias_declaration",
-        "internal_module",
-        "module",
-    ],
+    types: &["class", "type_alias_declaration", "internal_module", "module"],
     supers: &["class_heritage", "extends_type_clause", "extends_clause", "implements_clause"],
-    functions: &[
-        "function_declaration",
-        "generator_function_declaration",
-        "function_signature",
-        "function_expression",
-        "generator_function",
-        "arrow_function",
-        "method_definition",
-        "method_signature",
-        "abstract_method_signature",
-    ],
     constructors: &[],
     members: &["method_definition"],
     scopes: &["function_type", "constructor_type", "call_signature", "construct_signature"],
@@ -306,7 +286,7 @@ fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
             "identifier" => Some(value),
             _ => value.child_by_field_name("name"),
         });
-        let is_function = |value: Node<'_>| TYPES.functions.contains(&value.kind());
+        let is_function = |value: Node<'_>| TYPESCRIPT.is_function(value.kind());
         found.push(Export {
             name: "default".to_owned(),
             // What has no name of its own is known as `default`.
@@ -341,36 +321,26 @@ const CODEBLEU_KEYWORDS: &str = "await break case catch class const continue deb
     extends false finally for function if implements import in instanceof interface let new null package private \
     protected public return super switch static this throw try True typeof var void while with yield";
 
-/// Methods of ECMAScript's objects, the browser's, Node's, promises, observables and tests. Sorted.
-#[rustfmt::skip]
-const COMMON_METHODS: &[&str] = &[
-    "abort", "abs", "accept", "add", "addClass", "addEventListener", "addListener", "after", "all", "allSettled",
-    "any", "append", "appendChild", "apply", "assert", "assign", "at", "attr", "attributes", "before", "begin",
-    "bind", "blur", "bubble", "build", "call", "callback", "cancel", "catch", "ceil", "charAt", "charCodeAt",
-    "check", "clear", "clearTimeout", "click", "clone", "cloneNode", "close", "closest", "codePointAt", "commit",
-    "compare", "complete", "concat", "config", "connect", "contains", "copy", "count", "create", "createElement",
-    "css", "cut", "data", "debug", "decode", "defer", "delete", "describe", "destroy", "detach", "disconnect",
-    "dispatch", "dispatchEvent", "dispose", "done", "draw", "each", "emit", "empty", "encode", "end", "endsWith",
-    "entries", "eq", "equal", "error", "every", "exec", "execute", "exists", "exit", "expect", "extend", "fetch",
-    "fill", "filter", "final", "finalize", "find", "findIndex", "findLast", "first", "flat", "flatMap", "floor",
-    "flush", "focus", "forEach", "format", "freeze", "from", "fromEntries", "get", "getAll", "getAttribute",
-    "getBoundingClientRect", "getContext", "getElementById", "getItem", "getTime", "getValue", "group", "groupBy",
-    "handle", "has", "hasAttribute", "hasClass", "hasOwnProperty", "head", "header", "hide", "html", "id",
-    "includes", "indexOf", "info", "init", "insert", "insertBefore", "invoke", "isArray", "item", "items", "join",
-    "json", "keys", "last", "lastIndexOf", "length", "lift", "link", "listen", "load", "localeCompare", "lock",
-    "log", "map", "match", "matchAll", "max", "merge", "message", "min", "mount", "move", "next", "nextTick",
-    "normalize", "notify", "now", "observe", "of", "off", "on", "once", "open", "or", "padEnd", "padStart", "parse",
-    "parseInt", "patch", "path", "pause", "pick", "pipe", "play", "pop", "post", "pow", "preventDefault",
-    "previous", "print", "process", "publish", "push", "put", "query", "querySelector", "querySelectorAll", "race",
-    "random", "read", "readFile", "ready", "reduce", "reduceRight", "register", "reject", "release", "reload",
-    "remove", "removeAttribute", "removeChild", "removeEventListener", "removeItem", "render", "repeat", "replace",
-    "replaceAll", "request", "reset", "resize", "resolve", "respond", "result", "resume", "return", "reverse",
-    "round", "route", "run", "save", "schedule", "scroll", "search", "select", "send", "serialize", "set",
-    "setAttribute", "setItem", "setState", "setTimeout", "setValue", "shift", "show", "shuffle", "size", "slice",
-    "some", "sort", "splice", "split", "sqrt", "start", "startsWith", "state", "status", "stop", "stopPropagation",
-    "store", "stringify", "subscribe", "substr", "substring", "success", "sum", "swap", "tap", "test", "text",
-    "then", "throw", "time", "to", "toArray", "toBe", "toEqual", "toFixed", "toISOString", "toJSON",
-    "toLocaleString", "toLowerCase", "toPromise", "toString", "toUpperCase", "toggle", "transform", "trigger",
-    "trim", "trimEnd", "trimStart", "type", "unmount", "unshift", "unsubscribe", "update", "url", "use", "validate",
-    "value", "valueOf", "values", "verbose", "visit", "wait", "walk", "warn", "watch", "with", "write",
-];
+/// Methods of ECMAScript's objects, the browser's, Node's, promises, observables and tests.
+const COMMON_METHODS: &str = "\
+    abort abs accept add addClass addEventListener addListener after all allSettled any append appendChild apply \
+    assert assign at attr attributes before begin bind blur bubble build call callback cancel catch ceil charAt \
+    charCodeAt check clear clearTimeout click clone cloneNode close closest codePointAt commit compare complete \
+    concat config connect contains copy count create createElement css cut data debug decode defer delete \
+    describe destroy detach disconnect dispatch dispatchEvent dispose done draw each emit empty encode end \
+    endsWith entries eq equal error every exec execute exists exit expect extend fetch fill filter final finalize \
+    find findIndex findLast first flat flatMap floor flush focus forEach format freeze from fromEntries get \
+    getAll getAttribute getBoundingClientRect getContext getElementById getItem getTime getValue group groupBy \
+    handle has hasAttribute hasClass hasOwnProperty head header hide html id includes indexOf info init insert \
+    insertBefore invoke isArray item items join json keys last lastIndexOf length lift link listen load \
+    localeCompare lock log map match matchAll max merge message min mount move next nextTick normalize notify now \
+    observe of off on once open or padEnd padStart parse parseInt patch path pause pick pipe play pop post pow \
+    preventDefault previous print process publish push put query querySelector querySelectorAll race random read \
+    readFile ready reduce reduceRight register reject release reload remove removeAttribute removeChild \
+    removeEventListener removeItem render repeat replace replaceAll request reset resize resolve respond result \
+    resume return reverse round route run save schedule scroll search select send serialize set setAttribute \
+    setItem setState setTimeout setValue shift show shuffle size slice some sort splice split sqrt start \
+    startsWith state status stop stopPropagation store stringify subscribe substr substring success sum swap tap \
+    test text then throw time to toArray toBe toEqual toFixed toISOString toJSON toLocaleString toLowerCase \
+    toPromise toString toUpperCase toggle transform trigger trim trimEnd trimStart type unmount unshift \
+    unsubscribe update url use validate value valueOf values verbose visit wait walk warn watch with write";

@@ -13,7 +13,7 @@ const MOST_FILES: usize = 64;
 /// The modules of a repository by their paths.
 pub(super) struct Modules<'a> {
     repository: &'a Repository,
-    units: &'a [Option<Unit>],
+    units: &'a [Unit],
     /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
     by_path: FxHashMap<&'a str, usize>,
 }
@@ -29,11 +29,7 @@ pub(super) enum Export {
 
 impl<'a> Modules<'a> {
     /// Without any file where the language has no such modules.
-    pub(super) fn new(
-        repository: &'a Repository,
-        rules: &TypeRules,
-        units: &'a [Option<Unit>],
-    ) -> Self {
+    pub(super) fn new(repository: &'a Repository, rules: &TypeRules, units: &'a [Unit]) -> Self {
         let mut by_path = FxHashMap::default();
         let files = repository.files.iter().enumerate();
         for (index, file) in files.filter(|_| matches!(rules.visibility, Visibility::Exports)) {
@@ -90,7 +86,7 @@ impl<'a> Modules<'a> {
 
     /// Target of a name that a file imports.
     pub(super) fn brought_in(&self, file: usize, name: &str) -> Option<Export> {
-        let mut imports = self.units[file].as_ref()?.imports.iter();
+        let mut imports = self.units[file].imports.iter();
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
         self.imported(file, import)
     }
@@ -100,15 +96,13 @@ impl<'a> Modules<'a> {
         let mut open = vec![(file, name.to_owned())];
         let mut visited = Vec::new();
         while let Some((file, name)) = open.pop() {
-            let Some(unit) = &self.units[file] else {
-                continue;
-            };
+            let unit = &self.units[file];
             if visited.len() >= MOST_FILES || visited.contains(&(file, name.clone())) {
                 continue;
             }
             visited.push((file, name.clone()));
             let own = unit.exports.get(&name).unwrap_or(&name);
-            if declares(unit, own) {
+            if unit.declares(own) {
                 return Some(Export::Declared { file, name: own.clone() });
             }
             // The last to be pushed is looked at first: what is named, before all that a star brings.
@@ -129,13 +123,6 @@ impl<'a> Modules<'a> {
         }
         None
     }
-}
-
-/// Whether a file has a type, a function or a constant of this name outside all others.
-fn declares(unit: &Unit, name: &str) -> bool {
-    unit.functions.contains(name)
-        || unit.scopes[0].variables.contains_key(name)
-        || unit.types.iter().any(|t| t.outer.is_none() && t.name == name)
 }
 
 /// The path that imports name, and how other files of that path hide this one: the lowest wins.

@@ -17,14 +17,14 @@ pub(super) struct Folders<'a> {
 impl<'a> Folders<'a> {
     /// The files do not say under which path a repository is imported: the path under which most imports lead to one of
     /// its folders; of equals the first in the order of the alphabet.
-    pub(super) fn new(repository: &'a Repository, units: &'a [Option<Unit>]) -> Self {
+    pub(super) fn new(repository: &'a Repository, units: &'a [Unit]) -> Self {
         let mut files: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
         for (number, file) in repository.files.iter().enumerate() {
             let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
             files.entry(folder).or_default().push(number);
         }
         let mut votes: FxHashMap<&str, usize> = FxHashMap::default();
-        for import in units.iter().flatten().flat_map(|unit| &unit.imports) {
+        for import in units.iter().flat_map(|unit| &unit.imports) {
             let path = import.from.as_str();
             // Paths whose first name has no dot are the platform's.
             let begins = path.match_indices('/').map(|(at, _)| at);

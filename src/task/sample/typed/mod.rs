@@ -39,13 +39,12 @@ pub(super) fn calls_of_others(
     repository: &Repository,
     language: Language,
     rules: &TypeRules,
-    units: &[Option<Unit>],
-) -> Vec<Option<Vec<Range<usize>>>> {
+    units: &[Unit],
+) -> Vec<Vec<Range<usize>>> {
     let program = Program::new(repository, language, rules, units);
-    let of_file = |(file, unit): (usize, &Option<Unit>)| {
-        let calls = unit.as_ref()?.calls.iter();
-        let counting = calls.filter(|call| program.is_in_another_file(file, call));
-        Some(counting.map(|call| call.lines.clone()).collect())
+    let of_file = |(file, unit): (usize, &Unit)| {
+        let counting = unit.calls.iter().filter(|call| program.is_in_another_file(file, call));
+        counting.map(|call| call.lines.clone()).collect()
     };
     units.par_iter().enumerate().map(of_file).collect()
 }

@@ -5,8 +5,8 @@ use tree_sitter::Node;
 
 use super::unit::{Call, Declared, Import, Scope, Type, Unit};
 use crate::repository::corpus::SourceFile;
-use crate::task::sample::source::{LONGEST_CALL, LineClass, Source};
-use crate::text::language::syntax::{self, Binding, Syntax, child, preorder, rows};
+use crate::task::sample::source::Source;
+use crate::text::language::syntax::{self, Binding, Syntax, child, preorder};
 use crate::text::language::{Declares, Step, Steps, TypeRules, Variable, Visibility};
 
 impl Unit {
@@ -129,12 +129,12 @@ impl Reader<'_, '_> {
             }
             self.unit.exports.insert(export.name, export.local);
         }
-        if rules.types.contains(&kind) {
+        if self.syntax.spec().is_named_type(kind) || rules.types.contains(&kind) {
             self.open_type(node, depth);
-        } else if rules.scopes.contains(&kind) {
-            self.open(depth, None);
-        } else if rules.functions.contains(&kind) {
-            self.function(node);
+        } else if self.syntax.spec().is_function(kind) || rules.scopes.contains(&kind) {
+            if !rules.scopes.contains(&kind) {
+                self.function(node);
+            }
             self.open(depth, None);
             self.declare(node);
         } else {
@@ -226,12 +226,9 @@ impl Reader<'_, '_> {
     }
 
     fn call(&mut self, source: &Source, node: Node<'_>) {
-        let Some(callee) = self.syntax.callee(node) else {
-            return;
-        };
-        let lines = rows(node);
-        let starts_in_code = source.classes[lines.start] == LineClass::Code;
-        if !node.has_error() && lines.len() <= LONGEST_CALL && starts_in_code {
+        if let Some(callee) = self.syntax.callee(node)
+            && let Some(lines) = source.lines_of_call(node)
+        {
             let scope = self.scope();
             self.unit.calls.push(Call { lines, scope, callee });
         }
@@ -262,14 +259,15 @@ impl Reader<'_, '_> {
     }
 
     fn declare_names(&mut self, variable: &Variable, declaration: Node<'_>, declared: &Declared) {
-        let values = all_if(declaration, variable.values);
+        let has_values = !variable.values.is_empty();
+        let values = if has_values { all(declaration, variable.values) } else { Vec::new() };
         let annotation = declaration.child_by_field_name("type");
         let annotation = annotation.and_then(|annotation| annotation.named_child(0));
         for (number, name) in all(declaration, variable.names).into_iter().enumerate() {
             let value = values.get(number);
             let is_function = |node: &Node<'_>| self.rules.function_values.contains(&node.kind());
             let is_called = value.is_some_and(is_function)
-                || (!variable.values.is_empty() && annotation.as_ref().is_some_and(is_function));
+                || (has_values && annotation.as_ref().is_some_and(is_function));
             if is_called {
                 self.add_function(self.text(name));
             }
@@ -351,9 +349,4 @@ fn all<'tree>(node: Node<'tree>, steps: &[Steps]) -> Vec<Node<'tree>> {
         }
         found
     })
-}
-
-/// The nodes at the end of some steps; none where there are no steps.
-fn all_if<'tree>(node: Node<'tree>, steps: &[Steps]) -> Vec<Node<'tree>> {
-    if steps.is_empty() { Vec::new() } else { all(node, steps) }
 }

@@ -88,4 +88,19 @@ impl Unit {
     pub(super) fn defines(&self, name: &str) -> bool {
         self.functions.contains(name) || self.types.iter().any(|t| t.methods.contains(name))
     }
+
+    /// Whether it has a type of this name outside all others.
+    pub(super) fn has_outer_type(&self, name: &str) -> bool {
+        self.types.iter().any(|t| t.outer.is_none() && t.name == name)
+    }
+
+    /// A variable outside functions and types.
+    pub(super) fn variable(&self, name: &str) -> Option<&Declared> {
+        self.scopes.first()?.variables.get(name)
+    }
+
+    /// Whether it has a type, a function or a constant of this name outside all others.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.functions.contains(name) || self.variable(name).is_some() || self.has_outer_type(name)
+    }
 }

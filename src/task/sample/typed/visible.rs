@@ -1,31 +1,30 @@
 //! Which type a name means where it stands.
 
 use super::exports::Export;
-use super::resolve::{Program, TypeId};
+use super::resolve::{Place, Program, TypeId};
 use super::unit::{Import, Unit};
 use crate::text::language::{Seen, Visibility};
 
 impl Program<'_> {
     /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
-    pub(super) fn types_named(&self, file: usize, scope: usize, name: &str) -> Vec<TypeId> {
-        let Some(unit) = &self.units[file] else {
-            return Vec::new();
-        };
-        let own = self.nested_or_around(file, unit, scope, name);
+    pub(super) fn types_named(&self, place: Place, name: &str) -> Vec<TypeId> {
+        let unit = &self.units[place.file];
+        let own = self.nested_or_around(place, name);
         if !own.is_empty() {
             return own;
         }
         match self.rules.visibility {
-            Visibility::FullNames(order) => self.first_seen(unit, scope, name, order),
-            Visibility::Exports => self.typescript_type(file, unit, name),
+            Visibility::FullNames(order) => self.first_seen(unit, place.scope, name, order),
+            Visibility::Exports => self.typescript_type(place.file, name),
             Visibility::Folders => {
-                self.first_seen(unit, scope, name, &[Seen::Namespace, Seen::Imported])
+                self.first_seen(unit, place.scope, name, &[Seen::Namespace, Seen::Imported])
             }
         }
     }
 
     /// A type around the scope, or one within a type around it.
-    fn nested_or_around(&self, file: usize, unit: &Unit, scope: usize, name: &str) -> Vec<TypeId> {
+    fn nested_or_around(&self, Place { file, scope }: Place, name: &str) -> Vec<TypeId> {
+        let unit = &self.units[file];
         let (first, rest) =
             name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
         for number in unit.types_around(scope) {
@@ -53,20 +52,19 @@ impl Program<'_> {
 
     /// A type and, where it is partial, its other parts.
     pub(super) fn parts(&self, file: usize, number: usize) -> Vec<TypeId> {
-        let path = self.units[file].as_ref().map(|unit| &unit.types[number].path);
-        match path {
-            Some(path) if self.rules.has_parts => self.at_path(file, path),
-            _ => vec![TypeId { file, number }],
+        if self.rules.has_parts {
+            return self.at_path(file, &self.units[file].types[number].path);
         }
+        vec![TypeId { file, number }]
     }
 
-    fn typescript_type(&self, file: usize, unit: &Unit, name: &str) -> Vec<TypeId> {
+    fn typescript_type(&self, file: usize, name: &str) -> Vec<TypeId> {
         let own = self.at_path(file, name);
         if !own.is_empty() {
             return own;
         }
         let (first, rest) = name.split_once('.').unwrap_or((name, ""));
-        if unit.scopes[0].variables.contains_key(first) {
+        if self.units[file].variable(first).is_some() {
             return Vec::new();
         }
         let export = match self.modules.brought_in(file, first) {

@@ -85,16 +85,20 @@ impl<'a> Syntax<'a> {
     pub fn imports(&self) -> Vec<Import<'a>> {
         let mut found = Vec::new();
         preorder(&self.tree, |node, _| {
-            if let Some(read) = find(self.spec().imports, node.kind()).filter(|_| node.is_named()) {
-                read(&mut ImportReader {
-                    text: self.text,
-                    statement: node,
-                    span: self.span(node),
-                    found: &mut found,
-                });
-            }
+            found.extend(self.imports_of(node));
             true
         });
+        found
+    }
+
+    /// The names that one node brings in, if it is a statement that imports.
+    pub(crate) fn imports_of(&self, statement: Node<'_>) -> Vec<Import<'a>> {
+        let mut found = Vec::new();
+        let read = find(self.spec().imports, statement.kind()).filter(|_| statement.is_named());
+        if let Some(read) = read {
+            let span = self.span(statement);
+            read(&mut ImportReader { text: self.text, statement, span, found: &mut found });
+        }
         found
     }
 
