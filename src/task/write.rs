@@ -114,12 +114,9 @@ impl Task {
     }
 
     fn to_repo_eval(&self) -> Written {
-        let begun = unfinished_line(&self.prompt);
-        let (mut prompt, mut ground_truth) = (self.prompt.as_str(), self.ground_truth.clone());
-        if indent(begun) == begun {
-            prompt = &prompt[..prompt.len() - begun.len()];
-            ground_truth.insert_str(0, begun);
-        }
+        let before = unfinished_indent(&self.prompt);
+        let prompt = &self.prompt[..self.prompt.len() - before.len()];
+        let mut ground_truth = format!("{before}{}", self.ground_truth);
         // What a conversion from RepoEval could not express otherwise.
         if let Some(Value::String(kept)) = self.metadata.get("ground_truth")
             && kept.strip_suffix('\n') == Some(&ground_truth)
