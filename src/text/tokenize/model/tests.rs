@@ -114,28 +114,22 @@ fn what_a_file_does_beside_tokenizing_is_left_out() {
 #[test]
 fn a_tokenizer_says_what_is_wrong_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
-    let problem = |content: &[u8]| {
-        let path = folder.path().join("tokenizer.json");
+    let path = folder.path().join("tokenizer.json");
+    let words = r#"{"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}"#;
+    for (content, wanted) in [
+        ("\n\u{e}\n\u{5}<unk>", "it is not a tokenizer.json, which is JSON"),
+        (r#"{"tokenizer_class": "Llama"}"#, "it is a tokenizer_config.json"),
+        (r#"{"a": 0, "b": 1}"#, "it is a vocabulary without its merges"),
+        ("[]", "it is not a tokenizer.json: it has no \"model\""),
+        (r#"{"model": {"type": "BPE"}}"#, "its tokenizer cannot be used: "),
+        (words, "it cannot tokenize code: "),
+    ] {
         std::fs::write(&path, content).unwrap();
         let error = Tokenizer::open(folder.path()).unwrap_err();
         assert!(error.hint().unwrap().contains("tokenizer.json"));
-        let text = error.to_string();
-        let place = format!("{}: ", path.display());
-        text.strip_prefix(&place).unwrap().to_owned()
-    };
-    assert!(
-        problem(b"\x0a\x0e\x0a\x05<unk>").starts_with("it is not a tokenizer.json, which is JSON")
-    );
-    assert!(
-        problem(b"{\"tokenizer_class\": \"Llama\"}").starts_with("it is a tokenizer_config.json")
-    );
-    assert!(problem(b"{\"a\": 0, \"b\": 1}").starts_with("it is a vocabulary without its merges"));
-    assert!(problem(b"[]").ends_with("it has no \"model\""));
-    let broken =
-        problem(b"{\"version\": \"1.0\", \"added_tokens\": [], \"model\": {\"type\": \"BPE\"}}");
-    assert!(broken.starts_with("its tokenizer cannot be used: "), "{broken}");
-    let words = br#"{"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}"#;
-    assert!(problem(words).starts_with("it cannot tokenize code: "));
+        let wanted = format!("{}: {wanted}", path.display());
+        assert!(error.to_string().starts_with(&wanted), "{error}");
+    }
 
     let missing = "p50kbase".parse::<Tokenizer>().unwrap_err();
     assert_eq!(missing.to_string(), "p50kbase: this tokenizer does not exist");
