@@ -18,7 +18,8 @@ pub(super) struct Modules<'a> {
     /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
     by_path: FxHashMap<&'a str, usize>,
-    /// Folders with an `__init__.py`.
+    /// Folders with an `__init__.py`. Modules in them are not imported by their own name, or each `logging.py` would pass for
+    /// Python's.
     packages: FxHashSet<&'a str>,
     /// Absolute dotted name → the module that it means seen from most places: the nearest to the repository's folder.
     absolute: FxHashMap<String, Nearest>,
@@ -91,7 +92,7 @@ impl<'a> Modules<'a> {
             self.by_path.insert(module, file);
         }
         for (depth, (at, _)) in module.match_indices('/').enumerate() {
-            if depth > 0 && !self.starts_imports(&module[..at]) {
+            if depth > 0 && self.packages.contains(&module[..at]) {
                 continue;
             }
             let name = module[at + 1..].replace('/', ".");
@@ -107,11 +108,6 @@ impl<'a> Modules<'a> {
             let home = self.methods.entry(method).or_insert(Some(file));
             *home = home.filter(|&home| home == file);
         }
-    }
-
-    /// Whether modules in this folder are imported by their own name: not out of a package, or each `logging.py` would pass for Python's.
-    fn starts_imports(&self, folder: &str) -> bool {
-        !self.packages.contains(folder)
     }
 
     /// Whether `callee`, called in `file`, is defined in another file of the repository.
@@ -150,11 +146,8 @@ impl<'a> Modules<'a> {
 
     /// Target of a name that only `from module import *` can have brought into file `from`.
     fn starred(&self, from: usize, names: &Names, chain: &[&str], search: &mut Search) -> Found {
-        if self.bound.contains(chain[0]) {
-            self.any(from, &names.stars, chain, search)
-        } else {
-            Found::Nothing
-        }
+        let stars = if self.bound.contains(chain[0]) { &names.stars[..] } else { &[] };
+        self.any(from, stars, chain, search)
     }
 
     /// The first of the targets that leads to a definition.
@@ -220,12 +213,8 @@ impl<'a> Modules<'a> {
             folder = folder.rsplit_once('/')?.0;
         }
         // A script finds its neighbours before all else.
-        if level > 0 || self.starts_imports(folder) {
-            let mut path = folder.to_owned();
-            for part in parts {
-                path.push('/');
-                path.push_str(part);
-            }
+        if level > 0 || !self.packages.contains(folder) {
+            let path = [&[folder], parts].concat().join("/");
             if let Some(&file) = self.by_path.get(path.as_str()) {
                 return Some(file);
             }
