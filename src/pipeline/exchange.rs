@@ -1,7 +1,6 @@
 //! Retrieval results in the formats of information retrieval: fragments and queries as a BEIR collection, rankings as a
 //! TREC run.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
@@ -11,8 +10,8 @@ use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::retrieved::{OnDisk, Retrieved};
 use super::stage::by_repository;
-use crate::error::{Error, Result};
-use crate::formats::exchange::{Sink, beir, query_ids, trec};
+use crate::error::Result;
+use crate::formats::exchange::{beir, query_ids, trec};
 use crate::retrieve::Mode;
 use crate::store::artifact::write_file;
 use crate::store::jsonl::Object;
@@ -21,7 +20,7 @@ use crate::store::jsonl::Object;
 ///
 /// # Errors
 /// Rankings are missing or stale.
-pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
+pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<String> {
     let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
     let names = Names::of(&mut parts)?;
     let mut rankings = Vec::new();
@@ -38,7 +37,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
     let rankings =
         rankings.into_iter().map(|(row, hits)| trec::Ranking { query: &ids[&row], hits });
     let tag = experiment.retrieval.search.ranker.to_string();
-    written(|sink| trec::write_run(rankings, &tag, trec::ScoreColumn::Own, sink))
+    trec::run(rankings, &tag)
 }
 
 /// The fragments of all repositories, a mode's queries, and as judgements the fragments that the ground truth finds first:
@@ -56,15 +55,15 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
             let (path, _) = name.rsplit_once('|').unwrap_or((name, ""));
             let mut metadata = Object::new();
             metadata.insert("repository".into(), json!(fragments.repository));
-            documents.push(beir::Document {
+            documents.push(beir::Record {
                 id: name,
-                title: path,
+                title: Some(path),
                 text: fragments.text(fragment),
                 metadata,
             });
         }
     }
-    let corpus = written(|sink| beir::write_corpus(documents, sink))?;
+    let corpus = beir::records("documents", documents)?;
     let mut texts = Vec::new();
     let queries = parts.iter().flat_map(|part| &part.retrieved.queries.queries);
     texts.extend(queries.filter(|q| q.sample == 0).map(|q| (q.row, q.text.clone(), &q.path)));
@@ -75,12 +74,13 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
         (ids[row].clone(), text.clone(), metadata)
     };
     let texts: Vec<(String, String, Object)> = texts.iter().map(query).collect();
-    let queries = texts.iter().map(|(id, text, metadata)| beir::Query {
+    let queries = texts.iter().map(|(id, text, metadata)| beir::Record {
         id,
+        title: None,
         text,
         metadata: metadata.clone(),
     });
-    let queries = written(|sink| beir::write_queries(queries, sink))?;
+    let queries = beir::records("queries", queries)?;
     let truth = open(experiment, Mode::GroundTruth)?;
     let mut judgements = Vec::new();
     for (part, names) in truth.iter().zip(&names.0) {
@@ -95,10 +95,10 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
         document,
         score: 1,
     });
-    let judgements = written(|sink| beir::write_judgements(judgements, sink))?;
-    write_file(&folder.join("corpus.jsonl"), &corpus)?;
-    write_file(&folder.join("queries.jsonl"), &queries)?;
-    write_file(&folder.join("qrels").join("test.tsv"), &judgements)
+    let judgements = beir::judgements(judgements)?;
+    write_file(&folder.join("corpus.jsonl"), corpus.as_bytes())?;
+    write_file(&folder.join("queries.jsonl"), queries.as_bytes())?;
+    write_file(&folder.join("qrels").join("test.tsv"), judgements.as_bytes())
 }
 
 /// One repository's fragments, and its results in one mode.
@@ -135,13 +135,4 @@ fn ids(experiment: &Experiment) -> Result<FxHashMap<u32, String>> {
     let named: Vec<(usize, &str)> = tasks.iter().map(|t| (t.row, t.id.as_str())).collect();
     let rows = tasks.iter().map(|task| task.row as u32);
     Ok(rows.zip(query_ids(&named)).collect())
-}
-
-fn written(write: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<Vec<u8>> {
-    let path = Path::new("-");
-    let mut out = std::io::BufWriter::new(Vec::new());
-    write(&mut Sink { path, out: &mut out })?;
-    let flushed = out.flush().map(|()| out.into_inner());
-    let cannot = |e| Error::writing(path, "write this file", e);
-    flushed.map_err(cannot)?.map_err(|e| cannot(e.into_error()))
 }

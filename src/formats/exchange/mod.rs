@@ -1,36 +1,18 @@
 //! Exchange of retrieval results in formats of information retrieval: BEIR's collections and TREC's runs, so that other tools
 //! can rank our fragments and judge our rankings.
 //!
-//! [`beir`] writes documents, queries and judgements, [`trec`] runs and judgements. Both encode ids by [`id`], so their files
-//! can be joined; [`query_ids`] makes unique ids of tasks, whose own may repeat. Equal records give equal bytes.
+//! [`beir`] writes documents, queries and judgements, [`trec`] runs. Both encode ids by [`id`], so their files can be joined;
+//! [`query_ids`] makes unique ids of tasks, whose own may repeat. Equal records give equal bytes.
 
 pub mod beir;
 pub mod crosscodeeval;
 pub mod trec;
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io::Write;
-use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
-
-/// Destination of records.
-pub struct Sink<'a> {
-    /// Name of the stream in errors.
-    pub path: &'a Path,
-    /// Buffered, because lines are written one by one; not flushed here.
-    pub out: &'a mut dyn Write,
-}
-
-impl Sink<'_> {
-    fn line(&mut self, line: fmt::Arguments<'_>) -> Result<()> {
-        let written = writeln!(self.out, "{line}");
-        written.map_err(|e| Error::writing(self.path, "write this file", e))
-    }
-}
 
 /// Encodes an id for files: TREC's fields end at white space, and a quotation mark opens a quoted field of BEIR's judgements.
 /// White space, control characters, `"` and `%` are percent-encoded in UTF-8 (RFC 3986, section 2.1), so that different ids
@@ -67,42 +49,39 @@ pub fn id(text: &str) -> Cow<'_, str> {
 /// let ids = query_ids(&[(0, "repo/idx"), (1, "repo/1"), (4, "repo/idx")]);
 /// assert_eq!(ids, ["repo/idx#0", "repo/1", "repo/idx#4"]);
 /// ```
-pub fn query_ids<S: AsRef<str>>(tasks: &[(usize, S)]) -> Vec<String> {
+pub fn query_ids(tasks: &[(usize, &str)]) -> Vec<String> {
     let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
     for (_, id) in tasks {
-        *counts.entry(id.as_ref()).or_default() += 1;
+        *counts.entry(id).or_default() += 1;
     }
-    let numbered = |(row, id): &(usize, S)| format!("{}#{row}", id.as_ref());
-    let own = |(_, id): &(usize, S)| counts[id.as_ref()] == 1 && !id.as_ref().is_empty();
-    let mut ids: Vec<(bool, String)> =
-        tasks
-            .iter()
-            .map(|task| {
-                if own(task) { (true, task.1.as_ref().to_owned()) } else { (false, numbered(task)) }
-            })
-            .collect();
+    let numbered = |(row, id): &(usize, &str)| format!("{id}#{row}");
+    let mut keeps: Vec<bool> =
+        tasks.iter().map(|(_, id)| counts[id] == 1 && !id.is_empty()).collect();
     // A task whose own id equals another's numbered one is numbered too. Numbered ids end in their rows, so they differ.
     loop {
-        let taken: FxHashSet<String> =
-            ids.iter().filter(|id| !id.0).map(|id| id.1.clone()).collect();
+        let others = tasks.iter().zip(&keeps).filter(|(_, keeps)| !**keeps);
+        let taken: FxHashSet<String> = others.map(|(task, _)| numbered(task)).collect();
         let mut done = true;
-        for (id, task) in ids.iter_mut().zip(tasks) {
-            if id.0 && taken.contains(&id.1) {
-                *id = (false, numbered(task));
-                done = false;
+        for (keeps, (_, id)) in keeps.iter_mut().zip(tasks) {
+            if *keeps && taken.contains(*id) {
+                (*keeps, done) = (false, false);
             }
         }
         if done {
-            return ids.into_iter().map(|(_, id)| id).collect();
+            let id = |(task, keeps): (&(usize, &str), &bool)| match keeps {
+                true => task.1.to_owned(),
+                false => numbered(task),
+            };
+            return tasks.iter().zip(&keeps).map(id).collect();
         }
     }
 }
 
 /// Ids written so far, so that none is written twice.
 #[derive(Default)]
-struct Written(FxHashSet<String>);
+struct Ids(FxHashSet<String>);
 
-impl Written {
+impl Ids {
     /// Returns the id to write; `what` names the kind: "documents".
     fn add(&mut self, what: &'static str, text: &str) -> Result<String> {
         let id = checked(what, text)?.into_owned();

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &SearchArgs, printer: &mut Printer) -> Result<()> {
 fn write(experiment: &Experiment, mode: Mode, format: ExportFormat, output: &Path) -> Result<()> {
     match format {
         ExportFormat::Trec => {
-            let run = trec_run(experiment, mode)?;
+            let run = trec_run(experiment, mode)?.into_bytes();
             write_data(output, &run)?;
             // A run has no place for it, so that it lies beside.
             if output.is_file() {
