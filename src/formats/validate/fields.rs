@@ -1,4 +1,4 @@
-//! Fields of each kind of record, with their types, as tables.
+//! Fields of each kind of record, with their types, as tables: a row has the names of fields alike, with blanks between.
 
 use super::schema::{Field, Type, may, must, unless};
 use crate::task::Format;
@@ -17,8 +17,7 @@ const CROSS_FILE: Type = Either(
             may(
                 "list",
                 List(&Type::Object(&[
-                    must("retrieved_chunk", Text),
-                    must("filename", Text),
+                    must("retrieved_chunk filename", Text),
                     may("score", Number),
                 ])),
             ),
@@ -28,8 +27,7 @@ const CROSS_FILE: Type = Either(
 );
 
 const REPO_EVAL_TASK: &[Field] = &[
-    must("task_id", Text),
-    must("ground_truth", Text),
+    must("task_id ground_truth", Text),
     must("fpath_tuple", TEXTS),
     must("context_start_lineno", Count),
     unless("line_no", "lineno", Count),
@@ -39,11 +37,8 @@ const REPO_EVAL_TASK: &[Field] = &[
 const REPO_EVAL: &[Field] = &[must("prompt", Text), must("metadata", Type::Object(REPO_EVAL_TASK))];
 
 const REPOFORMER: &[Field] = &[
-    must("prompt", Text),
-    must("groundtruth", Text),
-    must("right_context", Text),
-    may("full_left_context", Text),
-    may("full_right_context", Text),
+    must("prompt groundtruth right_context", Text),
+    may("full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
     must(
@@ -51,8 +46,7 @@ const REPOFORMER: &[Field] = &[
         Type::Object(&[
             must("task_id", Id),
             must("filepath", Text),
-            may("repository", Text),
-            may("url", Text),
+            may("repository url", Text),
             // Kept by conversions.
             may("context_start_lineno", Count),
             may("ground_truth", Text),
@@ -62,38 +56,29 @@ const REPOFORMER: &[Field] = &[
 ];
 
 const CROSS_CODE_EVAL: &[Field] = &[
-    must("prompt", Text),
-    must("groundtruth", Text),
-    must("right_context", Text),
+    must("prompt groundtruth right_context", Text),
     may("crossfile_context", CROSS_FILE),
     must(
         "metadata",
         Type::Object(&[
             must("task_id", Id),
-            must("repository", Text),
-            must("file", Text),
-            must("context_start_lineno", Count),
-            must("groundtruth_start_lineno", Count),
+            must("repository file", Text),
+            must("context_start_lineno groundtruth_start_lineno", Count),
             may("right_context_start_lineno", Count),
         ]),
     ),
 ];
 
 const CROSS_CODE_LONG_EVAL: &[Field] = &[
-    must("prompt", Text),
-    must("groundtruth", Text),
+    must("prompt groundtruth", Text),
     may("right_context", Text),
     may("crossfile_context", CROSS_FILE),
     must("metadata", Type::Object(&[must("task_id", Id)])),
 ];
 
 const REPO_BENCH: &[Field] = &[
-    must("repo_name", Text),
-    must("file_path", Text),
-    must(
-        "context",
-        List(&Type::Object(&[may("identifier", Text), must("path", Text), must("snippet", Text)])),
-    ),
+    must("repo_name file_path", Text),
+    must("context", List(&Type::Object(&[may("identifier", Text), must("path snippet", Text)]))),
     must("import_statement", Text),
     may("token_num", Count),
     must("cropped_code", Text),
@@ -101,19 +86,14 @@ const REPO_BENCH: &[Field] = &[
     must("next_line", Text),
     // -1 if the next line needs none of the snippets.
     may("gold_snippet_index", Number),
-    may("created_at", Text),
-    may("level", Text),
+    may("created_at level", Text),
 ];
 
-const RECC_EVAL: &[Field] =
-    &[must("pkg", Text), must("fpath", Text), must("input", Text), must("gt", Text)];
+const RECC_EVAL: &[Field] = &[must("pkg fpath input gt", Text)];
 
 const PLACE: &[Field] = &[
     must("fpath_tuple", TEXTS),
-    must("line_no", Count),
-    must("start_line_no", Count),
-    must("end_line_no", Count),
-    must("window_size", Count),
+    must("line_no start_line_no end_line_no window_size", Count),
     must("repo", Text),
     must("slice_size", Count),
 ];
@@ -122,19 +102,13 @@ const WINDOW: &[Field] = &[may("context", Text), must("metadata", List(&Type::Ob
 
 const QUERY_PLACE: &[Field] = &[
     may("task_id", Text),
-    may("row", Count),
-    may("sample", Count),
+    may("row sample", Count),
     must("fpath_tuple", TEXTS),
-    must("line_no", Count),
-    must("start_line_no", Count),
-    must("end_line_no", Count),
-    must("context_start_lineno", Count),
-    must("window_size", Count),
+    must("line_no start_line_no end_line_no context_start_lineno window_size", Count),
     may("slice_size", Count),
     must("repo", Text),
     // The reference writes all metadata of the task, and the text that the window was made from.
-    may("ground_truth", Text),
-    may("prediction", Text),
+    may("ground_truth prediction", Text),
 ];
 
 const QUERY_WINDOW: &[Field] = &[may("context", Text), must("metadata", Type::Object(QUERY_PLACE))];
@@ -143,8 +117,7 @@ const HITS: Type = List(&Type::Object(&[
     may("context", Text),
     must("metadata", List(&Type::Object(PLACE))),
     must("sim_score", Number),
-    may("overlap", Count),
-    may("union", Count),
+    may("overlap union", Count),
 ]));
 
 const RETRIEVAL: &[Field] = &[
@@ -160,15 +133,10 @@ const PROMPT_METADATA: &[Field] = &[
     must("task_id", Id),
     may("ground_truth", Text),
     may("fpath_tuple", TEXTS),
-    may("context_start_lineno", Count),
-    may("line_no", Count),
-    may("lineno", Count),
+    may("context_start_lineno line_no lineno", Count),
     may("query_window", Type::Object(QUERY_WINDOW)),
     may("top_k_context", HITS),
-    may("window_size", Count),
-    may("slice_size", Count),
-    may("sample", Count),
-    may("row", Count),
+    may("window_size slice_size sample row", Count),
     may("mode", Text),
     may("prompt_tokens", Count),
 ];
@@ -189,16 +157,11 @@ const CHOICE: &[Field] = &[
 const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
     unless("task_id", "metadata", Id),
     must("pred", TEXT_OR_TEXTS),
-    may("pred_raw", Text),
-    may("prompt_used", Text),
+    may("pred_raw prompt_used", Text),
     may("retrieval_prob", Number),
     may("do_retrieval", Either(&[Flag, Number], "a boolean or a number")),
     // CrossCodeEval's program repeats the whole task.
-    may("prompt", Text),
-    may("groundtruth", Text),
-    may("right_context", Text),
-    may("full_left_context", Text),
-    may("full_right_context", Text),
+    may("prompt groundtruth right_context full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
     may("metadata", Anything),
@@ -208,23 +171,14 @@ const PAIR: &[Field] = &[
     must("task_id", Id),
     must("target", Text),
     must("pred", TEXT_OR_TEXTS),
-    may("prompt", Text),
-    may("language", Text),
-    may("pred_ids", TEXTS),
-    may("target_ids", TEXTS),
+    may("prompt language", Text),
+    may("pred_ids target_ids", TEXTS),
 ];
 
 const PACKAGE: &[Field] = &[
-    may("source", Text),
-    may("url", Text),
-    may("license", Text),
-    may("patent", Text),
-    must("repository", Text),
-    must("filepath", Text),
-    must(
-        "content",
-        List(&Type::Object(&[may("type", Text), may("lang", Text), must("content", Text)])),
-    ),
+    may("source url license patent", Text),
+    must("repository filepath", Text),
+    must("content", List(&Type::Object(&[may("type lang", Text), must("content", Text)]))),
 ];
 
 const RAW: &[Field] = &[
@@ -233,64 +187,41 @@ const RAW: &[Field] = &[
     must(
         "files",
         List(&Type::Object(&[
-            must("filepath", Text),
-            must("content", Text),
+            must("filepath content", Text),
             may("metadata", Type::Object(RAW_METADATA)),
         ])),
     ),
-    may("repo_size", Type::Object(&[may("number_of_files", Count), may("lines_of_code", Count)])),
+    may("repo_size", Type::Object(&[may("number_of_files lines_of_code", Count)])),
 ];
 
 const RAW_METADATA: &[Field] = &[
     may("size", Count),
-    may("lang", Text),
-    may("ext", Text),
-    may("hexsha", Text),
+    may("lang ext hexsha", Text),
     may("avg_line_length", Number),
-    may("max_line_length", Count),
-    may("line_count", Count),
-    may("non_empty_line_count", Count),
-    may("imports", TEXTS),
-    may("local_imports", TEXTS),
+    may("max_line_length line_count non_empty_line_count", Count),
+    may("imports local_imports", TEXTS),
     may("functions", List(&List(&List(&Count)))),
 ];
 
 const LABEL: &[Field] = &[
-    must("prompt", Text),
-    must("groundtruth", Text),
-    must("right_context", Text),
+    must("prompt groundtruth right_context", Text),
     must("crossfile_context", CROSS_FILE),
-    must(
-        "metadata",
-        Type::Object(&[
-            must("task_id", Text),
-            must("filename", Text),
-            must("start_i", Count),
-            must("end_i", Count),
-        ]),
-    ),
-    may("es_infile", Number),
-    may("es_rg1", Number),
-    may("em_infile", Number),
-    may("em_rg1", Number),
-    may("min_logprob", Number),
-    may("entropy", Number),
-    may("cc_probability", Number),
+    must("metadata", Type::Object(&[must("task_id filename", Text), must("start_i end_i", Count)])),
+    may("es_infile es_rg1 em_infile em_rg1", Number),
+    may("min_logprob entropy cc_probability", Number),
     may("generation_model", Text),
     may("label", Flag),
     may("threshold", Number),
 ];
 
 const BATCH_REQUEST: &[Field] = &[
-    must("custom_id", Text),
-    must("method", Text),
-    must("url", Text),
+    must("custom_id method url", Text),
     // Servers accept other fields of their own.
     must("body", Anything),
 ];
 
 const BATCH_RESPONSE: &[Field] =
-    &[may("id", Text), must("custom_id", Text), may("response", Anything), may("error", Anything)];
+    &[may("id", Text), must("custom_id", Text), may("response error", Anything)];
 
 const BEIR_DOCUMENT: &[Field] =
     &[must("_id", Id), may("title", Text), must("text", Text), may("metadata", Anything)];

@@ -25,9 +25,11 @@ pub(super) enum Type {
     MaybeEmpty(&'static [Field]),
 }
 
+/// Fields of the same type, each needed alike.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
-    name: &'static str,
+    /// Separated by blanks.
+    names: &'static str,
     holds: Type,
     needed: Need,
 }
@@ -41,22 +43,16 @@ enum Need {
     Unless(&'static str),
 }
 
-impl Field {
-    const fn new(name: &'static str, holds: Type, needed: Need) -> Self {
-        Self { name, holds, needed }
-    }
+pub(super) const fn must(names: &'static str, holds: Type) -> Field {
+    Field { names, holds, needed: Need::Always }
 }
 
-pub(super) const fn must(name: &'static str, holds: Type) -> Field {
-    Field::new(name, holds, Need::Always)
+pub(super) const fn may(names: &'static str, holds: Type) -> Field {
+    Field { names, holds, needed: Need::Never }
 }
 
-pub(super) const fn may(name: &'static str, holds: Type) -> Field {
-    Field::new(name, holds, Need::Never)
-}
-
-pub(super) const fn unless(name: &'static str, other: &'static str, holds: Type) -> Field {
-    Field::new(name, holds, Need::Unless(other))
+pub(super) const fn unless(names: &'static str, other: &'static str, holds: Type) -> Field {
+    Field { names, holds, needed: Need::Unless(other) }
 }
 
 use Type::{Anything, Count, Either, Flag, Id, List, MaybeEmpty, Number, Text};
@@ -79,21 +75,24 @@ pub(super) struct Checked {
 
 impl Checked {
     fn object(&mut self, prefix: &str, fields: &[Field], object: &Object) {
-        for field in fields {
-            let name = format!("{prefix}{}", field.name);
+        let each =
+            fields.iter().flat_map(|field| field.names.split(' ').map(move |own| (field, own)));
+        for (field, own) in each {
+            let name = format!("{prefix}{own}");
             let is_needed = match field.needed {
                 Need::Always => true,
                 Need::Never => false,
                 Need::Unless(other) => !object.contains_key(other),
             };
-            match object.get(field.name) {
+            match object.get(own) {
                 Some(Value::Null) if !is_needed => {}
                 Some(value) => self.value(&name, &field.holds, value),
                 None if is_needed => self.wrong.push(format!("field '{name}' is missing")),
                 None => {}
             }
         }
-        let is_known = |name: &str| fields.iter().any(|field| field.name == name);
+        let is_known =
+            |name: &str| fields.iter().any(|field| field.names.split(' ').any(|own| own == name));
         let unknown = object.keys().filter(|name| !is_known(name));
         // Elements of lists are named without their number: one of a kind is enough.
         self.unknown.extend(unknown.map(|name| without_numbers(&format!("{prefix}{name}"))));
