@@ -5,7 +5,6 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
-use super::fields::{choices, metadata, pred};
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::complete::batch::{Response, Sampling, custom_id, parse_custom_id, request};
 use crate::error::{Error, Result};
@@ -41,27 +40,21 @@ pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result
             );
             return Err(Error::record(path, at.line, reason));
         }
-        if !sampling.stop.is_empty() || stop.is_empty() {
-            return Ok(Some(request(&id, &prompt, sampling)));
-        }
-        let sampling = Sampling { stop, ..sampling.clone() };
-        Ok(Some(request(&id, &prompt, &sampling)))
+        let stop = if sampling.stop.is_empty() { stop } else { sampling.stop.clone() };
+        Ok(Some(request(&id, &prompt, &Sampling { stop, ..sampling.clone() })))
     })
 }
 
 /// Returns the request's id, the prompt, and its stop texts.
 fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<String>)> {
     let fields = Fields::new(path, at.line, "", object);
-    let metadata = fields.below("metadata.", fields.object("metadata")?);
-    let count = |name: &str, missing| match fields.object("metadata")?.get(name) {
-        None | Some(Value::Null) => Ok(missing),
-        Some(_) => metadata.count(&[name]),
-    };
+    let object = fields.object("metadata")?;
+    let metadata = fields.below("metadata.", object);
+    let has = |name: &str| object.get(name).is_some_and(|value| !value.is_null());
+    let count = |name, missing| if has(name) { metadata.count(&[name]) } else { Ok(missing) };
     let id = custom_id(count("row", at.row)?, count("sample", 0)?);
-    let stop = match fields.object("metadata")?.get("stop") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(_) => metadata.strings("stop")?.into_iter().map(str::to_owned).collect(),
-    };
+    let stop = if has("stop") { metadata.strings("stop")? } else { Vec::new() };
+    let stop = stop.into_iter().map(str::to_owned).collect();
     Ok((id, fields.string("prompt")?.to_owned(), stop))
 }
 
@@ -98,23 +91,21 @@ impl<'a> Answers<'a> {
         let named = parse_custom_id(&custom_id)
             .and_then(|(row, sample)| Some((*self.by_row.get(&row)?, sample)));
         let same_id = self.by_id.get(custom_id.as_str()).map(Vec::as_slice);
-        let (place, sample) = match (named, same_id) {
+        let (place, sample) = match (named, same_id.unwrap_or_default()) {
             (Some(named), _) => named,
-            (None, Some([only])) => (*only, 0),
-            (None, Some(several)) => {
+            (None, [only]) => (*only, 0),
+            (None, []) => {
+                let file = self.tasks.path.display();
+                return Err(error(format!("custom_id {custom_id:?} belongs to no task in {file}")));
+            }
+            (None, several) => {
                 let several = several.len();
                 return Err(error(format!("{several} tasks have the id {custom_id:?}")));
-            }
-            (None, None) => {
-                let file = self.tasks.path.display();
-                let reason = format!("custom_id {custom_id:?} belongs to no task in {file}");
-                return Err(error(reason));
             }
         };
         let answers = &mut self.texts[place];
         if answers.iter().any(|(other, _)| *other == sample) {
-            let reason = format!("custom_id {custom_id:?} was answered before");
-            return Err(error(reason));
+            return Err(error(format!("custom_id {custom_id:?} was answered before")));
         }
         answers.push((sample, texts));
         Ok(())
@@ -135,16 +126,36 @@ impl<'a> Answers<'a> {
             }
             answers.sort_by_key(|(sample, _)| *sample);
             let texts: Vec<String> = answers.into_iter().flat_map(|(_, texts)| texts).collect();
-            emit(&prediction(task, texts, to))?;
+            emit(&match to {
+                RecordKind::RepoCoderPrediction => {
+                    json!({"prompt": task.prompt, "metadata": metadata(task), "choices": choices(&texts)})
+                }
+                _ => json!({"task_id": task.id, "pred": pred(texts), "metadata": metadata(task)}),
+            })?;
             conversion.records += 1;
         }
         Ok(())
     }
 }
 
-fn prediction(task: &Task, texts: Vec<String>, to: RecordKind) -> Value {
-    if to == RecordKind::RepoCoderPrediction {
-        return json!({"prompt": task.prompt, "metadata": metadata(task), "choices": choices(&texts)});
+/// CrossCodeEval's `pred`: one sample is a string, several are a list.
+pub(super) fn pred(mut texts: Vec<String>) -> Value {
+    match texts.len() {
+        1 => texts.swap_remove(0).into(),
+        _ => texts.into(),
     }
-    json!({"task_id": task.id, "pred": pred(texts), "metadata": metadata(task)})
+}
+
+/// RepoCoder's `choices`.
+pub(super) fn choices(texts: &[String]) -> Value {
+    texts.iter().map(|text| json!({ "text": text })).collect()
+}
+
+/// A task's metadata as RepoCoder's programs read it, if the task names a file.
+pub(super) fn metadata(task: &Task) -> Value {
+    let written = task.to_format(Format::RepoEval);
+    let metadata = written.map(|mut written| written.record["metadata"].take());
+    let mut metadata = metadata.unwrap_or_else(|_| task.metadata.clone().into());
+    metadata["row"] = task.row.into();
+    metadata
 }

@@ -3,7 +3,6 @@
 //! Records are converted one by one: one that cannot be converted is skipped and reported, without affecting the others.
 
 mod batch;
-mod fields;
 mod predictions;
 mod repositories;
 mod stream;
@@ -13,7 +12,7 @@ mod tests;
 
 pub use batch::requests;
 pub use predictions::predictions;
-pub use repositories::{folders_to_packages, folders_to_raw, records, to_folders};
+pub use repositories::{from_folders, records, to_folders};
 pub use stream::{Conversion, Emit, TargetFormat, labels};
 pub(crate) use tasks::TaskFiles;
 pub use tasks::tasks;

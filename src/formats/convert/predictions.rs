@@ -4,8 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::batch::Answers;
-use super::fields::{choices, metadata, pred};
+use super::batch::{Answers, choices, metadata, pred};
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::{TaskIndex, TaskMatch, samples};

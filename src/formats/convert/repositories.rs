@@ -7,57 +7,38 @@ use serde_json::Value;
 
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
-use crate::repository::record::{Content, Folders, Package, RawFile, RawRepository, read_folder};
-use crate::store::jsonl::{self, At, Object};
+use crate::repository::record::{Content, Folders, Package, RawRepository, read_folder};
+use crate::store::jsonl::{self, At, Object, Reader};
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
 
-/// Writes the files of a packages or raw file, a folder per repository, below `dir`; see [`Folders`].
+/// Writes the files of a packages or raw file, a folder per repository, below `dir`; see [`Folders`]. The first file of a
+/// record that cannot be written is the record's problem; the others are still written.
 ///
 /// # Errors
 /// The file cannot be read, or a folder cannot be written; then there are no new folders.
 pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     let mut folders = Folders::create(dir)?;
-    let mut failed = None;
     let mut conversion = Conversion::default();
-    conversion.problems = jsonl::for_each(path, |At { line, .. }, object| {
-        if failed.is_some() {
-            return Ok(());
-        }
-        let mut write =
-            |folder: &str, file: &str, text: &str| match folders.write(folder, file, text) {
-                Ok(Ok(())) => {
-                    conversion.records += 1;
-                    Ok(())
+    let mut reader = Reader::open(path)?;
+    while let Some((At { line, .. }, bytes)) = reader.next_record()? {
+        let files = jsonl::parse(path, line, bytes)
+            .and_then(|object| files(path, line, object, TargetFormat::Folders));
+        let mut problem = None;
+        match files {
+            Ok((folder, contents)) => {
+                for content in contents {
+                    match folders.write(&folder, &content.path, &content.text)? {
+                        Ok(()) => conversion.records += 1,
+                        Err(reason) => {
+                            problem.get_or_insert_with(|| Error::record(path, line, reason));
+                        }
+                    }
                 }
-                Ok(Err(reason)) => Err(Error::record(path, line, reason)),
-                Err(error) => {
-                    failed = Some(error);
-                    Ok(())
-                }
-            };
-        match RecordKind::of(&object) {
-            Some(RecordKind::Package) => {
-                let package = Package::read(path, line, object)?;
-                let (folder, file) = package.place();
-                write(folder, file, &package.text)
             }
-            Some(RecordKind::RawRepository) => {
-                let raw = RawRepository::read(path, line, object)?;
-                let folder = raw.folder();
-                // The first file that cannot be written is the record's problem; the others are still written.
-                let written: Vec<_> = raw
-                    .files
-                    .iter()
-                    .map(|file| write(&folder, &file.content.path, &file.content.text))
-                    .collect();
-                written.into_iter().collect()
-            }
-            _ => Err(other_kind(path, line, &object, TargetFormat::Folders)),
+            Err(error) => problem = Some(error),
         }
-    })?;
-    if let Some(error) = failed {
-        return Err(error);
+        conversion.problems.extend(problem);
     }
     if conversion.records > 0 {
         folders.finish()?;
@@ -65,54 +46,58 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     Ok(conversion)
 }
 
-/// Emits the source files of a language in repositories as records of a packages file.
-///
-/// # Errors
-/// An error of `emit`.
-pub fn folders_to_packages(
-    repos_dir: &Path,
-    names: &[String],
-    language: Language,
-    emit: &mut Emit<'_>,
-) -> Result<Conversion> {
-    from_folders(repos_dir, names, language, |name, contents| {
-        for content in &contents {
-            emit(&Package::record_of(name, content))?;
+/// Returns the folder of the repository of a packages or raw record, and the record's files.
+fn files(
+    path: &Path,
+    line: usize,
+    object: Object,
+    to: TargetFormat,
+) -> Result<(String, Vec<Content>)> {
+    match RecordKind::of(&object) {
+        Some(RecordKind::Package) => {
+            let package = Package::read(path, line, object)?;
+            let (folder, file) = package.place();
+            let content = Content { path: file.to_owned(), text: package.text.clone() };
+            Ok((folder.to_owned(), vec![content]))
         }
-        Ok(contents.len())
-    })
+        Some(RecordKind::RawRepository) => {
+            let raw = RawRepository::read(path, line, object)?;
+            Ok((raw.folder(), raw.files.into_iter().map(|file| file.content).collect()))
+        }
+        _ => Err(other_kind(path, line, &object, to)),
+    }
 }
 
-/// Emits repositories, with their files of a language, as records of a raw file, with every field that can be computed.
+/// Emits the source files of a language in repositories: as records of a packages file, a record a file, or of a raw file, a
+/// record a repository with every field that can be computed.
 ///
 /// # Errors
 /// An error of `emit`.
-pub fn folders_to_raw(
+pub fn from_folders(
     repos_dir: &Path,
     names: &[String],
     language: Language,
+    to: RecordKind,
     emit: &mut Emit<'_>,
-) -> Result<Conversion> {
-    from_folders(repos_dir, names, language, |name, contents| {
-        emit(&RawRepository::of(name, contents).to_record())?;
-        Ok(1)
-    })
-}
-
-fn from_folders(
-    repos_dir: &Path,
-    names: &[String],
-    language: Language,
-    mut write: impl FnMut(&str, Vec<Content>) -> Result<usize>,
 ) -> Result<Conversion> {
     let mut conversion = Conversion::default();
     for name in names {
-        match read_folder(repos_dir, name, language) {
+        let contents = match read_folder(repos_dir, name, language) {
             Ok((contents, skipped)) => {
                 conversion.problems.extend(skipped);
-                conversion.records += write(name, contents)?;
+                contents
             }
-            Err(error) => conversion.problems.push(error),
+            Err(error) => {
+                conversion.problems.push(error);
+                continue;
+            }
+        };
+        if to == RecordKind::Package {
+            contents.iter().try_for_each(|content| emit(&Package::record_of(name, content)))?;
+            conversion.records += contents.len();
+        } else {
+            emit(&RawRepository::of(name, contents).to_record())?;
+            conversion.records += 1;
         }
     }
     Ok(conversion)
@@ -135,25 +120,20 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
             (Some(RecordKind::RawRepository), RecordKind::RawRepository) => {
                 Ok(vec![RawRepository::read(path, line, object)?.to_record()])
             }
-            (Some(RecordKind::RawRepository), RecordKind::Package) => {
-                let raw = RawRepository::read(path, line, object)?;
-                let folder = raw.folder();
-                let record = |file: &RawFile| Package::record_of(&folder, &file.content);
-                Ok(raw.files.iter().map(record).collect())
+            (_, RecordKind::Package) => {
+                let (folder, contents) = files(path, line, object, TargetFormat::Records(to))?;
+                let record = |content| Package::record_of(&folder, content);
+                Ok(contents.iter().map(record).collect())
             }
-            (Some(RecordKind::Package), RecordKind::RawRepository) => {
-                let package = Package::read(path, line, object)?;
-                let (folder, file) = package.place();
-                let place = *places.entry(folder.to_owned()).or_insert(gathered.len());
+            _ => {
+                let (folder, contents) = files(path, line, object, TargetFormat::Records(to))?;
+                let place = *places.entry(folder.clone()).or_insert(gathered.len());
                 if place == gathered.len() {
-                    gathered.push((folder.to_owned(), Vec::new()));
+                    gathered.push((folder, Vec::new()));
                 }
-                gathered[place]
-                    .1
-                    .push(Content { path: file.to_owned(), text: package.text.clone() });
+                gathered[place].1.extend(contents);
                 Ok(Vec::new())
             }
-            _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
         })?;
     for (name, contents) in gathered {
         emit(&RawRepository::of(&name, contents).to_record())?;

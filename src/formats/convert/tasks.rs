@@ -64,9 +64,9 @@ pub fn tasks(
         if let Some(files) = &mut files
             && to != task.format
         {
-            let (row, text) = (task.row, files.text(&mut task).map(str::to_owned));
-            debug_assert_eq!(row, task.row);
-            let wanted = to != Format::RepoEval && !is_whole(&task);
+            let text = files.text(&mut task).map(str::to_owned);
+            let wanted = to != Format::RepoEval
+                && !(task.full_left_context.is_some() && task.full_right_context.is_some());
             not_filled = match text {
                 Ok(text) if wanted => task.fill(&text).err(),
                 Ok(_) => None,
@@ -79,31 +79,25 @@ pub fn tasks(
             task_id: task.id.clone(),
             reason: not_filled.unwrap_or(reason),
         })?;
-        for name in written.left_out {
-            *left_out.entry(name).or_default() += 1;
-        }
-        for name in written.lacking {
-            *lacking.entry(name).or_default() += 1;
+        for (counts, names) in [(&mut left_out, written.left_out), (&mut lacking, written.lacking)]
+        {
+            names.into_iter().for_each(|name| *counts.entry(name).or_default() += 1);
         }
         Ok(Some(written.record))
     })?;
-    let tasks = |count| {
-        if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
+    let tasks = |count| match count {
+        1 => "1 task".to_owned(),
+        _ => format!("{count} tasks"),
     };
-    for (name, count) in left_out {
+    let left_out = left_out.into_iter().map(|(name, count)| {
+        format!("'{name}' of {} is dropped: {to} has no such field", tasks(count))
+    });
+    let lacking = lacking.into_iter().map(|(name, count)| {
         let of = tasks(count);
-        conversion.warnings.push(format!("'{name}' of {of} is dropped: {to} has no such field"));
-    }
-    for (name, count) in lacking {
-        let of = tasks(count);
-        conversion.warnings.push(format!(
+        format!(
             "'{name}' of {of} is unknown and not written; a folder of repositories would supply it"
-        ));
-    }
+        )
+    });
+    conversion.warnings = left_out.chain(lacking).collect();
     Ok(conversion)
-}
-
-/// Whether nothing needs to be taken from its file.
-fn is_whole(task: &Task) -> bool {
-    task.full_left_context.is_some() && task.full_right_context.is_some()
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::complete::batch::Sampling;
 use crate::error::{Error, Result};
 use crate::task::kind::RecordKind;
-use crate::task::{Format, TaskSet};
+use crate::task::{Format, Task, TaskSet};
 use crate::text::language::Language;
 
 /// A file with these records, one a line.
@@ -18,18 +18,27 @@ fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-type Convert<'a> = &'a dyn Fn(&Path, &mut Emit<'_>) -> Result<Conversion>;
-
-/// Records that a conversion gives, and the reasons of its problems.
-fn converted(records: &[Value], convert: Convert<'_>) -> (Vec<Value>, Vec<String>) {
-    let (_dir, path) = file(records);
+/// Records that a conversion gives, and its outcome.
+fn collected(
+    convert: impl FnOnce(&mut Emit<'_>) -> Result<Conversion>,
+) -> (Vec<Value>, Conversion) {
     let mut given = Vec::new();
-    let outcome = convert(&path, &mut |record| {
+    let outcome = convert(&mut |record| {
         given.push(record.clone());
         Ok(())
     });
     let outcome = outcome.unwrap();
     assert_eq!(outcome.records, given.len());
+    (given, outcome)
+}
+
+/// Records that a conversion gives, and the reasons of its problems.
+fn converted(
+    records: &[Value],
+    convert: impl FnOnce(&Path, &mut Emit<'_>) -> Result<Conversion>,
+) -> (Vec<Value>, Vec<String>) {
+    let (_dir, path) = file(records);
+    let (given, outcome) = collected(|emit| convert(&path, emit));
     let reason = |problem: &Error| {
         let text = problem.to_string();
         text.split_once("jsonl:").map_or(text.clone(), |(_, reason)| reason.to_owned())
@@ -38,15 +47,12 @@ fn converted(records: &[Value], convert: Convert<'_>) -> (Vec<Value>, Vec<String
 }
 
 fn set() -> TaskSet {
-    let task = |(row, (id, line_no)): (usize, (&str, usize))| crate::task::Task {
-        row,
-        line: row + 1,
-        ..crate::task::Task::new(id.into(), "r/a.py", 0, line_no, "x", "p\n")
+    let task = |(row, (id, line_no)): (usize, (&str, usize))| {
+        let task = Task::new(id.into(), "r/a.py", 0, line_no, "x", "p\n");
+        Task { row, line: row + 1, ..task }
     };
-    TaskSet {
-        path: "t.jsonl".into(),
-        tasks: [("a", 1), ("b", 2), ("i", 3), ("i", 3)].into_iter().enumerate().map(task).collect(),
-    }
+    let tasks = [("a", 1), ("b", 2), ("i", 3), ("i", 3)].into_iter().enumerate().map(task);
+    TaskSet { path: "t.jsonl".into(), tasks: tasks.collect() }
 }
 
 const REPO_CODER: RecordKind = RecordKind::RepoCoderPrediction;
@@ -60,7 +66,7 @@ fn predictions_go_there_and_back_with_all_their_fields() {
         json!({"prompt": "p", "metadata": {"task_id": "a"}, "choices": [{"text": "x", "index": 0, "logprobs": null}]}),
     ];
     let (there, problems) =
-        converted(&records, &|path, emit| predictions(path, CROSS_CODE_EVAL, None, emit));
+        converted(&records, |path, emit| predictions(path, CROSS_CODE_EVAL, None, emit));
     assert_eq!(problems, [""; 0]);
     assert_eq!(
         there[0],
@@ -68,26 +74,27 @@ fn predictions_go_there_and_back_with_all_their_fields() {
     );
     assert_eq!(there[1]["pred"], json!(["x", ""]));
     let (back, problems) =
-        converted(&there, &|path, emit| predictions(path, REPO_CODER, None, emit));
+        converted(&there, |path, emit| predictions(path, REPO_CODER, None, emit));
     assert_eq!((back, problems), (records.to_vec(), vec![]));
     // Of a kind already: as they are.
-    let (same, _) = converted(&there, &|path, emit| predictions(path, CROSS_CODE_EVAL, None, emit));
+    let (same, _) = converted(&there, |path, emit| predictions(path, CROSS_CODE_EVAL, None, emit));
     assert_eq!(same, there);
 }
 
 #[test]
 fn predictions_without_their_task_are_joined() {
+    let alike = |pred: &str| json!({"metadata": {"task_id": "i", "fpath_tuple": ["r", "a.py"], "line_no": 3}, "pred": pred});
     let records = [
         json!({"task_id": "b", "pred": "B", "retrieval_prob": 0.5}),
-        json!({"metadata": {"task_id": "i", "fpath_tuple": ["r", "a.py"], "line_no": 3}, "pred": "1"}),
-        json!({"metadata": {"task_id": "i", "fpath_tuple": ["r", "a.py"], "line_no": 3}, "pred": "2"}),
-        json!({"metadata": {"task_id": "i", "fpath_tuple": ["r", "a.py"], "line_no": 3}, "pred": "3"}),
+        alike("1"),
+        alike("2"),
+        alike("3"),
         json!({"task_id": "z", "pred": ""}),
         json!({"pkg": "", "fpath": "r/a.py", "input": "", "gt": ""}),
     ];
     let tasks = set();
     let (given, problems) =
-        converted(&records, &|path, emit| predictions(path, REPO_CODER, Some(&tasks), emit));
+        converted(&records, |path, emit| predictions(path, REPO_CODER, Some(&tasks), emit));
     assert_eq!(
         given[0],
         json!({
@@ -108,7 +115,7 @@ fn predictions_without_their_task_are_joined() {
         ]
     );
     let (given, problems) =
-        converted(&records[..1], &|path, emit| predictions(path, REPO_CODER, None, emit));
+        converted(&records[..1], |path, emit| predictions(path, REPO_CODER, None, emit));
     assert!(given.is_empty() && problems[0].ends_with("the tasks file is needed"), "{problems:?}");
 }
 
@@ -124,7 +131,7 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
     ];
     let sampling =
         Sampling { model: "m".into(), max_tokens: 9, temperature: 0.5, stop: vec!["\n".into()] };
-    let (asked, problems) = converted(&prompts, &|path, emit| requests(path, &sampling, emit));
+    let (asked, problems) = converted(&prompts, |path, emit| requests(path, &sampling, emit));
     let ids: Vec<&str> =
         asked.iter().map(|request| request["custom_id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["row-0", "row-1", "row-1-sample-1", "row-4"]);
@@ -153,7 +160,7 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
     ];
     let tasks = set();
     let (given, problems) =
-        converted(&answers, &|path, emit| predictions(path, CROSS_CODE_EVAL, Some(&tasks), emit));
+        converted(&answers, |path, emit| predictions(path, CROSS_CODE_EVAL, Some(&tasks), emit));
     let preds: Vec<&Value> = given.iter().map(|record| &record["pred"]).collect();
     assert_eq!(preds, [&json!("A"), &json!(["B0", "B1"]), &json!("I")]);
     assert_eq!(
@@ -167,23 +174,19 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
         ]
     );
     let (given, _) =
-        converted(&answers, &|path, emit| predictions(path, REPO_CODER, Some(&tasks), emit));
+        converted(&answers, |path, emit| predictions(path, REPO_CODER, Some(&tasks), emit));
     assert_eq!(given[1]["choices"], json!([{"text": "B0"}, {"text": "B1"}]));
-    let (_, path) = file(&given);
-    drop(path);
-    let (_, problems) =
-        converted(&answers, &|path, emit| predictions(path, REPO_CODER, None, emit));
-    assert!(problems[0].contains("the tasks file of the requests is needed"), "{problems:?}");
 }
 
 #[test]
 fn repositories_go_into_folders_and_back() {
+    let package = |repository: &str, path: &str, text: &str| json!({"repository": format!("u/{repository}"), "filepath": path, "content": [{"content": text}]});
     let packages = [
-        json!({"repository": "u/r", "filepath": "r/a.py", "content": [{"type": "code", "lang": "python", "content": "import b\r\n"}]}),
-        json!({"repository": "u/s", "filepath": "s/x.py", "content": [{"content": ""}]}),
-        json!({"repository": "u/r", "filepath": "r/d/b.py", "content": [{"content": "def f(): pass\n"}]}),
-        json!({"repository": "u/r", "filepath": "r/../../b.py", "content": [{"content": "bad"}]}),
-        json!({"repository": "u/r", "filepath": "r/a.py", "content": [{"content": "twice"}]}),
+        package("r", "r/a.py", "import b\r\n"),
+        package("s", "s/x.py", ""),
+        package("r", "r/d/b.py", "def f(): pass\n"),
+        package("r", "r/../../b.py", "bad"),
+        package("r", "r/a.py", "twice"),
     ];
     let (dir, path) = file(&packages);
     let repos = dir.path().join("repos");
@@ -192,38 +195,22 @@ fn repositories_go_into_folders_and_back() {
     assert_eq!(std::fs::read(repos.join("r/a.py")).unwrap(), b"import b\r\n");
     assert!(!dir.path().join("b.py").exists());
     let names = ["r".to_owned(), "s".to_owned(), "gone".to_owned()];
-    let mut raw = Vec::new();
-    let outcome = folders_to_raw(&repos, &names, Language::Python, &mut |record| {
-        raw.push(record.clone());
-        Ok(())
+    let (raw, outcome) = collected(|emit| {
+        from_folders(&repos, &names, Language::Python, RecordKind::RawRepository, emit)
     });
-    let outcome = outcome.unwrap();
-    assert_eq!((outcome.records, outcome.problems.len()), (2, 1));
+    assert_eq!((raw.len(), outcome.problems.len()), (2, 1));
     assert_eq!(raw[0]["files"][0]["metadata"]["local_imports"], json!(["b"]));
-    // Raw → packages → raw, and raw → folders → raw.
-    let (there, _) = converted(&raw, &|path, emit| records(path, RecordKind::Package, emit));
-    assert_eq!(there.len(), 3);
-    let (back, _) = converted(&there, &|path, emit| records(path, RecordKind::RawRepository, emit));
-    assert_eq!(back, raw);
-    let (same, _) = converted(&raw, &|path, emit| records(path, RecordKind::RawRepository, emit));
-    assert_eq!(same, raw);
-    let (dir, path) = file(&raw);
-    let again = dir.path().join("again");
-    assert!(to_folders(&path, &again).unwrap().problems.is_empty());
-    let mut back = Vec::new();
-    folders_to_raw(&again, &names[..2], Language::Python, &mut |record| {
-        back.push(record.clone());
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(back, raw);
-    let mut packages = Vec::new();
-    folders_to_packages(&again, &names[..2], Language::Python, &mut |record| {
-        packages.push(record.clone());
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(packages, there);
+    // Raw → packages → raw, and raw → raw.
+    let (there, _) = converted(&raw, |path, emit| records(path, RecordKind::Package, emit));
+    let (own, _) = collected(|emit| {
+        from_folders(&repos, &names[..2], Language::Python, RecordKind::Package, emit)
+    });
+    assert_eq!(there, own);
+    for from in [&there, &raw] {
+        let (back, _) =
+            converted(from, |path, emit| records(path, RecordKind::RawRepository, emit));
+        assert_eq!(back, raw);
+    }
 }
 
 #[test]
@@ -232,7 +219,7 @@ fn tasks_take_what_is_missing_from_the_repositories() {
     std::fs::create_dir(dir.path().join("o_r")).unwrap();
     std::fs::write(dir.path().join("o_r/a.py"), "a = 1\r\n  b = 2\r\nc = 3\r\n").unwrap();
     let task = |path: &str, line_no: usize| {
-        let task = crate::task::Task::new("i".into(), path, 0, line_no, "  b = 2", "a = 1\n");
+        let task = Task::new("i".into(), path, 0, line_no, "  b = 2", "a = 1\n");
         task.to_record()
     };
     let input = [
@@ -242,7 +229,7 @@ fn tasks_take_what_is_missing_from_the_repositories() {
         json!({"pred": "", "task_id": ""}),
     ];
     let (given, problems) =
-        converted(&input, &|path, emit| tasks(path, Format::Repoformer, Some(dir.path()), emit));
+        converted(&input, |path, emit| tasks(path, Format::Repoformer, Some(dir.path()), emit));
     assert_eq!(given.len(), 1);
     assert_eq!(given[0]["right_context"], "\nc = 3\n");
     assert_eq!(given[0]["metadata"]["filepath"], "o_r/a.py");
@@ -253,11 +240,8 @@ fn tasks_take_what_is_missing_from_the_repositories() {
     assert!(problems[1].starts_with("3: task i: o_r/a.py has other text"), "{problems:?}");
     assert!(problems[2].starts_with("4: this is a prediction"), "{problems:?}");
     let (given, problems) =
-        converted(&input[..1], &|path, emit| tasks(path, Format::CrossCodeEval, None, emit));
-    assert!(
-        given.is_empty() && problems[0].contains("name the folder of repositories"),
-        "{problems:?}"
-    );
+        converted(&input[..1], |path, emit| tasks(path, Format::CrossCodeEval, None, emit));
+    assert!(given.is_empty() && problems[0].contains("name the folder"), "{problems:?}");
     for target in TargetFormat::ALL {
         assert_eq!(target.to_string().parse::<TargetFormat>().ok(), Some(target));
     }
@@ -290,21 +274,16 @@ fn what_a_format_has_no_place_for_is_told_of() {
     assert_eq!(warnings(Format::CrossCodeEval), [""; 0]);
 }
 
+/// Where an answer of the caller ends the work, nothing more is read.
 #[test]
-fn labels_are_written_as_they_were_read() {
+fn labels_are_written_as_they_were_read_until_the_taker_fails() {
     let label = json!({
         "metadata": {"task_id": "o/r/a.py/3_5", "filename": "o/r/a.py", "start_i": 3, "end_i": 5}, "prompt": "p",
         "groundtruth": "g", "right_context": "r", "crossfile_context": "# c", "es_infile": 0.5, "es_rg1": 1, "mine": null,
     });
-    let (given, problems) = converted(&[label.clone(), json!({"x": 1})], &labels);
+    let (given, problems) = converted(&[label.clone(), json!({"x": 1})], labels);
     assert_eq!(given[0].to_string(), label.to_string());
     assert!(problems[0].starts_with("2: unknown kind of record; known: "), "{problems:?}");
-}
-
-/// Where an answer of the caller ends the work, nothing more is read.
-#[test]
-fn an_error_of_the_taker_ends_the_conversion() {
-    let label = json!({"metadata": {"task_id": "a", "filename": "a", "start_i": 3, "end_i": 5}, "prompt": "", "groundtruth": "", "right_context": "", "crossfile_context": ""});
     let (_dir, path) = file(&[label.clone(), label]);
     let mut taken = 0;
     let outcome = labels(&path, &mut |_| {

@@ -95,11 +95,8 @@ fn work(
     let language: Language =
         args.language.parse().map_err(|e: String| anyhow!("--language: {e}"))?;
     Ok(match (kind, &args.file, repos_dir) {
-        (RecordKind::Package, None, Some(dir)) => {
-            convert::folders_to_packages(dir, &names(args, dir)?, language, emit)?
-        }
-        (RecordKind::RawRepository, None, Some(dir)) => {
-            convert::folders_to_raw(dir, &names(args, dir)?, language, emit)?
+        (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
+            convert::from_folders(dir, &names(args, dir)?, language, kind, emit)?
         }
         (RecordKind::Package | RecordKind::RawRepository, _, _) => {
             convert::records(input(args)?, kind, emit)?
