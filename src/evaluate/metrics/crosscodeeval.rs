@@ -10,7 +10,7 @@ use crate::text::language::{Language, identifiers, without_comment_signs, withou
 use crate::text::lines::strip;
 
 /// Texts and identifiers that were compared, and their score.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detail {
     /// The prediction without comments.
     pub prediction: String,
@@ -27,7 +27,7 @@ pub struct Detail {
 }
 
 /// Score of one pair, each value between 0 and 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StatementScore {
     /// Whether the stripped non-blank lines are the same.
     pub em: bool,

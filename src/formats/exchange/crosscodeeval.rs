@@ -16,8 +16,8 @@ pub type Files = Vec<(&'static str, String)>;
 /// Values of one task.
 struct Line<'a> {
     task_id: &'a str,
-    /// `None` without a prediction; all values are then 0.
-    detail: Option<Detail>,
+    /// Empty without a prediction; all values are then 0.
+    detail: Detail,
 }
 
 /// Returns the files for the first sample of each task. `samples[i]` are those of the i-th task; a task without any is left
@@ -44,20 +44,22 @@ pub fn files(
     let mut lines = Vec::new();
     for (task, samples) in tasks.tasks.iter().zip(samples) {
         let hole = Hole::of(task);
-        let detail = samples.first().map(|sample| {
-            let cut = recipe.apply(hole, sample);
-            detail(&cut.target, &cut.prediction, hole.language)
-        });
-        if detail.is_some() || count_missing {
-            let task_id = &task.id;
-            lines.push(Line { task_id, detail });
-        }
+        let detail = match samples.first() {
+            Some(sample) => {
+                let cut = recipe.apply(hole, sample);
+                detail(&cut.target, &cut.prediction, hole.language)
+            }
+            None if count_missing => Detail::default(),
+            None => continue,
+        };
+        lines.push(Line { task_id: &task.id, detail });
     }
+    let matches = lines.iter().filter(|line| line.detail.score.em);
     vec![
         ("results.json", results(&lines)),
         ("detailed_results.json", jsonl(&lines, detailed)),
         ("prediction_truncated.jsonl", jsonl(&lines, truncated)),
-        ("exact_match_idx.jsonl", exact_matches(&lines)),
+        ("exact_match_idx.jsonl", matches.map(|line| format!("{}\n", line.task_id)).collect()),
     ]
 }
 
@@ -65,45 +67,29 @@ fn jsonl(lines: &[Line<'_>], record: impl Fn(&Line<'_>) -> Value) -> String {
     lines.iter().map(|line| format!("{}\n", record(line))).collect()
 }
 
-fn detailed(line: &Line<'_>) -> Value {
-    let value = |of: fn(&Detail) -> f64| line.detail.as_ref().map_or(0.0, of);
-    let is = |of: fn(&Detail) -> bool| u8::from(line.detail.as_ref().is_some_and(of));
+fn detailed(Line { task_id, detail }: &Line<'_>) -> Value {
+    let score = &detail.score;
     json!({
-        "task_id": line.task_id,
-        "em": is(|detail| detail.score.em),
-        "es": percent(value(|detail| detail.score.es)),
-        "es_repoeval": value(|detail| detail.es_repoeval) * 100.0,
-        "id_em": is(|detail| detail.score.id_em),
-        "id_precision": value(|detail| detail.score.id_precision),
-        "id_recall": value(|detail| detail.score.id_recall),
-        "id_f1": value(|detail| detail.score.id_f1),
+        "task_id": task_id,
+        "em": u8::from(score.em),
+        // The whole percentage of `fuzz.ratio`, recovered from its hundredth.
+        "es": (score.es * 100.0).round(),
+        "es_repoeval": detail.es_repoeval * 100.0,
+        "id_em": u8::from(score.id_em),
+        "id_precision": score.id_precision,
+        "id_recall": score.id_recall,
+        "id_f1": score.id_f1,
     })
 }
 
-/// Recovers the whole percentage of `fuzz.ratio` from its hundredth.
-fn percent(ratio: f64) -> f64 {
-    (ratio * 100.0).round()
-}
-
-fn truncated(line: &Line<'_>) -> Value {
-    match &line.detail {
-        None => {
-            json!({"task_id": line.task_id, "pred": "", "target": "", "pred_ids": [], "target_ids": []})
-        }
-        Some(detail) => json!({
-            "task_id": line.task_id,
-            "pred": detail.prediction,
-            "target": detail.target,
-            "pred_ids": detail.prediction_ids,
-            "target_ids": detail.target_ids,
-        }),
-    }
-}
-
-fn exact_matches(lines: &[Line<'_>]) -> String {
-    let is_match = |line: &&Line<'_>| line.detail.as_ref().is_some_and(|detail| detail.score.em);
-    let ids = lines.iter().filter(is_match);
-    ids.map(|line| format!("{}\n", line.task_id)).collect()
+fn truncated(Line { task_id, detail }: &Line<'_>) -> Value {
+    json!({
+        "task_id": task_id,
+        "pred": detail.prediction,
+        "target": detail.target,
+        "pred_ids": detail.prediction_ids,
+        "target_ids": detail.target_ids,
+    })
 }
 
 fn results(lines: &[Line<'_>]) -> String {
