@@ -202,11 +202,7 @@ impl Endpoint {
         let url = self.address.of(GREETING);
         let request = self.agent.get(&url).config();
         let request = request.timeout_global(Some(LONGEST_GREETING)).build();
-        let request = match &self.key {
-            Some(key) => request.header("authorization", &key.header),
-            None => request,
-        };
-        let Err(error) = request.call() else {
+        let Err(error) = self.with_key(request).call() else {
             return Ok(());
         };
         let failure = answer::unanswered(&error, self.context());
@@ -241,32 +237,23 @@ impl Endpoint {
                 Ok(value) => return Ok((value, begin.elapsed())),
                 Err(failure) => failure,
             };
-            let Some(wait) = self.wait(
-                &failure,
-                retries,
-                waited,
-                &[path.as_bytes(), body.unwrap_or_default()].concat(),
-            ) else {
+            let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
+            let Some(wait) = self.wait(&failure, retries, waited, &seed) else {
                 if retries > 0 {
                     failure.reason += &format!("; sent {} times", retries + 1);
                 }
                 return Err(self.failed(path, failure));
             };
             if let Some(notice) = &self.notice {
-                let most = match failure.again {
-                    Again::AtMost(times) => times.min(self.settings.retries),
-                    _ => self.settings.retries,
-                };
+                let of = |most: u32| format!("{} of {most}", retries + 1);
                 let count = match failure.again {
                     Again::After(_) => "as the server asks".to_owned(),
-                    _ => format!("{} of {most}", retries + 1),
+                    Again::AtMost(times) => of(times.min(self.settings.retries)),
+                    _ => of(self.settings.retries),
                 };
-                let text = format!(
-                    "{}: {}; retrying in {:.1} s ({count})",
-                    self.url(path),
-                    failure.reason,
-                    wait.as_secs_f64(),
-                );
+                let (url, seconds) = (self.url(path), wait.as_secs_f64());
+                let text =
+                    format!("{url}: {}; retrying in {seconds:.1} s ({count})", failure.reason);
                 notice(&self.without_key(text));
             }
             std::thread::sleep(wait);
@@ -288,26 +275,24 @@ impl Endpoint {
     fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Value, Failure> {
         let context = self.context();
         let url = self.address.of(path);
-        let key = self.key.as_ref().map(|key| ("authorization", &key.header));
         let sent = match body {
             Some(body) => {
-                let mut request = self.agent.post(&url).header("content-type", "application/json");
-                if let Some((name, value)) = key {
-                    request = request.header(name, value);
-                }
-                request.send(body)
+                let request = self.agent.post(&url).header("content-type", "application/json");
+                self.with_key(request).send(body)
             }
-            None => {
-                let mut request = self.agent.get(&url);
-                if let Some((name, value)) = key {
-                    request = request.header(name, value);
-                }
-                request.call()
-            }
+            None => self.with_key(self.agent.get(&url)).call(),
         };
         match sent {
             Ok(response) => answer::read(response, context),
             Err(error) => Err(answer::unanswered(&error, context)),
+        }
+    }
+
+    /// Adds the server's key to a request.
+    fn with_key<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
+        match &self.key {
+            Some(key) => request.header("authorization", &key.header),
+            None => request,
         }
     }
 
