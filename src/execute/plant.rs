@@ -143,100 +143,87 @@ mod tests {
     use super::*;
     use crate::text::language::Language;
 
-    /// The text with `%` for what is planted; `[` and `]` around the hole.
-    fn planted(language: Language, marked: &str) -> String {
-        let (before, rest) = marked.split_once("⟦").unwrap();
-        let (hole, after) = rest.split_once("⟧").unwrap();
-        let text = [before, hole, after].concat();
-        match find(&text, language.into(), before.len()..before.len() + hole.len()) {
-            Ok(planting) => planting.insert(&text, "%"),
-            Err(reason) => reason.split(':').next().unwrap().to_owned(),
+    /// Plants `%` in files with `⟦` and `⟧` around the hole, and `‹` and `›` around what is planted.
+    fn assert_planted(language: Language, marked: &[&str]) {
+        for marked in marked {
+            let wanted = marked.replace(['⟦', '⟧', '‹', '›'], "");
+            let (before, rest) = marked.split_once('‹').unwrap();
+            let (_, after) = rest.split_once('›').unwrap();
+            assert_eq!(planted(language, &[before, after].concat()).unwrap(), wanted);
         }
+    }
+
+    fn planted(language: Language, marked: &str) -> Result<String, String> {
+        let (before, rest) = marked.split_once('⟦').unwrap();
+        let (hole, after) = rest.split_once('⟧').unwrap();
+        let text = [before, hole, after].concat();
+        let range = before.len()..before.len() + hole.len();
+        find(&text, language.into(), range).map(|planting| planting.insert(&text, "%"))
     }
 
     #[test]
     fn python() {
-        let of = |marked: &str| planted(Language::Python, marked);
+        assert_planted(
+            Language::Python,
+            &[
+                "x = 1\n‹%\n›⟦y = 2⟧\n",
+                "def f():\n    a = 1\n⟦    ‹%\n    ›return a⟧\n",
+                "def f():\n\t‹%\n\t›g(1,\n\t  ⟦2)⟧\n",
+                "def f():\n    ‹%\n    ›if a:\n        b()\n⟦    elif c:⟧\n        d()\n",
+                "if a: ‹%; ›⟦return b⟧\n",
+                "a = 1; ‹%; ›⟦b = 2⟧\n",
+                "⟦def f(a):⟧\n    ‹%\n    ›\"\"\"Doc.\"\"\"\n    return a\n",
+                "def f(a,\n      ⟦b=1⟧):\n    ‹%\n    ›return a\n",
+                "⟦@x\ndef f(a): ‹%; ›return a⟧\n",
+                "class A:\n    ⟦@property⟧\n    def f(self):\n        ‹%\n        ›return 1\n",
+                "‹%\n›⟦class A(B):⟧\n    x = 1\n",
+                "with a:\n⟦    # why\n    ‹%\n    ›b()⟧\n",
+                "def f():\n⟦    \"\"\"Doc.\"\"\"\n    ‹%\n    ›return 1⟧\n",
+                "\u{feff}‹%\n›⟦a = 1⟧\n",
+                "class A(B):\n    def __init__(self):\n        ‹%\n        ›⟦super().__init__()⟧\n",
+                "‹%\n›try:\n    a()\n⟦except E:⟧\n    pass\n",
+            ],
+        );
         let nothing = "its hole contains nothing that is executed";
-        assert_eq!(of("x = 1\n⟦y = 2⟧\n"), "x = 1\n%\ny = 2\n");
-        assert_eq!(
-            of("def f():\n    a = 1\n⟦    return a⟧\n"),
-            "def f():\n    a = 1\n    %\n    return a\n"
-        );
-        assert_eq!(of("def f():\n\tg(1,\n\t  ⟦2)⟧\n"), "def f():\n\t%\n\tg(1,\n\t  2)\n");
-        assert_eq!(
-            of("def f():\n    if a:\n        b()\n⟦    elif c:⟧\n        d()\n"),
-            "def f():\n    %\n    if a:\n        b()\n    elif c:\n        d()\n"
-        );
-        assert_eq!(of("if a: ⟦return b⟧\n"), "if a: %; return b\n");
-        assert_eq!(of("a = 1; ⟦b = 2⟧\n"), "a = 1; %; b = 2\n");
-        assert_eq!(
-            of("⟦def f(a):⟧\n    \"\"\"Doc.\"\"\"\n    return a\n"),
-            "def f(a):\n    %\n    \"\"\"Doc.\"\"\"\n    return a\n"
-        );
-        assert_eq!(
-            of("def f(a,\n      ⟦b=1⟧):\n    return a\n"),
-            "def f(a,\n      b=1):\n    %\n    return a\n"
-        );
-        assert_eq!(of("⟦@x\ndef f(a): return a⟧\n"), "@x\ndef f(a): %; return a\n");
-        assert_eq!(
-            of("class A:\n    ⟦@property⟧\n    def f(self):\n        return 1\n"),
-            "class A:\n    @property\n    def f(self):\n        %\n        return 1\n"
-        );
-        assert_eq!(of("⟦class A(B):⟧\n    x = 1\n"), "%\nclass A(B):\n    x = 1\n");
-        assert_eq!(of("with a:\n⟦    # why\n    b()⟧\n"), "with a:\n    # why\n    %\n    b()\n");
-        assert_eq!(
-            of("def f():\n⟦    \"\"\"Doc.\"\"\"\n    return 1⟧\n"),
-            "def f():\n    \"\"\"Doc.\"\"\"\n    %\n    return 1\n"
-        );
-        assert_eq!(of("def f():\n⟦    \"\"\"Doc.\"\"\"⟧\n    return 1\n"), nothing);
-        assert_eq!(of("a = 1\n⟦# b⟧\n"), nothing);
-        assert_eq!(of("a = 1\n⟦\n⟧\nb = 1\n"), nothing);
-        assert_eq!(of("\u{feff}⟦a = 1⟧\n"), "\u{feff}%\na = 1\n");
-        assert_eq!(
-            of("class A(B):\n    def __init__(self):\n        ⟦super().__init__()⟧\n"),
-            "class A(B):\n    def __init__(self):\n        %\n        super().__init__()\n"
-        );
-        assert_eq!(
-            of("try:\n    a()\n⟦except E:⟧\n    pass\n"),
-            "%\ntry:\n    a()\nexcept E:\n    pass\n"
-        );
+        for marked in [
+            "def f():\n⟦    \"\"\"Doc.\"\"\"⟧\n    return 1\n",
+            "a = 1\n⟦# b⟧\n",
+            "a = 1\n⟦\n⟧\nb = 1\n",
+        ] {
+            assert!(
+                planted(Language::Python, marked).unwrap_err().starts_with(nothing),
+                "{marked}"
+            );
+        }
     }
 
     #[test]
     fn languages_with_braces() {
-        let java = |marked: &str| planted(Language::Java, marked);
-        let class = |body: &str| format!("class A {{\n  {body}\n}}\n");
-        assert_eq!(
-            java(&class("int f() { int a = 1; ⟦return a;⟧ }")),
-            class("int f() { int a = 1; % return a; }")
+        assert_planted(
+            Language::Java,
+            &[
+                "class A { int f() { int a = 1; ‹% ›⟦return a;⟧ } }",
+                "class A { int f() { ‹% ›if (a)\n ⟦return b;⟧ return c; } }",
+                "class A { int ⟦f(int a)⟧ { ‹% ›return a; } }",
+                "class A { A() { ⟦super();⟧‹%› x = 1; } }",
+            ],
         );
-        assert_eq!(
-            java(&class("int f() { if (a)\n ⟦return b;⟧ return c; }")),
-            class("int f() { % if (a)\n return b; return c; }")
+        assert_planted(Language::CSharp, &["class A { int F() { ‹% ›⟦return a;⟧ } }"]);
+        assert_planted(
+            Language::TypeScript,
+            &[
+                "function f() {\n  ‹% ›⟦return a;⟧\n}\n",
+                "‹% ›const f = (x) => ⟦x + 1⟧;\n",
+                "class A extends B {\n  constructor() { ⟦super(1);⟧‹%› this.x = 1; }\n}\n",
+                "switch (a) {\n  case 1:\n    ‹% ›⟦f();⟧\n}\n",
+            ],
         );
-        assert_eq!(
-            java(&class("int ⟦f(int a)⟧ { return a; }")),
-            class("int f(int a) { % return a; }")
-        );
-        assert_eq!(java(&class("A() { ⟦super();⟧ x = 1; }")), class("A() { super();% x = 1; }"));
-        assert_eq!(java(&class("⟦int x = 1;⟧")), "its hole is in no statement");
-        let csharp = |marked: &str| planted(Language::CSharp, marked);
-        assert_eq!(csharp(&class("int F() { ⟦return a;⟧ }")), class("int F() { % return a; }"));
-        assert_eq!(csharp(&class("int F() => ⟦a⟧;")), "its hole is in no statement");
-        let typescript = |marked: &str| planted(Language::TypeScript, marked);
-        assert_eq!(
-            typescript("function f() {\n  ⟦return a;⟧\n}\n"),
-            "function f() {\n  % return a;\n}\n"
-        );
-        assert_eq!(typescript("const f = (x) => ⟦x + 1⟧;\n"), "% const f = (x) => x + 1;\n");
-        assert_eq!(
-            typescript("class A extends B {\n  constructor() { ⟦super(1);⟧ this.x = 1; }\n}\n"),
-            "class A extends B {\n  constructor() { super(1);% this.x = 1; }\n}\n"
-        );
-        assert_eq!(
-            typescript("switch (a) {\n  case 1:\n    ⟦f();⟧\n}\n"),
-            "switch (a) {\n  case 1:\n    % f();\n}\n"
-        );
+        for (language, marked) in [
+            (Language::Java, "class A { ⟦int x = 1;⟧ }"),
+            (Language::CSharp, "class A { int F() => ⟦a⟧; }"),
+        ] {
+            let reason = planted(language, marked).unwrap_err();
+            assert!(reason.starts_with("its hole is in no statement"), "{reason}");
+        }
     }
 }
