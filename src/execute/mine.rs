@@ -9,16 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::command::{Template, Values};
-use super::copies::{Copies, TestCommand, tail};
-use super::guard::{Ended, Limits};
+use super::copies::{Copies, tail};
+use super::guard::{Ended, Limits, RunOrder};
 use super::log::{Filling, Log};
 use super::run::{ExecutionSettings, record_of};
 use super::subject::Subject;
 use super::verdict::{Status, judge};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::task::TaskSet;
 
 /// Python module imported by a marked run.
@@ -92,12 +93,12 @@ pub fn mine(
     let total = count + subjects.len();
     let done = AtomicUsize::new(0);
     let step = || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-    let found = in_parallel(copies.workers(), count, |worker, repository| {
+    let found = in_parallel(copies.workers, count, |worker, repository| {
         let found = work.candidates(repository, worker);
         step();
         found
     })?;
-    let mined = in_parallel(copies.workers(), subjects.len(), |worker, task| {
+    let mined = in_parallel(copies.workers, subjects.len(), |worker, task| {
         let mined = match &subjects[task] {
             Err(reason) => Ok((Vec::new(), Some(reason.clone()))),
             Ok(subject) => match &found[subject.repository] {
@@ -128,25 +129,14 @@ fn in_parallel<T: Send>(
     jobs: usize,
     job: impl Fn(usize, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<T>>>> = Mutex::new((0..jobs).map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for worker in 0..workers {
-            let (next, results, job) = (&next, &results, &job);
-            scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= jobs {
-                        return;
-                    }
-                    let result = job(worker, number);
-                    results.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(result);
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.into_iter().flatten().collect()
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().map_err(|e| {
+        Error::execution(format!("cannot start {workers} threads: {e}"), "choose fewer (--threads)")
+    })?;
+    let worker = || rayon::current_thread_index().unwrap_or(0);
+    let numbers = (0..jobs).into_par_iter().with_max_len(1);
+    let results: Vec<Result<T>> =
+        pool.install(|| numbers.map(|number| job(worker(), number)).collect());
+    results.into_iter().collect()
 }
 
 /// Tests to try for each task, by its index, in the order in which they are tried.
@@ -189,12 +179,12 @@ impl Work<'_> {
     ) -> Result<Result<Candidates, String>> {
         let name = &self.tasks.tasks[tasks[0]].repository;
         let list = list.fill(Values { repository: name, ..Values::default() });
-        let command = TestCommand {
+        let order = RunOrder {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
             collect: Some(format!("{FOLDER}/tests")),
-            ..TestCommand::default()
+            ..RunOrder::default()
         };
-        Ok(self.suite(repository, worker, &command)?.and_then(|(text, output)| {
+        Ok(self.suite(repository, worker, order)?.and_then(|(text, output)| {
             let lines = text.lines().map(|line| line.trim().to_owned());
             let tests: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
             if tests.is_empty() {
@@ -218,7 +208,7 @@ impl Work<'_> {
             Ok(copy) => copy,
             Err(broken) => return Ok(Err(broken.reason.clone())),
         };
-        let folder = copy.folder().join(FOLDER);
+        let folder = copy.folder.join(FOLDER);
         let mut texts = self.marked(tasks);
         texts.push((format!("{FOLDER}/repoformer_probe.py"), PROBE.to_owned()));
         let mut path = folder.into_os_string();
@@ -226,13 +216,14 @@ impl Work<'_> {
             path.push(":");
             path.push(own);
         }
-        let command = TestCommand {
+        let order = RunOrder {
             command: self.mining.suites[repository].clone(),
             texts,
             environment: vec![("PYTHONPATH".into(), path.to_string_lossy().into_owned())],
             collect: Some(format!("{FOLDER}/reached")),
+            ..RunOrder::default()
         };
-        Ok(self.suite(repository, worker, &command)?.and_then(|(text, output)| {
+        Ok(self.suite(repository, worker, order)?.and_then(|(text, output)| {
             if text.is_empty() {
                 let end = tail(output.trim(), 300);
                 return Err(format!(
@@ -248,7 +239,7 @@ impl Work<'_> {
         &self,
         repository: usize,
         worker: usize,
-        command: &TestCommand,
+        order: RunOrder,
     ) -> Result<Result<(String, String), String>> {
         let copy = match self.copies.of(repository, worker) {
             Ok(copy) => copy,
@@ -259,7 +250,7 @@ impl Work<'_> {
             cpu_seconds: self.mining.suite_seconds * 64.0,
             ..self.settings.limits
         };
-        let outcome = self.copies.run(copy, command, limits)?;
+        let outcome = self.copies.run(copy, RunOrder { limits, ..order })?;
         Ok(match (outcome.refused, outcome.ended) {
             (Some(reason), _) => Err(reason),
             (None, Ended::Exited) => Ok((outcome.collected.unwrap_or_default(), outcome.output)),
@@ -355,9 +346,9 @@ impl Work<'_> {
             return Ok(known.status);
         }
         let texts = text.map(|text| (subject.site.path.clone(), text.to_owned()));
-        let command =
-            TestCommand { command, texts: texts.into_iter().collect(), ..TestCommand::default() };
-        let outcome = self.copies.run(copy, &command, limits)?;
+        let texts = texts.into_iter().collect();
+        let order = RunOrder { command, texts, limits, ..RunOrder::default() };
+        let outcome = self.copies.run(copy, order)?;
         let verdict = judge(subject.runner, &outcome);
         let status = verdict.status;
         log().append(&record_of(verdict, &outcome, key).of(of, kind, turn))?;
@@ -410,13 +401,5 @@ mod tests {
         assert_eq!(found[&1], ["t.b", "t.a"]);
         assert_eq!(found[&2], ["t.a", "t.c", "t.b"]); // passed while loading
         assert_eq!(found.get(&3), None);
-    }
-
-    #[test]
-    fn jobs_keep_their_order_on_any_number_of_workers() {
-        for workers in [1, 2, 7] {
-            let squares = in_parallel(workers, 20, |_, n| Ok(n * n)).unwrap();
-            assert_eq!(squares, (0..20).map(|n| n * n).collect::<Vec<_>>());
-        }
     }
 }

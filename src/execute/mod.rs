@@ -32,7 +32,7 @@ mod test_map;
 mod verdict;
 
 pub use command::{Template, Values, default_test_command};
-pub use copies::{Broken, Copies, Copy, CopyFolders, Setup, TestCommand};
+pub use copies::{Broken, Copies, Copy, CopyFolders, Setup};
 pub use log::{Filling, Log, RunRecord};
 pub use pass_at_k::pass_at_k;
 pub use plant::Planting;

@@ -11,8 +11,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::copies::{Broken, Copies, TestCommand, tail};
-use super::guard::{Limits, RunOutcome};
+use super::copies::{Broken, Copies, tail};
+use super::guard::{Limits, RunOrder, RunOutcome};
 use super::log::{Filling, Log, RunRecord};
 use super::subject::Subject;
 use super::verdict::{Status, Verdict, judge};
@@ -120,7 +120,7 @@ pub fn run(
     }
     let (board, changed) = (Mutex::new(board), Condvar::new());
     std::thread::scope(|scope| {
-        for worker in 0..copies.workers() {
+        for worker in 0..copies.workers {
             let (board, changed) = (&board, &changed);
             scope.spawn(move || work(worker, board, changed, copies, progress));
         }
@@ -153,7 +153,7 @@ struct State {
 #[derive(Debug)]
 struct Run {
     key: String,
-    command: TestCommand,
+    order: RunOrder,
     repository: usize,
     waiting: Vec<(usize, Step)>,
 }
@@ -216,13 +216,12 @@ fn work(
                 None => guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
             }
         };
-        let (repository, command) =
-            (guard.runs[number].repository, guard.runs[number].command.clone());
-        let limits = guard.settings.limits;
+        let run = &guard.runs[number];
+        let order = run.order.clone();
+        last = run.repository;
         drop(guard);
-        last = repository;
-        let outcome = match copies.of(repository, worker) {
-            Ok(copy) => copies.run(copy, &command, limits).map(Ok),
+        let outcome = match copies.of(last, worker) {
+            Ok(copy) => copies.run(copy, order).map(Ok),
             Err(broken) => Ok(Err(broken.clone())),
         };
         let mut guard = lock(board);
@@ -311,10 +310,11 @@ impl Board<'_> {
         self.queues[subject.repository].push_back(number);
         self.runs.push(Run {
             key,
-            command: TestCommand {
+            order: RunOrder {
                 command: subject.command.clone(),
                 texts: texts.into_iter().collect(),
-                ..TestCommand::default()
+                limits: *limits,
+                ..RunOrder::default()
             },
             repository: subject.repository,
             waiting: vec![(task, step)],

@@ -155,7 +155,6 @@ impl Subject {
         let limits = serde_json::to_string(limits).unwrap_or_default();
         let setup = copies.setup_command(self.repository).unwrap_or_default();
         let runner = serde_json::to_string(&self.runner).unwrap_or_default();
-        let surroundings = copies.surroundings();
         let turn = turn.to_string();
         let path = text.map_or("", |_| self.site.path.as_str());
         Ok(digest_parts([
@@ -165,7 +164,7 @@ impl Subject {
             command,
             &runner,
             &limits,
-            surroundings,
+            &copies.surroundings,
             path,
             text.unwrap_or_default(),
             &turn,

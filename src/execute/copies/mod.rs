@@ -30,9 +30,11 @@ pub struct Copies<'a> {
     apart: Vec<PathBuf>,
     guard: &'a Guard,
     setup: Setup,
-    workers: usize,
+    /// Number of parallel runs.
+    pub(super) workers: usize,
     repositories: Vec<Source>,
-    surroundings: String,
+    /// Conditions of all runs besides their own command, text and repository.
+    pub(super) surroundings: String,
     /// Held while copies are in use.
     _lock: fs::File,
 }
@@ -57,7 +59,7 @@ struct Source {
 /// A copy that tests can be run in.
 #[derive(Debug)]
 pub struct Copy {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     scratch: PathBuf,
     /// Unchanged copy and state to restore after a run, if necessary.
     pristine: Option<(PathBuf, std::sync::Mutex<Snapshot>)>,
@@ -83,26 +85,6 @@ pub struct CopyFolders<'a> {
     pub cache: &'a Path,
 }
 
-/// A command to run in a copy.
-#[derive(Debug, Clone, Default)]
-pub struct TestCommand {
-    /// For `sh -c`.
-    pub command: String,
-    /// Files and their content.
-    pub texts: Vec<(String, String)>,
-    /// Variables to set.
-    pub environment: Vec<(String, String)>,
-    /// File of the copy to read after the run.
-    pub collect: Option<String>,
-}
-
-impl Copy {
-    /// Path of the copy.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-}
-
 impl<'a> Copies<'a> {
     /// Prepares copies of these repositories; none is made yet.
     ///
@@ -121,7 +103,7 @@ impl<'a> Copies<'a> {
         let work_dir = folders.work_dir;
         fs::create_dir_all(work_dir)
             .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
-        let slots = if guard.enclosure().layered { 1 } else { workers };
+        let slots = if guard.enclosure.layered { 1 } else { workers };
         let source = |name: &String| Source {
             name: name.clone(),
             digest: OnceLock::new(),
@@ -152,24 +134,14 @@ impl<'a> Copies<'a> {
         })
     }
 
-    /// Number of parallel runs.
-    pub fn workers(&self) -> usize {
-        self.workers
-    }
-
     /// Returns the command that sets a repository's copies up.
     pub(super) fn setup_command(&self, repository: usize) -> Option<&str> {
         self.setup.commands.get(repository)?.as_deref()
     }
 
-    /// Conditions of all runs besides their own command, text and repository.
-    pub(super) fn surroundings(&self) -> &str {
-        &self.surroundings
-    }
-
     /// Whether all workers share one copy.
     pub fn is_shared(&self) -> bool {
-        self.guard.enclosure().layered
+        self.guard.enclosure.layered
     }
 
     /// Returns a digest of a repository's files: names, kinds, content.
@@ -196,33 +168,25 @@ impl<'a> Copies<'a> {
         made.as_ref()
     }
 
-    /// Runs a test command in a copy and restores the copy.
+    /// Runs an order in a copy and restores the copy.
     ///
     /// # Errors
     /// No guard can be started, or the copy cannot be restored.
-    pub fn run(&self, copy: &Copy, command: &TestCommand, limits: Limits) -> Result<RunOutcome> {
-        let mut environment = command.environment.clone();
-        let temporary = if self.guard.enclosure().enclosed {
-            "/tmp".to_owned()
-        } else {
-            copy.scratch.to_string_lossy().into_owned()
+    pub fn run(&self, copy: &Copy, order: RunOrder) -> Result<RunOutcome> {
+        let temporary = match self.guard.enclosure.enclosed {
+            true => "/tmp".to_owned(),
+            false => copy.scratch.to_string_lossy().into_owned(),
         };
-        environment.push(("TMPDIR".into(), temporary));
-        // No run may find what another one compiled; and the order of sets is the same in every run.
-        environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
-        environment.push(("PYTHONHASHSEED".into(), "0".into()));
-        let order = RunOrder {
-            command: command.command.clone(),
-            folder: copy.folder.clone(),
-            texts: command.texts.clone(),
-            environment,
-            limits,
-            network: false,
-            files: self.guard.files(),
-            scratch: copy.scratch.clone(),
-            collect: command.collect.clone(),
-        };
-        let outcome = self.guard.run(&order)?;
+        let variables = [
+            ("TMPDIR", temporary.as_str()),
+            // No run may find what another one compiled; and the order of sets is the same in every run.
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+            ("PYTHONHASHSEED", "0"),
+        ];
+        let mut order =
+            RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
+        order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
+        let outcome = self.guard.run(order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
             let mut snapshot = snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let restored =
@@ -239,7 +203,7 @@ impl<'a> Copies<'a> {
         let place = self.work_dir.join(name).join(slot.to_string());
         let (folder, pristine) = (place.join(name), place.join("pristine"));
         let (scratch, stamp_path) = (place.join("scratch"), place.join("stamp.json"));
-        let command = self.setup.commands.get(repository).cloned().flatten();
+        let command = self.setup_command(repository).map(str::to_owned);
         let stamp = Stamp {
             repository: digest,
             setup: command.clone(),
@@ -289,8 +253,6 @@ impl<'a> Copies<'a> {
         let order = RunOrder {
             command,
             folder: folder.to_owned(),
-            texts: Vec::new(),
-            environment: Vec::new(),
             limits: Limits {
                 wall_seconds: self.setup.seconds,
                 cpu_seconds: f64::from(u32::MAX),
@@ -301,9 +263,9 @@ impl<'a> Copies<'a> {
             network: true,
             files: Files::Open { protected: self.repos_dir.clone() },
             scratch: scratch.to_owned(),
-            collect: None,
+            ..RunOrder::default()
         };
-        let outcome = self.guard.run(&order).map_err(|e| broken(e.to_string(), ""))?;
+        let outcome = self.guard.run(order).map_err(|e| broken(e.to_string(), ""))?;
         match (&outcome.refused, outcome.exit_code) {
             (None, Some(0)) => Ok(()),
             (Some(reason), _) => Err(broken(format!("the setup command cannot run: {reason}"), "")),
@@ -353,7 +315,7 @@ fn lock(work_dir: &Path) -> Result<fs::File> {
 
 /// Enclosure of the commands, and the variables that select programs and libraries.
 fn surroundings(guard: &Guard) -> String {
-    let enclosure = guard.enclosure();
+    let enclosure = &guard.enclosure;
     let names = [
         "PATH",
         "PYTHONPATH",
@@ -366,7 +328,7 @@ fn surroundings(guard: &Guard) -> String {
     ];
     let values =
         names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
-    let network = guard.has_network() || !enclosure.network_off;
+    let network = guard.network || !enclosure.network_off;
     serde_json::json!([enclosure.enclosed, network, values]).to_string()
 }
 

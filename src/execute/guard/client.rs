@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +15,6 @@ use crate::error::{Error, Result};
 
 /// Environment variable that identifies the processes of one run, to find them if their guard is gone.
 const MARK: &str = "REPOFORMER_RUN";
-
-/// Returns a value of the variable that no other run has.
-fn new_mark() -> String {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    format!("{}-{number}", std::process::id())
-}
 
 /// Isolation of commands, as far as the system allowed it when it was tried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +43,9 @@ pub struct Guard {
     /// Program whose hidden subcommand is the guard.
     program: OsString,
     /// Isolation of its commands.
-    enclosure: Enclosure,
-    network: bool,
+    pub enclosure: Enclosure,
+    /// Whether commands may use the network.
+    pub network: bool,
 }
 
 impl Guard {
@@ -75,7 +70,7 @@ impl Guard {
         ways.push(with(false, false, false));
         let mut refusals: Vec<String> = Vec::new();
         for mut guard in ways {
-            let outcome = guard.run(&trial(work, network))?;
+            let outcome = guard.run(trial(work))?;
             match outcome.refused {
                 Some(refusal) => refusals.push(refusal),
                 None if outcome.exit_code == Some(0) => {
@@ -108,32 +103,18 @@ impl Guard {
         open
     }
 
-    /// Isolation of the guard's commands.
-    pub fn enclosure(&self) -> &Enclosure {
-        &self.enclosure
-    }
-
-    /// Whether commands may use the network.
-    pub fn has_network(&self) -> bool {
-        self.network
-    }
-
-    /// View of the file system that commands get.
-    pub fn files(&self) -> Files {
-        if self.enclosure.layered { Files::Layered } else { Files::InPlace }
-    }
-
     /// Runs an order in the enclosure (without network if that is isolated); returns when none of its processes is left.
     ///
     /// # Errors
     /// The guard cannot be started, or communication with it fails.
-    pub fn run(&self, order: &RunOrder) -> Result<RunOutcome> {
-        let mut order = order.clone();
-        let mark = new_mark();
+    pub fn run(&self, mut order: RunOrder) -> Result<RunOutcome> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{number}", std::process::id());
         order.environment.push((MARK.into(), mark.clone()));
         let set_up = matches!(order.files, Files::Open { .. });
         if !set_up {
-            order.files = self.files();
+            order.files = if self.enclosure.layered { Files::Layered } else { Files::InPlace };
             order.network = self.network || !self.enclosure.network_off;
         }
         let stage = match (self.enclosure.enclosed, order.network) {
@@ -161,13 +142,9 @@ impl Guard {
             .args([SUBCOMMAND, stage])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit());
-        #[cfg(unix)]
-        {
+            .stderr(Stdio::inherit())
             // An interrupt at the terminal ends the program; its guards then end the commands, and themselves.
-            use std::os::unix::process::CommandExt;
-            command.process_group(0);
-        }
+            .process_group(0);
         let mut child = command.spawn()?;
         let stdin = child.stdin.take();
         let mut line = serde_json::to_vec(order)?;
@@ -183,18 +160,16 @@ impl Guard {
         drop(stdin); // kept until now: closing it tells the guard that the program is gone
         Ok(serde_json::from_slice(&answer).unwrap_or_else(|_| RunOutcome {
             notes: vec![format!("the guard ended with {status}")],
-            ..RunOutcome::lost(None)
+            ..RunOutcome::default()
         }))
     }
 }
 
 /// A command that does nothing.
-fn trial(work: &Path, network: bool) -> RunOrder {
+fn trial(work: &Path) -> RunOrder {
     RunOrder {
         command: "exit 0".into(),
         folder: work.to_owned(),
-        texts: Vec::new(),
-        environment: Vec::new(),
         limits: Limits {
             wall_seconds: 60.0,
             cpu_seconds: 60.0,
@@ -202,9 +177,7 @@ fn trial(work: &Path, network: bool) -> RunOrder {
             disk_mb: 16,
             processes: 64,
         },
-        network,
-        files: Files::Layered,
         scratch: PathBuf::from("/tmp"),
-        collect: None,
+        ..RunOrder::default()
     }
 }

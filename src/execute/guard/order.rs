@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const SUBCOMMAND: &str = "__guard";
 
 /// Limits of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Wall-clock seconds.
     pub wall_seconds: f64,
@@ -23,9 +23,10 @@ pub struct Limits {
 }
 
 /// View of the file system that a command gets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Files {
     /// The copy below a layer of its own: writes to it, to the home folder and to temporary folders vanish with the run.
+    #[default]
     Layered,
     /// The copy itself; home and temporary folders as above if the command is enclosed.
     InPlace,
@@ -36,8 +37,8 @@ pub enum Files {
     },
 }
 
-/// A command for a guard to run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// A command for a guard to run. Its folders, its view of the files and the network are chosen for it, but for a setup.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunOrder {
     /// For `sh -c`.
     pub command: String,
@@ -60,7 +61,7 @@ pub struct RunOrder {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// By itself.
@@ -78,11 +79,12 @@ pub enum Ended {
     /// The program that gave the order is gone.
     Abandoned,
     /// The guard itself was killed.
+    #[default]
     Lost,
 }
 
 /// Result of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Why there was no run: the system refused a step, or a file could not be prepared.
     pub refused: Option<String>,
@@ -115,25 +117,6 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// Outcome of a run that did not start.
     pub fn refused(reason: impl Into<String>) -> Self {
-        Self { refused: Some(reason.into()), ..Self::lost(None) }
-    }
-
-    /// Outcome of a run whose guard was killed.
-    pub(crate) fn lost(signal: Option<i32>) -> Self {
-        Self {
-            refused: None,
-            ended: Ended::Lost,
-            exit_code: None,
-            signal,
-            seconds: 0.0,
-            cpu_seconds: 0.0,
-            peak_memory_mb: 0.0,
-            left_behind: 0,
-            output: String::new(),
-            output_bytes: 0,
-            disk_full: false,
-            collected: None,
-            notes: Vec::new(),
-        }
+        Self { refused: Some(reason.into()), ..Self::default() }
     }
 }

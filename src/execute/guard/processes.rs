@@ -50,18 +50,9 @@ pub(super) fn below() -> Vec<Process> {
 
 /// Returns the processes below this one from a list of all processes.
 pub(super) fn all_below() -> Vec<Process> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
     let mut children: FxHashMap<i32, Vec<Process>> = FxHashMap::default();
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        if let Some(process) = read(pid) {
-            children.entry(process.parent).or_default().push(process);
-        }
+    for process in all_pids().filter_map(read) {
+        children.entry(process.parent).or_default().push(process);
     }
     let mut found = children.remove(&Pid::this().as_raw()).unwrap_or_default();
     let mut next = 0;
@@ -71,6 +62,12 @@ pub(super) fn all_below() -> Vec<Process> {
         next += 1;
     }
     found
+}
+
+/// Iterates over the numbers of all processes.
+fn all_pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Reads a process; `None` if it no longer exists.
@@ -111,14 +108,11 @@ impl Process {
 pub(super) fn end_marked(name: &str, value: &str) {
     let wanted = format!("{name}={value}");
     let marked = || {
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        pids.filter(|pid| {
+        let has_it = |pid: &i32| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let mut variables = environment.split(|byte| *byte == 0);
-            variables.any(|variable| variable == wanted.as_bytes())
-        })
-        .collect::<Vec<i32>>()
+            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        };
+        all_pids().filter(has_it).collect::<Vec<i32>>()
     };
     for _ in 0..1000 {
         let left = marked();

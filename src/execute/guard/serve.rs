@@ -50,7 +50,7 @@ fn outside(network: bool) -> Option<RunOutcome> {
     }
     match Command::new("/proc/self/exe").args([SUBCOMMAND, "inside"]).status() {
         Ok(status) if status.success() => None,
-        Ok(status) => Some(RunOutcome::lost(status.signal())),
+        Ok(status) => Some(RunOutcome { signal: status.signal(), ..RunOutcome::default() }),
         Err(error) => Some(RunOutcome::refused(format!("the inner guard: {error}"))),
     }
 }

@@ -59,7 +59,7 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     put_texts(order)?;
     let disk_before = match order.files {
-        Files::InPlace => bytes_below(&order.folder) + bytes_below(&order.scratch),
+        Files::InPlace => bytes_written(order),
         Files::Layered | Files::Open { .. } => 0,
     };
     if !alone {
@@ -178,7 +178,7 @@ impl Started {
                 }
             }
             if matches!(order.files, Files::InPlace) && added_up.elapsed() >= ADD_UP {
-                let bytes = bytes_below(&order.folder) + bytes_below(&order.scratch);
+                let bytes = bytes_written(order);
                 added_up = Instant::now();
                 if bytes.saturating_sub(self.disk_before) > mega(order.limits.disk_mb) {
                     break Ended::Disk;
@@ -202,18 +202,17 @@ impl Started {
             _ => (None, None),
         };
         let killed = signal == Some(Signal::SIGKILL as i32) || exit_code == Some(128 + 9);
-        if ended == Ended::Exited && killed && kernel_kills() > self.kernel_kills {
-            ended = Ended::Memory;
-        }
-        if ended == Ended::Exited && signal == Some(Signal::SIGXCPU as i32) {
-            ended = Ended::Cpu;
-        }
-        if ended == Ended::Exited && signal == Some(Signal::SIGXFSZ as i32) {
-            ended = Ended::Disk;
+        if ended == Ended::Exited {
+            ended = match signal {
+                _ if killed && kernel_kills() > self.kernel_kills => Ended::Memory,
+                Some(signal) if signal == Signal::SIGXCPU as i32 => Ended::Cpu,
+                Some(signal) if signal == Signal::SIGXFSZ as i32 => Ended::Disk,
+                _ => ended,
+            };
         }
         if ended == Ended::Exited && matches!(order.files, Files::InPlace) {
             // The command may have ignored that a file reached its limit.
-            let bytes = bytes_below(&order.folder) + bytes_below(&order.scratch);
+            let bytes = bytes_written(order);
             self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
         }
         let kept = self.output.join().unwrap_or_default();
@@ -224,7 +223,6 @@ impl Started {
             Some(String::from_utf8_lossy(&bytes).into_owned())
         });
         RunOutcome {
-            refused: None,
             ended,
             exit_code,
             signal,
@@ -236,7 +234,7 @@ impl Started {
             output_bytes: kept.bytes(),
             disk_full: self.disk_full,
             collected,
-            notes: Vec::new(),
+            ..RunOutcome::default()
         }
     }
 
@@ -318,9 +316,10 @@ fn kernel_kills() -> u64 {
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Total size on disk of all files in a folder, in bytes.
-fn bytes_below(folder: &Path) -> u64 {
+/// Total size on disk of all files in the folders that a command writes to, in bytes.
+fn bytes_written(order: &RunOrder) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let entries = walkdir::WalkDir::new(folder).into_iter().flatten();
+    let walk = |folder: &Path| walkdir::WalkDir::new(folder).into_iter().flatten();
+    let entries = walk(&order.folder).chain(walk(&order.scratch));
     entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum()
 }

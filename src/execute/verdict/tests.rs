@@ -7,7 +7,7 @@ fn status(runner: Runner, code: i32, output: &str) -> Status {
         ended: Ended::Exited,
         exit_code: Some(code),
         output: output.to_owned(),
-        ..RunOutcome::lost(None)
+        ..RunOutcome::default()
     };
     judge(runner, &outcome).status
 }
@@ -115,7 +115,7 @@ fn other_runners_are_known_by_their_summaries() {
 
 #[test]
 fn limits_are_told_apart() {
-    let of = |ended| judge(Runner::Auto, &RunOutcome { ended, ..RunOutcome::lost(None) }).status;
+    let of = |ended| judge(Runner::Auto, &RunOutcome { ended, ..RunOutcome::default() }).status;
     assert_eq!(of(Ended::Wall), Status::Timeout);
     assert_eq!(of(Ended::Cpu), Status::Timeout);
     assert_eq!(of(Ended::Memory), Status::OutOfMemory);

@@ -51,7 +51,7 @@ impl Bench {
         let network = exec.network == Some(Switch::On);
         let trial = work_dir.canonicalize()?;
         let guard = Guard::try_out(PROGRAM.into(), &trial, isolation != Isolation::Off, network)?;
-        let open = &guard.enclosure().open;
+        let open = &guard.enclosure.open;
         if isolation == Isolation::Required && !open.is_empty() {
             return Err(hinted(
                 anyhow!("runs cannot be isolated here: {}", open.join("; ")),
@@ -104,7 +104,7 @@ impl Bench {
         mining: bool,
         printer: &Printer,
     ) {
-        printer.detail(format!("exec: {}", self.guard.enclosure().describe()));
+        printer.detail(format!("exec: {}", self.guard.enclosure.describe()));
         if commands.test.is_none() {
             for name in &experiment.repositories {
                 let folder = experiment.repos_dir.join(name);
@@ -144,7 +144,7 @@ impl Bench {
         manifest.setting("runner", serde_json::to_value(commands.runner)?);
         manifest.setting("limits", serde_json::to_value(self.settings.limits)?);
         manifest.setting("oracle_runs", self.settings.oracle_runs);
-        manifest.setting("isolation", serde_json::to_value(self.guard.enclosure())?);
+        manifest.setting("isolation", serde_json::to_value(&self.guard.enclosure)?);
         manifest.input("tasks", &tasks.path)?;
         if let Some(map) = &commands.map {
             manifest.input("tests", &map.path)?;
