@@ -33,16 +33,14 @@ impl ChartPage {
     /// ```
     pub fn html(&self) -> String {
         let title = escape(&self.title);
-        let mut figures = String::new();
-        for (number, chart) in self.charts.iter().enumerate() {
-            if let Some(svg) = chart::draw(chart, Medium::Page) {
-                figures += &format!(
-                    "<figure class=\"plate\">{svg}<figcaption><b>Figure {}.</b> {}</figcaption></figure>\n",
-                    number + 1,
-                    escape(&chart.caption)
-                );
-            }
-        }
+        let figure = |(number, chart): (usize, &Chart)| {
+            let (_, svg) = chart::draw(chart, Medium::Page)?;
+            let caption = escape(&chart.caption);
+            Some(format!(
+                "<figure class=\"plate\">{svg}<figcaption><b>Figure {number}.</b> {caption}</figcaption></figure>\n"
+            ))
+        };
+        let figures: String = (1..).zip(&self.charts).filter_map(figure).collect();
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
@@ -76,9 +74,7 @@ impl ChartPage {
 
     /// Returns the charts as files: names (`budget.svg`) and contents.
     pub fn figures(&self) -> Vec<(String, String)> {
-        let drawn = self.charts.iter().filter_map(|chart| {
-            Some((format!("{}.svg", chart.name), chart::draw(chart, Medium::File)?))
-        });
-        drawn.collect()
+        let drawn = self.charts.iter().filter_map(|chart| chart::draw(chart, Medium::File));
+        drawn.map(|(name, svg)| (format!("{name}.svg"), svg)).collect()
     }
 }

@@ -49,10 +49,14 @@ mod tests {
     #[test]
     fn ranges_run_from_loss_to_gain() {
         let ranges: Vec<String> = Bucket::all().map(range).collect();
-        assert_eq!(ranges[0], "\u{2212}100 to \u{2212}80");
-        assert_eq!(ranges[4], "\u{2212}20 to 0");
-        assert_eq!(ranges[5], "exactly 0");
-        assert_eq!(ranges[6], "0 to +20");
-        assert_eq!(ranges[10], "+80 to +100");
+        let some = [0, 4, 5, 6, 10].map(|index| ranges[index].as_str());
+        let wanted = [
+            "\u{2212}100 to \u{2212}80",
+            "\u{2212}20 to 0",
+            "exactly 0",
+            "0 to +20",
+            "+80 to +100",
+        ];
+        assert_eq!(some, wanted);
     }
 }

@@ -1,5 +1,6 @@
 //! Input of a report: tasks, systems, and the outcome of each system on each task.
 
+use super::text::file_name;
 use crate::evaluate::statistics::{Estimate, Interval};
 use crate::prompt::shown::Fragment;
 
@@ -160,6 +161,12 @@ impl Report {
     pub(super) fn main_label(&self) -> String {
         let measure = self.measures.get(self.main);
         measure.map_or_else(|| "value".into(), |measure| measure.label())
+    }
+
+    /// Returns the name of the main measure in file names.
+    pub(super) fn main_file_name(&self) -> String {
+        let measure = self.measures.get(self.main);
+        measure.map_or_else(|| "value".into(), |measure| file_name(&measure.value))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::evaluate::statistics::{Changes, Estimate, Interval};
+use crate::evaluate::statistics::{Estimate, Interval};
 
 /// Four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of rg1.
 pub(super) fn report() -> Report {
@@ -82,16 +82,6 @@ pub(super) fn alone() -> Report {
     report
 }
 
-#[test]
-fn verdicts_and_histogram_are_counted_by_task() {
-    let report = report();
-    let Changes { better, same, worse } = report.changes(1);
-    assert_eq!([better, same, worse], [1, 1, 1]);
-    assert_eq!(report.histogram(1).counts, [0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0]);
-    assert_eq!(report.gain(1, 3), None);
-    assert_eq!(alone().gain(0, 0), None);
-}
-
 /// Indices that point nowhere and lists that are too short are read as missing.
 #[test]
 fn every_report_has_a_page() {
@@ -106,14 +96,4 @@ fn every_report_has_a_page() {
         assert!(report.page().ends_with("</html>\n"));
         report.figures();
     }
-}
-
-#[test]
-fn the_same_report_gives_the_same_bytes() {
-    let pages = [1, 4].map(|threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| report().page())
-    });
-    assert!(pages[0] == pages[1]);
-    assert_eq!(report().figures(), report().figures());
 }

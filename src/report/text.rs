@@ -1,4 +1,4 @@
-//! Escaping of text for HTML and SVG, and formatting of counts, means and intervals.
+//! Escaping of text for HTML, SVG and names of files, and formatting of counts, means and intervals.
 
 use std::fmt::Write;
 
@@ -38,6 +38,16 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.into(),
         Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// Makes a file's name of a text: letters, digits, `.`, `_` and `-` only.
+pub(super) fn file_name(name: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let name: String = name.chars().take(80).map(|c| if kept(c) { c } else { '-' }).collect();
+    match name.trim_matches(['.', '-']) {
+        "" => "system".into(),
+        trimmed => trimmed.to_lowercase(),
     }
 }
 

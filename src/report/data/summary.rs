@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::super::gain::range;
 use super::super::group::{Found, Lengths};
 use super::super::text::shorten;
-use super::super::{Report, System};
+use super::super::{Report, ReportMeasure, System};
 use super::pool::Pool;
 use super::records::Records;
 use crate::evaluate::statistics::{Bucket, Change};
@@ -23,7 +24,7 @@ struct Summary<'a> {
     selected: usize,
     main: usize,
     exact: Option<usize>,
-    measures: Vec<Measure<'a>>,
+    measures: Vec<Value>,
     systems: Vec<SystemColumns<'a>>,
     tasks: TaskColumns<'a>,
     length_unit: &'static str,
@@ -33,13 +34,6 @@ struct Summary<'a> {
     statuses: Vec<&'a str>,
     /// Number of the first line of each block of lines.
     line_blocks: &'a [u32],
-}
-
-#[derive(Serialize)]
-struct Measure<'a> {
-    metric: &'a str,
-    label: String,
-    title: &'a str,
 }
 
 #[derive(Serialize)]
@@ -81,6 +75,7 @@ struct TaskColumns<'a> {
 pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: &Pool) -> String {
     let statuses = statuses(report);
     let systems = report.systems.iter().enumerate();
+    let measure = |measure: &ReportMeasure| json!({"metric": measure.metric, "label": measure.label(), "title": measure.title});
     let summary = Summary {
         baseline: report.baseline().map(|(baseline, _)| baseline),
         selected: report.best().unwrap_or(0),
@@ -100,10 +95,6 @@ pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: 
     };
     // Serialization cannot fail: keys are field names, numbers are integers.
     serde_json::to_string(&summary).unwrap_or_default()
-}
-
-fn measure(measure: &super::super::ReportMeasure) -> Measure<'_> {
-    Measure { metric: &measure.metric, label: measure.label(), title: &measure.title }
 }
 
 /// Returns every status of an outcome, sorted.

@@ -3,7 +3,7 @@
 use super::legend::Legend;
 use super::scale::Scale;
 use super::svg::Anchor::{Middle, Start};
-use super::svg::{FAINT, Medium, Paint, Svg};
+use super::svg::{FAINT, Figure, Medium, Paint, Svg};
 use crate::evaluate::statistics::Interval;
 
 const LEFT: f64 = 40.0;
@@ -39,7 +39,7 @@ pub struct Line {
 }
 
 /// Draws a chart; nothing without a point.
-pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
+pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<Figure> {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
     points().next()?;
     let legend = Legend::of(chart.lines.iter().map(|line| line.name.as_str()), 150.0);
@@ -51,7 +51,7 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<String> {
     let across = Scale::new(range(span(points().map(|point| point.0))), LEFT, right);
     let up = Scale::new(range(span(points().map(|point| point.1))), bottom, top);
     svg.text((0.0, top - 8.0), Start, FAINT, &chart.y);
-    up.grid_beside(&mut svg, LEFT, right, 5);
+    up.grid_beside(&mut svg, LEFT, right);
     across.grid_below(&mut svg, top, bottom);
     svg.text(((LEFT + right) / 2.0, bottom + 30.0), Middle, FAINT, &chart.x);
     if chart.has_diagonal {

@@ -4,7 +4,7 @@ use super::super::Report;
 use super::super::gain::range;
 use super::super::text::{grouped, tasks};
 use super::svg::Anchor::{End, Middle, Start};
-use super::svg::{FAINT, Medium, Paint, Svg, Type, ticks};
+use super::svg::{FAINT, Figure, Medium, Paint, Svg, Type, fit, ticks};
 use crate::evaluate::statistics::{Bucket, Buckets, Changes};
 
 const HEIGHT: f64 = 250.0;
@@ -16,7 +16,7 @@ const SLOT: f64 = 37.0;
 const APART: f64 = 8.0;
 
 /// Draws a system's histogram.
-pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -> String {
+pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -> Figure {
     let Buckets { counts } = report.histogram(system);
     let changes = report.changes(system);
     let (who, than) = names(report, system);
@@ -31,7 +31,7 @@ pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -
     svg.line((LEFT, BOTTOM), (Svg::WIDTH - 4.0, BOTTOM), 1.0, Paint::Ink);
     let axis = format!("gain of {who} over {than} in {measure} × 100");
     let middle = columns.x(5) + SLOT / 2.0;
-    let axis = super::svg::fit(&axis, 380.0, Type::Small);
+    let axis = fit(&axis, 380.0, Type::Small);
     svg.text((middle, BOTTOM + 36.0), Middle, FAINT, &axis);
     let Changes { better, same, worse } = changes;
     let what = format!("Better on {}, the same on {same}, worse on {worse}.", tasks(better));
@@ -90,8 +90,7 @@ impl<'a> Columns<'a> {
         for count in ticks(0.0, self.top, 4).into_iter().filter(|count| count.fract() == 0.0) {
             let y = self.y(count);
             svg.line((LEFT, y), (Svg::WIDTH - 4.0, y), 1.0, Paint::Rule);
-            let label = grouped(count as usize);
-            svg.text((LEFT - 8.0, y + 3.5), End, FAINT, &label);
+            svg.text((LEFT - 8.0, y + 3.5), End, FAINT, &grouped(count as usize));
         }
     }
 
@@ -122,8 +121,7 @@ impl<'a> Columns<'a> {
             svg.text(value, Middle, (Type::Small, ink), &grouped(count));
         });
         let tick = format!("{sign}{}", label.abs());
-        let at = (x + SLOT / 2.0, BOTTOM + 15.0);
-        svg.text(at, Middle, FAINT, &tick);
+        svg.text((x + SLOT / 2.0, BOTTOM + 15.0), Middle, FAINT, &tick);
     }
 
     /// Draws two strokes across the central column, which mark it as cut.

@@ -4,10 +4,10 @@
 use super::super::Report;
 use super::super::group::{Found, mean};
 use super::super::text::{grouped, with_interval};
+use super::legend::series;
 use super::scale::Scale;
-use super::series::series;
 use super::svg::Anchor::{End, Middle, Start};
-use super::svg::{FAINT, Medium, Paint, SMALL, STRONG, Svg, Type, fit};
+use super::svg::{FAINT, Figure, Medium, Paint, SMALL, STRONG, Svg, Type, fit};
 use crate::evaluate::statistics::Estimate;
 
 const LEFT: f64 = 120.0;
@@ -25,11 +25,9 @@ struct Row {
 }
 
 /// Draws the rows of every system that retrieved anything; nothing where none did.
-pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String> {
-    let systems: Vec<(usize, Vec<Row>)> = (0..report.systems.len())
-        .map(|system| (system, rows(report, system)))
-        .filter(|(_, rows)| !rows.is_empty())
-        .collect();
+pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure> {
+    let systems = (0..report.systems.len()).map(|system| (system, rows(report, system)));
+    let systems: Vec<(usize, Vec<Row>)> = systems.filter(|(_, rows)| !rows.is_empty()).collect();
     if systems.is_empty() {
         return None;
     }
@@ -55,7 +53,8 @@ pub(super) fn draw(report: &Report, medium: Medium, name: &str) -> Option<String
     let middle = (LEFT + Svg::WIDTH - RIGHT) / 2.0;
     svg.text((middle, bottom + 30.0), Middle, FAINT, &axis);
     let title = format!("{} by retrieved identifiers of the target", report.main_label());
-    Some(svg.finish(name, &title, &description(report, &systems)))
+    let name = format!("{}-by-identifiers", report.main_file_name());
+    Some(svg.finish(&name, &title, &description(report, &systems)))
 }
 
 fn rows(report: &Report, system: usize) -> Vec<Row> {
@@ -99,8 +98,7 @@ fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, scale: &Sc
     let pick = format!("system={system}&found={}", row.found.letter());
     svg.group(&format!("{title}, n = {}", row.n), Some(&pick), |svg| {
         svg.area(0.0, y - ROW / 2.0, Svg::WIDTH, ROW);
-        let label = FAINT;
-        svg.text((LEFT - 12.0, y + 3.5), End, label, row.found.title());
+        svg.text((LEFT - 12.0, y + 3.5), End, FAINT, row.found.title());
         let x = scale.at(row.mean.mean * 100.0);
         scale.whisker(svg, row.mean, y, paint);
         if let Some(baseline) = row.baseline {
@@ -109,8 +107,7 @@ fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, scale: &Sc
             svg.ring(from, y, Paint::Muted);
         }
         svg.mark(x, y, form, paint);
-        let at = (Svg::WIDTH - 4.0, y + 3.5);
-        svg.text(at, End, SMALL, &grouped(row.n));
+        svg.text((Svg::WIDTH - 4.0, y + 3.5), End, SMALL, &grouped(row.n));
     });
 }
 

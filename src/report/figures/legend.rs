@@ -1,5 +1,6 @@
-//! Names of systems or lines beside their marks, in as many rows as needed.
+//! Names of systems or lines beside their marks, in as many rows as needed, and the marks of systems.
 
+use super::super::Report;
 use super::svg::Anchor::Start;
 use super::svg::{PLAIN, Paint, Svg, Type, fit, width};
 
@@ -35,5 +36,14 @@ impl Legend {
         let (name, x, y) = &self.entries[number];
         svg.mark(x + 5.0, y - 4.0, form, paint);
         svg.text((x + MARK, *y), Start, PLAIN, name);
+    }
+}
+
+/// Returns the colour and form of a system: the baseline is muted, and dashed as a line; the others follow in their order.
+pub(super) fn series(report: &Report, system: usize) -> (Paint, usize) {
+    match report.baseline() {
+        Some((baseline, _)) if baseline == system => (Paint::Muted, 0),
+        Some((baseline, _)) if baseline < system => (Paint::Series(system - 1), system),
+        _ => (Paint::Series(system), system + 1),
     }
 }

@@ -3,11 +3,10 @@
 use super::super::Report;
 use super::super::group::{Lengths, mean};
 use super::super::text::{grouped, with_interval};
-use super::legend::Legend;
+use super::legend::{Legend, series};
 use super::scale::Scale;
-use super::series::series;
 use super::svg::Anchor::{Middle, Start};
-use super::svg::{FAINT, Medium, PLAIN, Paint, Svg};
+use super::svg::{FAINT, Figure, Medium, PLAIN, Paint, Svg};
 use crate::evaluate::statistics::Estimate;
 
 const LEFT: f64 = 34.0;
@@ -15,12 +14,11 @@ const RIGHT: f64 = 10.0;
 const PLOT: f64 = 170.0;
 
 /// Draws the lines; nothing without a task or a system.
-pub(super) fn draw(
+pub(in crate::report) fn draw(
     report: &Report,
     lengths: &Lengths,
     medium: Medium,
-    name: &str,
-) -> Option<String> {
+) -> Option<Figure> {
     if report.tasks.is_empty() || report.systems.is_empty() {
         return None;
     }
@@ -42,11 +40,10 @@ pub(super) fn draw(
     }
     let measure = format!("{} × 100", report.main_label());
     svg.text((0.0, top - 10.0), Start, FAINT, &measure);
-    scale.grid_beside(&mut svg, LEFT, Svg::WIDTH - RIGHT, 5);
+    scale.grid_beside(&mut svg, LEFT, Svg::WIDTH - RIGHT);
     axis(&mut svg, lengths, bottom, slot);
+    let place = |at: usize, value: f64| (LEFT + slot * (at as f64 + 0.5), scale.at(value * 100.0));
     for (system, means) in means.iter().enumerate() {
-        let place =
-            |at: usize, value: f64| (LEFT + slot * (at as f64 + 0.5), scale.at(value * 100.0));
         line(report, system, means, &mut svg, &place);
     }
     for (system, means) in means.iter().enumerate() {
@@ -58,14 +55,15 @@ pub(super) fn draw(
             let title = format!("{who}, {label} {unit}: {}, n = {n}", with_interval(mean));
             let pick = format!("length={at}");
             svg.group(&title, Some(&pick), |svg| {
-                let (x, y) = (LEFT + slot * (at as f64 + 0.5), scale.at(mean.mean * 100.0));
+                let (x, y) = place(at, mean.mean);
                 svg.area(x - 9.0, y - 9.0, 18.0, 18.0);
                 svg.mark(x, y, form, paint);
             });
         }
     }
     let title = format!("{} by the target's length", report.main_label());
-    Some(svg.finish(name, &title, &description(report, lengths, &means)))
+    let name = format!("{}-by-length", report.main_file_name());
+    Some(svg.finish(&name, &title, &description(report, lengths, &means)))
 }
 
 /// Mean of a system over the tasks of a group, and their number.

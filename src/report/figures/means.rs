@@ -2,10 +2,10 @@
 
 use super::super::Report;
 use super::super::text::{hundredths, with_interval};
+use super::legend::series;
 use super::scale::Scale;
-use super::series::series;
 use super::svg::Anchor::{End, Start};
-use super::svg::{FAINT, Medium, PLAIN, STRONG, Svg, Type, fit};
+use super::svg::{FAINT, Figure, Medium, PLAIN, STRONG, Svg, Type, fit};
 use crate::evaluate::statistics::Estimate;
 
 const LEFT: f64 = 120.0;
@@ -16,7 +16,7 @@ const ROW: f64 = 22.0;
 const FOOT: f64 = 36.0;
 
 /// Draws the panels; nothing without a measure or a system.
-pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
+pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure> {
     if report.measures.is_empty() || report.systems.is_empty() {
         return None;
     }

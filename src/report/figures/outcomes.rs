@@ -3,7 +3,7 @@
 use super::super::Report;
 use super::super::text::{grouped, tasks};
 use super::svg::Anchor::{End, Middle, Start};
-use super::svg::{FAINT, Medium, PLAIN, Paint, STRONG, Svg, Type, fit};
+use super::svg::{FAINT, Figure, Medium, PLAIN, Paint, STRONG, Svg, Type, fit};
 use crate::evaluate::statistics::Changes;
 
 const LEFT: f64 = 120.0;
@@ -14,7 +14,7 @@ const ROW: f64 = 30.0;
 const COUNT: f64 = 40.0;
 
 /// Draws the bars; nothing without a system to compare.
-pub(super) fn draw(report: &Report, medium: Medium) -> Option<String> {
+pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure> {
     let rows: Vec<(usize, &str, Changes)> = report
         .compared()
         .map(|(at, system)| (at, system.name.as_str(), report.changes(at)))
@@ -78,19 +78,21 @@ impl Bars {
         part("worse", "worse", changes.worse, &|svg, width| {
             svg.area(middle - width - COUNT, y, width + COUNT, ROW);
             svg.rect(middle - width, y + 5.0, width, height, Paint::Worse);
-            let at = (middle - width - 6.0, base);
-            svg.text(at, End, PLAIN, &grouped(changes.worse));
+            svg.text((middle - width - 6.0, base), End, PLAIN, &grouped(changes.worse));
         });
         part("better", "better", changes.better, &|svg, width| {
             svg.area(middle, y, width + COUNT, ROW);
             svg.rect(middle, y + 5.0, width, height, Paint::Better);
-            let at = (middle + width + 6.0, base);
-            svg.text(at, Start, PLAIN, &grouped(changes.better));
+            svg.text((middle + width + 6.0, base), Start, PLAIN, &grouped(changes.better));
         });
         part("same", "the same", changes.same, &|svg, _| {
             svg.area(Svg::WIDTH - RIGHT, y, RIGHT, ROW);
-            let at = (Svg::WIDTH - 4.0, base);
-            svg.text(at, End, (Type::Plain, Paint::Muted), &grouped(changes.same));
+            svg.text(
+                (Svg::WIDTH - 4.0, base),
+                End,
+                (Type::Plain, Paint::Muted),
+                &grouped(changes.same),
+            );
         });
     }
 }

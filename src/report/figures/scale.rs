@@ -46,27 +46,21 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    pub(super) fn ticks(&self, count: usize) -> Vec<f64> {
-        ticks(self.low, self.high, count)
-    }
-
     /// Draws vertical grid lines from `top` to `bottom` with their values below.
     pub(super) fn grid_below(&self, svg: &mut Svg, top: f64, bottom: f64) {
-        for value in self.ticks(5) {
+        for value in ticks(self.low, self.high, 5) {
             let x = self.at(value);
             svg.line((x, top), (x, bottom), 1.0, Paint::Rule);
-            let label = format!("{value}");
-            svg.text((x, bottom + 13.0), Middle, FAINT, &label);
+            svg.text((x, bottom + 13.0), Middle, FAINT, &value.to_string());
         }
     }
 
     /// Draws horizontal grid lines from `left` to `right` with their values on the left.
-    pub(super) fn grid_beside(&self, svg: &mut Svg, left: f64, right: f64, count: usize) {
-        for value in self.ticks(count) {
+    pub(super) fn grid_beside(&self, svg: &mut Svg, left: f64, right: f64) {
+        for value in ticks(self.low, self.high, 5) {
             let y = self.at(value);
             svg.line((left, y), (right, y), 1.0, Paint::Rule);
-            let label = format!("{value}");
-            svg.text((left - 6.0, y + 3.5), End, FAINT, &label);
+            svg.text((left - 6.0, y + 3.5), End, FAINT, &value.to_string());
         }
     }
 

@@ -4,6 +4,9 @@ use std::fmt::Write;
 
 use super::super::text::escape;
 
+/// Name and SVG of a figure; the name is that of its file too.
+pub(crate) type Figure = (String, String);
+
 /// Medium of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Medium {
@@ -111,7 +114,6 @@ pub(super) const FAINT: Style = (Type::Small, Paint::Muted);
 #[derive(Debug)]
 pub(super) struct Svg {
     medium: Medium,
-    width: f64,
     height: f64,
     body: String,
 }
@@ -123,24 +125,24 @@ impl Svg {
     const MARGIN: f64 = 10.0;
 
     pub(super) fn new(medium: Medium, height: f64) -> Self {
-        Self { medium, width: Self::WIDTH, height, body: String::new() }
+        Self { medium, height, body: String::new() }
     }
 
     /// Returns the finished figure. Screen readers read `title` and `description`.
-    pub(super) fn finish(self, name: &str, title: &str, description: &str) -> String {
-        let (width, height) = (number(self.width), number(self.height));
+    pub(super) fn finish(self, name: &str, title: &str, description: &str) -> Figure {
+        let (width, height) = (number(Self::WIDTH), number(self.height));
         let (title, description) = (escape(title), escape(description));
         let body = self.body;
-        match self.medium {
+        let svg = match self.medium {
             Medium::Page => format!(
                 "<svg class=\"plot\" viewBox=\"0 0 {width} {height}\" role=\"group\" aria-label=\"{title}. {description}\" \
                  data-figure=\"{}\">\n{body}</svg>\n",
                 escape(name),
             ),
             Medium::File => {
-                let (wide, high) =
-                    (self.width + 2.0 * Self::MARGIN, self.height + 2.0 * Self::MARGIN);
-                let (wide, high, margin) = (number(wide), number(high), number(Self::MARGIN));
+                let around = |length: f64| number(length + 2.0 * Self::MARGIN);
+                let (wide, high) = (around(Self::WIDTH), around(self.height));
+                let margin = number(Self::MARGIN);
                 format!(
                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
                      <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{high}\" \
@@ -151,7 +153,8 @@ impl Svg {
                      {body}</svg>\n"
                 )
             }
-        }
+        };
+        (name.to_owned(), svg)
     }
 
     /// Draws marks that belong together. `title` is shown on hover; in the page, `pick` (part of the address, `bucket=3&system=1`)
@@ -193,15 +196,10 @@ impl Svg {
     }
 
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), width: f64, paint: Paint) {
-        let stroke = self.stroke(paint);
+        let (stroke, path, width) = (self.stroke(paint), path(&[from, to]), number(width));
         let _ = writeln!(
             self.body,
-            "<path d=\"M{} {}L{} {}\" fill=\"none\" stroke-width=\"{}\"{stroke}/>",
-            number(from.0),
-            number(from.1),
-            number(to.0),
-            number(to.1),
-            number(width),
+            "<path d=\"{path}\" fill=\"none\" stroke-width=\"{width}\"{stroke}/>"
         );
     }
 
@@ -225,23 +223,18 @@ impl Svg {
     /// Draws a point of a system: forms tell systems apart if colours do not.
     pub(super) fn mark(&mut self, x: f64, y: f64, form: usize, paint: Paint) {
         let fill = self.fill(paint);
-        let _ = match form % 4 {
-            0 => writeln!(
-                self.body,
-                "<circle cx=\"{}\" cy=\"{}\" r=\"4\"{fill}/>",
-                number(x),
-                number(y)
-            ),
-            form => {
-                let points: &[(f64, f64)] = match form {
-                    1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
-                    2 => &[(0.0, -4.8), (4.4, 3.2), (-4.4, 3.2)],
-                    _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
-                };
-                let moved: Vec<(f64, f64)> = points.iter().map(|p| (x + p.0, y + p.1)).collect();
-                writeln!(self.body, "<path d=\"{}Z\"{fill}/>", path(&moved))
+        let points: &[(f64, f64)] = match form % 4 {
+            0 => {
+                let (x, y) = (number(x), number(y));
+                let _ = writeln!(self.body, "<circle cx=\"{x}\" cy=\"{y}\" r=\"4\"{fill}/>");
+                return;
             }
+            1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
+            2 => &[(0.0, -4.8), (4.4, 3.2), (-4.4, 3.2)],
+            _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
         };
+        let moved: Vec<(f64, f64)> = points.iter().map(|p| (x + p.0, y + p.1)).collect();
+        let _ = writeln!(self.body, "<path d=\"{}Z\"{fill}/>", path(&moved));
     }
 
     /// Draws a ring: the baseline beside a system's point.
@@ -249,11 +242,10 @@ impl Svg {
         let (fill, stroke) = (self.fill(Paint::Paper), self.stroke(paint));
         // In the page both are classes, which share one attribute.
         let both = format!("{fill}{stroke}").replace("\" class=\"", " ");
+        let (x, y) = (number(x), number(y));
         let _ = writeln!(
             self.body,
-            "<circle cx=\"{}\" cy=\"{}\" r=\"3.6\" stroke-width=\"1.6\"{both}/>",
-            number(x),
-            number(y)
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"3.6\" stroke-width=\"1.6\"{both}/>"
         );
     }
 
@@ -265,14 +257,11 @@ impl Svg {
             Anchor::End => " text-anchor=\"end\"",
         };
         let weight = if kind == Type::Strong { " font-weight=\"600\"" } else { "" };
-        let fill = self.fill(paint);
+        let (x, y, size) = (number(at.0), number(at.1), number(kind.size()));
+        let (fill, text) = (self.fill(paint), escape(text));
         let _ = writeln!(
             self.body,
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{anchor}{weight}{fill}>{}</text>",
-            number(at.0),
-            number(at.1),
-            number(kind.size()),
-            escape(text),
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{anchor}{weight}{fill}>{text}</text>"
         );
     }
 
@@ -380,7 +369,7 @@ mod tests {
                 svg.rect(0.0, 0.0, 1.0, 1.0, Paint::Better);
                 svg.ring(0.0, 0.0, Paint::Ink);
             });
-            svg.finish("name", "title", "what")
+            svg.finish("name", "title", "what").1
         };
         let (page, file) = (drawn(Medium::Page), drawn(Medium::File));
         assert!(page.contains("data-pick=\"bucket=1\"") && page.contains("class=\"fill-better\""));

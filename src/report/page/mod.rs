@@ -5,8 +5,7 @@ mod systems;
 
 use super::Report;
 use super::data;
-use super::figures::Figure;
-use super::figures::{self, Medium};
+use super::figures::{Medium, gains, identifiers, length, means, outcomes};
 use super::group::Lengths;
 use super::text::escape;
 
@@ -77,87 +76,75 @@ fn notes(report: &Report) -> String {
 
 /// Renders the figures with numbered captions.
 fn plates(report: &Report, lengths: &Lengths) -> String {
-    let mut plates = Plates::default();
     let measure = escape(&report.main_label());
-    let baseline = report.baseline().map_or("", |(_, system)| system.name.as_str());
-    let baseline = escape(baseline);
-    plates.gains(report, &baseline, &measure);
-    plates.add(
-        figures::outcomes(report, Medium::Page),
-        &format!("Tasks that each system completes better and worse than <b>{baseline}</b>, by {measure}."),
-    );
-    plates.add(
-        figures::by_length(report, lengths, Medium::Page),
-        &format!(
-            "{measure} by the length of the target in {}. Bands are 95 % intervals of the mean.",
-            lengths.unit.name()
-        ),
-    );
-    plates.add(
-        figures::by_identifiers(report, Medium::Page),
-        &format!("{measure} by how many of the target’s identifiers the retrieved fragments hold."),
-    );
-    plates
-        .add(figures::means(report, Medium::Page), "Means of every measure, with 95 % intervals.");
-    match plates.count {
-        0 => "<p class=\"empty\">There is nothing to draw.</p>".into(),
-        _ => format!(
-            "<p class=\"hint js-only\">Point at a mark for its numbers; press it to see its tasks below.</p>\n\
-             <div class=\"plates\">\n{}</div>\n",
-            plates.html
-        ),
-    }
-}
-
-#[derive(Default)]
-struct Plates {
-    html: String,
-    count: usize,
-}
-
-impl Plates {
-    fn add(&mut self, figure: Option<Figure>, caption: &str) {
-        if let Some((_, svg)) = figure {
-            self.figure("", &svg, caption);
-        }
-    }
-
-    /// Adds one figure for all histograms: the page shows that of the selected system.
-    fn gains(&mut self, report: &Report, baseline: &str, measure: &str) {
-        let gains = figures::gains(report, Medium::Page);
-        if gains.is_empty() {
-            return;
-        }
-        let chosen = report.best().unwrap_or(0);
-        let (mut choices, mut drawn) = (String::new(), String::new());
-        for (system, (_, svg)) in &gains {
-            let name = escape(&report.systems[*system].name);
-            let is_chosen = *system == chosen;
-            let hidden = if is_chosen { "" } else { " hidden" };
-            choices += &format!(
-                "<button type=\"button\" data-pick-system=\"{system}\" aria-pressed=\"{is_chosen}\">{name}</button>"
-            );
-            drawn += &format!("<div data-gain-of=\"{system}\"{hidden}>{svg}</div>");
-        }
-        let choices = match gains.len() {
-            1 => String::new(),
-            _ => format!(
-                "<div class=\"choice\" role=\"group\" aria-label=\"System\">{choices}</div>"
+    let baseline = escape(report.baseline().map_or("", |(_, system)| &system.name));
+    let unit = lengths.unit.name();
+    let plates = [
+        (
+            histograms(report),
+            format!(
+                "Gain in {measure} over <b>{baseline}</b>, in points. A column holds the gains up to 10 from its label; the grey \
+                 one in the middle those of exactly 0."
             ),
-        };
-        let caption = format!(
-            "Gain in {measure} over <b>{baseline}</b>, in points. A column holds the gains up to 10 from its label; the grey \
-             one in the middle those of exactly 0."
-        );
-        self.figure(&choices, &drawn, &caption);
+        ),
+        (
+            outcomes::draw(report, Medium::Page).map(|(_, svg)| svg),
+            format!(
+                "Tasks that each system completes better and worse than <b>{baseline}</b>, by {measure}."
+            ),
+        ),
+        (
+            length::draw(report, lengths, Medium::Page).map(|(_, svg)| svg),
+            format!(
+                "{measure} by the length of the target in {unit}. Bands are 95 % intervals of the mean."
+            ),
+        ),
+        (
+            identifiers::draw(report, Medium::Page).map(|(_, svg)| svg),
+            format!(
+                "{measure} by how many of the target’s identifiers the retrieved fragments hold."
+            ),
+        ),
+        (
+            means::draw(report, Medium::Page).map(|(_, svg)| svg),
+            "Means of every measure, with 95 % intervals.".into(),
+        ),
+    ];
+    let drawn = plates.into_iter().filter_map(|(drawn, caption)| Some((drawn?, caption)));
+    let figures = (1..).zip(drawn).map(|(number, (drawn, caption))| {
+        format!(
+            "<figure>{drawn}<figcaption><b>Figure {number}.</b> {caption}</figcaption></figure>\n"
+        )
+    });
+    match figures.collect::<String>() {
+        none if none.is_empty() => "<p class=\"empty\">There is nothing to draw.</p>".into(),
+        figures => format!(
+            "<p class=\"hint js-only\">Point at a mark for its numbers; press it to see its tasks below.</p>\n\
+             <div class=\"plates\">\n{figures}</div>\n"
+        ),
     }
+}
 
-    fn figure(&mut self, head: &str, svg: &str, caption: &str) {
-        self.count += 1;
-        let number = self.count;
-        self.html += &format!(
-            "<figure>{head}{svg}<figcaption><b>Figure {number}.</b> {caption}</figcaption></figure>\n"
+/// Draws all histograms as one figure: the page shows that of the selected system.
+fn histograms(report: &Report) -> Option<String> {
+    let gains = gains(report, Medium::Page);
+    let chosen = report.best().unwrap_or(0);
+    let (mut choices, mut drawn) = (String::new(), String::new());
+    for (system, (_, svg)) in &gains {
+        let name = escape(&report.systems[*system].name);
+        let is_chosen = *system == chosen;
+        let hidden = if is_chosen { "" } else { " hidden" };
+        choices += &format!(
+            "<button type=\"button\" data-pick-system=\"{system}\" aria-pressed=\"{is_chosen}\">{name}</button>"
         );
+        drawn += &format!("<div data-gain-of=\"{system}\"{hidden}>{svg}</div>");
+    }
+    match gains.len() {
+        0 => None,
+        1 => Some(drawn),
+        _ => Some(format!(
+            "<div class=\"choice\" role=\"group\" aria-label=\"System\">{choices}</div>{drawn}"
+        )),
     }
 }
 
