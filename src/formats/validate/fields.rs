@@ -9,22 +9,10 @@ use Type::{Anything, Count, Either, Flag, Id, List, MaybeEmpty, Number, Text};
 const TEXTS: Type = List(&Text);
 const TEXT_OR_TEXTS: Type = Either(&[Text, TEXTS], "a string or a list of strings");
 
-const CROSS_FILE: Type = Either(
-    &[
-        Text,
-        MaybeEmpty(&[
-            must("text", Text),
-            may(
-                "list",
-                List(&Type::Object(&[
-                    must("retrieved_chunk filename", Text),
-                    may("score", Number),
-                ])),
-            ),
-        ]),
-    ],
-    "a string or an object",
-);
+const SHOWN: Type =
+    List(&Type::Object(&[must("retrieved_chunk filename", Text), may("score", Number)]));
+const CROSS_FILE: Type =
+    Either(&[Text, MaybeEmpty(&[must("text", Text), may("list", SHOWN)])], "a string or an object");
 
 const REPO_EVAL_TASK: &[Field] = &[
     must("task_id ground_truth", Text),
@@ -41,32 +29,30 @@ const REPOFORMER: &[Field] = &[
     may("full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
-    must(
-        "metadata",
-        Type::Object(&[
-            must("task_id", Id),
-            must("filepath", Text),
-            may("repository url", Text),
-            // Kept by conversions.
-            may("context_start_lineno", Count),
-            may("ground_truth", Text),
-            may("lineno", Count),
-        ]),
-    ),
+    must("metadata", Type::Object(REPOFORMER_METADATA)),
+];
+
+const REPOFORMER_METADATA: &[Field] = &[
+    must("task_id", Id),
+    must("filepath", Text),
+    may("repository url", Text),
+    // Kept by conversions.
+    may("context_start_lineno", Count),
+    may("ground_truth", Text),
+    may("lineno", Count),
 ];
 
 const CROSS_CODE_EVAL: &[Field] = &[
     must("prompt groundtruth right_context", Text),
     may("crossfile_context", CROSS_FILE),
-    must(
-        "metadata",
-        Type::Object(&[
-            must("task_id", Id),
-            must("repository file", Text),
-            must("context_start_lineno groundtruth_start_lineno", Count),
-            may("right_context_start_lineno", Count),
-        ]),
-    ),
+    must("metadata", Type::Object(CROSS_CODE_EVAL_METADATA)),
+];
+
+const CROSS_CODE_EVAL_METADATA: &[Field] = &[
+    must("task_id", Id),
+    must("repository file", Text),
+    must("context_start_lineno groundtruth_start_lineno", Count),
+    may("right_context_start_lineno", Count),
 ];
 
 const CROSS_CODE_LONG_EVAL: &[Field] = &[

@@ -51,26 +51,17 @@ impl Validator<'_> {
 /// Compares the text around a hole in its file with the task.
 fn around(task: &Task, before: &str, after: &str) -> Option<(Severity, String)> {
     let joined = |text: &str| crate::text::lines::Lines::new(text).text().to_owned();
-    let differs = |name: &str| {
-        let reason = format!("'{name}' differs from {}", task.path);
-        Some((Note, reason))
-    };
-    if !before.ends_with(&task.prompt) && !joined(before).ends_with(&joined(&task.prompt)) {
-        return differs("prompt");
-    }
-    let whole_left = task.full_left_context.as_ref();
-    if whole_left.is_some_and(|left| left != before) {
-        return differs("full_left_context");
-    }
+    let prompt = &task.prompt;
     let right = task.right_context.as_ref();
-    if right.is_some_and(|right| !after.starts_with(right.as_str())) {
-        return differs("right_context");
-    }
-    let whole_right = task.full_right_context.as_ref();
-    if whole_right.is_some_and(|right| right != after) {
-        return differs("full_right_context");
-    }
-    None
+    let (whole_left, whole_right) = (&task.full_left_context, &task.full_right_context);
+    let different = [
+        ("prompt", !before.ends_with(prompt) && !joined(before).ends_with(&joined(prompt))),
+        ("full_left_context", whole_left.as_ref().is_some_and(|left| left != before)),
+        ("right_context", right.is_some_and(|right| !after.starts_with(right.as_str()))),
+        ("full_right_context", whole_right.as_ref().is_some_and(|right| right != after)),
+    ];
+    let (name, _) = different.into_iter().find(|(_, differs)| *differs)?;
+    Some((Note, format!("'{name}' differs from {}", task.path)))
 }
 
 fn findings(task: &Task) -> Vec<(Severity, String)> {

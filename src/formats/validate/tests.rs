@@ -85,113 +85,74 @@ fn every_problem_of_a_task_file_has_its_line() {
     assert_eq!((&json["errors"], &json["records"]), (&json!(11), &json!(12)));
 }
 
+/// Records, a line each; below each its findings.
+const RECORDS: &str = r#"
+{"custom_id": "a", "method": "POST", "url": "u", "body": {"model": "m"}}
+    error field 'body.prompt' or 'body.messages' is missing
+{"custom_id": "a", "response": {"status_code": 500, "body": {}}, "error": null}
+    error the endpoint answered "a" with an error: status 500, {}
+{"repository": "r", "filepath": "r/../a", "content": [{"content": ""}]}
+    error field 'filepath' leads out of the repository: ".."
+{"repository": 1, "filepath": "r/a", "content": [{"content": 2}]}
+    error field 'repository' must be a string, not a number
+    error field 'content[0].content' must be a string, not a number
+{"repo_name": "o/r", "files": [{"filepath": "a", "content": ""}, {"filepath": "a", "content": "", "metadata": {"size": "x"}}]}
+    error field 'files[1].metadata.size' must be a whole number, not a string
+{"repo_name": "o/r", "files": [{"filepath": "a", "content": "", "x": 1}, {"filepath": "a", "content": ""}]}
+    error field 'files[1].filepath' is repeated: "a"
+    note unknown field 'files[].x' of raw; it is kept
+{"task_id": "a", "pred": ["", "x"]}
+    note 1 of its 2 samples are empty
+{"task_id": "a", "pred": 1}
+    error field 'pred' must be a string or a list of strings, not a number
+{"metadata": {"task_id": "a"}, "choices": []}
+    error field 'choices' is empty: no sample
+{"metadata": {}, "choices": [{"text": "x"}]}
+    error field 'task_id' or 'metadata.task_id' is missing
+{"context": "x", "metadata": [{"fpath_tuple": ["r"], "line_no": 0}]}
+    error field 'metadata[0].start_line_no' is missing
+    error field 'metadata[0].end_line_no' is missing
+    error field 'metadata[0].window_size' is missing
+    error field 'metadata[0].repo' is missing
+    error field 'metadata[0].slice_size' is missing
+{"metadata": {"task_id": "a", "filename": "f", "start_i": 3, "end_i": 3}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
+    error field 'metadata.end_i' is not after 'start_i'
+    note no left context: its prompt is empty
+    note no cross-file context: 'crossfile_context' is empty
+{"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a", "repository": "r", "file": "x.py", "context_start_lineno": 0, "groundtruth_start_lineno": 0}, "crossfile_context": {}}
+    note its 'crossfile_context' is empty
+    note no right context: 'right_context' is empty
+{"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a"}, "crossfile_context": {"list": [{"filename": 1}]}}
+    error field 'crossfile_context.text' is missing
+    error field 'crossfile_context.list[0].retrieved_chunk' is missing
+    error field 'crossfile_context.list[0].filename' must be a string, not a number
+{"prompt": "p", "groundtruth": "g", "right_context": "r", "full_left_context": "q", "full_right_context": "x", "metadata": {"task_id": "a", "filepath": "r/a.py"}}
+    error 'full_left_context' does not end with 'prompt'
+    error 'full_right_context' does not begin with 'right_context'
+{"_id": "1", "title": "t", "text": 3}
+    error field 'text' must be a string, not a number
+{"task_id": "a", "em": 1, "es": 0.5}
+{"pkg": "p", "fpath": "p/a.py", "input": "x", "gt": "y"}
+"#;
+
 #[test]
 fn every_other_kind_is_checked_too() {
-    for (record, wanted) in [
-        (
-            json!({"custom_id": "a", "method": "POST", "url": "u", "body": {"model": "m"}}),
-            vec!["error field 'body.prompt' or 'body.messages' is missing"],
-        ),
-        (
-            json!({"custom_id": "a", "response": {"status_code": 500, "body": {}}, "error": null}),
-            vec!["error the endpoint answered \"a\" with an error: status 500, {}"],
-        ),
-        (
-            json!({"repository": "r", "filepath": "r/../a", "content": [{"content": ""}]}),
-            vec!["error field 'filepath' leads out of the repository: \"..\""],
-        ),
-        (
-            json!({"repository": 1, "filepath": "r/a", "content": [{"content": 2}]}),
-            vec![
-                "error field 'repository' must be a string, not a number",
-                "error field 'content[0].content' must be a string, not a number",
-            ],
-        ),
-        (
-            json!({"repo_name": "o/r", "files": [{"filepath": "a", "content": ""}, {"filepath": "a", "content": "", "metadata": {"size": "x"}}]}),
-            vec!["error field 'files[1].metadata.size' must be a whole number, not a string"],
-        ),
-        (
-            json!({"repo_name": "o/r", "files": [{"filepath": "a", "content": "", "x": 1}, {"filepath": "a", "content": ""}]}),
-            vec![
-                "error field 'files[1].filepath' is repeated: \"a\"",
-                "note unknown field 'files[].x' of raw; it is kept",
-            ],
-        ),
-        (json!({"task_id": "a", "pred": ["", "x"]}), vec!["note 1 of its 2 samples are empty"]),
-        (
-            json!({"task_id": "a", "pred": 1}),
-            vec!["error field 'pred' must be a string or a list of strings, not a number"],
-        ),
-        (
-            json!({"metadata": {"task_id": "a"}, "choices": []}),
-            vec!["error field 'choices' is empty: no sample"],
-        ),
-        (
-            json!({"metadata": {}, "choices": [{"text": "x"}]}),
-            vec!["error field 'task_id' or 'metadata.task_id' is missing"],
-        ),
-        (
-            json!({"context": "x", "metadata": [{"fpath_tuple": ["r"], "line_no": 0}]}),
-            vec![
-                "error field 'metadata[0].start_line_no' is missing",
-                "error field 'metadata[0].end_line_no' is missing",
-                "error field 'metadata[0].window_size' is missing",
-                "error field 'metadata[0].repo' is missing",
-                "error field 'metadata[0].slice_size' is missing",
-            ],
-        ),
-        (
-            json!({"metadata": {"task_id": "a", "filename": "f", "start_i": 3, "end_i": 3}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}),
-            vec![
-                "error field 'metadata.end_i' is not after 'start_i'",
-                "note no left context: its prompt is empty",
-                "note no cross-file context: 'crossfile_context' is empty",
-            ],
-        ),
-        (
-            json!({"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a", "repository": "r", "file": "x.py", "context_start_lineno": 0, "groundtruth_start_lineno": 0}, "crossfile_context": {}}),
-            vec![
-                "note its 'crossfile_context' is empty",
-                "note no right context: 'right_context' is empty",
-            ],
-        ),
-        (
-            json!({"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a"}, "crossfile_context": {"list": [{"filename": 1}]}}),
-            vec![
-                "error field 'crossfile_context.text' is missing",
-                "error field 'crossfile_context.list[0].retrieved_chunk' is missing",
-                "error field 'crossfile_context.list[0].filename' must be a string, not a number",
-            ],
-        ),
-        (
-            json!({"prompt": "p", "groundtruth": "g", "right_context": "r", "full_left_context": "q", "full_right_context": "x", "metadata": {"task_id": "a", "filepath": "r/a.py"}}),
-            vec![
-                "error 'full_left_context' does not end with 'prompt'",
-                "error 'full_right_context' does not begin with 'right_context'",
-            ],
-        ),
-        (
-            json!({"_id": "1", "title": "t", "text": 3}),
-            vec!["error field 'text' must be a string, not a number"],
-        ),
-        (json!({"task_id": "a", "em": 1, "es": 0.5}), vec![]),
-        (json!({"pkg": "p", "fpath": "p/a.py", "input": "x", "gt": "y"}), vec![]),
-    ] {
-        let report = check(&[record.to_string()], None);
-        let found: Vec<String> = found(&report).iter().map(|f| f[2..].to_owned()).collect();
-        assert_eq!(found, wanted, "{record}");
+    for case in RECORDS.split("\n{").skip(1) {
+        let mut lines = case.lines();
+        let record = format!("{{{}", lines.next().unwrap());
+        let report = check(std::slice::from_ref(&record), None);
+        let wanted: Vec<String> = lines.map(|line| format!("1 {}", line.trim())).collect();
+        assert_eq!(found(&report), wanted, "{record}");
     }
-    let twice = json!({"custom_id": "a", "method": "POST", "url": "u", "body": {"model": "m", "prompt": ""}}).to_string();
-    assert_eq!(
-        found(&check(&[twice.clone(), twice], None)),
-        ["2 error its 'custom_id' equals that of line 1"]
-    );
-    let twice = json!({"task_id": "a", "pred": "x"}).to_string();
-    assert_eq!(
-        found(&check(&[twice.clone(), twice], None)),
-        ["2 note its 'task_id' equals that of line 1"]
-    );
+    for (twice, wanted) in [
+        (
+            r#"{"custom_id": "a", "method": "POST", "url": "u", "body": {"model": "m", "prompt": ""}}"#,
+            "2 error its 'custom_id' equals that of line 1",
+        ),
+        (r#"{"task_id": "a", "pred": "x"}"#, "2 note its 'task_id' equals that of line 1"),
+    ] {
+        assert_eq!(found(&check(&[twice.to_owned(), twice.to_owned()], None)), [wanted]);
+    }
     assert_eq!(found(&check(&[], None)), ["1 error the file contains no record"]);
 }
 
@@ -200,17 +161,18 @@ fn beside_the_repositories_other_texts_are_found() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("r")).unwrap();
     std::fs::write(dir.path().join("r/a.py"), "a\nb\nc\n").unwrap();
-    let with_prompt = |prompt: &str, mut record: Value| {
+    let with_prompt = |prompt: &str, metadata: Value| {
+        let mut record = record(metadata);
         record["prompt"] = prompt.into();
         record.to_string()
     };
     let lines = [
-        record(json!({})).to_string(),
-        record(json!({"task_id": "1", "line_no": 9})).to_string(),
-        record(json!({"task_id": "2", "fpath_tuple": ["r", "gone.py"]})).to_string(),
-        record(json!({"task_id": "3", "ground_truth": "x"})).to_string(),
-        with_prompt("x\n", record(json!({"task_id": "4"}))),
-        with_prompt("x\na\n", record(json!({"task_id": "5"}))),
+        with_prompt("a\n", json!({})),
+        with_prompt("a\n", json!({"task_id": "1", "line_no": 9})),
+        with_prompt("a\n", json!({"task_id": "2", "fpath_tuple": ["r", "gone.py"]})),
+        with_prompt("a\n", json!({"task_id": "3", "ground_truth": "x"})),
+        with_prompt("x\n", json!({"task_id": "4"})),
+        with_prompt("x\na\n", json!({"task_id": "5"})),
     ];
     let report = check(&lines, Some(dir.path()));
     let found: Vec<String> =
