@@ -33,52 +33,55 @@ pub fn predictions(
     let mut answers = None;
     let mut conversion = each(path, emit, |at, object| {
         let line = at.line;
-        match (RecordKind::of(&object), to) {
+        let record = match (RecordKind::of(&object), to) {
             (Some(RecordKind::BatchResponse), _) => {
-                let Some(tasks) = tasks else {
-let reason = "batch responses do not contain their tasks; the tasks file of the requests is needed";
-                    return Err(Error::record(path, line, reason));
-                };
+                let tasks = tasks.ok_or_else(|| Error::record(path, line, NO_TASKS))?;
                 let answers = answers.get_or_insert_with(|| Answers::new(tasks));
                 return answers.take(path, line, &object).map(|()| None);
             }
-(Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
-                to_cross_code_eval(path, line, object)
+            (Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
+                to_cross_code_eval(path, line, object)?
             }
-(Some(RecordKind::CrossCodeEvalPrediction), RecordKind::RepoCoderPrediction) => {
+            (Some(RecordKind::CrossCodeEvalPrediction), RecordKind::RepoCoderPrediction) => {
                 to_repo_coder(path, line, object, |object| {
                     let (Some(set), Some(index)) = (tasks, &index) else {
                         return Ok(None);
                     };
-                    let place = match index.find(path, line, object)? {
+                    let found = index.find(path, line, object)?;
+                    let place = match found {
                         TaskMatch::Task(place) => place,
                         TaskMatch::Alike(group) => {
+                            let alike = &index.groups[group];
                             turns[group] += 1;
-let alike = &index.groups[group];
-                            *alike.get(turns[group] - 1).ok_or_else(|| {
-                                let reason = format!(
-                                    "{} tasks match this prediction, and as many predictions precede it; add metadata.row",
-                                    alike.len()
-                                );
-                                Error::record(path, line, reason)
-                            })?
+                            let place = alike.get(turns[group] - 1).copied();
+                            place.ok_or_else(|| too_many(path, line, alike.len()))?
                         }
                     };
                     Ok(Some(&set.tasks[place]))
-                })
+                })?
             }
             (Some(kind), _) if kind == to => {
                 samples(path, line, &object)?;
-                Ok(Value::Object(object))
+                Value::Object(object)
             }
-_ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
-        }
-        .map(Some)
+            _ => return Err(other_kind(path, line, &object, TargetFormat::Records(to))),
+        };
+        Ok(Some(record))
     })?;
     if let Some(answers) = answers {
         answers.emit(to, &mut conversion, emit)?;
     }
     Ok(conversion)
+}
+
+const NO_TASKS: &str =
+    "batch responses do not contain their tasks; the tasks file of the requests is needed";
+
+fn too_many(path: &Path, line: usize, alike: usize) -> Error {
+    let reason = format!(
+        "{alike} tasks match this prediction, and as many predictions precede it; add metadata.row"
+    );
+    Error::record(path, line, reason)
 }
 
 fn to_cross_code_eval(path: &Path, line: usize, mut object: Object) -> Result<Value> {

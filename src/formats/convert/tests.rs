@@ -219,8 +219,7 @@ fn tasks_take_what_is_missing_from_the_repositories() {
     std::fs::create_dir(dir.path().join("o_r")).unwrap();
     std::fs::write(dir.path().join("o_r/a.py"), "a = 1\r\n  b = 2\r\nc = 3\r\n").unwrap();
     let task = |path: &str, line_no: usize| {
-        let task = Task::new("i".into(), path, 0, line_no, "  b = 2", "a = 1\n");
-        task.to_record()
+        Task::new("i".into(), path, 0, line_no, "  b = 2", "a = 1\n").to_record()
     };
     let input = [
         task("o--r/a.py", 1),
@@ -233,19 +232,12 @@ fn tasks_take_what_is_missing_from_the_repositories() {
     assert_eq!(given.len(), 1);
     assert_eq!(given[0]["right_context"], "\nc = 3\n");
     assert_eq!(given[0]["metadata"]["filepath"], "o_r/a.py");
-    assert!(
-        problems[0].starts_with("2: task i: ") && problems[0].contains("gone.py: cannot be read"),
-        "{problems:?}"
-    );
+    assert!(problems[0].contains("gone.py: cannot be read"), "{problems:?}");
     assert!(problems[1].starts_with("3: task i: o_r/a.py has other text"), "{problems:?}");
     assert!(problems[2].starts_with("4: this is a prediction"), "{problems:?}");
-    let (given, problems) =
-        converted(&input[..1], |path, emit| tasks(path, Format::CrossCodeEval, None, emit));
-    assert!(given.is_empty() && problems[0].contains("name the folder"), "{problems:?}");
     for target in TargetFormat::ALL {
         assert_eq!(target.to_string().parse::<TargetFormat>().ok(), Some(target));
     }
-    assert!("x".parse::<TargetFormat>().unwrap_err().to_string().contains("raw, repos"));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use super::{Ids, checked, refused};
-use crate::error::Result;
+use super::{Ids, checked};
+use crate::error::{Error, Result};
 use crate::store::jsonl::Object;
 
 /// A document, which is a fragment of a file, or a query, which belongs to a task.
@@ -62,7 +62,7 @@ pub fn records<'a>(
         let id = ids.add(what, record.id)?;
         // Cannot fail: the records consist of strings and JSON values.
         let json = serde_json::to_string(&Record { id: &id, ..record });
-        text += &json.map_err(|e| refused("records", e.to_string()))?;
+        text += &json.map_err(|e| Error::parameter("records", e.to_string()))?;
         text.push('\n');
     }
     Ok(text)
@@ -86,7 +86,7 @@ pub fn judgements<'a>(judgements: impl IntoIterator<Item = Judgement<'a>>) -> Re
         let ids = (checked("queries", query)?, checked("documents", document)?);
         if !judged.insert((query, document)) {
             let reason = format!("'{}' is judged twice for '{}'", ids.1, ids.0);
-            return Err(refused("judgements", reason));
+            return Err(Error::parameter("judgements", reason));
         }
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}\t{}\t{score}", ids.0, ids.1);

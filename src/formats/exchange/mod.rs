@@ -86,7 +86,7 @@ impl Ids {
     fn add(&mut self, what: &'static str, text: &str) -> Result<String> {
         let id = checked(what, text)?.into_owned();
         if !self.0.insert(id.clone()) {
-            return Err(refused(what, format!("the id '{id}' is repeated")));
+            return Err(Error::parameter(what, format!("the id '{id}' is repeated")));
         }
         Ok(id)
     }
@@ -95,13 +95,9 @@ impl Ids {
 /// Returns the id to write, which must not be empty.
 fn checked<'a>(what: &'static str, text: &'a str) -> Result<Cow<'a, str>> {
     if text.is_empty() {
-        return Err(refused(what, "an id is empty".into()));
+        return Err(Error::parameter(what, "an id is empty"));
     }
     Ok(id(text))
-}
-
-fn refused(what: &'static str, reason: String) -> Error {
-    Error::parameter(what, reason)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use rustc_hash::FxHashSet;
 
-use super::{Ids, checked, refused};
-use crate::error::Result;
+use super::{Ids, checked};
+use crate::error::{Error, Result};
 
 /// A document in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +72,7 @@ fn check(query: &str, hits: &[RankedDocument<'_>]) -> Result<()> {
             continue;
         };
         let reason = format!("'{document}' {wrong} in the ranking of '{query}'");
-        return Err(refused("documents", reason));
+        return Err(Error::parameter("documents", reason));
     }
     Ok(())
 }
