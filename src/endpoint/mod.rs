@@ -144,7 +144,7 @@ impl Endpoint {
             // Certificates trusted by this machine: servers within a company have certificates of its own.
             .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
             .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));
-        if address.is_local() {
+        if address.local {
             config = config.proxy(None);
         }
         Ok(Self { address, settings, key, agent: config.build().new_agent(), notice: None })
@@ -160,11 +160,6 @@ impl Endpoint {
     /// URL of a request for messages: keys in it are masked.
     pub fn url(&self, path: &str) -> String {
         masked(&self.address.of(path))
-    }
-
-    /// Settings of the connection.
-    pub fn settings(&self) -> &ConnectionSettings {
-        &self.settings
     }
 
     /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is below the API's version
