@@ -89,6 +89,8 @@ pub fn run(
     copies: &Copies<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Execution> {
+    let repositories = subjects.iter().flatten().map(|subject| subject.repository + 1);
+    let count = repositories.max().unwrap_or(0);
     let mut board = Board {
         subjects,
         samples,
@@ -99,19 +101,14 @@ pub fn run(
         states: vec![State::default(); subjects.len()],
         runs: Vec::new(),
         by_key: FxHashMap::default(),
-        queues: Vec::new(),
-        making: Vec::new(),
-        broken: Vec::new(),
+        queues: vec![VecDeque::new(); count],
+        making: vec![Making::New; count],
+        broken: vec![None; count],
         running: 0,
         made: 0,
         steps: (0, 0),
         failed: None,
     };
-    let repositories = subjects.iter().flatten().map(|subject| subject.repository + 1);
-    let count = repositories.max().unwrap_or(0);
-    board.queues.resize_with(count, VecDeque::new);
-    board.making = vec![Making::New; count];
-    board.broken = vec![None; count];
     for (task, subject) in subjects.iter().enumerate() {
         match subject {
             Ok(_) => board.request(task, Step::Truth(0)),
