@@ -47,7 +47,7 @@ fn each_stage_tells_what_it_wrote() {
 
 #[test]
 fn missing_artifacts_name_their_file_and_the_command_that_makes_them() {
-    let cases: [(usize, &[&str], &str, &str); 9] = [
+    let cases: [(usize, &[&str], &str, &str); 8] = [
         (
             0,
             &["vectorize"],
@@ -63,12 +63,6 @@ fn missing_artifacts_name_their_file_and_the_command_that_makes_them() {
         (
             2,
             &["prompt", "--mode", "gt"],
-            "cache/retrieval/tasks/gt/alpha_ws20_slice2.one-gram.top20.bin: the retrieval results are missing",
-            "`repoformer search --mode gt`",
-        ),
-        (
-            2,
-            &["eval", "--retrieval", "--mode", "gt"],
             "cache/retrieval/tasks/gt/alpha_ws20_slice2.one-gram.top20.bin: the retrieval results are missing",
             "`repoformer search --mode gt`",
         ),
