@@ -71,7 +71,7 @@ fn compare(path: &Path) -> Compared {
 /// RepoCoder's scores; `false` where its program has none.
 fn by_repocoder(row: &Row) -> bool {
     let place = row.place();
-    let PairScore { em, es } = repocoder::score(row.text("gt"), &[row.text("pred")]);
+    let PairScore { em, es } = repocoder::score(row.text("gt"), row.text("pred"));
     assert_eq!(Value::from(em), row.record["rc_em"], "{place}: exact match");
     if let Value::String(error) = &row.record["rc_es"] {
         assert_eq!(error, "ERR:ZeroDivisionError", "{place}");

@@ -116,32 +116,3 @@ fn unique<'a>(ids: &[&'a str]) -> Vec<&'a str> {
     ids.dedup();
     ids
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_looks_like_a_comment_is_removed() {
-        let score = score("x = a // b", "x = a // c", Language::Python);
-        assert!(score.em && score.id_em);
-        let detail = detail("f('#') # y", "f('", Language::Python);
-        assert_eq!((detail.target.as_str(), detail.score.em), ("f('", true));
-    }
-
-    #[test]
-    fn identifiers_by_language() {
-        let of = |language| score("null True record", "", language).id_recall;
-        assert_eq!(of(Language::Python), 0.0);
-        let found = detail("null True None", "", Language::Python).target_ids;
-        assert_eq!(found, ["null", "True"]);
-        assert_eq!(detail("null True", "", Language::CSharp).target_ids, ["True"]);
-    }
-
-    #[test]
-    fn without_identifiers_the_shares_are_0_and_the_lists_the_same() {
-        let score = score(")", ")", Language::Java);
-        assert!(score.em && score.id_em);
-        assert_eq!((score.id_precision, score.id_recall, score.id_f1), (0.0, 0.0, 0.0));
-    }
-}

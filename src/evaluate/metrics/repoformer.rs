@@ -95,33 +95,3 @@ fn word_length(bytes: &[u8]) -> usize {
     };
     bytes.windows(2).position(ends).map_or(bytes.len(), |at| at + 1)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn same(a: &str, b: &str) -> bool {
-        score(a, b, Fuzz::Indel).em
-    }
-
-    #[test]
-    fn tokens() {
-        assert!(same("x=1", " x  =\t1\n"));
-        assert!(same("fooBar", "foo Bar"));
-        assert!(same("\"a\"", "'a'"));
-        assert!(same("a`b", "a'b"));
-        assert!(!same("FOOBar", "FOO Bar"));
-        assert!(!same("x1", "x 1"));
-        assert!(same("", " \u{3000}\x1c"));
-        // A letter outside of ASCII stands alone, so a blank beside it means nothing.
-        assert!(same("né", "n é"));
-    }
-
-    #[test]
-    fn empty_texts() {
-        let CodeTokenScore { em, es, es_fuzz } = score(" ", "", Fuzz::Indel);
-        assert_eq!((em, es, es_fuzz), (true, 0.0, 1.0));
-        let CodeTokenScore { em, es, es_fuzz } = score("x", "", Fuzz::Indel);
-        assert_eq!((em, es, es_fuzz), (false, 0.0, 0.0));
-    }
-}

@@ -24,7 +24,7 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
-use crate::evaluate::metrics::lines::stripped_lines;
+use crate::evaluate::metrics::repocoder::stripped_lines;
 use crate::task::Task;
 use crate::text::language::{Layout, without_comment_signs, without_comments};
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::measure::Share;
-use crate::evaluate::metrics::lines::stripped_lines;
+use crate::evaluate::metrics::repocoder::stripped_lines;
 
 /// A text's stripped, non-blank lines, joined by `\n`.
 #[derive(Debug, Clone)]
