@@ -1,7 +1,5 @@
 //! The body of the function that a hole is in: Repoformer's function completion.
 
-use tree_sitter::Node;
-
 use super::Hole;
 use super::prefix::Prefixes;
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
@@ -57,20 +55,14 @@ pub fn is_function_body(hole: &Hole<'_>) -> bool {
         if node.kind() == "block"
             && node.parent().is_some_and(|parent| parent.kind() == "function_definition")
         {
-            is_body |= first_statement_at(node) == Some(left.len());
+            let mut cursor = node.walk();
+            let mut children = node.children(&mut cursor);
+            let first = children.find(|child| !is_comment(*child) && !is_bare_string(*child));
+            is_body |= first.is_some_and(|first| first.start_byte() == left.len());
         }
         true
     });
     is_body
-}
-
-/// Where the first statement of a block begins that is neither docstring nor comment.
-fn first_statement_at(block: Node<'_>) -> Option<usize> {
-    let mut cursor = block.walk();
-    let mut children = block.children(&mut cursor);
-    children
-        .find(|child| !is_comment(*child) && !is_bare_string(*child))
-        .map(|child| child.start_byte())
 }
 
 /// A left context that ends within the first line of the hole.
@@ -148,17 +140,4 @@ fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
     });
     let kept = end.and_then(|end| prediction.get(..end)).unwrap_or(prediction);
     kept.trim_end_matches(is_space)
-}
-
-#[cfg(test)]
-pub(super) fn slow_longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Option<&'a str> {
-    let ends: Vec<usize> =
-        prediction.char_indices().map(|(at, _)| at).chain([prediction.len()]).collect();
-    let parses = |end: &&usize| {
-        let text = format!("{left_context}{}", &prediction[..**end]);
-        Syntax::parse(&text, Language::Python)
-            .is_some_and(|syntax| super::prefix::is_valid(syntax.tree()))
-    };
-    let end = *ends.iter().rev().find(parses)?;
-    Some(prediction[..end].trim_end_matches(is_space))
 }

@@ -175,12 +175,6 @@ impl Recipe {
     }
 }
 
-impl From<&[Step]> for Recipe {
-    fn from(steps: &[Step]) -> Self {
-        Self(steps.to_vec())
-    }
-}
-
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
@@ -244,7 +238,7 @@ impl Postprocess {
             (Self::Own { .. }, Metric::CrossCodeEval) => &[Step::Statement],
             (Self::Own { .. }, Metric::RepoBench) => &[Step::FirstLine],
         };
-        steps.into()
+        Recipe(steps.to_vec())
     }
 }
 

@@ -88,14 +88,8 @@ pub(super) fn is_valid(tree: &Tree) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::slow_parses;
     use super::*;
-
-    /// A prefix parsed from the start.
-    fn slow(left: &str, text: &str, length: usize) -> bool {
-        let text = format!("{left}{}", &text[..length]);
-        let syntax = crate::text::language::syntax::Syntax::parse(&text, Language::Python);
-        syntax.is_some_and(|syntax| is_valid(syntax.tree()))
-    }
 
     #[test]
     fn prefixes_in_any_order() {
@@ -115,7 +109,7 @@ mod tests {
             let mut prefixes = Prefixes::new(left, text);
             for step in 0..=text.len() {
                 let length = step * 7 % (text.len() + 1);
-                let wanted = slow(left, text, length);
+                let wanted = slow_parses(&format!("{left}{}", &text[..length]));
                 assert_eq!(prefixes.parses(length), wanted, "{left:?} {length}");
             }
         }
@@ -124,24 +118,6 @@ mod tests {
         let ends = ["+", ")", "\n)"].map(|end| text.find(end).unwrap() + end.len());
         let found = ends.map(|length| prefixes.parses(length));
         assert_eq!(found, [false, true, false]);
-    }
-
-    #[test]
-    fn every_prefix_of_real_bodies() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let path = root.join("data/tasks/function.jsonl");
-        let tasks = crate::task::TaskSet::read(&path).unwrap().set.tasks;
-        let mut valid = 0;
-        for task in tasks.iter().step_by(13) {
-            let (left, text) = (&task.prompt, &task.ground_truth);
-            let mut prefixes = Prefixes::new(left, text);
-            for (length, _) in text.char_indices() {
-                let wanted = slow(left, text, length);
-                assert_eq!(prefixes.parses(length), wanted, "{} {length}", task.id);
-                valid += usize::from(wanted);
-            }
-        }
-        assert!(valid > 500, "{valid}");
     }
 
     #[test]

@@ -12,27 +12,16 @@ fn apply(names: &str, hole: Hole<'_>, prediction: &str) -> String {
     recipe.apply(hole, prediction).prediction.into_owned()
 }
 
-#[test]
-fn names() {
-    for step in Step::ALL {
-        let recipe: Recipe = step.name().parse().unwrap();
-        assert_eq!(recipe, Recipe::from(&[step][..]));
-        assert_eq!(recipe.to_string(), step.name());
-    }
-    assert_eq!("none".parse::<Recipe>().unwrap().to_string(), "none");
-    let unknown = "lines,none".parse::<Recipe>().unwrap_err().to_string();
-    assert!(
-        unknown.starts_with("unknown post-processing 'none'; known: own, none, chat, fences"),
-        "{unknown}"
-    );
+fn python(names: &str, left_context: &str, prediction: &str) -> String {
+    apply(names, hole(left_context, "", Language::Python), prediction)
 }
 
 #[test]
-fn lines_as_many_as_the_target_has() {
-    let hole = hole("", "a\n \n\tb\n", Language::Python);
-    assert_eq!(apply("lines", hole, "\n  x\r\n\n y\nz"), "  x\r\n y");
-    assert_eq!(apply("lines", hole, "x"), "x");
-    assert_eq!(apply("lines", Hole { target: " ", ..hole }, "x"), "");
+fn names() {
+    for name in Step::ALL.map(Step::name).into_iter().chain(["none"]) {
+        assert_eq!(name.parse::<Recipe>().unwrap().to_string(), name);
+    }
+    assert!("lines,none".parse::<Recipe>().is_err());
 }
 
 #[test]
@@ -48,18 +37,17 @@ fn first_lines() {
 
 #[test]
 fn first_brackets() {
-    let of = |text| apply("bracket", hole("", "", Language::Java), text);
-    assert_eq!(of("f(x); g(y);"), "f(x);");
-    assert_eq!(of("if (x) { y"), "if (x) {");
-    assert_eq!(of("x"), "x");
     // As in the program: place 0 counts as none.
-    assert_eq!(of("; x; y"), "; x; y");
-    assert_eq!(apply("statement", hole("", "", Language::CSharp), "a; b"), "a;");
+    for (text, wanted) in [("if (x) { y", "if (x) {"), ("x", "x"), ("; x; y", "; x; y")] {
+        for step in ["bracket", "statement"] {
+            assert_eq!(apply(step, hole("", "", Language::CSharp), text), wanted);
+        }
+    }
 }
 
 #[test]
 fn first_statements() {
-    let of = |left, text| apply("statement", hole(left, "", Language::Python), text);
+    let of = |left, text| python("statement", left, text);
     assert_eq!(of("x = f(", "a,\n  b)\ny = 1\n"), "a,\n  b)");
     assert_eq!(of("x = ", "1  \ny = 2\n"), "1");
     // The last line's end counts, its absence does not matter: nothing behind it is cut.
@@ -69,16 +57,21 @@ fn first_statements() {
     assert_eq!(of("x = 1", "\ny = 2\nz"), "\ny = 2");
 }
 
-/// Every character's end in turn, each parsed from the start, as the reference programs do it.
-fn slow_first_statement<'a>(left: &str, prediction: &'a str) -> &'a str {
-    let mut ends = prediction.char_indices().map(|(at, c)| at + c.len_utf8());
-    let statement = ends.find(|&end| {
-        let text = format!("{left}{}", &prediction[..end]);
-        prediction[end..].starts_with('\n')
-            && Syntax::parse(&text, Language::Python)
-                .is_some_and(|syntax| prefix::is_valid(syntax.tree()))
-    });
-    statement.map_or(prediction, |end| prediction[..end].trim_end_matches(is_space))
+/// Whether a text parsed from the start has no syntax error.
+pub(super) fn slow_parses(text: &str) -> bool {
+    Syntax::parse(text, Language::Python).is_some_and(|syntax| prefix::is_valid(syntax.tree()))
+}
+
+/// The first statement and the longest prefix by every character's end in turn, as the reference programs do it.
+fn slow_cuts<'a>(left: &str, prediction: &'a str) -> (&'a str, Option<&'a str>) {
+    let ends = prediction.char_indices().map(|(at, _)| at).chain([prediction.len()]);
+    let parses = |end: &usize| slow_parses(&format!("{left}{}", &prediction[..*end]));
+    let cut = |end: usize| prediction[..end].trim_end_matches(is_space);
+    let ends: Vec<usize> = ends.collect();
+    let ends_line = |end: &&usize| **end > 0 && prediction[**end..].starts_with('\n');
+    let statement = ends.iter().filter(ends_line).copied().find(parses);
+    let longest = ends.iter().rev().copied().find(parses);
+    (statement.map_or(prediction, cut), longest.map(cut))
 }
 
 #[test]
@@ -90,14 +83,10 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
         let right = format!("{}\n\n\nclass Next:\n    pass\n", other.ground_truth);
         let shortened = &task.ground_truth[..task.ground_truth.len() * 2 / 3];
         for prediction in [right.as_str(), shortened, "):\n  x = (1\n", "\"\"\"open\nx\n"] {
-            let (fast, slow) = (
-                cut::first_statement(&task.prompt, prediction),
-                slow_first_statement(&task.prompt, prediction),
-            );
-            assert_eq!(fast, slow, "{}", task.id);
-            let fast = body::longest_prefix(&task.prompt, prediction);
-            assert_eq!(fast, body::slow_longest_prefix(&task.prompt, prediction), "{}", task.id);
-            cut += usize::from(fast.is_some_and(|kept| kept.len() < prediction.len()));
+            let statement = cut::first_statement(&task.prompt, prediction);
+            let longest = body::longest_prefix(&task.prompt, prediction);
+            assert_eq!((statement, longest), slow_cuts(&task.prompt, prediction), "{}", task.id);
+            cut += usize::from(longest.is_some_and(|kept| kept.len() < prediction.len()));
         }
     }
     assert!(cut > 20, "{cut} cut");
@@ -153,7 +142,7 @@ fn comments() {
 
 #[test]
 fn fences() {
-    let of = |text| apply("fences", hole("", "", Language::Python), text);
+    let of = |text| python("fences", "", text);
     assert_eq!(of("Here:\n```python\nx = 1\n```\nIt works.\n```\nout\n```\n"), "x = 1\n");
     assert_eq!(of("```\nx = 1"), "x = 1");
     assert_eq!(of("    return x\n```\nThis returns x."), "    return x\n");
@@ -165,11 +154,8 @@ fn fences() {
 
 #[test]
 fn chatter() {
-    let of = |text| apply("chatter", hole("", "", Language::Python), text);
-    assert_eq!(
-        of("Sure! Here is the completed function:\n\n    return x<|im_end|>\nmore"),
-        "    return x"
-    );
+    let of = |text| python("chatter", "", text);
+    assert_eq!(of("Sure! Here is the function:\n\n    return x<|im_end|>\nmore"), "    return x");
     assert_eq!(of("return x\n\nThis returns the value of x."), "return x");
     assert_eq!(of("<think>what now</think>return x"), "return x");
     // Code that begins with such a word stays.
@@ -180,12 +166,9 @@ fn chatter() {
 
 #[test]
 fn echoes() {
-    let of = |left, text| apply("echo", hole(left, "", Language::Python), text);
+    let of = |left, text| python("echo", left, text);
     assert_eq!(of("import a\n\ndef f(x):\n", "def f(x):\n    return x\n"), "    return x\n");
-    assert_eq!(
-        of("import a\n\ndef f(x):\n", "import a\n\ndef f(x):\n    return x\n"),
-        "    return x\n"
-    );
+    assert_eq!(of("import a\ndef f(x):\n", "import a\ndef f(x):\n    return\n"), "    return\n");
     assert_eq!(of("y = 0\nx = f(", "x = f(1)"), "1)");
     assert_eq!(of("y = 0\nx = f(", "y = 0\nx = f(1)"), "1)");
     assert_eq!(of("}\n", "}\n"), "}\n");
@@ -199,13 +182,12 @@ fn hostile_predictions_end() {
     let many = "x = (\n".repeat(100_000);
     for step in Step::ALL {
         for text in [deep.as_str(), many.as_str(), "\0\u{feff}\u{2028}\r"] {
-            let recipe = Recipe::from(&[step][..]);
             // Where each character may be the last, the work is the square of the length, within its bound.
             let text = match step {
                 Step::FunctionBody => &text[..text.len().min(300)],
                 _ => text,
             };
-            recipe.apply(hole(left, "return 1", Language::Python), text);
+            Recipe(vec![step]).apply(hole(left, "return 1", Language::Python), text);
         }
     }
 }
