@@ -35,17 +35,13 @@ impl Stripped {
     }
 
     /// Start of a line in the text.
-    pub(super) fn start(&self, line: usize) -> usize {
+    fn start(&self, line: usize) -> usize {
         line.checked_sub(1).map_or(0, |before| self.ends[before] + 1)
     }
 
-    /// End of a line in the text.
-    pub(super) fn end(&self, line: usize) -> usize {
-        self.ends[line]
-    }
-
-    fn line(&self, line: usize) -> &str {
-        &self.text[self.start(line)..self.ends[line]]
+    /// Returns a line.
+    pub(super) fn line(&self, line: usize) -> &str {
+        self.run((line, line))
     }
 
     /// First and last line of every run of as many lines as `target` has; of the whole text if it has fewer.

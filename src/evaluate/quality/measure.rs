@@ -1,95 +1,7 @@
 //! Measures: names, definitions, and the values of one task.
 
-use std::fmt;
-
 /// Depths k at which a query's documents are compared with those of the ground-truth query.
 pub const DEPTHS: [usize; 3] = [1, 5, 10];
-
-/// One value of a task's retrieval, between 0 and 1, higher being better, or undefined.
-///
-/// *Identifiers* are those of the caller's function (CrossCodeEval's identifier match: words outside string literals, without
-/// keywords), each counted once. An *API name* is an identifier followed by `(` on its line, so the name of a definition is one
-/// too. A *new* name is not in what the model sees of the hole's own file. *Lines* are stripped and not blank, as in RepoCoder's
-/// scores.
-///
-/// ```
-/// use repoformer::evaluate::quality::Measure;
-/// assert_eq!(Measure::GroundTruthRecall(5).to_string(), "gt_recall@5");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Measure {
-    /// Share of the target's identifiers that are in some fragment. Undefined for a target without identifiers.
-    IdentifierRecall,
-    /// Whether all identifiers are in the fragments.
-    IdentifierContainment,
-    /// Share of the target's new identifiers, which only retrieval can show. Undefined if none is new.
-    NewIdentifierRecall,
-    /// Whether all new identifiers are in the fragments.
-    NewIdentifierContainment,
-    /// Share of the target's API names that are among the fragments' identifiers. Undefined for a target without a call.
-    ApiRecall,
-    /// Whether all API names are in the fragments.
-    ApiContainment,
-    /// Share of the target's new API names. Undefined if none is new.
-    NewApiRecall,
-    /// Whether all new API names are in the fragments.
-    NewApiContainment,
-    /// Share of the target's lines, repeated lines counted each time, that are a line of some fragment.
-    /// Undefined for a target without a line, as are the next three.
-    LineRecall,
-    /// Whether one fragment has the target's lines one after the other.
-    Verbatim,
-    /// 1 / rank of the first fragment that has the target verbatim, 0 if none has: its mean is the mean reciprocal rank (E. M. Voorhees, *The TREC-8 question answering track report*, 1999).
-    ReciprocalRank,
-    /// The highest edit similarity (RepoCoder's: `1 − lev / max`) between the target and a run of as many lines of one
-    /// fragment; a fragment of fewer lines is compared whole.
-    EditSimilarity,
-    /// Share of the ground-truth query's first k documents that are among this query's first k: [`recall_at`]. Undefined
-    /// if there is no ground-truth query, or it found nothing. k is one of [`DEPTHS`].
-    GroundTruthRecall(usize),
-}
-
-impl Measure {
-    /// Every measure, in the order of tables.
-    pub const ALL: [Self; 15] = [
-        Self::IdentifierRecall,
-        Self::IdentifierContainment,
-        Self::NewIdentifierRecall,
-        Self::NewIdentifierContainment,
-        Self::ApiRecall,
-        Self::ApiContainment,
-        Self::NewApiRecall,
-        Self::NewApiContainment,
-        Self::LineRecall,
-        Self::Verbatim,
-        Self::ReciprocalRank,
-        Self::EditSimilarity,
-        Self::GroundTruthRecall(DEPTHS[0]),
-        Self::GroundTruthRecall(DEPTHS[1]),
-        Self::GroundTruthRecall(DEPTHS[2]),
-    ];
-}
-
-impl fmt::Display for Measure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::IdentifierRecall => "id_recall",
-            Self::IdentifierContainment => "id_containment",
-            Self::NewIdentifierRecall => "new_id_recall",
-            Self::NewIdentifierContainment => "new_id_containment",
-            Self::ApiRecall => "api_recall",
-            Self::ApiContainment => "api_containment",
-            Self::NewApiRecall => "new_api_recall",
-            Self::NewApiContainment => "new_api_containment",
-            Self::LineRecall => "line_recall",
-            Self::Verbatim => "verbatim",
-            Self::ReciprocalRank => "rr",
-            Self::EditSimilarity => "es",
-            Self::GroundTruthRecall(k) => return f.pad(&format!("gt_recall@{k}")),
-        })
-    }
-}
 
 /// Number of wanted items that were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,6 +31,11 @@ impl Share {
 }
 
 /// Values of one task's fragments; by default, those of a target for which all are undefined.
+///
+/// *Identifiers* are those of the caller's function (CrossCodeEval's identifier match: words outside string literals, without
+/// keywords), each counted once. An *API name* is an identifier followed by `(` on its line, so the name of a definition is one
+/// too. A *new* name is not in what the model sees of the hole's own file: only retrieval can show it. *Lines* are stripped and
+/// not blank, as in RepoCoder's scores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measures {
     /// The target's identifiers among the fragments'.
@@ -129,11 +46,12 @@ pub struct Measures {
     pub apis: Share,
     /// The target's new API names among the fragments' identifiers.
     pub new_apis: Share,
-    /// The target's lines among the fragments'.
+    /// The target's lines, repeated lines counted each time, that are a line of some fragment.
     pub lines: Share,
-    /// 1-based rank of the first fragment that has the target verbatim.
+    /// 1-based rank of the first fragment that has the target's lines one after the other.
     pub rank: Option<usize>,
-    /// Best edit similarity; `None` for a target without a line.
+    /// The highest edit similarity (RepoCoder's: `1 − lev / max`) between the target and a run of as many lines of one
+    /// fragment; a fragment of fewer lines is compared whole. `None` for a target without a line.
     pub edit_similarity: Option<f64>,
     /// [`recall_at`] each of [`DEPTHS`]; `None` without ground-truth documents.
     pub ground_truth_recall: [Option<f64>; DEPTHS.len()],
@@ -143,37 +61,46 @@ impl Measures {
     /// Adds the comparison of the documents found, best first, with those that the ground-truth query found.
     ///
     /// ```
-    /// use repoformer::evaluate::quality::{Measure, Measures};
+    /// use repoformer::evaluate::quality::Measures;
     /// let measures = Measures::default().beside(&["a", "b", "c"], &["a", "c", "d"]);
-    /// assert_eq!(measures.get(Measure::GroundTruthRecall(1)), Some(1.0)); // a
-    /// assert_eq!(measures.get(Measure::GroundTruthRecall(5)), Some(2.0 / 3.0)); // a and c of a, c, d
+    /// assert_eq!(measures.get("gt_recall@1"), Some(1.0)); // a
+    /// assert_eq!(measures.get("gt_recall@5"), Some(2.0 / 3.0)); // a and c of a, c, d
     /// ```
     #[must_use]
     pub fn beside<D: PartialEq>(self, found: &[D], ground_truth: &[D]) -> Self {
         Self { ground_truth_recall: DEPTHS.map(|k| recall_at(k, found, ground_truth)), ..self }
     }
 
-    /// Returns a value between 0 and 1; `None` if it is undefined.
-    pub fn get(&self, measure: Measure) -> Option<f64> {
+    /// Returns every measure by name, in the order of tables: between 0 and 1, higher being better; `None` if it is undefined.
+    ///
+    /// A *recall* is undefined if nothing is wanted, and so is a *containment*, which says whether all that is wanted was found.
+    /// `verbatim` says whether some fragment has the target verbatim; `rr` is 1 / rank of the first that has, 0 if none has: its
+    /// mean is the mean reciprocal rank (E. M. Voorhees, *The TREC-8 question answering track report*, 1999).
+    pub fn values(&self) -> [(&'static str, Option<f64>); 15] {
         let of_lines = |value| (self.lines.of > 0).then_some(value);
-        match measure {
-            Measure::IdentifierRecall => self.identifiers.recall(),
-            Measure::IdentifierContainment => self.identifiers.containment(),
-            Measure::NewIdentifierRecall => self.new_identifiers.recall(),
-            Measure::NewIdentifierContainment => self.new_identifiers.containment(),
-            Measure::ApiRecall => self.apis.recall(),
-            Measure::ApiContainment => self.apis.containment(),
-            Measure::NewApiRecall => self.new_apis.recall(),
-            Measure::NewApiContainment => self.new_apis.containment(),
-            Measure::LineRecall => self.lines.recall(),
-            Measure::Verbatim => of_lines(f64::from(self.rank.is_some())),
-            Measure::ReciprocalRank => of_lines(self.rank.map_or(0.0, |rank| 1.0 / rank as f64)),
-            Measure::EditSimilarity => self.edit_similarity,
-            Measure::GroundTruthRecall(k) => {
-                let place = DEPTHS.iter().position(|&depth| depth == k);
-                place.and_then(|place| self.ground_truth_recall[place])
-            }
-        }
+        let [at_1, at_5, at_10] = self.ground_truth_recall;
+        [
+            ("id_recall", self.identifiers.recall()),
+            ("id_containment", self.identifiers.containment()),
+            ("new_id_recall", self.new_identifiers.recall()),
+            ("new_id_containment", self.new_identifiers.containment()),
+            ("api_recall", self.apis.recall()),
+            ("api_containment", self.apis.containment()),
+            ("new_api_recall", self.new_apis.recall()),
+            ("new_api_containment", self.new_apis.containment()),
+            ("line_recall", self.lines.recall()),
+            ("verbatim", of_lines(f64::from(self.rank.is_some()))),
+            ("rr", of_lines(self.rank.map_or(0.0, |rank| 1.0 / rank as f64))),
+            ("es", self.edit_similarity),
+            ("gt_recall@1", at_1),
+            ("gt_recall@5", at_5),
+            ("gt_recall@10", at_10),
+        ]
+    }
+
+    /// Returns the value of a measure by its name in [`values`](Self::values), unless it is undefined.
+    pub fn get(&self, measure: &str) -> Option<f64> {
+        self.values().into_iter().find(|(name, _)| *name == measure)?.1
     }
 }
 

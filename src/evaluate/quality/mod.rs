@@ -5,7 +5,7 @@
 //! need no prediction, so rankers and queries can be compared in seconds.
 //!
 //! - [`RetrievalTarget`] is one task's target, parsed once; [`RetrievalTarget::measure`] compares a list of fragments with it.
-//! - [`Measure`] names and defines the values; [`Measures::get`] returns them.
+//! - [`Measures`] defines the values; [`Measures::values`] names them.
 //! - [`recall_at`] compares the documents of a query with those of the ground-truth query.
 //! - [`RetrievalQuality`] has the means over a benchmark, by repository and over all, and the rows they come from.
 //!
@@ -17,7 +17,7 @@ mod names;
 mod similar;
 mod summary;
 
-pub use measure::{DEPTHS, Measure, Measures, Share, recall_at};
+pub use measure::{DEPTHS, Measures, Share, recall_at};
 pub use summary::{MeasureMean, QualityMeans, RetrievalQuality, TaskQuality};
 
 use lines::Stripped;
@@ -46,25 +46,23 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
     /// [`Measures::beside`] adds the values that compare with the ground-truth query.
     ///
     /// ```
-    /// use repoformer::evaluate::quality::{Measure, RetrievalTarget};
+    /// use repoformer::evaluate::quality::RetrievalTarget;
     /// # fn identifiers(text: &str) -> Vec<&str> {
     /// #     text.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|name| !name.is_empty()).collect()
     /// # }
     /// let wanted = RetrievalTarget::new("x = load(path)\n", &["def f(path):\n", ""], identifiers);
     /// let measures = wanted.measure(&["y = 1\nz = load(file)", "path"]);
-    /// assert_eq!(measures.get(Measure::IdentifierRecall), Some(2.0 / 3.0)); // load and path of x, load, path
-    /// assert_eq!(measures.get(Measure::NewIdentifierRecall), Some(0.5)); // load of x, load
-    /// assert_eq!(measures.get(Measure::ApiContainment), Some(1.0)); // load(
-    /// assert_eq!(measures.get(Measure::Verbatim), Some(0.0));
+    /// assert_eq!(measures.get("id_recall"), Some(2.0 / 3.0)); // load and path of x, load, path
+    /// assert_eq!(measures.get("new_id_recall"), Some(0.5)); // load of x, load
+    /// assert_eq!(measures.get("api_containment"), Some(1.0)); // load(
+    /// assert_eq!(measures.get("verbatim"), Some(0.0));
     /// // "z = load(file)" becomes the target by five substitutions in 14 characters: z, f, i, l and e.
-    /// assert_eq!(measures.get(Measure::EditSimilarity), Some(1.0 - 5.0 / 14.0));
-    /// assert_eq!(measures.get(Measure::GroundTruthRecall(5)), None);
+    /// assert_eq!(measures.get("es"), Some(1.0 - 5.0 / 14.0));
+    /// assert_eq!(measures.get("gt_recall@5"), None);
     /// ```
     pub fn measure(&self, fragments: &[&str]) -> Measures {
-        let mut names = self.names.finder();
-        for fragment in fragments {
-            names.see(&(self.identifiers)(fragment));
-        }
+        let seen = fragments.iter().flat_map(|text| (self.identifiers)(text));
+        let [identifiers, new_identifiers, apis, new_apis] = self.names.shares(seen);
         let fragments: Vec<Stripped> = fragments.iter().map(|text| Stripped::new(text)).collect();
         let lines = self.lines.share_among(&fragments);
         let rank = fragments.iter().position(|f| f.holds(&self.lines));
@@ -72,10 +70,10 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
         let best = || similar::best(&self.lines, &fragments);
         let edit_similarity = (lines.of > 0).then(|| rank.map_or_else(best, |_| 1.0));
         Measures {
-            identifiers: names.identifiers(),
-            new_identifiers: names.new_identifiers(),
-            apis: names.apis(),
-            new_apis: names.new_apis(),
+            identifiers,
+            new_identifiers,
+            apis,
+            new_apis,
             lines,
             rank,
             edit_similarity,

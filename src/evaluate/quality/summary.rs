@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::measure::{Measure, Measures};
+use super::measure::Measures;
 
 /// Measures of one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,21 +24,20 @@ pub struct TaskQuality {
 impl TaskQuality {
     /// `{"row": …, "task_id": …, "repository": …, "id_recall": …, …}`: every value between 0 and 1, `null` if undefined.
     pub fn to_record(&self) -> Value {
-        let mut record = Map::new();
-        record.insert("row".into(), self.row.into());
-        record.insert("task_id".into(), self.task_id.clone().into());
-        record.insert("repository".into(), self.repository.clone().into());
-        let values = Measure::ALL.map(|m| (m.to_string(), self.measures.get(m).into()));
-        record.extend(values);
-        Value::Object(record)
+        let mut record =
+            json!({"row": self.row, "task_id": self.task_id, "repository": self.repository});
+        for (measure, value) in self.measures.values() {
+            record[measure] = value.into();
+        }
+        record
     }
 }
 
 /// The mean of one measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasureMean {
-    /// The measure.
-    pub measure: Measure,
+    /// Name of the measure.
+    pub measure: &'static str,
     /// Number of tasks for which the measure is defined.
     pub n: usize,
     /// Mean between 0 and 1; `None` if `n` is 0.
@@ -50,34 +49,38 @@ pub struct MeasureMean {
 pub struct QualityMeans {
     /// Number of tasks, including those for which a measure is undefined.
     pub n: usize,
-    /// One for each of [`Measure::ALL`], in that order.
+    /// One for each of [`Measures::values`], in that order.
     pub means: Vec<MeasureMean>,
 }
 
 impl QualityMeans {
     fn of(tasks: &[&TaskQuality]) -> Self {
-        let mean = |measure: Measure| {
-            let values = tasks.iter().filter_map(|task| task.measures.get(measure));
-            let (n, sum) = values.fold((0, 0.0), |(n, sum), value| (n + 1, sum + value));
+        let mut sums = Measures::default().values().map(|(measure, _)| (measure, 0, 0.0));
+        for task in tasks {
+            for ((_, n, sum), (_, value)) in sums.iter_mut().zip(task.measures.values()) {
+                *n += usize::from(value.is_some());
+                *sum += value.unwrap_or(0.0);
+            }
+        }
+        let means = sums.map(|(measure, n, sum)| {
             let mean = (n > 0).then(|| sum / n as f64);
             MeasureMean { measure, n, mean }
-        };
-        Self { n: tasks.len(), means: Measure::ALL.map(mean).to_vec() }
+        });
+        Self { n: tasks.len(), means: means.to_vec() }
     }
 
     /// Returns one mean.
-    pub fn get(&self, measure: Measure) -> Option<MeasureMean> {
+    pub fn get(&self, measure: &str) -> Option<MeasureMean> {
         self.means.iter().find(|m| m.measure == measure).copied()
     }
 
     /// `{"n": …, "id_recall": {"mean": …, "n": …}, …}`; a mean over no task is `null`.
     pub fn to_record(&self) -> Value {
-        let mut record = Map::new();
-        record.insert("n".into(), self.n.into());
-        record.extend(self.means.iter().map(|MeasureMean { measure, n, mean }| {
-            (measure.to_string(), json!({ "mean": mean, "n": n }))
-        }));
-        Value::Object(record)
+        let mut record = json!({"n": self.n});
+        for MeasureMean { measure, n, mean } in &self.means {
+            record[measure] = json!({"mean": mean, "n": n});
+        }
+        record
     }
 }
 
@@ -96,7 +99,7 @@ impl RetrievalQuality {
     /// Computes the means.
     ///
     /// ```
-    /// use repoformer::evaluate::quality::{Measure, Measures, RetrievalQuality, Share, TaskQuality};
+    /// use repoformer::evaluate::quality::{Measures, RetrievalQuality, Share, TaskQuality};
     /// let task = |row, found, of| TaskQuality {
     ///     row,
     ///     task_id: format!("demo/{row}"),
@@ -105,7 +108,7 @@ impl RetrievalQuality {
     /// };
     /// // 1 of 2, nothing wanted, 1 of 1.
     /// let quality = RetrievalQuality::of(vec![task(0, 1, 2), task(1, 0, 0), task(2, 1, 1)]);
-    /// let mean = quality.all.get(Measure::IdentifierRecall).unwrap();
+    /// let mean = quality.all.get("id_recall").unwrap();
     /// assert_eq!((quality.all.n, mean.n, mean.mean), (3, 2, Some(0.75)));
     /// ```
     pub fn of(tasks: Vec<TaskQuality>) -> Self {
@@ -127,14 +130,11 @@ impl RetrievalQuality {
     pub fn to_record(&self, name: &str, per_task: bool) -> Value {
         let of = |(name, summary): &(String, QualityMeans)| (name.clone(), summary.to_record());
         let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
-        let mut record = Map::new();
-        record.insert("retrieval".into(), name.into());
-        record.insert("all".into(), self.all.to_record());
-        record.insert("repositories".into(), repositories.into());
+        let mut record =
+            json!({"retrieval": name, "all": self.all.to_record(), "repositories": repositories});
         if per_task {
-            let tasks = self.tasks.iter().map(TaskQuality::to_record);
-            record.insert("tasks".into(), tasks.collect());
+            record["tasks"] = self.tasks.iter().map(TaskQuality::to_record).collect();
         }
-        Value::Object(record)
+        record
     }
 }

@@ -1,7 +1,7 @@
 //! `eval --retrieval`: rankers and queries side by side, without a model.
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::evaluate::quality::{Measure, RetrievalQuality};
+use repoformer::evaluate::quality::RetrievalQuality;
 use repoformer::pipeline::{self, Experiment, retrieval_quality};
 use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
@@ -15,16 +15,16 @@ use crate::settings::Settings;
 use crate::table::Table;
 
 /// The measures of the table; JSON gives all.
-const COLUMNS: [(&str, Measure); 9] = [
-    ("id recall", Measure::IdentifierRecall),
-    ("new id recall", Measure::NewIdentifierRecall),
-    ("new id all", Measure::NewIdentifierContainment),
-    ("api recall", Measure::ApiRecall),
-    ("verbatim", Measure::Verbatim),
-    ("ES", Measure::EditSimilarity),
-    ("gt@1", Measure::GroundTruthRecall(1)),
-    ("gt@5", Measure::GroundTruthRecall(5)),
-    ("gt@10", Measure::GroundTruthRecall(10)),
+const COLUMNS: [(&str, &str); 9] = [
+    ("id recall", "id_recall"),
+    ("new id recall", "new_id_recall"),
+    ("new id all", "new_id_containment"),
+    ("api recall", "api_recall"),
+    ("verbatim", "verbatim"),
+    ("ES", "es"),
+    ("gt@1", "gt_recall@1"),
+    ("gt@5", "gt_recall@5"),
+    ("gt@10", "gt_recall@10"),
 ];
 
 /// Measurements of one ranker and query.
