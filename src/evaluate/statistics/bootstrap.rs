@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::groups::{Groups, Totals, Unit};
 use super::interval::Interval;
 use super::normal;
-use super::stream::{Purpose, Streams, below};
+use super::stream::{RESAMPLES, Streams, below};
 
 /// Least number of resamples given to a thread at once: a resample of few repositories is cheaper than scheduling it.
 const RESAMPLES_AT_A_TIME: usize = 64;
@@ -97,7 +97,7 @@ impl Resampling {
         if measures.is_empty() {
             return Vec::new();
         }
-        let streams = Streams::new(Purpose::Resamples, self.seed);
+        let streams = Streams::new(RESAMPLES, self.seed);
         let mut means = vec![f64::NAN; self.resamples * measures.len()];
         means
             .par_chunks_mut(measures.len())

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::gain::SAME;
 use super::groups::Groups;
-use super::stream::{Purpose, Streams};
+use super::stream::{SIGN_FLIPS, Streams};
 
 /// Random flips that are summed at a time: their sums stay in the cache.
 const AT_A_TIME: usize = 1024;
@@ -87,7 +87,7 @@ impl SignFlips {
     ///
     /// A random byte flips eight numbers at once: the 256 sums of each eight are computed first.
     fn extreme(&self, numbers: &[f64], least: f64) -> usize {
-        let streams = Streams::new(Purpose::SignFlips, self.seed);
+        let streams = Streams::new(SIGN_FLIPS, self.seed);
         let tables: Vec<[f64; 256]> = numbers.chunks(8).map(signed_sums).collect();
         let block = |number: usize| {
             let (mut sums, mut signs) = ([0.0; AT_A_TIME], [0u8; AT_A_TIME]);

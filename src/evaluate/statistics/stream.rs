@@ -3,22 +3,15 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Purpose of random numbers; each has streams of its own.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Purpose {
-    Resamples,
-    SignFlips,
-}
+/// Purposes of random numbers; each has streams of its own.
+pub(super) const RESAMPLES: &[u8] = b"repoformer bootstrap 1\0";
+pub(super) const SIGN_FLIPS: &[u8] = b"repoformer sign flips 1\0";
 
 /// Source of the streams of one purpose and seed: their digest is computed once.
 pub(super) struct Streams(ChaCha8Rng);
 
 impl Streams {
-    pub(super) fn new(purpose: Purpose, seed: u64) -> Self {
-        let purpose: &[u8] = match purpose {
-            Purpose::Resamples => b"repoformer bootstrap 1\0",
-            Purpose::SignFlips => b"repoformer sign flips 1\0",
-        };
+    pub(super) fn new(purpose: &[u8], seed: u64) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(purpose);
         hasher.update(&seed.to_le_bytes());
