@@ -3,9 +3,9 @@
 //! A task is identified by its id and its row in the task file. If either side does not know the row, the id alone decides, and
 //! must be unique on both sides.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::PerTask;
+use super::{PerTask, TaskValues};
 use crate::error::Error;
 
 /// Indices of one task in A and in B.
@@ -30,27 +30,19 @@ pub(super) struct JoinedTasks {
 
 /// Joins two systems; tasks that cannot be told apart are reported in `problems`.
 pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> JoinedTasks {
-    let mut ids: BTreeMap<&str, [Vec<usize>; 2]> = BTreeMap::new();
-    for (number, side) in [a, b].into_iter().enumerate() {
-        for (place, task) in side.tasks.iter().enumerate() {
-            ids.entry(&task.task_id).or_default()[number].push(place);
-        }
-    }
+    let sides = [a, b];
+    let all = sides.map(|side| (0..side.tasks.len()).collect());
+    let ids = grouped(sides, &all, |task| Some(task.task_id.as_str())).unwrap_or_default();
     let mut joined = JoinedTasks::default();
-    for (id, [of_a, of_b]) in &ids {
-        let a = Records::new(a, id, of_a);
-        let b = Records::new(b, id, of_b);
-        let Some((a_rows, b_rows)) = a.rows().zip(b.rows()) else {
-            joined.add(a, b, ", and not all have a row to tell them by", problems);
+    for (id, places) in &ids {
+        let Some(rows) = grouped(sides, places, |task| task.row) else {
+            let common = ", and not all have a row to tell them by";
+            joined.add(sides, id, places, common, problems);
             continue;
         };
         let (only_a, only_b) = (joined.only_a.len(), joined.only_b.len());
-        let rows: BTreeSet<&usize> = a_rows.keys().chain(b_rows.keys()).collect();
-        for row in rows {
-            let places = |rows: &'_ Rows| rows.get(row).cloned().unwrap_or_default();
-            let (of_a, of_b) = (places(&a_rows), places(&b_rows));
-            let (a, b) = (a.only(&of_a), b.only(&of_b));
-            joined.add(a, b, &format!(" and row {row}"), problems);
+        for (row, places) in &rows {
+            joined.add(sides, id, places, &format!(" and row {row}"), problems);
         }
         let both_alone = joined.only_a.len() > only_a && joined.only_b.len() > only_b;
         joined.moved += usize::from(both_alone);
@@ -68,50 +60,41 @@ pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> Joine
     joined
 }
 
-/// Indices of records by their rows.
-type Rows = BTreeMap<usize, Vec<usize>>;
+/// Indices of records in A and in B.
+type Places = [Vec<usize>; 2];
 
-/// Records of one id on one side.
-#[derive(Clone, Copy)]
-struct Records<'a> {
-    side: &'a PerTask,
-    id: &'a str,
-    places: &'a [usize],
-}
-
-impl<'a> Records<'a> {
-    fn new(side: &'a PerTask, id: &'a str, places: &'a [usize]) -> Self {
-        Self { side, id, places }
-    }
-
-    fn only<'b>(self, places: &'b [usize]) -> Records<'b>
-    where
-        'a: 'b,
-    {
-        Records { places, ..self }
-    }
-
-    /// Groups the records by row; `None` if one has no row.
-    fn rows(self) -> Option<Rows> {
-        let mut rows = Rows::new();
-        for &place in self.places {
-            let row = self.side.tasks[place].row?;
-            rows.entry(row).or_default().push(place);
+/// Groups records of both sides by a key; `None` if one has no key.
+fn grouped<'a, K: Ord>(
+    sides: [&'a PerTask; 2],
+    places: &Places,
+    key: impl Fn(&'a TaskValues) -> Option<K>,
+) -> Option<BTreeMap<K, Places>> {
+    let mut groups: BTreeMap<K, Places> = BTreeMap::new();
+    for (number, side) in sides.into_iter().enumerate() {
+        for &place in &places[number] {
+            groups.entry(key(&side.tasks[place])?).or_default()[number].push(place);
         }
-        Some(rows)
     }
+    Some(groups)
 }
 
 impl JoinedTasks {
     /// Adds one task. Records of it that occur more than once on a side are reported, with what they have in common besides the id.
-    fn add(&mut self, a: Records<'_>, b: Records<'_>, common: &str, problems: &mut Vec<Error>) {
-        match (a.places, b.places) {
-            (&[a], &[b]) => self.pairs.push(TaskPair { a, b }),
-            (&[place], []) => self.only_a.push(place),
-            ([], &[place]) => self.only_b.push(place),
+    fn add(
+        &mut self,
+        sides: [&PerTask; 2],
+        id: &str,
+        places: &Places,
+        common: &str,
+        problems: &mut Vec<Error>,
+    ) {
+        match places.each_ref().map(Vec::as_slice) {
+            [&[a], &[b]] => self.pairs.push(TaskPair { a, b }),
+            [&[place], []] => self.only_a.push(place),
+            [[], &[place]] => self.only_b.push(place),
             _ => {
-                let repeated = [a, b].into_iter().filter(|side| side.places.len() > 1);
-                problems.extend(repeated.map(|Records { side, id, places }| {
+                let repeated = sides.iter().zip(places).filter(|(_, places)| places.len() > 1);
+                problems.extend(repeated.map(|(side, places)| {
                     let reason = format!(
                         "{} records have the task_id {id:?}{common}; none of them is compared",
                         places.len()

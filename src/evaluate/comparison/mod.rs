@@ -31,12 +31,10 @@ mod measure;
 mod per_task;
 mod read;
 mod record;
-mod settings;
 
-pub use measure::Difference;
+pub use measure::{ComparisonSettings, Difference};
 pub use per_task::{PerTask, TaskValues};
 pub use read::{ReadScores, read, split};
-pub use settings::ComparisonSettings;
 
 use crate::error::{Error, Result};
 use crate::evaluate::statistics::{Groups, Resampling, SignFlips, Unit};

@@ -72,7 +72,11 @@ impl PerTask {
         };
         let mut values = vec![None; self.measures.len()];
         for (measure, value) in numbers(record) {
-            let place = self.place(measure);
+            let next = self.measures.len();
+            let place = *self.places.entry(measure).or_insert_with_key(|measure| {
+                self.measures.push(measure.clone());
+                next
+            });
             if place >= values.len() {
                 values.resize(place + 1, None);
             }
@@ -89,14 +93,6 @@ impl PerTask {
     pub fn value(&self, task: &TaskValues, measure: &str) -> Option<f64> {
         let place = self.places.get(measure)?;
         task.values.get(*place).copied().flatten()
-    }
-
-    fn place(&mut self, measure: String) -> usize {
-        let next = self.measures.len();
-        *self.places.entry(measure).or_insert_with_key(|measure| {
-            self.measures.push(measure.clone());
-            next
-        })
     }
 }
 

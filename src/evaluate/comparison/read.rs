@@ -38,8 +38,7 @@ pub fn read(given: &str) -> Result<ReadScores> {
     }
     let Sets { named, problems, refused } = sets;
     if let (true, Some(refused)) = (named.is_empty(), refused) {
-        let reason = format!("holds {}", refused.reason());
-        return Err(Error::artifact(path, reason, refused.hint()));
+        return Err(Error::artifact(path, refused.0, refused.1));
     }
     let chosen = choose(path, named, wanted)?;
     let mut reading = ReadScores { scores: PerTask::new(given), problems, excluded: 0 };
@@ -154,8 +153,8 @@ struct Sets {
     /// Sets in the order of the file; few.
     named: Vec<(Option<String>, Records)>,
     problems: Vec<Error>,
-    /// Kind of the first object without the scores of a task.
-    refused: Option<Refused>,
+    /// What the first object without the scores of a task holds, and the hint for it.
+    refused: Option<(String, &'static str)>,
 }
 
 impl Sets {
@@ -174,11 +173,10 @@ impl Sets {
             }
             return;
         }
-        match Refused::of(&object) {
+        match refused(&object) {
             None => self.records(name).push((place, object)),
             Some(refused) => {
-                let reason = format!("holds {}", refused.reason());
-                self.problems.push(place.error(path, reason));
+                self.problems.push(place.error(path, &refused.0));
                 self.refused.get_or_insert(refused);
             }
         }
@@ -194,41 +192,19 @@ impl Sets {
     }
 }
 
-/// Kind of an object without the scores of a task.
-#[derive(Clone, Copy)]
-enum Refused {
-    /// Means over tasks.
-    Means,
-    /// A record of something else.
-    Other(RecordKind),
-}
-
-impl Refused {
-    fn of(object: &Object) -> Option<Self> {
-        if object.get("all").is_some_and(|all| all.get("n").is_some()) {
-            return Some(Self::Means);
-        }
-        let kind = RecordKind::of(object).filter(|kind| *kind != RecordKind::Score)?;
-        Some(Self::Other(kind))
+/// Says what an object without the scores of a task holds, and the hint for it.
+fn refused(object: &Object) -> Option<(String, &'static str)> {
+    if object.get("all").is_some_and(|all| all.get("n").is_some()) {
+        return Some(("holds means, and not each task's scores".into(), NEEDED));
     }
-
-    fn reason(self) -> String {
-        match self {
-            Self::Means => "means, and not each task's scores".into(),
-            Self::Other(kind) => format!("{}, and no task's scores", kind.record()),
-        }
-    }
-
-    fn hint(self) -> &'static str {
-        match self {
-            Self::Other(
-                RecordKind::RepoCoderPrediction
-                | RecordKind::CrossCodeEvalPrediction
-                | RecordKind::Pair,
-            ) => "score them first",
-            _ => NEEDED,
-        }
-    }
+    let kind = RecordKind::of(object).filter(|kind| *kind != RecordKind::Score)?;
+    let hint = match kind {
+        RecordKind::RepoCoderPrediction
+        | RecordKind::CrossCodeEvalPrediction
+        | RecordKind::Pair => "score them first",
+        _ => NEEDED,
+    };
+    Some((format!("holds {}, and no task's scores", kind.record()), hint))
 }
 
 /// Chooses the records of a set.
@@ -242,19 +218,19 @@ fn choose(
     }
     let names: Vec<&str> =
         named.iter().map(|(name, _)| name.as_deref().unwrap_or("(without a name)")).collect();
-    let list = names.join(", ");
     let place = match wanted {
         Some(wanted) => named.iter().position(|(name, _)| name.as_deref() == Some(wanted)),
         None => (named.len() == 1).then_some(0),
     };
-    let example = names.first().copied().unwrap_or_default();
-    let file = path.display();
-    let place = place.ok_or_else(|| Error::Comparison {
-        reason: match wanted {
-            Some(wanted) => format!("{file}: holds no scores of '{wanted}', but of {list}"),
-            None => format!("{file}: holds the scores of several predictions: {list}"),
-        },
-        hint: format!("name one of them: {file}#{example}"),
+    let place = place.ok_or_else(|| {
+        let (file, list) = (path.display(), names.join(", "));
+        Error::Comparison {
+            reason: match wanted {
+                Some(wanted) => format!("{file}: holds no scores of '{wanted}', but of {list}"),
+                None => format!("{file}: holds the scores of several predictions: {list}"),
+            },
+            hint: format!("name one of them: {file}#{}", names[0]),
+        }
     })?;
     Ok(named.swap_remove(place).1)
 }

@@ -1,6 +1,6 @@
 //! A comparison as JSON, every value between −1 and 1.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Comparison, Difference, PairedTask, Side};
 use crate::evaluate::statistics::{Bucket, Buckets, Estimate, PermutationTest};
@@ -62,15 +62,13 @@ impl Comparison {
     /// Returns a record for each task of both: `{"task_id", "row", "repository", "repocoder.es": {"a", "b", "difference"}, …}`.
     pub fn task_records(&self) -> Vec<Value> {
         let record = |task: &PairedTask| {
-            let mut record = Map::new();
-            record.insert("task_id".into(), task.task_id.as_str().into());
-            record.insert("row".into(), task.row.into());
-            record.insert("repository".into(), task.repository.as_deref().into());
+            let mut record =
+                json!({"task_id": task.task_id, "row": task.row, "repository": task.repository});
             for (Difference { measure, .. }, values) in self.all.iter().zip(&task.values) {
                 let values = values.map(|(a, b)| json!({"a": a, "b": b, "difference": b - a}));
-                record.insert(measure.clone(), values.unwrap_or_default());
+                record[measure] = values.unwrap_or_default();
             }
-            Value::Object(record)
+            record
         };
         self.tasks.iter().map(record).collect()
     }
