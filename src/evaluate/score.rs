@@ -96,31 +96,29 @@ impl TaskScore {
     /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
     /// `pred_by` the texts that other metrics compared; a list if a task has several samples.
     pub fn to_record(&self, cuts: &Cuts) -> Value {
-        let mut record = Map::new();
-        record.insert("task_id".into(), self.task_id.clone().into());
-        record.insert("row".into(), self.row.into());
+        let mut record = json!({"task_id": self.task_id, "row": self.row});
         if let Some(repository) = &self.repository {
-            record.insert("repository".into(), repository.as_str().into());
+            record["repository"] = repository.as_str().into();
         }
-        record.extend(metrics_json(&self.scores));
+        add_metrics(&mut record, &self.scores);
         if cuts.are_shown {
             let text = |samples: &[String]| match samples {
                 [one] => Value::from(one.as_str()),
                 several => several.into(),
             };
             let first = cuts.of_metric.first().map(|&recipe| &self.cut[recipe]);
-            record.insert("pred_raw".into(), text(&self.raw));
-            record.insert("pred".into(), text(first.unwrap_or(&self.raw)));
+            record["pred_raw"] = text(&self.raw);
+            record["pred"] = text(first.unwrap_or(&self.raw));
             let others = self.scores.iter().zip(&cuts.of_metric).skip(1);
             let others = others.filter(|&(_, &recipe)| Some(&self.cut[recipe]) != first);
             let others = others
                 .map(|(score, &recipe)| (score.metric.name().to_owned(), text(&self.cut[recipe])));
             let others: Map<String, Value> = others.collect();
             if !others.is_empty() {
-                record.insert("pred_by".into(), others.into());
+                record["pred_by"] = others.into();
             }
         }
-        Value::Object(record)
+        record
     }
 
     /// Returns a value of a metric.
@@ -236,19 +234,18 @@ impl MetricMeans {
 
     /// Returns `{"n": …, "repocoder": {"em": …, "es": …}, …}`.
     pub fn to_record(&self) -> Value {
-        let mut record = Map::new();
-        record.insert("n".into(), self.n.into());
-        record.extend(metrics_json(&self.means));
-        Value::Object(record)
+        let mut record = json!({"n": self.n});
+        add_metrics(&mut record, &self.means);
+        record
     }
 }
 
-fn metrics_json(scores: &[MetricScore]) -> impl Iterator<Item = (String, Value)> {
-    scores.iter().map(|MetricScore { metric, values }| {
-        let names = metric.values().iter().map(|&name| name.to_owned());
-        let values = names.zip(values.iter().map(|&value| value.into()));
-        (metric.name().to_owned(), Value::Object(values.collect()))
-    })
+fn add_metrics(record: &mut Value, scores: &[MetricScore]) {
+    for MetricScore { metric, values } in scores {
+        let named = metric.values().iter().zip(values);
+        let named = named.map(|(&name, &value)| (name.to_owned(), value.into()));
+        record[metric.name()] = Value::Object(named.collect());
+    }
 }
 
 /// Scores of a benchmark.
@@ -271,17 +268,17 @@ impl Scores {
     pub fn to_record(&self, name: &str, per_task: bool) -> Value {
         let of = |(name, summary): &(String, MetricMeans)| (name.clone(), summary.to_record());
         let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
-        let mut record = Map::new();
-        record.insert("predictions".into(), name.into());
-        record.insert("all".into(), self.all.to_record());
-        record.insert("repositories".into(), repositories.into());
-        record.insert("missing".into(), self.missing.into());
-        record.insert("postprocess".into(), self.cuts.to_record(&self.metrics()));
+        let mut record = json!({
+            "predictions": name,
+            "all": self.all.to_record(),
+            "repositories": repositories,
+            "missing": self.missing,
+            "postprocess": self.cuts.to_record(&self.metrics()),
+        });
         if per_task {
-            let tasks = self.tasks.iter().map(|task| task.to_record(&self.cuts));
-            record.insert("tasks".into(), tasks.collect());
+            record["tasks"] = self.tasks.iter().map(|task| task.to_record(&self.cuts)).collect();
         }
-        Value::Object(record)
+        record
     }
 
     /// Recipes that are not empty, by metric.
@@ -469,14 +466,9 @@ mod tests {
             line: row + 1,
             ..Task::new(format!("id{row}"), path, 0, 1, target, "")
         };
-        TaskSet {
-            path: "t.jsonl".into(),
-            tasks: vec![
-                task(0, "b/x.py", "ab"),
-                task(1, "a/x.py", "abcd"),
-                task(2, "b/y.py", "abc"),
-            ],
-        }
+        let tasks = [(0, "b/x.py", "ab"), (1, "a/x.py", "abcd"), (2, "b/y.py", "abc")];
+        let tasks = tasks.map(|(row, path, target)| task(row, path, target));
+        TaskSet { path: "t.jsonl".into(), tasks: tasks.to_vec() }
     }
 
     fn samples(texts: [&[&str]; 3]) -> Vec<Vec<String>> {
@@ -493,100 +485,41 @@ mod tests {
     fn means_are_over_tasks() {
         let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
         let scores = score(&tasks(), &given, Missing::Error).unwrap();
-        let third = 1.0 - 1.0 / 3.0;
-        let rows: Vec<_> = scores.tasks.iter().map(|t| t.scores[0].values.clone()).collect();
-        assert_eq!(rows, [[1.0, 1.0], [0.0, 0.75], [0.0, third]]);
-        let names: Vec<_> = scores.repositories.iter().map(|(name, s)| (&**name, s.n)).collect();
-        assert_eq!(names, [("a", 1), ("b", 2)]);
-        let b = &scores.repositories[1].1.means[0];
-        assert_eq!((b.get("em"), b.get("es")), (Some(0.5), Some((1.0 + third) / 2.0)));
-        assert_eq!(b.get("id_em"), None);
-        assert_eq!(scores.all.n, 3);
-        assert_eq!(scores.all.means[0].get("es"), Some((1.0 + 0.75 + third) / 3.0));
         assert_eq!(
             scores.tasks[1].to_record(&scores.cuts).to_string(),
             r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"pred_raw":"xbcd","pred":"xbcd"}"#
         );
-        assert_eq!(
-            scores.repositories[0].1.to_record().to_string(),
-            r#"{"n":1,"repocoder":{"em":0.0,"es":0.75}}"#
-        );
+        let third = 1.0 - 1.0 / 3.0;
+        let [(_, a), (_, b)] = &scores.repositories[..] else { panic!("{scores:?}") };
+        assert_eq!(a.to_record().to_string(), r#"{"n":1,"repocoder":{"em":0.0,"es":0.75}}"#);
+        assert_eq!((b.n, &b.means[0].values[..]), (2, &[0.5, (1.0 + third) / 2.0][..]));
+        assert_eq!(scores.all.means[0].get("es"), Some((1.0 + 0.75 + third) / 3.0));
+        assert_eq!(scores.all.means[0].get("id_em"), None);
     }
 
     #[test]
     fn missing_predictions() {
-        let given = samples([&["ab"], &[], &[]]);
-        let scored = |missing| score(&tasks(), &given, missing);
-        assert_eq!(
-            scored(Missing::Error).unwrap_err().to_string(),
-            "t.jsonl:2: task id1: it has no prediction (2 of 3 tasks have none)"
-        );
-        let zero = scored(Missing::Zero).unwrap();
-        assert_eq!((zero.all.n, zero.missing, zero.tasks.len()), (3, 2, 3));
-        assert_eq!(zero.all.means[0].values, [1.0 / 3.0; 2]);
-        let skip = scored(Missing::Skip).unwrap();
-        assert_eq!((skip.all.n, skip.missing, skip.tasks.len()), (1, 2, 1));
-        assert_eq!(skip.all.means[0].values, [1.0; 2]);
-        // An empty prediction is not missing.
-        let given = samples([&["ab"], &[""], &["abc"]]);
-        let all = score(&tasks(), &given, Missing::Error).unwrap();
-        assert_eq!((all.all.n, all.missing), (3, 0));
-        assert!(score(&tasks(), &given[1..], Missing::Zero).is_err());
-    }
-
-    #[test]
-    fn each_metric_compares_its_own_cut() {
-        let set = TaskSet {
-            path: "t.jsonl".into(),
-            tasks: vec![Task::new("id".into(), "a/x.py", 0, 1, "  ab", "x = 1\n")],
-        };
-        let own = Postprocess::Own { function_bodies: false };
-        let metrics = [Metric::RepoCoder, Metric::Repoformer, Metric::CrossCodeEval, Metric::Chars];
-        let given = [vec!["ab\ncd\n".to_owned()]];
-        let scores = score_tasks(&set, &given, &metrics, &own, Missing::Error).unwrap();
-        let em = |metric| scores.tasks[0].get(metric, "em");
-        assert_eq!(metrics.map(em), [Some(1.0), Some(1.0), Some(1.0), Some(0.0)]);
-        let record = scores.tasks[0].to_record(&scores.cuts);
-        assert_eq!((&record["pred_raw"], &record["pred"]), (&"ab\ncd\n".into(), &"ab".into()));
-        assert_eq!(record["pred_by"], serde_json::json!({"chars": "ab\ncd\n"}));
-        let all = scores.to_record("x", false);
-        assert_eq!(all["postprocess"]["crosscodeeval"], "statement");
-    }
-
-    #[test]
-    fn no_task_left_is_no_division_by_zero() {
-        let none = score(&tasks(), &samples([&[]; 3]), Missing::Skip).unwrap();
-        assert_eq!((none.all.n, none.missing), (0, 3));
-        assert_eq!(none.all.means[0].values, [0.0; 2]);
-        assert_eq!(none.repositories, []);
-    }
-
-    #[test]
-    fn policies_parse_and_print_alike() {
-        for policy in Missing::ALL {
-            assert_eq!(policy.to_string().parse::<Missing>().unwrap(), policy);
+        // Those of one task, of none, and an empty one, which is not missing.
+        for (given, missing, n, without) in [
+            ([&["ab"][..], &[], &[]], Missing::Zero, 3, 2),
+            ([&["ab"], &[], &[]], Missing::Skip, 1, 2),
+            ([&[], &[], &[]], Missing::Skip, 0, 3),
+            ([&["ab"], &[""], &["abc"]], Missing::Error, 3, 0),
+        ] {
+            let scores = score(&tasks(), &samples(given), missing).unwrap();
+            assert_eq!((scores.all.n, scores.missing, scores.tasks.len()), (n, without, n));
+            assert!(scores.all.means[0].values.iter().all(|mean| mean.is_finite()));
         }
-        assert!("drop".parse::<Missing>().is_err());
+        assert!(score(&tasks(), &samples([&[]; 3])[1..], Missing::Zero).is_err());
     }
 
     #[test]
     fn the_same_bits_at_every_number_of_threads() {
-        let set = TaskSet {
-            path: "t.jsonl".into(),
-            tasks: (0..500)
-                .map(|row| Task {
-                    row,
-                    ..Task::new(
-                        format!("{row}"),
-                        ["a/x.py", "b/x.py"][row % 2],
-                        0,
-                        1,
-                        &"ab".repeat(row),
-                        "",
-                    )
-                })
-                .collect(),
+        let task = |row: usize| {
+            let path = ["a/x.py", "b/x.py"][row % 2];
+            Task { row, ..Task::new(format!("{row}"), path, 0, 1, &"ab".repeat(row), "") }
         };
+        let set = TaskSet { path: "t.jsonl".into(), tasks: (0..500).map(task).collect() };
         let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
         let scored = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
