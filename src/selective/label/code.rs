@@ -31,26 +31,18 @@ pub(super) struct CodeFile {
 
 impl CodeFile {
     fn of(file: SourceFile) -> Self {
-        let (mut lines, mut at) = (Vec::new(), 0);
         // Nobody completes data or what a program wrote on one line, nor is it shown to anybody.
         let longest = file.text.split('\n').map(str::len).max().unwrap_or(0);
-        if file.text.len() > LARGEST_FILE || longest > LONGEST_LINE {
-            return Self {
-                path: file.path,
-                same_as: file.same_as,
-                text: String::new(),
-                lines,
-                first: 0,
-                folder: 0,
-            };
-        }
-        for line in file.text.split('\n') {
+        let is_data = file.text.len() > LARGEST_FILE || longest > LONGEST_LINE;
+        let text = if is_data { String::new() } else { file.text };
+        let (mut lines, mut at) = (Vec::new(), 0);
+        for line in text.split('\n') {
             if !strip(line).is_empty() {
                 lines.push(at as u32..(at + line.len()) as u32);
             }
             at += line.len() + 1;
         }
-        Self { path: file.path, same_as: file.same_as, text: file.text, lines, first: 0, folder: 0 }
+        Self { path: file.path, same_as: file.same_as, text, lines, first: 0, folder: 0 }
     }
 
     /// Number of lines that are not blank.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::draw::{Drawing, Instance, draw};
 use super::filter::{Facts, Filter, Rejection};
-use super::journal::{Journal, Key, RepositoryDraw};
+use super::journal::{self, Journal, RepositoryDraw};
 use super::written::RecordFormat;
 use crate::error::{Error, Result};
 use crate::repository::corpus::{Repository, Walk};
@@ -91,38 +91,30 @@ pub fn collect(
     let mut collected = CollectSummary::default();
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
     collecting.for_each_batch(&mut |batch| {
-        let drawn: Vec<_> = batch
-            .into_par_iter()
-            .map(|read| {
-                let read = read?;
-                let drawn = collecting.draw(read.repository, read.said, journal.as_ref());
-                progress();
-                Ok((drawn, read.skipped))
-            })
-            .collect();
-        for drawn in drawn {
-            match drawn {
-                Ok((drawn, skipped)) => {
-                    collected.problems.extend(skipped);
-                    let outcome = match drawn {
-                        Drawn::Now(outcome) => {
-                            if let Some(journal) = &mut journal {
-                                journal.append(&outcome)?;
-                            }
-                            outcome
-                        }
-                        Drawn::Before(key) => {
-                            collected.known += 1;
-                            match &journal {
-                                Some(journal) => journal.get(&key)?,
-                                None => RepositoryDraw::default(),
-                            }
-                        }
-                    };
-                    collected.add(&outcome, emit)?;
+        let drawn = batch.into_par_iter().map(|read| {
+            let read = read?;
+            let drawn = collecting.draw(read.repository, read.said, journal.as_ref());
+            progress();
+            Ok((drawn, read.skipped))
+        });
+        for drawn in drawn.collect::<Vec<_>>() {
+            let (mut outcome, skipped) = match drawn {
+                Ok(drawn) => drawn,
+                Err(error) => {
+                    collected.problems.push(error);
+                    continue;
                 }
-                Err(error) => collected.problems.push(error),
+            };
+            collected.problems.extend(skipped);
+            match &mut journal {
+                Some(journal) if journal.knows(&outcome.key) => {
+                    collected.known += 1;
+                    outcome = journal.get(&outcome.key)?;
+                }
+                Some(journal) => journal.append(&outcome)?,
+                None => {}
             }
+            collected.add(&outcome, emit)?;
         }
         Ok(())
     })?;
@@ -138,10 +130,7 @@ pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Erro
     let (mut hasher, mut problems) = (blake3::Hasher::new(), Vec::new());
     collecting.for_each_batch(&mut |batch| {
         let keys = batch.into_par_iter().map(|read| match read {
-            Ok(read) => {
-                let key = collecting.key(&read.repository, read.said.as_ref());
-                (key.to_string(), read.skipped)
-            }
+            Ok(read) => (collecting.key(&read.repository, read.said.as_ref()), read.skipped),
             Err(error) => (error.to_string(), vec![error]),
         });
         for (key, skipped) in keys.collect::<Vec<_>>() {
@@ -151,12 +140,6 @@ pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Erro
         Ok(())
     })?;
     Ok((hasher.finalize().to_hex().to_string(), problems))
-}
-
-/// Draw of a repository, made now or found in the journal.
-enum Drawn {
-    Now(RepositoryDraw),
-    Before(Key),
 }
 
 struct Read {
@@ -201,8 +184,8 @@ impl CollectSettings<'_> {
         Ok(())
     }
 
-    fn key(&self, repository: &Repository, said: Option<&Facts>) -> Key {
-        Key::of(repository, said, self.drawing, self.filter, self.format)
+    fn key(&self, repository: &Repository, said: Option<&Facts>) -> String {
+        journal::key(repository, said, self.drawing, self.filter, self.format)
     }
 
     /// Reads the next raw repositories of the shard; none at the end of the file.
@@ -235,28 +218,28 @@ impl CollectSettings<'_> {
         Ok(batch)
     }
 
+    /// Draws from a repository. Of one that the journal knows only the key is returned.
     fn draw(
         &self,
         repository: Repository,
         said: Option<Facts>,
         journal: Option<&Journal>,
-    ) -> Drawn {
-        let key = journal.map(|_| self.key(&repository, said.as_ref()));
-        if let (Some(journal), Some(key)) = (journal, &key)
-            && journal.knows(key)
-        {
-            return Drawn::Before(key.clone());
+    ) -> RepositoryDraw {
+        let key = journal.map(|_| self.key(&repository, said.as_ref())).unwrap_or_default();
+        let mut drawn = RepositoryDraw { key, ..RepositoryDraw::default() };
+        if journal.is_some_and(|journal| journal.knows(&drawn.key)) {
+            return drawn;
         }
-        let outcome = match self.instances(repository, said) {
+        match self.instances(repository, said) {
             Ok(instances) => {
-                let lines = instances.iter().map(|instance| instance.lines.len()).sum();
                 let record =
                     |instance: &Instance| instance.to_record(self.format, self.drawing.kind);
-                RepositoryDraw::drawn(lines, instances.iter().map(record).collect())
+                drawn.lines = instances.iter().map(|instance| instance.lines.len()).sum();
+                drawn.records = instances.iter().map(record).collect();
             }
-            Err(reason) => RepositoryDraw::rejected(reason),
-        };
-        Drawn::Now(outcome.keyed(key))
+            Err(reason) => drawn.rejected = Some(reason),
+        }
+        drawn
     }
 
     fn instances(

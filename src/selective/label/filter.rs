@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::repository::corpus::Repository;
-use crate::repository::record::{Modules, PythonFile, RawRepository};
+use crate::repository::fragment::path_in_repository;
+use crate::repository::record::{PythonFile, RawRepository};
 use crate::text::language::{Language, Resolution};
 use crate::text::lines::Lines;
 
@@ -39,6 +41,31 @@ impl Filter {
     /// None at all.
     pub fn none() -> Self {
         Self { files: 0, lines: 0, imports: 0.0, local_imports: 0.0 }
+    }
+
+    /// Whether it lets a repository through, or why not; no more files are parsed than it takes to know.
+    ///
+    /// # Errors
+    /// As [`Facts::pass`].
+    pub fn check(&self, repository: &Repository, language: Language) -> Result<(), Rejection> {
+        if *self == Self::none() {
+            return Ok(());
+        }
+        let all = repository.files.len();
+        let few = Facts { files: all, ..Facts::default() };
+        if let Err(Rejection::FewFiles) = few.pass(self) {
+            return Err(Rejection::FewFiles);
+        }
+        let (facts, mut known) = (facts_of_part(repository, language), Facts::default());
+        for start in (0..all).step_by(AT_ONCE) {
+            known = known.and(facts(start..all.min(start + AT_ONCE)));
+            // What is not looked at yet can only add.
+            let least = Facts { files: all, ..known };
+            if least.pass(self).is_ok() {
+                return Ok(());
+            }
+        }
+        known.pass(self)
     }
 }
 
@@ -86,8 +113,7 @@ pub struct Facts {
 impl Facts {
     /// Facts of a repository; imports are read from Python files only.
     pub fn of(repository: &Repository, language: Language) -> Self {
-        let files = Files::of(repository, language);
-        files.facts(0..repository.files.len())
+        facts_of_part(repository, language)(0..repository.files.len())
     }
 
     /// Facts that a raw record states about its repository's files, as whoever made it counted: `imports` and `local_imports` (each
@@ -139,65 +165,26 @@ impl Facts {
     }
 }
 
-impl Filter {
-    /// Whether it lets a repository through, or why not; no more files are parsed than it takes to know.
-    ///
-    /// # Errors
-    /// As [`Facts::pass`].
-    pub fn check(&self, repository: &Repository, language: Language) -> Result<(), Rejection> {
-        if *self == Self::none() {
-            return Ok(());
-        }
-        let all = repository.files.len();
-        let few = Facts { files: all, ..Facts::default() };
-        if let Err(Rejection::FewFiles) = few.pass(self) {
-            return Err(Rejection::FewFiles);
-        }
-        let (files, mut known) = (Files::of(repository, language), Facts::default());
-        for start in (0..all).step_by(AT_ONCE) {
-            known = known.and(files.facts(start..all.min(start + AT_ONCE)));
-            // What is not looked at yet can only add.
-            let least = Facts { files: all, ..known };
-            if least.pass(self).is_ok() {
-                return Ok(());
-            }
-        }
-        known.pass(self)
-    }
-}
-
 /// Files that are parsed before it is asked whether that suffices.
 const AT_ONCE: usize = 32;
 
-/// A repository's files, and the modules that they are.
-struct Files<'a> {
-    repository: &'a Repository,
-    language: Language,
-    paths: Vec<&'a str>,
-    modules: Modules,
-}
-
-impl<'a> Files<'a> {
-    fn of(repository: &'a Repository, language: Language) -> Self {
-        let files = repository.files.iter();
-        let paths: Vec<&str> =
-            files.map(|file| crate::repository::fragment::path_in_repository(&file.path)).collect();
-        Self { repository, language, modules: PythonFile::modules(paths.iter().copied()), paths }
-    }
-
-    fn facts(&self, part: std::ops::Range<usize>) -> Facts {
+/// Returns a function that computes the facts of a part of a repository's files.
+fn facts_of_part(repository: &Repository, language: Language) -> impl Fn(Range<usize>) -> Facts {
+    let files = repository.files.iter();
+    let paths: Vec<&str> = files.map(|file| path_in_repository(&file.path)).collect();
+    let modules = PythonFile::modules(paths.iter().copied());
+    move |part| {
         let of_each = part.into_par_iter().map(|number| {
-            let file = &self.repository.files[number];
-            let python = match self.language.spec().resolution {
+            let file = &repository.files[number];
+            let python = match language.spec().resolution {
                 Resolution::Modules => PythonFile::read_imports(&file.text).unwrap_or_default(),
                 Resolution::Types(_) => PythonFile::default(),
             };
-            let local = python.local_imports(self.paths[number], &self.modules);
             Facts {
                 files: 1,
                 lines: file.lines().count(),
                 imports: python.imports.len(),
-                local_imports: local.len(),
+                local_imports: python.local_imports(paths[number], &modules).len(),
             }
         });
         of_each.reduce(Facts::default, Facts::and)

@@ -26,7 +26,8 @@ const REVISION: u32 = 1;
 /// Result of drawing from a repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RepositoryDraw {
-    key: String,
+    /// Digest of all that it depends on; empty without a journal.
+    pub(super) key: String,
     /// Reason for its rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rejected: Option<Rejection>,
@@ -38,58 +39,31 @@ pub(super) struct RepositoryDraw {
     pub(super) records: Vec<Box<RawValue>>,
 }
 
-impl RepositoryDraw {
-    pub(super) fn rejected(reason: Rejection) -> Self {
-        Self { rejected: Some(reason), ..Self::default() }
+/// Returns the digest of all that a repository's draw depends on: its files, the settings, and the facts in its record.
+pub(super) fn key(
+    repository: &Repository,
+    said: Option<&Facts>,
+    drawing: &Drawing,
+    filter: &Filter,
+    format: RecordFormat,
+) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut part = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    // The debug text has every field, including those added later.
+    let settings = format!("{drawing:?}{filter:?}{format:?}{said:?}");
+    let revision = REVISION.to_string();
+    for text in [&revision, &settings, &repository.name] {
+        part(text.as_bytes());
     }
-
-    pub(super) fn drawn(lines: usize, records: Vec<Box<RawValue>>) -> Self {
-        Self { lines, records, ..Self::default() }
+    for file in &repository.files {
+        part(file.path.as_bytes());
+        part(file.text.as_bytes());
+        part(&file.same_as.to_le_bytes());
     }
-
-    /// Sets the key, if the draw is to be kept.
-    pub(super) fn keyed(self, key: Option<Key>) -> Self {
-        Self { key: key.map_or_else(String::new, |key| key.0), ..self }
-    }
-}
-
-/// Digest of all that a repository's draw depends on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key(String);
-
-impl Key {
-    /// Computes the key from a repository's files, the settings, and the facts in its record.
-    pub(super) fn of(
-        repository: &Repository,
-        said: Option<&Facts>,
-        drawing: &Drawing,
-        filter: &Filter,
-        format: RecordFormat,
-    ) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        let mut part = |bytes: &[u8]| {
-            hasher.update(&(bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        };
-        // The debug text has every field, including those added later.
-        let settings = format!("{drawing:?}{filter:?}{format:?}{said:?}");
-        let revision = REVISION.to_string();
-        for text in [&revision, &settings, &repository.name] {
-            part(text.as_bytes());
-        }
-        for file in &repository.files {
-            part(file.path.as_bytes());
-            part(file.text.as_bytes());
-            part(&file.same_as.to_le_bytes());
-        }
-        Self(hasher.finalize().to_hex().to_string())
-    }
-}
-
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(&self.0)
-    }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// Draws of an interrupted run, open for more.
@@ -108,28 +82,25 @@ impl Journal {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let mut known = FxHashMap::default();
         let lines = AppendLog::open(path, LOG, |line, place| {
-            match serde_json::from_slice::<RepositoryDraw>(line) {
-                Ok(outcome) => known.insert(outcome.key, place),
-                Err(_) => return false,
-            };
-            true
+            let outcome = serde_json::from_slice::<RepositoryDraw>(line);
+            outcome.map(|outcome| known.insert(outcome.key, place)).is_ok()
         })?;
         let path = path.to_owned();
         Ok(Self { path, lines, known })
     }
 
-    pub(super) fn knows(&self, key: &Key) -> bool {
-        self.known.contains_key(&key.0)
+    pub(super) fn knows(&self, key: &str) -> bool {
+        self.known.contains_key(key)
     }
 
     /// Returns the draw of a repository that is [known](Self::knows).
     ///
     /// # Errors
     /// The file cannot be read, or was changed.
-    pub(super) fn get(&self, key: &Key) -> Result<RepositoryDraw> {
+    pub(super) fn get(&self, key: &str) -> Result<RepositoryDraw> {
         let hint = "remove it and draw again";
         let changed = || Error::artifact(&self.path, "was changed while it was read", hint);
-        let place = self.known.get(&key.0).ok_or_else(changed)?;
+        let place = self.known.get(key).ok_or_else(changed)?;
         serde_json::from_slice(&self.lines.line(*place)?).map_err(|_| changed())
     }
 

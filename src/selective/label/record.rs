@@ -269,41 +269,27 @@ mod tests {
         assert_eq!((label.start, label.end, label.es_infile), (3, 5, Some(1.0)));
         assert_eq!(label.to_record().to_string(), record.to_string(), "1 stays 1");
         // A new judgement removes earlier signals.
-        let mut again = read(json!({"metadata": record["metadata"], "prompt": "", "groundtruth": "", "right_context": "",
-            "min_logprob": -1.5, "entropy": null}))
-        .unwrap();
+        let mut earlier = record.clone();
+        (earlier["min_logprob"], earlier["entropy"]) = (json!(-1.5), Value::Null);
+        let mut again = read(earlier).unwrap();
         assert_eq!(again.to_record()["min_logprob"], -1.5);
         again.signals.min_logprob = None;
         let again = again.to_record();
         assert!(again.get("min_logprob").is_none() && again["entropy"].is_null());
         (label.es_rg1, label.label) = (Some(0.5), Some(false));
         let written = label.to_record();
-        assert_eq!(
-            (&written["label"], &written["es_rg1"], &written["mine"]),
-            (&json!(false), &json!(0.5), &json!([1]))
-        );
+        assert_eq!((&written["label"], &written["es_rg1"]), (&json!(false), &json!(0.5)));
         for (name, value, wanted) in [
             ("label", json!("yes"), "field 'label' must be a boolean, not a string"),
             ("es_rg1", json!("x"), "field 'es_rg1' must be a number, not a string"),
-            (
-                "crossfile_context",
-                json!(3),
-                "field 'crossfile_context' must be a string or an object, not a number",
-            ),
-            (
-                "cc_probability",
-                json!(1.7),
-                "field 'cc_probability' must be between 0 and 1, not 1.7",
-            ),
-            (
-                "metadata",
-                json!({"task_id": "a", "filename": "b", "start_i": 1}),
-                "field 'metadata.end_i' is missing",
-            ),
+            ("crossfile_context", json!(3), "must be a string or an object, not a number"),
+            ("cc_probability", json!(1.7), "must be between 0 and 1, not 1.7"),
+            ("metadata", json!({"task_id": "a", "filename": "b", "start_i": 1}), "is missing"),
         ] {
             let mut bad = record.clone();
             bad[name] = value;
-            assert_eq!(read(bad).unwrap_err().to_string(), format!("l.jsonl:3: {wanted}"));
+            let error = read(bad).unwrap_err().to_string();
+            assert!(error.starts_with("l.jsonl:3: field '") && error.ends_with(wanted), "{error}");
         }
     }
 }

@@ -32,11 +32,11 @@ fn repository(files: &[(&str, String)]) -> Repository {
     Repository { name: "r".into(), files: files.iter().enumerate().map(file).collect() }
 }
 
-/// Chunks that the index finds for the same lines.
+/// Path, first line and score of the chunks that the index finds for some lines of a file.
 fn by_index(
     repository: Repository,
     shape: ChunkShape,
-    asked: &[(usize, Vec<String>)],
+    asked: &[(usize, String)],
 ) -> Vec<Vec<(String, u32, f64)>> {
     let chunks = RepoFragments::cut(repository, Language::Python, Cut::Chunks(shape));
     let settings = SearchSettings {
@@ -45,8 +45,8 @@ fn by_index(
         visibility: Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Nearest },
         top_k: 3,
     };
-    let query = |(row, (file, lines)): (usize, &(usize, Vec<String>))| Query {
-        row: row as u32,
+    let query = |(row, (file, text)): (u32, &(usize, String))| Query {
+        row,
         sample: 0,
         task_id: row.to_string(),
         path: chunks.files[*file].path.clone(),
@@ -55,7 +55,7 @@ fn by_index(
         start: 0,
         end: 0,
         hole: 0,
-        text: lines.join("\n"),
+        text: text.clone(),
     };
     let queries = Queries {
         repository: chunks.repository.clone(),
@@ -63,7 +63,7 @@ fn by_index(
         form: QueryForm::LastLines,
         length: 20,
         shape: None,
-        queries: asked.iter().enumerate().map(query).collect(),
+        queries: (0..).zip(asked).map(query).collect(),
     };
     let vectors = Vectors::Terms(Words::of(&chunks.texts()));
     let index = RepositoryIndex::new(&chunks, vectors, &settings);
@@ -81,76 +81,52 @@ fn by_index(
 fn one_walk_finds_what_the_index_finds() {
     for name in ["parcelflow", "quillpad", "tidewatch"] {
         let code = Code::of(sample_repository(name));
+        // More than one walk's worth, from every file.
+        let (mut questions, mut texts) = (Vec::new(), Vec::new());
+        for (number, file) in code.files.iter().enumerate() {
+            for start in (0..file.count()).step_by(13) {
+                let lines = start..file.count().min(start + 12);
+                let words = code.set(std::iter::once(code.words(file, lines.clone())));
+                questions.push(Question { file: number, words });
+                texts.push((number, file.joined(lines)));
+            }
+        }
+        assert!(questions.len() > 64);
         for (size, stride) in [(10, 5), (30, 15), (11, 5), (70, 35)] {
             let shape = ChunkShape { size, stride };
-            let mut asked = Vec::new();
-            // More than one walk's worth, from every file.
-            for (number, file) in code.files.iter().enumerate() {
-                for start in (0..file.count()).step_by(13) {
-                    let end = file.count().min(start + 12);
-                    asked.push((number, start..end));
-                }
-            }
-            let questions: Vec<Question> = asked
-                .iter()
-                .map(|(file, lines)| Question {
-                    file: *file,
-                    words: code.set(std::iter::once(code.words(&code.files[*file], lines.clone()))),
-                })
-                .collect();
-            assert!(questions.len() > 64);
-            let lines: Vec<(usize, Vec<String>)> = asked
-                .iter()
-                .map(|(file, lines)| {
-                    let of = |number| code.files[*file].line(number).to_owned();
-                    (*file, lines.clone().map(of).collect())
-                })
-                .collect();
-            let wanted = by_index(sample_repository(name), shape, &lines);
+            let hit = |hit: &super::nearest::Hit| {
+                (code.files[hit.file].path.clone(), hit.start as u32, hit.score)
+            };
             let found = nearest(&code, shape, &questions, 3);
-            assert_eq!(found.len(), wanted.len());
-            for (found, wanted) in found.iter().zip(&wanted) {
-                let hit = |hit: &super::nearest::Hit| {
-                    (code.files[hit.file].path.clone(), hit.start as u32, hit.score)
-                };
-                let found: Vec<_> = found.iter().map(hit).collect();
-                assert_eq!(&found, wanted, "{name} {shape:?}");
-            }
+            let found: Vec<Vec<_>> =
+                found.iter().map(|hits| hits.iter().map(hit).collect()).collect();
+            assert!(found == by_index(sample_repository(name), shape, &texts), "{name} {shape:?}");
         }
     }
 }
 
 #[test]
 fn instances_are_cut_out_of_their_files() {
-    for (drawing, least) in
-        [(Drawing::paper(InstanceKind::Chunk), 30), (Drawing::paper(InstanceKind::Function), 10)]
-    {
+    for (kind, least) in [(InstanceKind::Chunk, 30), (InstanceKind::Function, 10)] {
+        let drawing = Drawing::paper(kind);
         let repository = sample_repository("parcelflow");
-        let text = |path: &str| {
-            let mut files = repository.files.iter();
-            files.find(|file| file.path == path).unwrap().text.clone()
-        };
         let instances = draw(repository.clone(), &drawing);
         assert!(instances.len() >= least, "{}", instances.len());
         for instance in &instances {
             let whole = [&*instance.left, &instance.target, &instance.right].concat();
-            assert_eq!(whole, text(&instance.path));
+            let file = repository.files.iter().find(|file| file.path == instance.path).unwrap();
+            assert_eq!(whole, file.text);
             let lines = instance.target.lines().filter(|line| !line.trim().is_empty());
             assert_eq!(lines.count(), instance.lines.len());
             assert!(instance.left.is_empty() || instance.left.ends_with('\n'));
-            match drawing.kind {
-                InstanceKind::Chunk => assert!((1..=10).contains(&instance.lines.len())),
-                InstanceKind::Function => assert!(instance.lines.len() <= 30),
-            }
+            let longest = if kind == InstanceKind::Chunk { 10 } else { 30 };
+            assert!((1..=longest).contains(&instance.lines.len()));
             assert_eq!(instance.cross_file.fragments.len(), 3);
             let own = crate::repository::fragment::path_in_repository(&instance.path);
             assert!(instance.cross_file.fragments.iter().all(|fragment| fragment.path != own));
         }
         let with_target = instances.iter().filter(|instance| instance.query_has_target).count();
         assert!((1..instances.len()).contains(&with_target));
-        assert_eq!(instances, draw(repository.clone(), &drawing), "the same again");
-        let other = Drawing { seed: 1, ..drawing.clone() };
-        assert_ne!(instances, draw(repository.clone(), &other));
         let half = Drawing { ratio: drawing.ratio / 2.0, ..drawing };
         let ratio = draw(repository, &half).len() as f64 / instances.len() as f64;
         assert!((0.4..0.6).contains(&ratio), "{ratio}");
@@ -207,28 +183,22 @@ fn odd_repositories_give_what_they_have() {
 
 #[test]
 fn repositories_are_filtered_by_what_they_import() {
-    let file = |imports: &str| format!("{imports}\nx = 1\n");
-    let local = file("import os\nfrom r import a, b\nimport c");
-    let names = ["a.py", "b.py", "c.py", "d.py", "e.py"];
-    let of = |texts: &[String]| {
-        let files: Vec<(&str, String)> = names.iter().copied().zip(texts.iter().cloned()).collect();
-        let repository = repository(&files);
-        let facts = Facts::of(&repository, Language::Python);
-        let filter = Filter::paper(Language::Python);
-        assert_eq!(filter.check(&repository, Language::Python), facts.pass(&filter));
-        facts
-    };
     let filter = Filter::paper(Language::Python);
-    let five = |text: &str| vec![text.to_owned(); 5];
-    assert_eq!(of(&five(&local)[..4]).pass(&filter), Err(Rejection::FewFiles));
-    assert_eq!(of(&five("import os\n")).pass(&filter), Err(Rejection::FewImports));
-    assert_eq!(
-        of(&five("import os\nimport re\nimport sys\n")).pass(&filter),
-        Err(Rejection::FewLocalImports)
-    );
-    let good = "import os\nimport a\nimport b\nimport c\n";
-    assert_eq!(of(&five(good)).pass(&filter), Ok(()));
-    assert_eq!(of(&five(good)).pass(&Filter::paper(Language::Java)), Err(Rejection::FewFiles));
+    for (files, imports, wanted) in [
+        (4, "import a\nimport b\nimport c\n", Err(Rejection::FewFiles)),
+        (5, "import os\n", Err(Rejection::FewImports)),
+        (5, "import os\nimport re\nimport sys\n", Err(Rejection::FewLocalImports)),
+        (5, "import os\nimport a\nimport b\nimport c\n", Ok(())),
+    ] {
+        let names = ["a.py", "b.py", "c.py", "d.py", "e.py"].map(|name| (name, imports.to_owned()));
+        let repository = repository(&names[..files]);
+        let facts = Facts::of(&repository, Language::Python);
+        assert_eq!(
+            (facts.pass(&filter), filter.check(&repository, Language::Python)),
+            (wanted, wanted)
+        );
+        assert_eq!(facts.pass(&Filter::paper(Language::Java)), Err(Rejection::FewFiles));
+    }
     assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
 }
 
@@ -257,36 +227,17 @@ fn raw_records_say_what_they_import() {
     assert_eq!(Facts::said(&read(&record), Language::Java), Some(Facts::default()));
 }
 
-#[test]
-fn shards_are_parts_of_the_whole() {
-    let names: Vec<String> = (0..1000).map(|number| format!("owner_{number}")).collect();
-    let (mut held, mut sum) = (BTreeSet::new(), 0);
-    for index in 0..4 {
-        let shard = Shard { index, count: 4 };
-        let part: Vec<&String> = names.iter().filter(|name| shard.holds(name)).collect();
-        assert!((200..300).contains(&part.len()), "{}", part.len());
-        sum += part.len();
-        held.extend(part);
-    }
-    assert_eq!((held.len(), sum), (1000, 1000), "each in one part");
-    assert!(names.iter().all(|name| Shard::WHOLE.holds(name)));
-}
-
 /// One that is broken off after some repositories goes on behind them, and its output is that of one that was not.
 #[test]
 fn a_drawing_goes_on_where_it_was_broken_off() {
     let dir = tempfile::tempdir().unwrap();
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
-    let names = crate::repository::corpus::repository_names(&sample).unwrap();
-    for name in &names {
-        let read = crate::repository::record::read_folder(&sample, name, Language::Python);
-        for content in read.unwrap().0 {
-            let path = dir.path().join("repos").join(name).join(content.path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content.text).unwrap();
-        }
-    }
     let repos = dir.path().join("repos");
+    let names = ["parcelflow", "quillpad", "tidewatch"].map(str::to_owned).to_vec();
+    for file in names.iter().flat_map(|name| sample_repository(name).files) {
+        let path = repos.join(file.path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, file.text).unwrap();
+    }
     let from = Repositories::Folders(repos.clone(), names.clone(), Default::default());
     let journal = dir.path().join("x.jsonl.drawn");
     let drawing = Drawing::paper(InstanceKind::Chunk);

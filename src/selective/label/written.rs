@@ -4,7 +4,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::draw::{Instance, InstanceKind};
-use crate::task::cross_file::Fragment;
+use crate::task::{Format, write_cross_file};
 
 /// Format of the records of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,14 +32,6 @@ impl Instance {
     }
 
     fn label(&self, kind: InstanceKind) -> Value {
-        let chunk = |fragment: &Fragment| {
-            json!({
-                "retrieved_chunk": fragment.text,
-                "filename": fragment.path,
-                "score": fragment.score,
-            })
-        };
-        let chunks: Vec<Value> = self.cross_file.fragments.iter().map(chunk).collect();
         json!({
             "metadata": {
                 "task_id": self.id(),
@@ -52,7 +44,7 @@ impl Instance {
             "prompt": self.left,
             "groundtruth": self.target,
             "right_context": self.right,
-            "crossfile_context": {"text": self.cross_file.text, "list": chunks},
+            "crossfile_context": write_cross_file(&self.cross_file, Format::CrossCodeEval),
         })
     }
 
