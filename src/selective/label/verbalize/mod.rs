@@ -8,7 +8,6 @@
 mod parquet;
 mod row;
 mod sequence;
-mod settings;
 mod split;
 mod summary;
 #[cfg(test)]
@@ -30,8 +29,7 @@ use crate::store::artifact::write_file;
 use crate::store::jsonl::{self, Reader};
 use crate::text::tokenize::model::Encoder;
 
-pub use self::sequence::{LeftOut, Sequence};
-pub use self::settings::VerbalizeSettings;
+pub use self::sequence::{LeftOut, Sequence, VerbalizeSettings};
 pub use self::split::{Proportions, Split};
 pub use self::summary::{SplitSummary, VerbalizeSummary};
 
@@ -59,7 +57,7 @@ pub fn verbalize(
     let mut files = BTreeMap::new();
     for split in Split::ALL {
         if settings.held_out.wants(split) {
-            files.insert(split, SplitFiles::create(folder, split.name())?);
+            files.insert(split, SplitFiles::create(folder, split.name(), settings.lambda)?);
             let summary =
                 SplitSummary { repositories: plan.repositories(split), ..SplitSummary::default() };
             verbalized.splits.insert(split, summary);
@@ -70,12 +68,12 @@ pub fn verbalize(
         for made in made.collect::<Vec<_>>() {
             match made {
                 Ok(Ok(made)) => {
-                    if let Some(files) = files.get_mut(&made.split) {
-                        files.push(&made.sequence, settings.lambda, &made.line)?;
-                    }
                     verbalized.inexact += usize::from(!made.is_exact);
                     let summary = verbalized.splits.entry(made.split).or_default();
                     summary.add(&made.sequence);
+                    if let Some(files) = files.get_mut(&made.split) {
+                        files.push(made.sequence, &made.line)?;
+                    }
                 }
                 Ok(Err(reason)) => *verbalized.left_out.entry(reason).or_default() += 1,
                 Err(error) => verbalized.problems.push(error),
@@ -250,7 +248,7 @@ fn make(
     };
     Ok(Ok(Made {
         split,
-        line: Row::of(&sequence, settings.lambda).to_line(path)?,
+        line: Row::of(&sequence, settings.lambda).to_line(),
         is_exact: encoder.decode(&sequence.ids)? == sequence.text,
         sequence,
     }))

@@ -14,6 +14,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use super::row::Row;
+use super::sequence::Sequence;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
 
@@ -40,7 +41,9 @@ message sequences {
 pub(super) struct Table {
     path: PathBuf,
     writer: SerializedFileWriter<Sink>,
-    group: Group,
+    lambda: f32,
+    /// Sequences of the row group that is not written yet.
+    group: Vec<Sequence>,
 }
 
 /// Writes to a file that is moved into place when it is complete.
@@ -61,32 +64,27 @@ impl Write for Sink {
 }
 
 impl Table {
-    /// Starts a table.
-    pub(super) fn create(path: &Path) -> Result<Self> {
+    /// Starts a table of sequences whose decisions weigh `lambda`.
+    pub(super) fn create(path: &Path, lambda: f32) -> Result<Self> {
         let schema = parse_message_type(SCHEMA).map_err(|e| failed(path, e))?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let sink = Sink(OutputFile::create(path)?);
         let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties));
-        Ok(Self {
-            path: path.to_owned(),
-            writer: writer.map_err(|e| failed(path, e))?,
-            group: Group::default(),
-        })
+        let writer = writer.map_err(|e| failed(path, e))?;
+        Ok(Self { path: path.to_owned(), writer, lambda, group: Vec::new() })
     }
 
     /// Appends a sequence.
-    pub(super) fn push(&mut self, row: &Row<'_>) -> Result<()> {
-        self.group.push(row);
-        if self.group.positive.len() == GROUP {
-            self.write_group()?;
-        }
-        Ok(())
+    pub(super) fn push(&mut self, sequence: Sequence) -> Result<()> {
+        self.group.push(sequence);
+        if self.group.len() == GROUP { self.write_group() } else { Ok(()) }
     }
 
     fn write_group(&mut self) -> Result<()> {
         let group = std::mem::take(&mut self.group);
+        let rows: Vec<Row<'_>> = group.iter().map(|one| Row::of(one, self.lambda)).collect();
         let written = self.writer.next_row_group().and_then(|mut writer| {
-            group.write(&mut writer)?;
+            write_rows(&mut writer, &rows)?;
             writer.close().map(|_| ())
         });
         written.map_err(|e| failed(&self.path, e))
@@ -94,7 +92,7 @@ impl Table {
 
     /// Moves the file into place.
     pub(super) fn finish(mut self) -> Result<()> {
-        if !self.group.positive.is_empty() {
+        if !self.group.is_empty() {
             self.write_group()?;
         }
         let Self { path, writer, .. } = self;
@@ -103,79 +101,46 @@ impl Table {
     }
 }
 
-/// Columns of a row group.
-#[derive(Debug, Default)]
-struct Group {
-    input_ids: List<i32>,
-    attention_mask: List<i32>,
-    labels: List<i32>,
-    eval_mask: List<i32>,
-    gen_mask: List<i32>,
-    loss_weights: List<f32>,
-    positive: Vec<bool>,
-    es_infile: Vec<Option<f64>>,
-    es_rg1: Vec<Option<f64>>,
-    texts: [Vec<ByteArray>; 3],
-}
-
-impl Group {
-    fn push(&mut self, row: &Row<'_>) {
-        self.input_ids.push(row.input_ids.iter().map(|id| *id as i32));
-        self.attention_mask.push(row.attention_mask.iter().map(|bit| i32::from(*bit)));
-        self.labels.push(row.labels.iter().map(|id| *id as i32));
-        self.eval_mask.push(row.eval_mask.iter().map(|bit| i32::from(*bit)));
-        self.gen_mask.push(row.gen_mask.iter().map(|bit| i32::from(*bit)));
-        self.loss_weights.push(row.loss_weights.iter().copied());
-        self.positive.push(row.positive);
-        self.es_infile.push(row.es_infile);
-        self.es_rg1.push(row.es_rg1);
-        for (column, text) in self.texts.iter_mut().zip([row.task_id, row.repository, row.text]) {
-            column.push(text.into());
-        }
-    }
-
-    /// Writes the columns, in the order of the schema.
-    fn write(&self, writer: &mut Writer<'_>) -> Result<(), ParquetError> {
-        self.input_ids.write::<Int32Type>(writer)?;
-        self.attention_mask.write::<Int32Type>(writer)?;
-        self.labels.write::<Int32Type>(writer)?;
-        self.eval_mask.write::<Int32Type>(writer)?;
-        self.gen_mask.write::<Int32Type>(writer)?;
-        self.loss_weights.write::<FloatType>(writer)?;
-        column::<BoolType>(writer, &self.positive, None, None)?;
-        for numbers in [&self.es_infile, &self.es_rg1] {
-            let known: Vec<f64> = numbers.iter().copied().flatten().collect();
-            let levels: Vec<i16> = numbers.iter().map(|n| i16::from(n.is_some())).collect();
-            column::<DoubleType>(writer, &known, Some(&levels), None)?;
-        }
-        for texts in &self.texts {
-            column::<ByteArrayType>(writer, texts, None, None)?;
-        }
-        Ok(())
-    }
-}
-
 type Writer<'w> = SerializedRowGroupWriter<'w, Sink>;
 
-/// Consecutive lists, none of them empty: a list starts where the repetition level is 0.
-#[derive(Debug, Default)]
-struct List<T> {
-    values: Vec<T>,
-    repetition: Vec<i16>,
+/// Writes the columns of a row group, in the order of the schema.
+fn write_rows(writer: &mut Writer<'_>, rows: &[Row<'_>]) -> Result<(), ParquetError> {
+    let small = |bits: &[u8]| bits.iter().map(|bit| i32::from(*bit)).collect();
+    lists::<Int32Type>(writer, rows, |row| row.input_ids.iter().map(|id| *id as i32).collect())?;
+    lists::<Int32Type>(writer, rows, |row| small(&row.attention_mask))?;
+    lists::<Int32Type>(writer, rows, |row| row.labels.iter().map(|id| *id as i32).collect())?;
+    lists::<Int32Type>(writer, rows, |row| small(&row.eval_mask))?;
+    lists::<Int32Type>(writer, rows, |row| small(&row.gen_mask))?;
+    lists::<FloatType>(writer, rows, |row| row.loss_weights.clone())?;
+    let positive: Vec<bool> = rows.iter().map(|row| row.positive).collect();
+    column::<BoolType>(writer, &positive, None, None)?;
+    for number in [|row: &Row<'_>| row.es_infile, |row: &Row<'_>| row.es_rg1] {
+        let known: Vec<f64> = rows.iter().filter_map(number).collect();
+        let levels: Vec<i16> = rows.iter().map(|row| i16::from(number(row).is_some())).collect();
+        column::<DoubleType>(writer, &known, Some(&levels), None)?;
+    }
+    for place in 0..3 {
+        let text = |row: &Row<'_>| [row.task_id, row.repository, row.text][place].into();
+        let texts: Vec<ByteArray> = rows.iter().map(text).collect();
+        column::<ByteArrayType>(writer, &texts, None, None)?;
+    }
+    Ok(())
 }
 
-impl<T> List<T> {
-    fn push(&mut self, values: impl Iterator<Item = T>) {
-        let begin = self.values.len();
-        self.values.extend(values);
-        let levels = (begin..self.values.len()).map(|at| i16::from(at > begin));
-        self.repetition.extend(levels);
+/// Writes a column of lists, none of them empty: a list starts where the repetition level is 0.
+fn lists<D: DataType>(
+    writer: &mut Writer<'_>,
+    rows: &[Row<'_>],
+    list: impl Fn(&Row<'_>) -> Vec<D::T>,
+) -> Result<(), ParquetError> {
+    let (mut values, mut repetition) = (Vec::new(), Vec::new());
+    for row in rows {
+        let begin = values.len();
+        values.extend(list(row));
+        repetition.extend((begin..values.len()).map(|at| i16::from(at > begin)));
     }
-
-    fn write<D: DataType<T = T>>(&self, writer: &mut Writer<'_>) -> Result<(), ParquetError> {
-        let present = vec![1; self.values.len()];
-        column::<D>(writer, &self.values, Some(&present), Some(&self.repetition))
-    }
+    let present = vec![1; values.len()];
+    column::<D>(writer, &values, Some(&present), Some(&repetition))
 }
 
 fn column<D: DataType>(

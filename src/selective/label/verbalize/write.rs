@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::parquet::Table;
-use super::row::Row;
 use super::sequence::Sequence;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
@@ -34,15 +33,15 @@ pub(super) struct SplitFiles {
 
 impl SplitFiles {
     /// Starts the files in a folder.
-    pub(super) fn create(folder: &Path, name: &str) -> Result<Self> {
+    pub(super) fn create(folder: &Path, name: &str, lambda: f32) -> Result<Self> {
         let [lines, table] = places(folder, name);
-        Ok(Self { lines: OutputFile::create(&lines)?, table: Table::create(&table)? })
+        Ok(Self { lines: OutputFile::create(&lines)?, table: Table::create(&table, lambda)? })
     }
 
     /// Appends a sequence and its line.
-    pub(super) fn push(&mut self, sequence: &Sequence, lambda: f32, line: &str) -> Result<()> {
+    pub(super) fn push(&mut self, sequence: Sequence, line: &str) -> Result<()> {
         self.lines.write(line.as_bytes())?;
-        self.table.push(&Row::of(sequence, lambda))
+        self.table.push(sequence)
     }
 
     /// Moves both files into place.
