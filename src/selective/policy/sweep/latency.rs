@@ -56,21 +56,21 @@ impl RequestTimes {
 
 /// Times of requests by task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LatencyModel {
-    /// Equal times for every request.
-    Given(RequestTimes),
-    /// Measured times.
-    Measured {
-        /// Times by task id.
-        times: BTreeMap<String, RequestTimes>,
-        /// Tasks whose completions without retrieval were measured, if these were measured separately.
-        base: Option<BTreeSet<String>>,
-        /// Mean times, for tasks that were not measured.
-        mean: RequestTimes,
-    },
+pub struct LatencyModel {
+    /// Measured times by task id; `None` if the times of every request are given.
+    times: Option<BTreeMap<String, RequestTimes>>,
+    /// Tasks whose completions without retrieval were measured, if these were measured separately.
+    base: Option<BTreeSet<String>>,
+    /// Given times, or mean times for tasks that were not measured.
+    mean: RequestTimes,
 }
 
 impl LatencyModel {
+    /// Returns a model of equal times for every request.
+    pub fn given(times: RequestTimes) -> Self {
+        Self { times: None, base: None, mean: times }
+    }
+
     /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, of completions with retrieved fragments
     /// and, if measured, of those without (`base`). `generation` replaces generation times that were not measured.
     ///
@@ -80,30 +80,21 @@ impl LatencyModel {
         let found = Measured::read(path, generation)?;
         let base = base.map(|path| Measured::read(path, generation)).transpose()?;
         let with = found.mean(|time| time.generation, "generation")?;
-        let mean = RequestTimes {
-            retrieval: found.mean(|time| time.retrieval, "retrieval")?,
-            base: match &base {
-                Some(base) => base.mean(|time| time.generation, "base generation")?,
-                None => with,
-            },
-            generation: with,
-            decision: 0.0,
-        };
+        let mut mean = RequestTimes::new(found.mean(|time| time.retrieval, "retrieval")?, with);
+        if let Some(base) = &base {
+            mean.base = base.mean(|time| time.generation, "base generation")?;
+        }
         let of_task = |(id, time): (&String, &Took)| {
-            let with = time.generation.unwrap_or(mean.generation);
-            let times = RequestTimes {
-                retrieval: time.retrieval.unwrap_or(mean.retrieval),
-                base: match &base {
-                    Some(base) => base.generation_of(id).unwrap_or(mean.base),
-                    None => with,
-                },
-                generation: with,
-                decision: 0.0,
-            };
+            let retrieval = time.retrieval.unwrap_or(mean.retrieval);
+            let mut times = RequestTimes::new(retrieval, time.generation.unwrap_or(with));
+            if let Some(base) = &base {
+                let measured = base.times.get(id).and_then(|time| time.generation);
+                times.base = measured.unwrap_or(mean.base);
+            }
             (id.clone(), times)
         };
-        Ok(Self::Measured {
-            times: found.times.iter().map(of_task).collect(),
+        Ok(Self {
+            times: Some(found.times.iter().map(of_task).collect()),
             mean,
             base: base.map(|base| base.times.into_keys().collect()),
         })
@@ -111,43 +102,30 @@ impl LatencyModel {
 
     /// Whether a task's times were measured or given.
     pub fn knows(&self, id: &str) -> bool {
-        match self {
-            Self::Given(_) => true,
-            Self::Measured { times, .. } => times.contains_key(id),
-        }
+        self.times.as_ref().is_none_or(|times| times.contains_key(id))
     }
 
     /// Whether completions without retrieval were measured separately.
     pub fn has_base(&self) -> bool {
-        matches!(self, Self::Measured { base: Some(_), .. })
+        self.base.is_some()
     }
 
     /// Whether a task's completion without retrieval was measured.
     pub fn knows_base(&self, id: &str) -> bool {
-        match self {
-            Self::Measured { base: Some(base), .. } => base.contains(id),
-            _ => false,
-        }
+        self.base.as_ref().is_some_and(|base| base.contains(id))
     }
 
     /// Sets the time that the generator takes to decide.
     pub fn deciding(mut self, decision: f64) -> Self {
-        match &mut self {
-            Self::Given(times) => times.decision = decision,
-            Self::Measured { times, mean, .. } => {
-                mean.decision = decision;
-                times.values_mut().for_each(|times| times.decision = decision);
-            }
-        }
+        let measured = self.times.iter_mut().flat_map(BTreeMap::values_mut);
+        measured.chain([&mut self.mean]).for_each(|times| times.decision = decision);
         self
     }
 
     /// Returns the times of a task.
     pub fn of(&self, id: &str) -> RequestTimes {
-        match self {
-            Self::Given(times) => *times,
-            Self::Measured { times, mean, .. } => times.get(id).copied().unwrap_or(*mean),
-        }
+        let measured = self.times.as_ref().and_then(|times| times.get(id));
+        measured.copied().unwrap_or(self.mean)
     }
 }
 
@@ -191,10 +169,6 @@ impl Measured {
             Some(problem) => Err(problem),
             None => Ok(Self { path: path.to_owned(), times }),
         }
-    }
-
-    fn generation_of(&self, id: &str) -> Option<f64> {
-        self.times.get(id)?.generation
     }
 
     /// Mean of a time over the tasks that have it.

@@ -26,7 +26,7 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
 const FOUR: [[f64; 2]; 4] = [[0.2, 1.0], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]];
 
 fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> SweepCurve {
-    let clock = LatencyModel::Given(RequestTimes::new(300.0, 700.0));
+    let clock = LatencyModel::given(RequestTimes::new(300.0, 700.0));
     SweepCurve::of(policy, &examples(&FOUR), scores, None, thresholds, &[clock])
 }
 
@@ -85,16 +85,18 @@ fn equal_scores_are_never_parted() {
 #[test]
 fn policies_wait_for_what_they_go_by() {
     let times = RequestTimes { decision: 600.0, ..RequestTimes::new(900.0, 500.0) };
-    let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
-    assert_eq!(costs(Policy::Learned), [500.0, 1400.0]);
-    assert_eq!(costs(Policy::LearnedScored), [900.0, 1400.0]);
-    assert_eq!(costs(Policy::TrialGeneration), [500.0, 1400.0]);
-    assert_eq!(costs(Policy::SelfDecision), [600.0, 1400.0]);
     // A prompt without what was retrieved is shorter.
-    let times = RequestTimes { base: 200.0, ..times };
-    let costs = |policy: Policy| [false, true].map(|retrieves| times.cost(policy, retrieves));
-    assert_eq!(costs(Policy::Learned), [200.0, 1400.0]);
-    assert_eq!(costs(Policy::TrialGeneration), [200.0, 1400.0]);
+    let short = RequestTimes { base: 200.0, ..times };
+    for (times, policy, wanted) in [
+        (times, Policy::Learned, [500.0, 1400.0]),
+        (times, Policy::LearnedScored, [900.0, 1400.0]),
+        (times, Policy::TrialGeneration, [500.0, 1400.0]),
+        (times, Policy::SelfDecision, [600.0, 1400.0]),
+        (short, Policy::Learned, [200.0, 1400.0]),
+        (short, Policy::TrialGeneration, [200.0, 1400.0]),
+    ] {
+        assert_eq!([false, true].map(|retrieves| times.cost(policy, retrieves)), wanted);
+    }
 }
 
 #[test]

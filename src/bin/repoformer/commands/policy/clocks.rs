@@ -48,7 +48,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
         };
         names.push(name);
         clocks.push(
-            LatencyModel::Given(RequestTimes::new(retrieval, generation))
+            LatencyModel::given(RequestTimes::new(retrieval, generation))
                 .deciding(args.decision_ms),
         );
     }
