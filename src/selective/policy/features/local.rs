@@ -7,112 +7,73 @@ use super::{Context, NEAR_LINES, features};
 features! {
     /// Features before retrieval.
     Local {
-        /// Lines before the hole, of the nearest 5 KiB (ln(1 + count), as every count)
-        lines_before,
-        /// Lines after the hole, of the nearest 2 KiB
-        lines_behind,
-        /// Bytes of the whole file before the hole
-        bytes_before,
-        /// Indentation of the last line before the hole, in columns
-        indent,
-        /// Indentation of the next line after the hole minus that of the last line before it
-        indent_step,
-        /// Columns of the hole's own line before the hole
-        begun,
-        /// Tokens of the hole's own line before the hole
-        begun_tokens,
-        /// Brackets that are open before the hole
-        open_brackets,
-        /// The last line opens a block or a bracket
-        opens,
-        /// The last line defines a function
-        after_def,
-        /// The last line defines a class
-        after_class,
-        /// The last line is a decorator or annotation
-        after_decorator,
-        /// The last line imports
-        after_import,
-        /// The last line leaves its block: return, raise, break, continue, pass
-        after_leave,
-        /// The last line is a condition or a loop
-        after_branch,
-        /// The last line is a comment or ends a docstring
-        after_comment,
-        /// The last line assigns
-        after_assignment,
-        /// The last line ends with a closing bracket
-        after_call,
-        /// The last line ends with a comma
-        after_comma,
-        /// A blank line is before the hole
-        after_blank,
-        /// A blank line follows the hole
-        before_blank,
-        /// The next line closes a bracket
-        before_closing,
-        /// The next line leaves its block
-        before_leave,
-        /// The next line begins a definition
-        before_def,
-        /// Tokens of the last line
-        last_tokens,
-        /// Names of the last line
-        last_names,
-        /// Tokens of the longest end of the left context that occurs earlier in the file
-        repeat_tokens,
-        /// Lines of the longest end of the left context that occurs earlier in the file
-        repeat_lines,
-        /// Occurrences of the longest repeated end of the left context
-        repeat_places,
-        /// Position of the longest repeated end of the left context, as a share of the text before the hole
-        repeat_place,
-        /// Share of the occurrences of the last three tokens that are followed by the same token
-        repeat_agreement,
-        /// Share of the triples of tokens of the last five lines that the file has elsewhere
-        familiar,
-        /// Share of the triples of the five lines after the hole that the file has elsewhere
-        familiar_behind,
-        /// Tokens of the longest end of the left context that occurs after the hole
-        repeat_behind,
-        /// Tokens of the longest beginning of the right context that occurs before the hole
-        follow_tokens,
-        /// Lines of the longest beginning of the right context that occurs before the hole
-        follow_lines,
-        /// Tokens between a repetition of the text before the hole and one of the text after it; 0 without any
-        bridge_tokens,
-        /// The file has a repetition of the text before the hole followed by one of the text after it
-        bridge,
-        /// Largest share of the near names in ten other lines of the file
-        near_overlap,
-        /// Names near the hole
-        near_names,
-        /// Share of the near names that occur nowhere else in the file
-        near_unseen,
-        /// Near names that occur nowhere else in the file
-        near_unseen_count,
-        /// Share of the near names that occur elsewhere at least three times
-        near_common,
-        /// Names after the hole that are in no line before it
-        new_behind,
-        /// Near names that are imported from the repository
-        near_imported,
-        /// Share of the near names that are imported from the repository
-        near_imported_share,
-        /// Import statements that name the repository itself
-        local_imports,
-        /// Share of the import statements that name the repository itself
-        local_import_share,
-        /// Distinct names as a share of all names before the hole
-        diversity,
-        /// Lines before the hole that start like the last one
-        same_beginning,
-        /// The file is a test
-        is_test,
-        /// The file is an index of its folder (`__init__`)
-        is_index,
-        /// Folders on its path
-        depth,
+        lines_before: "Lines before the hole, of the nearest 5 KiB (ln(1 + count), as every count)",
+        lines_behind: "Lines after the hole, of the nearest 2 KiB",
+        bytes_before: "Bytes of the whole file before the hole",
+        indent: "Indentation of the last line before the hole, in columns",
+        indent_step:
+            "Indentation of the next line after the hole minus that of the last line before it",
+        begun: "Columns of the hole's own line before the hole",
+        begun_tokens: "Tokens of the hole's own line before the hole",
+        open_brackets: "Brackets that are open before the hole",
+        opens: "The last line opens a block or a bracket",
+        after_def: "The last line defines a function",
+        after_class: "The last line defines a class",
+        after_decorator: "The last line is a decorator or annotation",
+        after_import: "The last line imports",
+        after_leave: "The last line leaves its block: return, raise, break, continue, pass",
+        after_branch: "The last line is a condition or a loop",
+        after_comment: "The last line is a comment or ends a docstring",
+        after_assignment: "The last line assigns",
+        after_call: "The last line ends with a closing bracket",
+        after_comma: "The last line ends with a comma",
+        after_blank: "A blank line is before the hole",
+        before_blank: "A blank line follows the hole",
+        before_closing: "The next line closes a bracket",
+        before_leave: "The next line leaves its block",
+        before_def: "The next line begins a definition",
+        last_tokens: "Tokens of the last line",
+        last_names: "Names of the last line",
+        repeat_tokens:
+            "Tokens of the longest end of the left context that occurs earlier in the file",
+        repeat_lines:
+            "Lines of the longest end of the left context that occurs earlier in the file",
+        repeat_places: "Occurrences of the longest repeated end of the left context",
+        repeat_place:
+            "Position of the longest repeated end of the left context, as a share \
+             of the text before the hole",
+        repeat_agreement:
+            "Share of the occurrences of the last three tokens that are followed by the same token",
+        familiar:
+            "Share of the triples of tokens of the last five lines that the file has elsewhere",
+        familiar_behind:
+            "Share of the triples of the five lines after the hole that the file has elsewhere",
+        repeat_behind: "Tokens of the longest end of the left context that occurs after the hole",
+        follow_tokens:
+            "Tokens of the longest beginning of the right context that occurs before the hole",
+        follow_lines:
+            "Lines of the longest beginning of the right context that occurs before the hole",
+        bridge_tokens:
+            "Tokens between a repetition of the text before the hole and one of the text \
+             after it; 0 without any",
+        bridge:
+            "The file has a repetition of the text before the hole followed by one of the text \
+             after it",
+        near_overlap: "Largest share of the near names in ten other lines of the file",
+        near_names: "Names near the hole",
+        near_unseen: "Share of the near names that occur nowhere else in the file",
+        near_unseen_count: "Near names that occur nowhere else in the file",
+        near_common: "Share of the near names that occur elsewhere at least three times",
+        new_behind: "Names after the hole that are in no line before it",
+        near_imported: "Near names that are imported from the repository",
+        near_imported_share: "Share of the near names that are imported from the repository",
+        local_imports: "Import statements that name the repository itself",
+        local_import_share: "Share of the import statements that name the repository itself",
+        diversity: "Distinct names as a share of all names before the hole",
+        same_beginning: "Lines before the hole that start like the last one",
+        is_test: "The file is a test",
+        is_index: "The file is an index of its folder (`__init__`)",
+        depth: "Folders on its path",
     }
 }
 

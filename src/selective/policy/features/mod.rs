@@ -25,17 +25,17 @@ use tokens::{Match, Sieve, Tokens, Triples, WordSet, find_end, find_start, is_wo
 
 /// Declares features: a struct of numbers with their names and meanings.
 macro_rules! features {
-    ($(#[$doc:meta])* $name:ident { $($(#[doc = $meaning:literal])+ $field:ident,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $meaning:literal,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Default)]
         pub struct $name {
-            $($(#[doc = $meaning])+ pub $field: f32,)*
+            $(#[doc = $meaning] pub $field: f32,)*
         }
 
         impl $name {
             /// Names and meanings, in the order of [`Self::values`].
             pub const FEATURES: &'static [(&'static str, &'static str)] =
-                &[$((stringify!($field), concat!($($meaning),+)),)*];
+                &[$((stringify!($field), $meaning),)*];
 
             /// Returns the numbers, in order.
             pub fn values(&self) -> [f32; Self::FEATURES.len()] {

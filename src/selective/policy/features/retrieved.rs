@@ -7,80 +7,48 @@ use super::{Context, FAMILIAR_LINES, features};
 features! {
     /// Features of the retrieved fragments.
     Retrieved {
-        /// Fragments retrieved
-        fragments,
-        /// Score of the best fragment
-        top_score,
-        /// Score of the best fragment minus that of the second
-        top_gap,
-        /// Score of the best fragment minus that of the third
-        third_gap,
-        /// Mean score
-        mean_score,
-        /// Score of the last fragment
-        last_score,
-        /// Largest share of the near names in one fragment
-        overlap,
-        /// Share of the near names in the best fragment
-        top_overlap,
-        /// Largest share of the near names in a fragment minus that in other lines of the file
-        overlap_gain,
-        /// Share of the near names that occur nowhere else in the file but in the fragments
-        unseen_found,
-        /// Near names that occur nowhere else in the file but in the fragments
-        unseen_found_count,
-        /// Tokens of the longest end of the left context that a fragment has
-        match_tokens,
-        /// Lines of the longest end of the left context that a fragment has
-        match_lines,
-        /// Longest end of the left context in a fragment minus that in the file
-        match_gain,
-        /// Rank of the fragment with the longest end of the left context, from 1; 0 without any
-        match_rank,
-        /// Fragments with an end of the left context at least half as long as the longest
-        match_fragments,
-        /// Tokens of the longest beginning of the right context that a fragment has
-        follow_tokens,
-        /// Lines of the longest beginning of the right context that a fragment has
-        follow_lines,
-        /// Longest beginning of the right context in a fragment minus that in the file
-        follow_gain,
-        /// Share of the triples of tokens of the last five lines that the fragments have
-        familiar,
-        /// Share of these triples in the fragments minus that elsewhere in the file
-        familiar_gain,
-        /// Share of the triples of the five lines after the hole that the fragments have
-        familiar_behind,
-        /// A fragment has text from before the hole followed by text from after it
-        bridge,
-        /// Tokens between the two, in that fragment
-        bridge_tokens,
-        /// Tokens of the two, in that fragment
-        bridge_match,
-        /// Share of the names of the line after the longest match that the file has
-        next_known,
-        /// Tokens of the line after the longest match
-        next_tokens,
-        /// The file has the line after the longest match
-        next_in_file,
-        /// Share of the matching fragments that continue with the same line
-        agreement,
-        /// The file's own longest repetition continues with the same line
-        agrees_with_file,
-        /// Names of the best fragment that are not in the file
-        new_names,
-        /// The best fragment's file is in the same folder
-        same_folder,
-        /// Common folders of the best fragment's path and the hole's file
-        common_folders,
-        /// The two files have the same name
-        same_name,
-        /// The best fragment's file is a test
-        from_test,
-        /// Different files among the fragments
-        files,
-        /// Tokens of all fragments
-        tokens,
+        fragments: "Fragments retrieved",
+        top_score: "Score of the best fragment",
+        top_gap: "Score of the best fragment minus that of the second",
+        third_gap: "Score of the best fragment minus that of the third",
+        mean_score: "Mean score",
+        last_score: "Score of the last fragment",
+        overlap: "Largest share of the near names in one fragment",
+        top_overlap: "Share of the near names in the best fragment",
+        overlap_gain:
+            "Largest share of the near names in a fragment minus that in other lines of the file",
+        unseen_found:
+            "Share of the near names that occur nowhere else in the file but in the fragments",
+        unseen_found_count: "Near names that occur nowhere else in the file but in the fragments",
+        match_tokens: "Tokens of the longest end of the left context that a fragment has",
+        match_lines: "Lines of the longest end of the left context that a fragment has",
+        match_gain: "Longest end of the left context in a fragment minus that in the file",
+        match_rank:
+            "Rank of the fragment with the longest end of the left context, from 1; 0 without any",
+        match_fragments:
+            "Fragments with an end of the left context at least half as long as the longest",
+        follow_tokens: "Tokens of the longest beginning of the right context that a fragment has",
+        follow_lines: "Lines of the longest beginning of the right context that a fragment has",
+        follow_gain: "Longest beginning of the right context in a fragment minus that in the file",
+        familiar: "Share of the triples of tokens of the last five lines that the fragments have",
+        familiar_gain: "Share of these triples in the fragments minus that elsewhere in the file",
+        familiar_behind:
+            "Share of the triples of the five lines after the hole that the fragments have",
+        bridge: "A fragment has text from before the hole followed by text from after it",
+        bridge_tokens: "Tokens between the two, in that fragment",
+        bridge_match: "Tokens of the two, in that fragment",
+        next_known: "Share of the names of the line after the longest match that the file has",
+        next_tokens: "Tokens of the line after the longest match",
+        next_in_file: "The file has the line after the longest match",
+        agreement: "Share of the matching fragments that continue with the same line",
+        agrees_with_file: "The file's own longest repetition continues with the same line",
+        new_names: "Names of the best fragment that are not in the file",
+        same_folder: "The best fragment's file is in the same folder",
+        common_folders: "Common folders of the best fragment's path and the hole's file",
+        same_name: "The two files have the same name",
+        from_test: "The best fragment's file is a test",
+        files: "Different files among the fragments",
+        tokens: "Tokens of all fragments",
     }
 }
 

@@ -94,7 +94,7 @@ fn explanation_json(policy: &PolicyModel, top: usize) -> String {
 
 /// Meanings and curves of the `top` weightiest features.
 fn by_spread(policy: &PolicyModel, top: usize) -> Vec<(&'static str, &FeatureCurve)> {
-    let meanings = policy.policy.features().map(|(_, meaning)| meaning.trim());
+    let meanings = policy.policy.features().map(|(_, meaning)| meaning);
     let mut features: Vec<_> = meanings.zip(&policy.model.curves).collect();
     features.sort_by(|a, b| b.1.spread.total_cmp(&a.1.spread));
     features.truncate(top);
