@@ -1,4 +1,4 @@
-//! JudgeSummary instances as policies see them: features, what the model said, and what retrieval did.
+//! Judged instances as policies see them: features, what the model said, and what retrieval did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rounding::rounded;
 use crate::error::parse_by_name;
 
 /// Method of calibration.
@@ -75,6 +74,11 @@ impl Calibration {
             }
         }
     }
+}
+
+/// Rounds a trained number to eight decimals: further ones differ between processors.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e8).round() / 1e8
 }
 
 fn sigmoid(x: f64) -> f64 {
@@ -179,18 +183,14 @@ mod tests {
             })
             .collect();
         let (scores, labels) = levels(&shares);
-        let Calibration::Platt { slope, offset } =
-            Calibration::fit(CalibrationMethod::Platt, &scores, &labels)
-        else {
-            panic!()
-        };
+        let Calibration::Platt { slope, offset } = platt(&scores, &labels) else { panic!() };
         assert!((slope - 0.5).abs() < 0.02 && (offset + 1.0).abs() < 0.02, "{slope} {offset}");
     }
 
     #[test]
     fn isotonic_pools_what_falls_and_keeps_what_rises() {
         let (scores, labels) = levels(&[(0.0, 10), (1.0, 40), (2.0, 20), (3.0, 90)]);
-        let map = Calibration::fit(CalibrationMethod::Isotonic, &scores, &labels);
+        let map = isotonic(&scores, &labels);
         let at = |x| (map.probability(x) * 100.0).round();
         assert_eq!((at(-5.0), at(0.0), at(1.5), at(3.0), at(9.0)), (10.0, 10.0, 30.0, 90.0, 90.0));
         assert_eq!(at(0.75), 20.0, "half way");
@@ -199,12 +199,11 @@ mod tests {
     #[test]
     fn what_says_nothing_stays_at_the_base_rate() {
         let (scores, labels) = levels(&[(0.0, 30), (1.0, 30)]);
-        for method in [CalibrationMethod::Platt, CalibrationMethod::Isotonic] {
-            let map = Calibration::fit(method, &scores, &labels);
+        for map in [platt(&scores, &labels), isotonic(&scores, &labels)] {
             assert!((map.probability(0.5) - 0.3).abs() < 0.01, "{map:?}");
         }
-        let falling = levels(&[(0.0, 90), (1.0, 10)]);
-        let map = Calibration::fit(CalibrationMethod::Platt, &falling.0, &falling.1);
+        let (scores, labels) = levels(&[(0.0, 90), (1.0, 10)]);
+        let map = platt(&scores, &labels);
         assert!(map.probability(1.0) >= map.probability(0.0), "never turns the order round");
     }
 }

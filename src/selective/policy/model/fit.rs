@@ -6,8 +6,8 @@ use linfa_logistic::LogisticRegression;
 use ndarray::{Array1, Array2};
 
 use super::additive::{Additive, FeatureCurve};
+use super::calibration::rounded;
 use super::learned::{LearnedPolicy, values};
-use super::rounding::rounded;
 use crate::error::{Error, Result};
 use crate::selective::policy::Example;
 use crate::selective::policy::features::BUCKETS;

@@ -5,7 +5,6 @@ mod calibration;
 mod file;
 mod fit;
 mod learned;
-mod rounding;
 #[cfg(test)]
 mod tests;
 mod train;
