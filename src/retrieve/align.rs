@@ -2,13 +2,13 @@
 //! follows the chunk is what resembles the hole (Lu et al. 2022, ReACC).
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::form::QueryForm;
 use super::mode::Mode;
-use super::query::QueryForm;
 use super::visibility::Hole;
+use crate::error::parse_by_name;
 use crate::repository::fragment::{Cut, Place, RepoFragments};
 
 /// Lines that are shown for a fragment.
@@ -67,17 +67,7 @@ impl fmt::Display for Align {
     }
 }
 
-impl FromStr for Align {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|align| align.name() == name);
-        named.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("unknown alignment '{name}'; known: {names}")
-        })
-    }
-}
+parse_by_name!(Align, "alignment");
 
 /// Some lines of a file, which are shown for a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,7 +89,7 @@ impl Piece {
         hole: &Hole<'_>,
         enclosing: impl FnOnce(Self) -> Option<Self>,
     ) -> Self {
-        let fragments = hole.fragments();
+        let fragments = hole.fragments;
         let itself = Self::at(place);
         let aligned = match align {
             Align::Auto | Align::None => None,

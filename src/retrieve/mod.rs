@@ -1,6 +1,6 @@
 //! Retrieval: queries, vectors, rankers and the exact index; which fragments a query may see, and what is shown of them.
 //!
-//! 1. [`mode`] and [`query`]: what is searched for on behalf of a task.
+//! 1. [`mode`], [`form`] and [`query`]: what is searched for on behalf of a task.
 //! 2. [`vector`] and [`rank`]: sets and counts of terms; [`dense`]: vectors of an embedding model.
 //! 3. [`visibility`]: which fragments a query may see, never the hole that it is to fill.
 //! 4. [`search`]: the k best fragments of every query, by the exact bit-sliced [`index`] or a lexical or dense ranker.
@@ -10,6 +10,8 @@
 pub mod align;
 #[forbid(unsafe_code)]
 pub mod dense;
+#[forbid(unsafe_code)]
+pub mod form;
 #[forbid(unsafe_code)]
 pub mod fragment_text;
 pub mod index;
@@ -30,10 +32,11 @@ pub mod visibility;
 mod tests;
 
 pub use align::{Align, Piece};
+pub use form::QueryForm;
 pub use fragment_text::{FragmentText, FragmentTextSettings};
 pub use index::{Index, Level, Scratch};
 pub use mode::{Mode, REPOCODER_MODES};
-pub use query::{Queries, Query, QueryForm, QuerySettings};
+pub use query::{Queries, Query, QuerySettings};
 pub use search::{
     Found, Hit, QueryVectors, RepositoryIndex, Retrieval, Score, SearchSettings, Vectors,
 };

@@ -1,8 +1,8 @@
 //! Where queries come from: no retrieval, the left context, a prediction, the ground truth.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+
+use crate::error::parse_by_name;
 
 /// A setting of the experiment: where the query comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,13 +57,4 @@ impl std::fmt::Display for Mode {
     }
 }
 
-impl FromStr for Mode {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            format!("unknown mode '{name}'; known: {known}")
-        })
-    }
-}
+parse_by_name!(Mode, "mode");

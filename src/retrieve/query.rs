@@ -1,10 +1,10 @@
 //! Queries: what is searched for on behalf of a task, some lines before its hole, behind it, or of what fills it.
 
-use std::fmt;
-use std::str::FromStr;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::form::{Contexts, QueryForm};
 use super::mode::Mode;
 use crate::error::{Error, Result};
 use crate::repository::fragment::{RepoFragments, WindowShape};
@@ -12,166 +12,6 @@ use crate::store::artifact::{Column, Columns, Payload};
 use crate::task::{Task, TaskSet};
 use crate::text::language::Language;
 use crate::text::lines::{Lines, is_separator, strip, unfinished_line};
-
-/// Lines of a prediction that a query takes, at most, where it takes no right context.
-const PREDICTED_LINES: usize = 5;
-/// Lines of a prediction that a query takes, at most, where it takes a right context.
-const PREDICTED_BEFORE_RIGHT: usize = 1;
-/// Lines of either context for each line of the target, in the labelling query (the paper's algorithms 1 and 2).
-const CONTEXT_PER_LINE: usize = 5;
-
-/// Which lines make a query of n lines. Blank lines count in windows only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum QueryForm {
-    /// RepoCoder's: as many lines of the file as a window has, those before the hole (rg1), around it (gt), or around it with a
-    /// prediction in its place (rg-rg). Blank lines count.
-    Window,
-    /// The last n of the left context.
-    LastLines,
-    /// The first n of the right context.
-    FirstLines,
-    /// The last n/2 of the left context and the first of the right one, n in all.
-    LeftRight,
-    /// The last n of the left context with the target behind it: the oracle.
-    GroundTruth,
-    /// The end of the left context and at most 5 lines of a prediction, n in all.
-    Prediction,
-    /// The last n/2 of the left context, a line of a prediction, and the first of the right context, n in all.
-    PredictionLeftRight,
-    /// For labelling: 5k lines of the left context, the target's k lines, 5k of the right context.
-    Surrounding,
-    /// For labelling: 5k lines of the left context and 5k of the right one, without the target.
-    SurroundingOnly,
-}
-
-impl QueryForm {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Window,
-        Self::LastLines,
-        Self::FirstLines,
-        Self::LeftRight,
-        Self::GroundTruth,
-        Self::Prediction,
-        Self::PredictionLeftRight,
-        Self::Surrounding,
-        Self::SurroundingOnly,
-    ];
-
-    /// The name on the command line and in paths.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Window => "window",
-            Self::LastLines => "last-n-lines",
-            Self::FirstLines => "first-n-lines",
-            Self::LeftRight => "left-right",
-            Self::GroundTruth => "ground-truth",
-            Self::Prediction => "prediction",
-            Self::PredictionLeftRight => "prediction-left-right",
-            Self::Surrounding => "surrounding",
-            Self::SurroundingOnly => "surrounding-without-target",
-        }
-    }
-
-    /// The mode that searches with it; the first of three for windows.
-    pub fn mode(self) -> Mode {
-        match self {
-            Self::GroundTruth | Self::Surrounding => Mode::GroundTruth,
-            Self::Prediction | Self::PredictionLeftRight => Mode::Prediction,
-            _ => Mode::LeftContext,
-        }
-    }
-
-    /// The form that a mode searches with, where this one was asked for: itself where it is one of that mode's, else the
-    /// mode's plain one.
-    #[must_use]
-    pub fn of_mode(self, mode: Mode) -> Self {
-        match mode {
-            _ if self == Self::Window || self.mode() == mode => self,
-            Mode::GroundTruth => Self::GroundTruth,
-            Mode::Prediction if self == Self::LeftRight => Self::PredictionLeftRight,
-            Mode::Prediction => Self::Prediction,
-            _ => Self::LastLines,
-        }
-    }
-
-    /// Whether its lines may come from the right context.
-    pub fn uses_right_context(self) -> bool {
-        !matches!(self, Self::Window | Self::LastLines | Self::GroundTruth | Self::Prediction)
-    }
-
-    /// The text of a query of `length` lines, and how many of them stand before the hole.
-    fn text(self, contexts: &Contexts<'_>, length: usize) -> (String, usize) {
-        let Contexts { left, right, target, filled } = contexts;
-        let (left, right, filled) = (non_blank(left), non_blank(right), non_blank(filled));
-        let half = length / 2;
-        let k = CONTEXT_PER_LINE * non_blank(target).len();
-        let (before, behind) = match self {
-            Self::Window | Self::LastLines => (last(&left, length).to_vec(), Vec::new()),
-            Self::FirstLines => (Vec::new(), first(&right, length).to_vec()),
-            Self::LeftRight => (last(&left, half).to_vec(), first(&right, length - half).to_vec()),
-            Self::GroundTruth => {
-                let all = [left, filled].concat();
-                (last(&all, length).to_vec(), Vec::new())
-            }
-            Self::Prediction => {
-                let predicted = first(&filled, PREDICTED_LINES.min(length));
-                let left = last(&left, length.saturating_sub(predicted.len()));
-                ([left, predicted].concat(), Vec::new())
-            }
-            Self::PredictionLeftRight => {
-                let predicted = first(&filled, PREDICTED_BEFORE_RIGHT);
-                let rest = length.saturating_sub(half + predicted.len());
-                let before = [last(&left, half), predicted].concat();
-                (before, first(&right, rest).to_vec())
-            }
-            Self::Surrounding => ([last(&left, k), &filled].concat(), first(&right, k).to_vec()),
-            Self::SurroundingOnly => (last(&left, k).to_vec(), first(&right, k).to_vec()),
-        };
-        let hole = before.len();
-        ([before, behind].concat().join("\n"), hole)
-    }
-}
-
-impl fmt::Display for QueryForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for QueryForm {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|form| form.name() == name);
-        named.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("unknown query '{name}'; known: {names}")
-        })
-    }
-}
-
-/// Texts that a task's query can be made of.
-struct Contexts<'a> {
-    left: &'a str,
-    right: &'a str,
-    target: &'a str,
-    /// Text in the hole: the target or a prediction.
-    filled: &'a str,
-}
-
-fn non_blank(text: &str) -> Vec<&str> {
-    let lines = text.split('\n');
-    lines.filter(|line| !strip(line).is_empty()).collect()
-}
-
-fn last<'l, 't>(lines: &'l [&'t str], count: usize) -> &'l [&'t str] {
-    &lines[lines.len().saturating_sub(count)..]
-}
-
-fn first<'l, 't>(lines: &'l [&'t str], count: usize) -> &'l [&'t str] {
-    &lines[..lines.len().min(count)]
-}
 
 /// The query of one task, or of one sample of its prediction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,17 +45,18 @@ impl Query {
         text.into_iter().flat_map(|text| text.split('\n'))
     }
 
-    fn new(task: &Task, sample: usize, text: String) -> Self {
+    /// The query of a task's first sample.
+    fn new(task: &Task, range: Range<usize>, hole: usize, text: String) -> Self {
         Self {
             row: task.row as u32,
-            sample: sample as u32,
+            sample: 0,
             task_id: task.id.clone(),
             path: task.path.clone(),
             line_no: task.line_no as u32,
             context_start: task.context_start as u32,
-            start: 0,
-            end: 0,
-            hole: 0,
+            start: range.start as u32,
+            end: range.end as u32,
+            hole: hole as u32,
             text,
         }
     }
@@ -284,8 +125,8 @@ impl Queries {
                 continue;
             }
             let lines = match shape {
-                Some(_) => hole_lines(task, fragments).map(Some),
-                None => file_lines(task, fragments).map(|_| None),
+                Some(_) => hole_lines(task, fragments),
+                None => file_lines(task, fragments),
             };
             let lines = match lines {
                 Ok(lines) => lines,
@@ -302,11 +143,9 @@ impl Queries {
                 skipped.push(tasks.error(task, "has no prediction to search with"));
             }
             for (sample, filled) in fillings.iter().enumerate() {
-                let made = match (lines, shape) {
-                    (Some(lines), Some(shape)) => {
-                        window(WindowQuery { task, sample, shape, lines }, mode, filled)
-                    }
-                    _ => {
+                let query = match shape {
+                    Some(shape) => window(task, lines, shape, mode, filled),
+                    None => {
                         let contexts = Contexts {
                             left: &task.prompt,
                             right: right_of(task).unwrap_or_default(),
@@ -314,13 +153,14 @@ impl Queries {
                             filled,
                         };
                         let (text, hole) = form.text(&contexts, length);
-                        let hole = hole as u32;
-                        Ok(Query { hole, ..Query::new(task, sample, text) })
+                        Some(Query::new(task, 0..0, hole, text))
                     }
                 };
-                match made {
-                    Ok(query) => queries.push(query),
-                    Err(reason) => skipped.push(tasks.error(task, reason)),
+                match query {
+                    Some(query) => queries.push(Query { sample: sample as u32, ..query }),
+                    None => skipped.push(tasks.error(task, format!(
+                        "sample {sample}: neither the prediction nor the lines before it hold anything to search with"
+                    ))),
                 }
             }
         }
@@ -336,46 +176,33 @@ impl Queries {
     }
 }
 
-/// A query of RepoCoder's: where it is to be cut.
-struct WindowQuery<'a> {
-    task: &'a Task,
-    sample: usize,
+/// A query of RepoCoder's; `None` where a prediction leaves nothing to search with.
+fn window(
+    task: &Task,
+    lines: &Lines,
     shape: WindowShape,
-    /// The lines of the hole's file.
-    lines: &'a Lines,
-}
-
-fn window(query: WindowQuery<'_>, mode: Mode, filled: &str) -> Result<Query, String> {
-    let WindowQuery { task, sample, shape, lines } = query;
-    let ((start, end), text, hole) = match mode {
+    mode: Mode,
+    filled: &str,
+) -> Option<Query> {
+    let (range, hole, text) = match mode {
         Mode::GroundTruth => {
-            let (start, end) = around_hole(task, shape, lines.count());
-            let target = Lines::new(filled).count();
-            let hole = (task.line_no + target).min(end).saturating_sub(start);
-            ((start, end), lines.range(start, end).to_owned(), hole)
+            let range = around_hole(task, shape, lines.count());
+            let hole = task.line_no + Lines::new(filled).count();
+            let hole = hole.min(range.end).saturating_sub(range.start);
+            let text = lines.range(range.start, range.end).to_owned();
+            (range, hole, text)
         }
         Mode::Prediction => {
-            let found = with_prediction(task, shape, lines, filled);
-            let (range, text) = found.ok_or_else(|| format!(
-                "sample {sample}: neither the prediction nor the lines before it hold anything to search with"
-            ))?;
-            let hole = Lines::joined(text.clone()).count();
-            (range, text, hole)
+            let (range, text) = with_prediction(task, shape, lines, filled)?;
+            (range, Lines::joined(text.clone()).count(), text)
         }
         _ => {
-            let (start, end) = (
-                task.context_start.max(task.line_no.saturating_sub(shape.window_size)),
-                task.line_no,
-            );
-            ((start, end), lines.range(start, end).to_owned(), end.saturating_sub(start))
+            let start = task.context_start.max(task.line_no.saturating_sub(shape.window_size));
+            let text = lines.range(start, task.line_no).to_owned();
+            (start..task.line_no, task.line_no.saturating_sub(start), text)
         }
     };
-    Ok(Query {
-        start: start as u32,
-        end: end as u32,
-        hole: hole as u32,
-        ..Query::new(task, sample, text)
-    })
+    Some(Query::new(task, range, hole, text))
 }
 
 /// The usual reason why a task does not fit its repository.
@@ -407,9 +234,9 @@ pub fn hole_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a L
     Ok(lines)
 }
 
-fn around_hole(task: &Task, shape: WindowShape, count: usize) -> (usize, usize) {
+fn around_hole(task: &Task, shape: WindowShape, count: usize) -> Range<usize> {
     let start = task.context_start.max(task.line_no.saturating_sub(shape.half()));
-    (start, count.min(task.line_no + shape.window_size - shape.half()))
+    start..count.min(task.line_no + shape.window_size - shape.half())
 }
 
 /// Whether a task's prompt ends where its hole begins: with the file's last non-blank line before it. Where it does
@@ -434,16 +261,16 @@ fn with_prediction(
     shape: WindowShape,
     lines: &Lines,
     prediction: &str,
-) -> Option<((usize, usize), String)> {
+) -> Option<(Range<usize>, String)> {
     let predicted = Lines::new(prediction);
     let predicted: Vec<&str> = predicted.iter().filter(|line| !strip(line).is_empty()).collect();
-    let (start, end) = around_hole(task, shape, task.line_no + predicted.len());
-    let before = (start..end.min(task.line_no))
+    let range = around_hole(task, shape, task.line_no + predicted.len());
+    let before = (range.start..range.end.min(task.line_no))
         .map(|number| lines.line(number))
         .filter(|line| !strip(line).is_empty());
-    let after = predicted.iter().copied().take(end.saturating_sub(task.line_no));
+    let after = predicted.iter().copied().take(range.end.saturating_sub(task.line_no));
     let kept: Vec<&str> = before.chain(after).collect();
-    (!kept.is_empty()).then(|| ((start, end), kept.join("\n")))
+    (!kept.is_empty()).then(|| (range, kept.join("\n")))
 }
 
 impl Payload for Queries {
@@ -496,34 +323,14 @@ mod tests {
         }
     }
 
-    fn window(mode: Mode) -> QuerySettings {
-        QuerySettings { mode, form: QueryForm::Window, length: 20 }
-    }
-
-    #[test]
-    fn left_context_and_ground_truth_ranges() {
-        // By hand from the reference's formulas: w = 20, delta = 10.
-        let tasks = tasks(&[(0, 57), (50, 57), (0, 5), (0, 30)]);
-        let ranges = |mode| {
-            let cut = Queries::of_tasks(window(mode), &tasks, &windows());
-            cut.queries.queries.iter().map(|q| (q.start, q.end)).collect::<Vec<_>>()
-        };
-        assert_eq!(ranges(Mode::LeftContext), [(37, 57), (50, 57), (0, 5), (10, 30)]);
-        assert_eq!(ranges(Mode::GroundTruth), [(47, 60), (50, 60), (0, 15), (20, 40)]);
-    }
-
     #[test]
     fn predictions_replace_what_follows_the_hole() {
         let tasks = tasks(&[(0, 30), (30, 30), (0, 31)]);
         let long = (0..30).map(|n| format!("p{n}\n\n")).collect::<String>();
         let predictions = [vec!["a\n\n  b\n".into(), long], vec![" \n".into()], vec![]];
-        let cut = Queries::make(
-            window(Mode::Prediction),
-            &tasks,
-            &windows(),
-            |_| None,
-            Some(&predictions),
-        );
+        let (mode, form) = (Mode::Prediction, QueryForm::Window);
+        let settings = QuerySettings { mode, form, length: 20 };
+        let cut = Queries::make(settings, &tasks, &windows(), |_| None, Some(&predictions));
         let first = &cut.queries.queries[0];
         assert_eq!((first.sample, first.start, first.end), (0, 20, 32));
         // Line 24 (24 % 7 == 3) is blank and dropped.
@@ -535,10 +342,8 @@ mod tests {
         assert!(second.text.ends_with("p8\np9"));
         assert_eq!(cut.queries.queries.len(), 2);
         let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
-        assert!(
-            skipped[0].starts_with("t.jsonl:2: task r/1: sample 0: neither the prediction"),
-            "{skipped:?}"
-        );
+        let wanted = "t.jsonl:2: task r/1: sample 0: neither the prediction";
+        assert!(skipped[0].starts_with(wanted), "{skipped:?}");
         assert!(skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"), "{skipped:?}");
     }
 
@@ -553,22 +358,5 @@ mod tests {
         assert!(!fits(&task("line 8\n"), lines));
         assert!(!fits(&task(""), lines));
         assert!(fits(&Task::new("r/0".into(), "r/a.py", 0, 0, "", ""), lines));
-    }
-
-    #[test]
-    fn tasks_without_file_or_line_are_named() {
-        let mut tasks = tasks(&[(0, 60), (0, 5)]);
-        tasks.tasks[1].path = "r/missing.py".into();
-        let cut = Queries::of_tasks(window(Mode::LeftContext), &tasks, &windows());
-        assert!(cut.queries.queries.is_empty());
-        let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
-        assert_eq!(
-            skipped[0],
-            "t.jsonl:1: task r/0: its hole is at line 60 (from 0) of r/a.py, which has 60 lines; is this the version that the tasks were made from?"
-        );
-        assert_eq!(
-            skipped[1],
-            "t.jsonl:2: task r/1: its file r/missing.py is not among the repository's Python files; is this the version that the tasks were made from?"
-        );
     }
 }

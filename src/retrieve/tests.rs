@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -37,15 +36,6 @@ fn windows(files: Vec<SourceFile>, window_size: usize, slice_size: usize) -> Rep
 /// The fragments of other files, or of some of them.
 fn other_files(files: usize, chunks: usize) -> Visibility {
     Visibility::OtherFiles { limits: Limits { files, chunks }, ties: Ties::Nearest }
-}
-
-fn search_settings(
-    ranker: Ranker,
-    vocabulary: Vocabulary,
-    visibility: Visibility,
-    top_k: usize,
-) -> SearchSettings {
-    SearchSettings { ranker, vocabulary, visibility, top_k }
 }
 
 fn p50k() -> Vocabulary {
@@ -94,15 +84,19 @@ fn tasks(tasks: Vec<Task>) -> TaskSet {
     TaskSet { path: PathBuf::from("t.jsonl"), tasks }
 }
 
-/// Fragments that a query sees.
-fn seen(fragments: &RepoFragments, visibility: Visibility, path: &str) -> Seen {
-    let task = Task::new("r/0".into(), path, 0, 0, "x", "");
+/// The query of a task of this file.
+fn query_of(fragments: &RepoFragments, path: &str) -> Query {
+    let tasks = tasks(vec![Task::new("r/0".into(), path, 0, 0, "x", "")]);
     let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
-    let made = queries(form, mode, 1, &tasks(vec![task]), fragments, "", "");
-    View::new(fragments, visibility).of_query(&made.queries[0])
+    queries(form, mode, 1, &tasks, fragments, "", "").queries.remove(0)
 }
 
-/// The lines of generated files: each names its file and its number there, some begin functions.
+/// Fragments that the query of a file sees.
+fn seen(fragments: &RepoFragments, visibility: Visibility, path: &str) -> Seen {
+    View::new(fragments, visibility).of_query(&query_of(fragments, path))
+}
+
+/// The lines of generated files: each but the blank ones names its file and its number there, some begin functions.
 fn numbered_lines(lines: &[(usize, usize, String)]) -> Vec<String> {
     let mut texts = vec![Vec::new(); 4];
     for (file, kind, word) in lines {
@@ -110,7 +104,8 @@ fn numbered_lines(lines: &[(usize, usize, String)]) -> Vec<String> {
         texts[*file].push(match kind {
             0 => format!("def {word}(): # f{file}_{number}_\n"),
             1 => format!("    {word}() # f{file}_{number}_\n"),
-            _ => format!("{word} = 1 # f{file}_{number}_\n"),
+            2 => format!("{word} = 1 # f{file}_{number}_\n"),
+            _ => "\n".to_owned(),
         });
     }
     texts.iter().map(|lines| lines.concat()).collect()
@@ -123,6 +118,26 @@ fn files_with_link(texts: &[String], linked: usize) -> Vec<SourceFile> {
         numbered.map(|(n, text)| file(&format!("r/{n}.py"), text, n as u32)).collect();
     files.push(file("r/link.py", &texts[linked], linked as u32));
     files
+}
+
+/// What is shown for the first query, with any alignment.
+fn shown(
+    fragments: &RepoFragments,
+    queries: &Queries,
+    ranker: Ranker,
+    vocabulary: Vocabulary,
+    visibility: Visibility,
+) -> Vec<(Align, String)> {
+    let settings = SearchSettings { ranker, vocabulary, visibility, top_k: 100 };
+    let found = &search(fragments, queries, &settings).found[0];
+    let of = |align: Align| {
+        let settled = align.settled(queries.form, queries.mode);
+        let shown =
+            FragmentTextSettings { align: settled, most: 100, full_paths: false, visibility };
+        let texts = FragmentText::new(fragments, shown, |_| true);
+        texts.shown(&queries.queries[0], found).into_iter().map(move |shown| (align, shown.text))
+    };
+    Align::ALL.into_iter().flat_map(of).collect()
 }
 
 /// The reference's loop: lines by `\n`, blank ones dropped, a chunk without a word takes no number.
@@ -158,35 +173,17 @@ proptest! {
     /// Whatever is found and however it is aligned: nothing of the task's own file is shown, under none of its names.
     #[test]
     fn no_alignment_shows_the_own_file(
-        lines in prop::collection::vec((0_usize..4, 0_usize..3, "[a-d]{1,3}"), 1..60),
+        lines in prop::collection::vec((0_usize..4, 0_usize..4, "[a-d]{1,3}"), 1..60),
         own in 0_usize..4, size in 1_usize..5, stride in 1_usize..4, form in 1_usize..9, limit in 1_usize..30,
     ) {
-        // Four files; the fifth is a link to the task's. Every line names its file, some lines begin functions.
-        let mut texts = vec![String::new(); 4];
-        for (n, kind, word) in &lines {
-            let line = match kind {
-                0 => format!("def {word}(): # file{n}\n"),
-                1 => format!("    {word}() # file{n}\n"),
-                _ => format!("{word} = 1 # file{n}\n\n"),
-            };
-            texts[*n].push_str(&line);
-        }
+        let texts = numbered_lines(&lines);
         let chunks = cut(files_with_link(&texts, own), size, stride);
         let task = Task::new("r/0".into(), &format!("r/{own}.py"), 0, 0, "a()", &texts[own]);
         let form = QueryForm::ALL[form];
         let queries = queries(form, form.mode(), 3, &tasks(vec![task]), &chunks, "b\nc\n", "c\nd");
         let visibility = other_files(limit, limit);
-        let settings = search_settings(Ranker::Jaccard, Vocabulary::Words, visibility, 100);
-        let found = &search(&chunks, &queries, &settings).found[0];
-        let marker = format!("file{own}");
-        for align in Align::ALL {
-            let shown = FragmentTextSettings {
-                align: align.settled(form, form.mode()), most: 100, full_paths: false, visibility,
-            };
-            let texts = FragmentText::new(&chunks, shown, |_| true);
-            for fragment in texts.shown(&queries.queries[0], found) {
-                prop_assert!(!fragment.text.contains(&marker), "{} shows {}", align, fragment.text);
-            }
+        for (align, text) in shown(&chunks, &queries, Ranker::Jaccard, Vocabulary::Words, visibility) {
+            prop_assert!(!text.contains(&format!("f{own}_")), "{} shows {}", align, text);
         }
     }
 
@@ -214,18 +211,9 @@ proptest! {
         let right = own_lines[line_no + 1..].concat();
         let queries = queries(form, mode, 3, &tasks(vec![task]), &windows, &right, target);
         let visibility = Visibility::Guarded(HoleGuard::Strict);
-        let settings = search_settings(ranker, vocabulary, visibility, 100);
-        let found = &search(&windows, &queries, &settings).found[0];
-        for align in Align::ALL {
-            let shown = FragmentTextSettings {
-                align: align.settled(form, mode), most: 100, full_paths: false, visibility,
-            };
-            let texts = FragmentText::new(&windows, shown, |_| true);
-            for fragment in texts.shown(&queries.queries[0], found) {
-                for line in context_start..count {
-                    let marker = format!("f{own}_{line}_");
-                    prop_assert!(!fragment.text.contains(&marker), "{} shows {}", align, fragment.text);
-                }
+        for (align, text) in shown(&windows, &queries, ranker, vocabulary, visibility) {
+            for line in context_start..count {
+                prop_assert!(!text.contains(&format!("f{own}_{line}_")), "{} shows {}", align, text);
             }
         }
     }
@@ -254,7 +242,8 @@ proptest! {
         for mode in [Mode::LeftContext, Mode::GroundTruth] {
             let queries = queries(QueryForm::Window, mode, 0, &tasks, &windows, "", "");
             for vocabulary in [Vocabulary::Words, p50k()] {
-                let settings = search_settings(Ranker::Jaccard, vocabulary.clone(), visibility, top_k);
+                let ranker = Ranker::Jaccard;
+                let settings = SearchSettings { ranker, vocabulary: vocabulary.clone(), visibility, top_k };
                 prop_assert!(settings.by_sets());
                 let fast = search(&windows, &queries, &settings);
                 if settings.by_p50k_sets() {
@@ -275,54 +264,6 @@ proptest! {
             }
         }
     }
-}
-
-#[test]
-fn chunks_by_tokens_score_as_their_sets_do_by_hand() {
-    let texts = ["import os\nx = os.path\n", "x = path(os)\ny = 1\nz = x + y\n"];
-    let numbered = (0..).zip(texts);
-    let mut files: Vec<SourceFile> =
-        numbered.map(|(n, text)| file(&format!("r/{n}.py"), text, n)).collect();
-    files.push(file("r/own.py", "a\n", 2));
-    let chunks = cut(files, 2, 1);
-    let task = Task::new("r/0".into(), "r/own.py", 0, 0, "a", "import x\ny = os.path\n");
-    let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
-    let queries = queries(form, mode, 20, &tasks(vec![task]), &chunks, "", "");
-    let all = other_files(usize::MAX, usize::MAX);
-    let settings = search_settings(Ranker::Jaccard, p50k(), all, 10);
-    let found = &search(&chunks, &queries, &settings).found[0];
-    let set = |text: &str| BTreeSet::from_iter(P50k::new().encode(text));
-    let query = set("import x\ny = os.path");
-    let score = |chunk: usize| {
-        let chunk = set(chunks.text(chunk));
-        let (both, either) = (chunk.intersection(&query), chunk.union(&query));
-        both.count() as f64 / either.count() as f64
-    };
-    // All chunks but the own file's, by falling score; no two are equal here.
-    let mut wanted: Vec<(u32, f64)> = (0..5).map(|chunk| (chunk, score(chunk as usize))).collect();
-    wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
-    assert!(wanted.windows(2).all(|pair| pair[0].1 > pair[1].1), "{wanted:?}");
-    let hits = found.hits.iter();
-    let hits: Vec<(u32, f64)> = hits.map(|hit| (hit.fragment, hit.score.value())).collect();
-    assert_eq!(hits, wanted);
-}
-
-#[test]
-fn what_is_written_is_read_back() {
-    let chunks = cut(
-        vec![file("r/a.py", "a\n\nb\nc\n", 0), file("r/b.py", "", 1), file("r/c.py", "x\n", 0)],
-        2,
-        1,
-    );
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("c.bin");
-    let identity = crate::store::artifact::Identity::new(RepoFragments::KIND);
-    crate::store::artifact::write(&path, &identity, &chunks).unwrap();
-    let (_, read) = crate::store::artifact::read::<RepoFragments>(&path).unwrap();
-    assert_eq!(read, chunks);
-    assert_eq!(chunks.name(2), "r/a.py|2");
-    assert_eq!(chunks.text(2), "c", "the short end of a file is a chunk");
-    assert_eq!((chunks.numbered(0, 3), chunks.numbered(2, 0)), (None, Some(3)));
 }
 
 #[test]
@@ -395,17 +336,6 @@ fn queries_are_the_lines_that_their_form_says() {
 }
 
 #[test]
-fn names_of_queries_and_alignments_are_read_as_they_are_written() {
-    for form in QueryForm::ALL {
-        assert_eq!(form.name().parse(), Ok(form));
-    }
-    for align in Align::ALL {
-        assert_eq!(align.name().parse(), Ok(align));
-    }
-    assert!("last".parse::<QueryForm>().unwrap_err().contains("last-n-lines"));
-}
-
-#[test]
 fn alignment_stays_in_the_file() {
     let chunks = cut(vec![file("r/a.py", "a\nb\nc\nd\ne\n", 0), file("r/b.py", "x\n", 1)], 2, 2);
     // Chunks of a.py: ab, cd, e; of b.py: x.
@@ -435,13 +365,7 @@ fn fragments_snap_to_the_function_that_holds_them() {
         seen: Some(1),
         hits: vec![Hit { fragment: chunk, text_of: chunk, score: Score::Value(1.0) }],
     };
-    let query = {
-        let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
-        let task = Task::new("r/0".into(), "r/a.py", 0, 0, "x", "");
-        let mut made = queries(form, mode, 1, &tasks(vec![task]), &chunks, "", "");
-        made.queries.remove(0)
-    };
-    let query = Query { path: "r/none.py".into(), ..query };
+    let query = Query { path: "r/none.py".into(), ..query_of(&chunks, "r/a.py") };
     let shown = |chunk, most: usize| {
         let settings = FragmentTextSettings {
             align: Align::Enclosing,

@@ -92,7 +92,8 @@ impl fmt::Display for HoleGuard {
 /// A task's hole among the fragments of its repository.
 #[derive(Debug, Clone, Copy)]
 pub struct Hole<'a> {
-    fragments: &'a RepoFragments,
+    /// The fragments that it is a hole among.
+    pub(super) fragments: &'a RepoFragments,
     guard: HoleGuard,
     /// The hole's file; `None` where the repository does not hold it.
     file: Option<u32>,
@@ -161,11 +162,6 @@ impl<'a> Hole<'a> {
             HoleGuard::Strict => places.find(|place| self.allows_place(*place)),
         };
         named.unwrap_or_else(|| self.fragments.first_place(fragment as usize))
-    }
-
-    /// The fragments that it is a hole among.
-    pub fn fragments(&self) -> &'a RepoFragments {
-        self.fragments
     }
 
     /// The line of a place's file at which extension stops.

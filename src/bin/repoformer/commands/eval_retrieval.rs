@@ -80,8 +80,8 @@ fn separate(names: &[String]) -> Vec<String> {
     names.iter().flat_map(apart).collect()
 }
 
-fn parse_all<T: std::str::FromStr<Err = String>>(names: &[String]) -> Result<Vec<T>> {
-    let parse = |name: &String| name.parse().map_err(|reason: String| anyhow!(reason));
+fn parse_all<T: std::str::FromStr<Err: std::fmt::Display>>(names: &[String]) -> Result<Vec<T>> {
+    let parse = |name: &String| name.parse().map_err(|reason| anyhow!("{reason}"));
     names.iter().map(parse).collect()
 }
 
