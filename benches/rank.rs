@@ -7,7 +7,7 @@ use std::cell::Cell;
 use crate::support::chunks::{CHUNKS, Chunks, sizes};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use repoformer::retrieve::rank::{Candidates, Hit, Index, Ranker, Scratch, Words};
+use repoformer::retrieve::rank::{Hit, Index, Ranker, Scratch, Vocabulary, Words};
 use repoformer::text::language::Language;
 
 const TOP_K: usize = 10;
@@ -29,8 +29,9 @@ fn runs() -> Vec<(&'static str, usize)> {
     sizes().into_iter().flat_map(with).collect()
 }
 
-fn index(texts: &[&str], ranker: &Ranker) -> Index {
-    Index::new(Words::of(texts), texts, std::slice::from_ref(ranker), Language::Python)
+fn index(words: Words, texts: &[&str], ranker: &Ranker) -> Index {
+    let rankers = std::slice::from_ref(ranker);
+    Index::new(words, texts, rankers, Language::Python, Vocabulary::Words)
 }
 
 #[divan::bench(args = sizes())]
@@ -45,23 +46,23 @@ fn build(bencher: Bencher<'_, '_>, ranker: &str) {
     let ranker: Ranker = ranker.parse().unwrap();
     let size = sizes()[0];
     let texts = CHUNKS.texts(size);
-    bencher.counter(ItemsCount::new(size)).with_inputs(|| Words::of(&texts)).bench_values(
-        |words| Index::new(words, &texts, std::slice::from_ref(&ranker), Language::Python),
-    );
+    let bencher = bencher.counter(ItemsCount::new(size)).with_inputs(|| Words::of(&texts));
+    bencher.bench_values(|words| index(words, &texts, &ranker));
 }
 
 /// A query at a time, each with candidates of its own where `turn` says so.
 fn each(bencher: Bencher<'_, '_>, (name, size): (&str, usize), turn: bool) {
     let chunks: &Chunks = &CHUNKS;
     let ranker: Ranker = name.parse().unwrap();
-    let index = index(&chunks.texts(size), &ranker);
+    let texts = chunks.texts(size);
+    let index = index(Words::of(&texts), &texts, &ranker);
     let priorities = chunks.priorities(size);
     let (mut scratch, next) = (Scratch::default(), Cell::new(0));
     bencher.bench_local(|| -> Vec<Hit> {
         let number = next.replace(next.get() + 1);
         let priority = &priorities[if turn { number % priorities.len() } else { 0 }];
         let query = chunks.query(number);
-        index.rank(&ranker, &query, &Candidates { priority }, TOP_K, &mut scratch)
+        index.rank(&ranker, &query, priority, TOP_K, &mut scratch)
     });
 }
 

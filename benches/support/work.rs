@@ -2,7 +2,7 @@
 
 use repoformer::evaluate::metrics::Metric;
 use repoformer::retrieve::Level;
-use repoformer::retrieve::rank::{Candidates, Index, Ranker, Scratch, Words};
+use repoformer::retrieve::rank::{Index, Ranker, Scratch, Vocabulary, Words};
 use repoformer::retrieve::vector::TokenSets;
 use repoformer::text::distance::levenshtein;
 use repoformer::text::language::Language;
@@ -141,13 +141,13 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
 /// The ten best of the first `size` chunks by BM25 for every query, one after the other, from its text.
 fn bm25(size: usize) -> Box<dyn FnMut() -> usize> {
     let texts = CHUNKS.texts(size);
-    let index = Index::new(Words::of(&texts), &texts, &[Ranker::Bm25], Language::Python);
+    let (words, rankers) = (Words::of(&texts), [Ranker::Bm25]);
+    let index = Index::new(words, &texts, &rankers, Language::Python, Vocabulary::Words);
     let (mut scratch, priority) = (Scratch::default(), Vec::from_iter(0..size as u32));
     Box::new(move || {
-        let candidates = Candidates { priority: &priority };
         let mut rank = |number| {
             let query = CHUNKS.query(number);
-            index.rank(&Ranker::Bm25, &query, &candidates, 10, &mut scratch).len()
+            index.rank(&Ranker::Bm25, &query, &priority, 10, &mut scratch).len()
         };
         (0..QUERIES).map(&mut rank).sum()
     })

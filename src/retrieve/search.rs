@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::index::{Hit as Overlap, Index as SetIndex};
 use super::mode::Mode;
 use super::query::{Queries, Query};
-use super::rank::{self, Candidates, Ranker, Scratch, Vocabulary, Words};
+use super::rank::{self, Ranker, Scratch, Vocabulary, Words};
 use super::vector::TokenSets;
 use super::visibility::{Hole, Seen, View, Visibility};
 use crate::error::Result;
@@ -103,9 +103,7 @@ impl SearchSettings {
         let is_p50k = matches!(&self.vocabulary, Vocabulary::Tokens(t) if t.is_p50k());
         self.by_sets() && is_p50k
     }
-}
 
-impl SearchSettings {
     /// Name of the vectors that it compares: `one-gram` (sets of `p50k_base` tokens, RepoCoder's), `words`, `p50k`, or `tokens` with the
     /// beginning of the tokenizer's digest.
     pub fn vectors_name(&self) -> String {
@@ -170,7 +168,7 @@ impl<'a> RepositoryIndex<'a> {
             Vectors::Terms(words) if settings.by_sets() => {
                 Engine::Sets(Box::new(SetIndex::new(&words.sets())), Some(Box::new(words)))
             }
-            Vectors::Terms(words) => Engine::Terms(Box::new(rank::Index::of_terms(
+            Vectors::Terms(words) => Engine::Terms(Box::new(rank::Index::new(
                 words,
                 &fragments.texts(),
                 std::slice::from_ref(&settings.ranker),
@@ -267,10 +265,7 @@ impl<'a> RepositoryIndex<'a> {
         scratch: &mut Scratch,
     ) -> Found {
         let SearchSettings { ranker, top_k, .. } = self.settings;
-        let mut by = |priority: &[u32]| {
-            let candidates = Candidates { priority };
-            index.rank(ranker, wanted, &candidates, *top_k, scratch)
-        };
+        let mut by = |priority: &[u32]| index.rank(ranker, wanted, priority, *top_k, scratch);
         let names = by(&seen.priority);
         // Texts that are sorted on their own have the same scores, place by place.
         let texts = seen.text_priority.as_deref().map(&mut by);

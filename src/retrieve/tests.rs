@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
-use super::rank::{self, Candidates, Ranker, Vocabulary, Words};
+use super::rank::{self, Ranker, Vocabulary, Words};
 use super::vector::TokenSets;
 use super::visibility::Seen;
 use super::*;
@@ -251,12 +251,11 @@ proptest! {
                 }
                 let (texts, ranker) = (windows.texts(), [Ranker::Jaccard]);
                 let words = Words::of_terms(&texts, &vocabulary);
-                let slow = rank::Index::of_terms(words, &texts, &ranker, Language::Python, vocabulary);
+                let slow = rank::Index::new(words, &texts, &ranker, Language::Python, vocabulary);
                 for (query, fast) in queries.queries.iter().zip(&fast.found) {
                     let seen = view.of_query(query);
                     let wanted = rank::Query { lines: query.lines().collect(), hole: 0, dense: None };
-                    let candidates = Candidates { priority: &seen.priority };
-                    let slow = slow.rank(&ranker[0], &wanted, &candidates, top_k, &mut Default::default());
+                    let slow = slow.rank(&ranker[0], &wanted, &seen.priority, top_k, &mut Default::default());
                     let slow: Vec<(u32, f64)> = slow.iter().map(|hit| (hit.document, hit.score)).collect();
                     let fast: Vec<(u32, f64)> = fast.hits.iter().map(|hit| (hit.fragment, hit.score.value())).collect();
                     prop_assert_eq!(fast, slow);

@@ -20,7 +20,7 @@ impl Inverted {
     pub(super) fn new(words: Words) -> Self {
         let size = words.dictionary().len();
         let mut first = vec![0; size + 1];
-        let (numbers, _) = words.rows();
+        let numbers = words.numbers();
         for number in numbers {
             first[*number as usize + 1] += 1;
         }

@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use repoformer::text::language::Language;
-//! use repoformer::retrieve::rank::{Candidates, Index, Query, Ranker, Scratch, Words};
+//! use repoformer::retrieve::rank::{Index, Query, Ranker, Scratch, Vocabulary, Words};
 //!
 //! let documents = ["def area(w, h):\n    return w * h", "def side(area):\n    return area ** 0.5", "import math"];
-//! let index = Index::new(Words::of(&documents), &documents, &[Ranker::Jaccard], Language::Python);
+//! let (words, rankers) = (Words::of(&documents), [Ranker::Jaccard]);
+//! let index = Index::new(words, &documents, &rankers, Language::Python, Vocabulary::Words);
 //! let query = Query { lines: vec!["side = area(2, 3)"], hole: 1, dense: None };
-//! let candidates = Candidates { priority: &[0, 1, 2] };
-//! let hits = index.rank(&Ranker::Jaccard, &query, &candidates, 2, &mut Scratch::default());
+//! let hits = index.rank(&Ranker::Jaccard, &query, &[0, 1, 2], 2, &mut Scratch::default());
 //! // side and area of side, area, 2, 3, def, return, 0, 5; area of side, area, 2, 3, def, w, h, return.
 //! assert_eq!((hits[0].document, hits[0].score), (1, 2.0 / 8.0));
 //! assert_eq!((hits[1].document, hits[1].score), (0, 1.0 / 8.0));
@@ -66,13 +66,6 @@ impl Query<'_> {
     }
 }
 
-/// The documents that may be found, and which of them comes first where scores are equal.
-#[derive(Debug, Clone, Copy)]
-pub struct Candidates<'a> {
-    /// For each document its priority, the lowest first, distinct among candidates; `u32::MAX` for what is none.
-    pub priority: &'a [u32],
-}
-
 /// A document that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
@@ -116,25 +109,12 @@ pub struct Scratch {
 const FUSION: f64 = 60.0;
 
 impl Index {
-    /// An index of documents: their words, and their texts in the same order. What only other rankers than these need is
-    /// left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully.
+    /// An index of documents: their terms, those of this vocabulary, and their texts in the same order. What only other
+    /// rankers than these need is left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully.
     ///
     /// # Panics
     /// Where there are not as many texts as documents.
     pub fn new<T: AsRef<str>>(
-        words: Words,
-        texts: &[T],
-        rankers: &[Ranker],
-        language: Language,
-    ) -> Self {
-        Self::of_terms(words, texts, rankers, language, Vocabulary::Words)
-    }
-
-    /// An index of documents by the terms of a vocabulary, which must be the one that `words` are of.
-    ///
-    /// # Panics
-    /// As [`new`](Self::new).
-    pub fn of_terms<T: AsRef<str>>(
         words: Words,
         texts: &[T],
         rankers: &[Ranker],
@@ -163,7 +143,8 @@ impl Index {
         &self.words.words
     }
 
-    /// The best `top_k` candidates, those without any score included: by falling score, then by rising priority.
+    /// The best `top_k` candidates, those without any score included: by falling score, then by rising priority. `priority`
+    /// has a place for each document, distinct among candidates, and `u32::MAX` for what is none.
     ///
     /// # Panics
     /// Where there is not one priority a document, the index was not made for this ranker, or there is not one cosine a
@@ -172,19 +153,19 @@ impl Index {
         &self,
         ranker: &Ranker,
         query: &Query<'_>,
-        candidates: &Candidates<'_>,
+        priority: &[u32],
         top_k: usize,
         scratch: &mut Scratch,
     ) -> Vec<Hit> {
         let documents = self.words().documents();
-        assert_eq!(candidates.priority.len(), documents, "a priority for each document");
-        scratch.prepare(self, candidates);
+        assert_eq!(priority.len(), documents, "a priority for each document");
+        scratch.prepare(self, priority);
         if let Ranker::Fusion(rankers) = ranker {
             scratch.fused.clear();
             scratch.fused.resize(documents, 0.0);
             for ranker in rankers {
                 self.score(ranker, query, scratch);
-                scratch.order(candidates, documents);
+                scratch.order(priority, documents);
                 for (rank, key) in (1_u32..).zip(&scratch.keys) {
                     scratch.fused[key.document() as usize] += 1.0 / (FUSION + f64::from(rank));
                 }
@@ -193,7 +174,7 @@ impl Index {
         } else {
             self.score(ranker, query, scratch);
         }
-        scratch.order(candidates, top_k);
+        scratch.order(priority, top_k);
         let hit = |key: &Key| Hit {
             document: key.document(),
             score: scratch.scores[key.document() as usize],
@@ -256,22 +237,22 @@ impl Index {
 
     fn bm25(&self, query: &Query<'_>, scratch: &mut Scratch) {
         let okapi = self.okapi(scratch);
-        let with = (&okapi, &self.words, &*self.logs[0]);
         self.known_words(&self.words, &query.text(), &mut scratch.words);
         scratch.parts.clear();
-        scratch.parts.add(with, &scratch.words, &mut scratch.scores);
+        let (words, scores) = (&scratch.words, &mut scratch.scores);
+        scratch.parts.add(&okapi, &self.words, &self.logs[0], words, scores);
         scratch.okapi = Some(okapi);
     }
 
     fn bm25_by_line(&self, weights: LineWeights, query: &Query<'_>, scratch: &mut Scratch) {
         let okapi = self.okapi(scratch);
-        let with = (&okapi, &self.words, &*self.logs[0]);
         scratch.parts.clear();
         for (number, line) in query.lines.iter().enumerate() {
             self.known_words(&self.words, line, &mut scratch.words);
             scratch.line.clear();
             scratch.line.resize(scratch.scores.len(), 0.0);
-            scratch.parts.add(with, &scratch.words, &mut scratch.line);
+            let (words, scores) = (&scratch.words, &mut scratch.line);
+            scratch.parts.add(&okapi, &self.words, &self.logs[0], words, scores);
             let weight = weights.at(query.distance(number));
             for (score, part) in scratch.scores.iter_mut().zip(&scratch.line) {
                 *score += part * weight;
@@ -308,8 +289,8 @@ impl Index {
 
 impl Scratch {
     /// Forgets the statistics of other candidates.
-    fn prepare(&mut self, index: &Index, candidates: &Candidates<'_>) {
-        let is_candidate = || candidates.priority.iter().map(|priority| *priority != u32::MAX);
+    fn prepare(&mut self, index: &Index, priority: &[u32]) {
+        let is_candidate = || priority.iter().map(|priority| *priority != u32::MAX);
         if self.index != index.number || !self.is_candidate.iter().copied().eq(is_candidate()) {
             self.is_candidate.clear();
             self.is_candidate.extend(is_candidate());
@@ -319,12 +300,12 @@ impl Scratch {
     }
 
     /// Leaves the keys of the best candidates, in order.
-    fn order(&mut self, candidates: &Candidates<'_>, top_k: usize) {
+    fn order(&mut self, priority: &[u32], top_k: usize) {
         self.keys.clear();
         // Once so many are there, all but the best are dropped, and what scores below these is not looked at any more.
         let full = top_k.saturating_mul(4).max(512);
         let mut worst = f64::NEG_INFINITY;
-        let all = (0..).zip(self.scores.iter().zip(candidates.priority));
+        let all = (0..).zip(self.scores.iter().zip(priority));
         for (document, (score, priority)) in all {
             if *score < worst || *priority == u32::MAX {
                 continue;

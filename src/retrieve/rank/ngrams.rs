@@ -89,11 +89,11 @@ impl Ngrams {
         counts.resize(scores.len(), [0; 3]);
         query.longer(self, counts);
         let length = query.tokens.len();
-        let shares = [2, 3, 4].map(|n| Share::new(length, n));
+        let shares = [2, 3, 4].map(|n| shares(length, n));
         let penalty = (1.0 - 2.0_f64).exp();
         for (document, (score, counts)) in scores.iter_mut().zip(counts).enumerate() {
             if *score > 0.0 {
-                let [two, three, four] = [0, 1, 2].map(|n| shares[n].0[counts[n] as usize]);
+                let [two, three, four] = [0, 1, 2].map(|n| shares[n][counts[n] as usize]);
                 let sum = exact_sum([UNIFORM * (*score / total).ln(), two, three, four]);
                 let is_short = self.inverted.words.length(document) == 1;
                 *score = if is_short { penalty } else { 1.0 } * sum.exp();
@@ -124,15 +124,11 @@ fn sort_by(
     (sorted, first)
 }
 
-/// The weighted logarithm of the share that so many n-grams of the query are, smoothed.
-struct Share(Vec<f64>);
-
-impl Share {
-    fn new(length: usize, n: usize) -> Self {
-        let all = (length + 1).saturating_sub(n);
-        let share = |count: usize| if count == 0 { NONE } else { count as f64 } / all.max(1) as f64;
-        Self((0..=all).map(|count| UNIFORM * share(count).ln()).collect())
-    }
+/// The weighted logarithms of the shares that so many n-grams of the query are, smoothed.
+fn shares(length: usize, n: usize) -> Vec<f64> {
+    let all = (length + 1).saturating_sub(n);
+    let share = |count: usize| if count == 0 { NONE } else { count as f64 } / all.max(1) as f64;
+    (0..=all).map(|count| UNIFORM * share(count).ln()).collect()
 }
 
 /// The sum of four numbers as if rounded once (Python's `math.fsum`), but for what two-term compensation cannot tell.

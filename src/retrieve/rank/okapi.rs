@@ -73,7 +73,9 @@ impl Parts {
     /// Adds what these words give, in order, to the score of each document.
     pub(super) fn add(
         &mut self,
-        (okapi, inverted, logs): (&Okapi, &Inverted, &[f64]),
+        okapi: &Okapi,
+        inverted: &Inverted,
+        logs: &[f64],
         words: &[u32],
         scores: &mut [f64],
     ) {
