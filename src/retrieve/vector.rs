@@ -29,7 +29,7 @@ enum Tokens {
 ///
 /// ```
 /// use repoformer::retrieve::vector::TokenSet;
-/// let set = TokenSet::from(&[3_u16, 50_256][..]);
+/// let set = TokenSet::Narrow(&[3, 50_256]);
 /// assert_eq!((set.len(), set.iter().max()), (2, Some(50_256)));
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -61,18 +61,6 @@ impl<'a> TokenSet<'a> {
             Self::Wide(ids) => (&[], ids),
         };
         narrow.iter().map(|id| u32::from(*id)).chain(wide.iter().copied())
-    }
-}
-
-impl<'a> From<&'a [u16]> for TokenSet<'a> {
-    fn from(ids: &'a [u16]) -> Self {
-        Self::Narrow(ids)
-    }
-}
-
-impl<'a> From<&'a [u32]> for TokenSet<'a> {
-    fn from(ids: &'a [u32]) -> Self {
-        Self::Wide(ids)
     }
 }
 
@@ -131,32 +119,17 @@ impl TokenSets {
     /// # Panics
     /// Where all sets together would have more than 4,294,967,295 tokens.
     pub fn push(&mut self, set: impl IntoIterator<Item = u32>) {
-        let mut set = set.into_iter();
-        if let Tokens::Narrow(tokens) = &mut self.tokens {
-            for id in set.by_ref() {
-                if let Ok(id) = u16::try_from(id) {
-                    tokens.push(id);
-                } else {
-                    self.widen().push(id);
-                    break;
+        for id in set {
+            match (&mut self.tokens, u16::try_from(id)) {
+                (Tokens::Narrow(tokens), Ok(id)) => tokens.push(id),
+                (Tokens::Wide(tokens), _) => tokens.push(id),
+                (Tokens::Narrow(tokens), Err(_)) => {
+                    let widened = tokens.iter().map(|id| u32::from(*id));
+                    self.tokens = Tokens::Wide(widened.chain([id]).collect());
                 }
             }
         }
-        if let Tokens::Wide(tokens) = &mut self.tokens {
-            tokens.extend(set);
-        }
         self.first.push(offset(self.token_count()));
-    }
-
-    /// Turns to ids of thirty-two bits.
-    fn widen(&mut self) -> &mut Vec<u32> {
-        if let Tokens::Narrow(tokens) = &self.tokens {
-            self.tokens = Tokens::Wide(tokens.iter().map(|id| u32::from(*id)).collect());
-        }
-        match &mut self.tokens {
-            Tokens::Wide(tokens) => tokens,
-            Tokens::Narrow(_) => unreachable!("it was turned to wide ids above"),
-        }
     }
 
     fn concatenate(parts: Vec<Part>) -> Self {
@@ -175,8 +148,7 @@ impl TokenSets {
                 tokens.extend_from_slice(&part.tokens);
             }
         }
-        let tokens = Tokens::Narrow(tokens);
-        Self { first, tokens }
+        Self { first, tokens: Tokens::Narrow(tokens) }
     }
 
     /// Number of sets.
@@ -208,10 +180,7 @@ impl TokenSets {
 
     /// Number of ids in all sets.
     pub fn token_count(&self) -> usize {
-        match &self.tokens {
-            Tokens::Narrow(tokens) => tokens.len(),
-            Tokens::Wide(tokens) => tokens.len(),
-        }
+        self.tokens().len()
     }
 
     /// The ids of all sets, one set after the other.
@@ -335,6 +304,7 @@ mod tests {
     use super::*;
     use crate::repository::corpus::{Repository, SourceFile};
     use crate::repository::fragment::{Cut, WindowShape};
+    use crate::store::artifact::{self, Identity};
     use crate::text::language::Language;
     use proptest::prelude::*;
 
@@ -396,10 +366,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sets.bin");
         for sets in [token_sets(&[&[1, 65_535], &[]]), token_sets(&[&[7, 1 << 20]])] {
-            let identity = crate::store::artifact::Identity::new(TokenSets::KIND);
-            crate::store::artifact::write(&path, &identity, &sets).unwrap();
-            let (_, read) = crate::store::artifact::read::<TokenSets>(&path).unwrap();
-            assert_eq!(read, sets);
+            artifact::write(&path, &Identity::new(TokenSets::KIND), &sets).unwrap();
+            assert_eq!(artifact::read::<TokenSets>(&path).unwrap().1, sets);
         }
     }
 }

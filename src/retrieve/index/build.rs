@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::block::{Block, TABLE};
 use super::kernels::{LANES, Line, bit_of_lane};
+use super::terms::Census;
 
 /// A term in at least one of this many of a block's lanes has a row, a rarer one a list: where a list's increments
 /// start to cost more than a row's lines.
@@ -30,8 +33,19 @@ pub(super) fn cut(first: &[u32], block: usize) -> Vec<Range<usize>> {
     ranges
 }
 
+/// Builds the blocks of these windows, in parallel.
+pub(super) fn all<N: Copy + Into<u32> + Sync>(
+    tokens: &[N],
+    first: &[u32],
+    census: &Census,
+    windows: Vec<Range<usize>>,
+) -> Vec<Block> {
+    let builder = || Builder::new(tokens, first, census);
+    windows.into_par_iter().map_init(builder, Builder::build).collect()
+}
+
 /// Builds blocks, one after the other, with the same buffers.
-pub(super) struct Builder<'a, N> {
+struct Builder<'a, N> {
     tokens: &'a [N],
     first: &'a [u32],
     number_of_term: &'a [u32],
@@ -48,18 +62,12 @@ pub(super) struct Builder<'a, N> {
 }
 
 impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
-    /// A builder for these sets, where all numbers are below `numbers`.
-    pub(super) fn new(
-        tokens: &'a [N],
-        first: &'a [u32],
-        number_of_term: &'a [u32],
-        numbers: usize,
-    ) -> Self {
+    fn new(tokens: &'a [N], first: &'a [u32], census: &'a Census) -> Self {
         Self {
             tokens,
             first,
-            number_of_term,
-            next: vec![0; numbers],
+            number_of_term: &census.number_of_term,
+            next: vec![0; census.numbers],
             postings: Vec::new(),
             keys: Vec::new(),
             rows: Vec::new(),
@@ -68,7 +76,7 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
     }
 
     /// The block of some windows, at least one.
-    pub(super) fn build(&mut self, windows: Range<usize>) -> Block {
+    fn build(&mut self, windows: Range<usize>) -> Block {
         self.sort(windows.clone());
         let (from, to) = (self.first[windows.start], self.first[windows.end]);
         for token in &self.tokens[from as usize..to as usize] {

@@ -19,8 +19,6 @@ mod block;
 #[forbid(unsafe_code)]
 mod build;
 #[forbid(unsafe_code)]
-mod hit;
-#[forbid(unsafe_code)]
 mod kernels;
 #[forbid(unsafe_code)]
 mod query;
@@ -32,7 +30,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use hit::Hit;
+pub use best::Hit;
 pub use query::Scratch;
 pub use simd::Level;
 
@@ -40,7 +38,6 @@ use rayon::prelude::*;
 
 use crate::retrieve::vector::{TokenSet, TokenSets};
 use block::Block;
-use build::Builder;
 use query::Request;
 use terms::{Numbered, Terms};
 
@@ -72,23 +69,11 @@ impl Index {
     /// With blocks of that many windows at most, 65,536 or fewer.
     fn in_blocks(sets: &TokenSets, block: usize) -> Self {
         let (terms, numbered, census) = terms::census(sets);
-        let (first, by_term) = (sets.offsets(), &census.number_of_term[..]);
+        let first = sets.offsets();
         let ranges = build::cut(first, block);
         let blocks = match &numbered {
-            Numbered::Narrow(tokens) => ranges
-                .into_par_iter()
-                .map_init(
-                    || Builder::new(tokens, first, by_term, census.numbers),
-                    |builder, range| builder.build(range),
-                )
-                .collect(),
-            Numbered::Wide(tokens) => ranges
-                .into_par_iter()
-                .map_init(
-                    || Builder::new(tokens, first, by_term, census.numbers),
-                    |builder, range| builder.build(range),
-                )
-                .collect(),
+            Numbered::Narrow(tokens) => build::all(tokens, first, &census, ranges),
+            Numbered::Wide(tokens) => build::all(tokens, first, &census, ranges),
         };
         Self { terms, blocks, windows: sets.len(), level: Level::best() }
     }
@@ -111,13 +96,13 @@ impl Index {
     ///
     /// ```
     /// use repoformer::retrieve::{Index, Scratch};
-    /// use repoformer::retrieve::vector::TokenSets;
+    /// use repoformer::retrieve::vector::{TokenSet, TokenSets};
     /// let mut sets = TokenSets::default();
     /// for set in [&[1, 2, 3][..], &[2, 3], &[2, 3, 4]] {
     ///     sets.push(set.iter().copied());
     /// }
-    /// let query = [2_u16, 3];
-    /// let hits = Index::new(&sets).search(query[..].into(), 2, |_| true, &mut Scratch::default());
+    /// let query = TokenSet::Narrow(&[2, 3]);
+    /// let hits = Index::new(&sets).search(query, 2, |_| true, &mut Scratch::default());
     /// assert_eq!(hits.iter().map(|hit| hit.window).collect::<Vec<_>>(), [1, 2]);
     /// assert_eq!((hits[1].overlap, hits[1].union), (2, 3));
     /// ```

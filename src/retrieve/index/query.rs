@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::best::Best;
+use super::best::{Best, Hit};
 use super::block::{Block, Entry};
-use super::hit::Hit;
 use super::kernels::{Column, LANES, Line};
 use super::select::Chunk;
 use super::simd::Level;
@@ -85,7 +84,7 @@ impl Request {
         scratch.find(block, self.terms.clone());
         let (rows, lists) = (scratch.rows.len() as u32 - 8, scratch.lists.len() as u32);
         let terms = rows + lists;
-        if terms == 0 || self.best.k() == 0 {
+        if terms == 0 || self.best.k == 0 {
             return;
         }
         if lists > 255 || terms > 65_535 {

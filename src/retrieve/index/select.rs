@@ -1,8 +1,7 @@
 //! From a chunk's counts to hits.
 
-use super::best::Best;
+use super::best::{Best, Hit};
 use super::block::Block;
-use super::hit::Hit;
 use super::kernels::{LANES, Line, lane_of_bit};
 
 /// Lanes that are looked at one by one in one go: more of them wait until those with higher counts raised the need.

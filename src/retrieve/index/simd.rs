@@ -26,7 +26,13 @@ enum Instructions {
 
 impl std::fmt::Display for Level {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+        f.write_str(match self.0 {
+            Instructions::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => "AVX-512",
+        })
     }
 }
 
@@ -49,17 +55,6 @@ impl Level {
     /// The fastest that this machine has.
     pub fn best() -> Self {
         Self::available().last().unwrap_or(Self(Instructions::Portable))
-    }
-
-    /// The name of its instructions.
-    pub fn name(self) -> &'static str {
-        match self.0 {
-            Instructions::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => "AVX2",
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => "AVX-512",
-        }
     }
 
     /// Counts a chunk into planes; see the kernel in [`super::kernels`].
