@@ -63,11 +63,6 @@ impl Embedder {
         self
     }
 
-    /// The model's name.
-    pub fn model(&self) -> &str {
-        &self.model
-    }
-
     /// Computes the vectors that the store does not contain and stores them batch by batch. `progress` is called after each
     /// batch with the number of vectors computed and the number that were missing.
     ///
@@ -81,8 +76,8 @@ impl Embedder {
         store: &mut VectorStore,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<EmbeddingCounts> {
-        if store.model() != self.model {
-            let (path, other) = (store.path().display(), store.model());
+        if store.model != self.model {
+            let (path, other) = (store.path.display(), &store.model);
             let reason = format!("the vectors of {path} are those of '{other}'");
             return Err(Error::parameter("model", reason));
         }
@@ -91,10 +86,18 @@ impl Embedder {
             counts.computed += count;
             progress(counts.computed, wanted.len());
         });
-        match result {
-            Ok(()) => Ok(counts),
-            Err(error) => Err(with_rest(error, counts.computed, wanted.len(), store)),
-        }
+        result.map(|()| counts).map_err(|mut error| {
+            if let Error::Endpoint { reason, hint, .. } = &mut error {
+                *reason += &format!(
+                    "; {} of {} missing vectors were computed and are kept in {}",
+                    counts.computed,
+                    wanted.len(),
+                    store.path.display()
+                );
+                *hint += "; then run this again: only the others are requested";
+            }
+            error
+        })
     }
 
     /// Requests all batches; of several failures, returns that of the first batch.
@@ -163,7 +166,7 @@ impl Embedder {
         if let (Some(dim), Some(found)) = (store.dim(), found)
             && dim != found
         {
-            let path = store.path().display();
+            let path = store.path.display();
             return Err(
                 self.wrong(format!("vectors of {found} numbers, where those of {path} have {dim}"))
             );
@@ -205,18 +208,6 @@ fn missing<'a>(
         }
     }
     (wanted, counts)
-}
-
-/// Adds the remaining work to a failure.
-fn with_rest(mut error: Error, computed: usize, wanted: usize, store: &VectorStore) -> Error {
-    if let Error::Endpoint { reason, hint, .. } = &mut error {
-        let path = store.path().display();
-        *reason += &format!(
-            "; {computed} of {wanted} missing vectors were computed and are kept in {path}"
-        );
-        *hint += "; then run this again: only the others are requested";
-    }
-    error
 }
 
 /// The vectors of an answer in the order of the texts; the error says what is wrong.

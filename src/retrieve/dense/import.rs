@@ -26,32 +26,11 @@ pub struct Vectors {
     path: PathBuf,
     matrix: Matrix,
     rows: FxHashMap<Digest, usize>,
-    unused: usize,
 }
 
 impl Vectors {
-    /// Numbers per vector; 0 if there is none.
-    pub fn dim(&self) -> usize {
-        self.matrix.dim()
-    }
-
-    /// Number of different texts that have a vector.
-    pub fn len(&self) -> usize {
-        self.matrix.len()
-    }
-
-    /// Whether there are no vectors.
-    pub fn is_empty(&self) -> bool {
-        self.matrix.is_empty()
-    }
-
-    /// Number of records in the file for other texts; they were skipped.
-    pub fn unused(&self) -> usize {
-        self.unused
-    }
-
     /// Returns a text's vector.
-    pub fn get(&self, digest: &Digest) -> Option<&[f32]> {
+    fn get(&self, digest: &Digest) -> Option<&[f32]> {
         self.rows.get(digest).map(|row| self.matrix.row(*row))
     }
 
@@ -61,7 +40,7 @@ impl Vectors {
     /// A text has no vector.
     pub fn matrix<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Result<Matrix> {
         let texts = texts.into_iter();
-        let mut matrix = Matrix::with_capacity(self.dim(), texts.size_hint().0);
+        let mut matrix = Matrix::with_capacity(self.matrix.dim(), texts.size_hint().0);
         for text in texts {
             match self.get(&digest(text)) {
                 Some(vector) => matrix.push(vector)?,
@@ -119,7 +98,6 @@ struct Import<'a> {
     rows: FxHashMap<Digest, usize>,
     /// Line or row of the file for each row of the matrix.
     places: Vec<usize>,
-    unused: usize,
 }
 
 /// Description of a problem, and a hint.
@@ -127,7 +105,7 @@ type Wrong = (String, &'static str);
 
 impl<'a> Import<'a> {
     fn new(path: &'a Path, texts: &'a [Text]) -> Self {
-        let digests: Vec<Digest> = texts.iter().map(Text::digest).collect();
+        let digests: Vec<Digest> = texts.iter().map(|text| digest(&text.text)).collect();
         let (mut by_digest, mut by_id) = (FxHashMap::default(), FxHashMap::default());
         for (number, text) in texts.iter().enumerate() {
             by_digest.entry(digests[number]).or_insert(number);
@@ -147,7 +125,6 @@ impl<'a> Import<'a> {
             matrix: None,
             rows: FxHashMap::default(),
             places: Vec::new(),
-            unused: 0,
         }
     }
 
@@ -265,7 +242,6 @@ impl<'a> Import<'a> {
             return Err((reason, WRITE_THEM));
         }
         let Some(number) = self.by_digest.get(&digest) else {
-            self.unused += 1;
             return Ok(());
         };
         if let Some(row) = self.rows.get(&digest) {
@@ -310,7 +286,6 @@ impl<'a> Import<'a> {
             path: self.path.to_owned(),
             matrix: self.matrix.unwrap_or_default(),
             rows: self.rows,
-            unused: self.unused,
         })
     }
 }

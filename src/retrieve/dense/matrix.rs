@@ -37,10 +37,7 @@ impl Matrix {
     /// # Errors
     /// It has another size than the rows before it, or a number in it is not finite.
     pub fn push(&mut self, row: &[f32]) -> Result<()> {
-        self.expect_size(row.len())?;
-        if !row.iter().all(|number| number.is_finite()) {
-            return Err(Error::parameter("vector", "a number in it is not finite"));
-        }
+        self.check_vector(row)?;
         self.numbers.extend_from_slice(row);
         self.squares.push(dot(row, row));
         self.rows += 1;
@@ -113,10 +110,7 @@ impl Matrix {
     /// # Ok::<(), repoformer::error::Error>(())
     /// ```
     pub fn cosines(&self, query: &[f32], out: &mut Vec<f64>) -> Result<()> {
-        self.expect_size(query.len())?;
-        if !query.iter().all(|number| number.is_finite()) {
-            return Err(Error::parameter("vector", "a number in it is not finite"));
-        }
+        self.check_vector(query)?;
         out.clear();
         if self.dim == 0 {
             out.resize(self.rows, 0.0);
@@ -129,33 +123,26 @@ impl Matrix {
         out.extend(rows.map(|(row, square)| {
             // The product of two sums of squares of f32 neither overflows an f64 nor vanishes in it.
             let length = (own * square).sqrt();
-            if length > 0.0 { (dot_with(&query, row) / length).clamp(-1.0, 1.0) } else { 0.0 }
+            if length > 0.0 { (dot(&query, row) / length).clamp(-1.0, 1.0) } else { 0.0 }
         }));
         Ok(())
     }
 
-    fn expect_size(&self, found: usize) -> Result<()> {
-        if found == self.dim {
+    fn check_vector(&self, vector: &[f32]) -> Result<()> {
+        let reason = if vector.len() != self.dim {
+            format!("it has {} numbers, the others have {}", vector.len(), self.dim)
+        } else if !vector.iter().all(|number| number.is_finite()) {
+            "a number in it is not finite".into()
+        } else {
             return Ok(());
-        }
-        let reason = format!("it has {found} numbers, the others have {}", self.dim);
+        };
         Err(Error::parameter("vector", reason))
     }
 }
 
-/// Scalar product of two vectors of one size.
-fn dot(one: &[f32], other: &[f32]) -> f64 {
-    products(one, other)
-}
-
-/// Scalar product with a vector that is widened already.
-fn dot_with(one: &[f64], other: &[f32]) -> f64 {
-    products(one, other)
-}
-
-/// Sums of products, lane by lane, added in pairs.
+/// Scalar product of two vectors of one size, lane by lane, the lanes added in pairs.
 #[inline]
-fn products<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
+fn dot<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
     let (ones, rest) = one.as_chunks::<LANES>();
     let (others, other_rest) = other.as_chunks::<LANES>();
     let mut sums = [0.0; LANES];
@@ -167,10 +154,6 @@ fn products<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
     for ((sum, one), other) in sums.iter_mut().zip(rest).zip(other_rest) {
         *sum += (*one).into() * f64::from(*other);
     }
-    in_pairs(sums)
-}
-
-fn in_pairs(mut sums: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {

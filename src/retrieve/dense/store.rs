@@ -37,9 +37,9 @@ struct Header {
 /// The vectors of one model by the digest of their text. While it is open, no other process can open it.
 #[derive(Debug)]
 pub struct VectorStore {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     file: File,
-    model: String,
+    pub(super) model: String,
     /// Offset of the first record and numbers per vector, once there is a vector.
     shape: Option<Shape>,
     /// Record number of each text.
@@ -252,16 +252,6 @@ impl VectorStore {
         self.notes.push(error);
     }
 
-    /// Path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The model's name.
-    pub fn model(&self) -> &str {
-        &self.model
-    }
-
     /// Damage found and dropped when the file was opened.
     pub fn notes(&self) -> &[Error] {
         &self.notes
@@ -270,16 +260,6 @@ impl VectorStore {
     /// Numbers per vector, once there is one.
     pub fn dim(&self) -> Option<usize> {
         self.shape.map(|shape| shape.dim)
-    }
-
-    /// Number of texts that have a vector.
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    /// Whether there is no vector.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
     }
 
     /// Whether this text has a vector.
@@ -313,7 +293,10 @@ impl VectorStore {
         let shape = match self.shape {
             Some(shape) => shape,
             None => {
-                bytes = self.header(dim)?;
+                let (tool, model) = (env!("CARGO_PKG_VERSION").into(), self.model.clone());
+                let json = serde_json::to_vec(&Header { format: FORMAT, tool, model, dim })
+                    .map_err(|e| Error::writing(&self.path, "write these vectors", e.into()))?;
+                bytes = [MAGIC, &json, b"\n"].concat();
                 Shape { begin: bytes.len() as u64, dim }
             }
         };
@@ -336,19 +319,6 @@ impl VectorStore {
         self.count += fresh.len() as u64;
         self.records.extend(fresh);
         Ok(())
-    }
-
-    /// Returns the first two lines of the file.
-    fn header(&self, dim: usize) -> Result<Vec<u8>> {
-        let header = Header {
-            format: FORMAT,
-            tool: env!("CARGO_PKG_VERSION").into(),
-            model: self.model.clone(),
-            dim,
-        };
-        let json = serde_json::to_vec(&header)
-            .map_err(|e| Error::writing(&self.path, "write these vectors", e.into()))?;
-        Ok([MAGIC, &json, b"\n"].concat())
     }
 
     /// Returns a text's vector; `None` if it is not stored.

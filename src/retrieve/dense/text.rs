@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde_json::json;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::artifact::write_file;
 use crate::store::jsonl::{self, Fields};
 
@@ -20,27 +20,12 @@ pub struct Text {
 /// BLAKE3 of a text.
 pub type Digest = blake3::Hash;
 
-/// A line of the file.
-#[derive(Serialize)]
-struct Line<'a> {
-    _id: &'a str,
-    digest: &'a str,
-    text: &'a str,
-}
-
 /// The beginning of a text, quoted, for messages.
 pub(super) fn shown(text: &str) -> String {
     const SHOWN: usize = 40;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
         None => format!("{text:?}"),
-    }
-}
-
-impl Text {
-    /// BLAKE3 of the text's UTF-8.
-    pub fn digest(&self) -> Digest {
-        digest(&self.text)
     }
 }
 
@@ -61,11 +46,9 @@ pub fn digest(text: &str) -> Digest {
 pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
     let mut bytes = Vec::new();
     for text in texts {
-        let digest = text.digest().to_hex();
-        let line = Line { _id: &text.id, digest: digest.as_str(), text: &text.text };
-        serde_json::to_writer(&mut bytes, &line)
-            .map_err(|e| Error::writing(path, "write this file", e.into()))?;
-        bytes.push(b'\n');
+        let digest = digest(&text.text).to_hex();
+        let line = json!({"_id": text.id, "digest": digest.as_str(), "text": text.text});
+        bytes.extend(format!("{line}\n").into_bytes());
     }
     write_file(path, &bytes)
 }
@@ -80,7 +63,7 @@ pub fn read_texts(path: &Path) -> Result<Vec<Text>> {
         let fields = Fields::new(path, at.line, "", &object);
         let text = Text { id: fields.string("_id")?.into(), text: fields.string("text")?.into() };
         if object.contains_key("digest")
-            && fields.string("digest")? != text.digest().to_hex().as_str()
+            && fields.string("digest")? != digest(&text.text).to_hex().as_str()
         {
             return Err(fields.error("field 'digest' does not match field 'text'"));
         }

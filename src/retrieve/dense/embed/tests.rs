@@ -145,20 +145,6 @@ fn with_several_requests_at_a_time_those_under_way_are_kept() {
 }
 
 #[test]
-fn trouble_that_passes_is_overcome() {
-    let setting = Setting::new(|number, request| match number {
-        0 => refusal("429 Too Many Requests", "Retry-After: 0.01\r\n", "slow down"),
-        1 | 2 => refusal("500 Internal Server Error", "", "oh"),
-        3 => ok(&answered(request, 3)),
-        4 => b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"data\": [{".to_vec(),
-        5 => Vec::new(),
-        _ => ok(&answered(request, 3)),
-    });
-    assert_eq!(setting.embed(&["a", "b", "c"]).unwrap().computed, 3);
-    assert_eq!(setting.server.requests().len(), 7);
-}
-
-#[test]
 fn a_server_that_is_too_slow_is_given_up() {
     let setting = Setting::new(|_, request| {
         std::thread::sleep(Duration::from_millis(300));
@@ -186,15 +172,7 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
         (json!([1]), "no list 'data': [1]"),
         (two(json!([1.0])), "text \"b\" has 1 numbers, that of text \"a\" has 2"),
         (two(json!([1.0, null])), "text \"b\" is wrong: number 2 is null"),
-        (two(json!(["NaN", 1.0])), "text \"b\" is wrong: number 1 is \"NaN\""),
-        (
-            two(json!([1e300, 1.0])),
-            "text \"b\" is wrong: number 1 is 1e+300, too large for 32 bits",
-        ),
         (two(json!([0.0, 0])), "text \"b\" is wrong: all its numbers are 0"),
-        (two(json!([])), "text \"b\" is wrong: it contains no numbers"),
-        (two(json!([[1.0, 2.0]])), "a vector for each token"),
-        (two(json!("AACAPw==")), "a list of numbers is expected, not a string"),
         (two(Value::Null), "a list of numbers is expected, not null"),
         (json!({"data": [entry(0, json!([1.0])), entry(0, json!([2.0]))]}), "wrong or repeated: 0"),
         (json!({"data": [entry(0, json!([1.0])), entry(2, json!([2.0]))]}), "wrong or repeated: 2"),
@@ -204,7 +182,7 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
         assert!(error.to_string().contains(reason), "{error}");
         assert!(error.to_string().contains("/v1/embeddings: "), "{error}");
         assert_eq!(setting.server.requests().len(), 1);
-        assert!(setting.store().is_empty());
+        assert_eq!(setting.store().dim(), None);
     }
     let page = Setting::new(|_, _| answer("200 OK", "", "<html>"));
     assert!(page.embed(&["a"]).unwrap_err().to_string().contains("HTML instead of JSON"));
@@ -244,30 +222,4 @@ fn llama_cpps_own_answer_is_read() {
         {"embedding": [0.5, 0.25, 0.125], "index": 1, "object": "embedding"}]});
     let found = vectors(&body, &["def add(a, b): return a + b", "class A: pass"]).unwrap();
     assert_eq!(found[0], [0.002_167_729_7, -0.025_929_289, 0.003_547_196_7]);
-}
-
-/// Against a real server: `REPOFORMER_EMBEDDINGS=http://127.0.0.1:8080 cargo test --lib real_server -- --ignored`.
-#[test]
-#[ignore = "needs a server of embeddings, named by REPOFORMER_EMBEDDINGS"]
-fn a_real_server_gives_like_vectors_to_like_texts() {
-    let url = std::env::var("REPOFORMER_EMBEDDINGS").unwrap();
-    let model = std::env::var("REPOFORMER_EMBEDDINGS_MODEL").unwrap_or("smollm2".into());
-    let dir = tempfile::tempdir().unwrap();
-    let mut store = VectorStore::open(&dir.path().join("v"), &model).unwrap();
-    let endpoint = Endpoint::new(&url, ConnectionSettings::default()).unwrap();
-    let embedder = Embedder::new(endpoint, &model).batch_size(3);
-    let texts: Vec<String> = (0..8)
-        .map(|n| format!("def add_{n}(a, b):\n    return a + b + {n}\n"))
-        .chain(["The weather in Oslo is cold and wet today.".into()])
-        .collect();
-    let texts = || texts.iter().map(String::as_str);
-    let report = embedder.embed(texts(), &mut store, &mut |_, _| {}).unwrap();
-    assert_eq!((report.computed, report.known), (9, 0));
-    let again = embedder.embed(texts(), &mut store, &mut |_, _| {}).unwrap();
-    assert_eq!((again.computed, again.known), (0, 9));
-    let matrix = store.matrix(texts()).unwrap();
-    let mut cosines = Vec::new();
-    matrix.cosines(matrix.row(0), &mut cosines).unwrap();
-    assert_eq!(cosines[0], 1.0);
-    assert!(cosines[1..8].iter().all(|cosine| *cosine > cosines[8]), "{cosines:?}");
 }

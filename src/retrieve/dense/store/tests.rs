@@ -37,7 +37,7 @@ fn vectors_are_found_again_after_closing() {
     let dir = tempfile::tempdir().unwrap();
     let path = path(&dir);
     let mut store = VectorStore::open(&path, "m").unwrap();
-    assert!(store.is_empty() && store.dim().is_none());
+    assert_eq!(store.dim(), None);
     assert_eq!(store.get(&digest("a")).unwrap(), None);
     store.append(&[]).unwrap();
     let (a, b, other) = (vector(1, 3), vector(2, 3), vector(9, 3));
@@ -46,7 +46,10 @@ fn vectors_are_found_again_after_closing() {
     store.append(&[(digest("a"), &other), (digest("c"), &[0.0, 0.0, 1.0])]).unwrap();
     drop(store);
     let store = VectorStore::open(&path, "m").unwrap();
-    assert_eq!((store.len(), store.count, store.dim(), store.notes().len()), (3, 3, Some(3), 0));
+    assert_eq!(
+        (store.records.len(), store.count, store.dim(), store.notes().len()),
+        (3, 3, Some(3), 0)
+    );
     let matrix = store.matrix(["b", "", "a", "b"]).unwrap();
     let rows: Vec<&[f32]> = matrix.iter().collect();
     assert_eq!(rows, [&b[..], &[0.0; 3], &a, &b]);
@@ -69,7 +72,7 @@ fn a_torn_end_is_dropped_wherever_it_is_torn() {
         std::fs::write(&path, &bytes[..length]).unwrap();
         let mut store = VectorStore::open(&path, "m").unwrap();
         let whole = length.saturating_sub(header) / record;
-        assert_eq!(store.len(), whole, "{length}");
+        assert_eq!(store.records.len(), whole, "{length}");
         let torn = length != 0 && (length < header || !(length - header).is_multiple_of(record));
         assert_eq!(store.notes().len(), usize::from(torn), "{length}");
         // What was lost is computed again, and the file is as it was.
@@ -166,7 +169,7 @@ fn vectors_that_do_not_fit_change_nothing() {
         let error = store.append(&[(digest("b"), &good), (digest("c"), wrong)]).unwrap_err();
         assert!(error.to_string().contains(reason), "{error}");
     }
-    assert_eq!((store.len(), std::fs::read(&path).unwrap()), (1, before));
+    assert_eq!((store.records.len(), std::fs::read(&path).unwrap()), (1, before));
 }
 
 #[test]
