@@ -63,11 +63,7 @@ impl Block {
     }
 
     /// Appends the block's text: every line a comment, a newline at the end.
-    pub fn render(&self, fragments: &RepoFragments, out: &mut String) {
-        self.render_in(&Frame::of(fragments), fragments, out);
-    }
-
-    pub(super) fn render_in(&self, frame: &Frame, fragments: &RepoFragments, out: &mut String) {
+    pub(super) fn render(&self, frame: &Frame, fragments: &RepoFragments, out: &mut String) {
         let Frame { comment, found_in, separator, .. } = frame;
         let lines = &fragments.files[self.file as usize].lines;
         out.push_str(found_in);

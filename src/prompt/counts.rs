@@ -11,7 +11,7 @@ use crate::text::tokenize::{P50k, PieceCache};
 /// Buffers for counting, kept by a thread from prompt to prompt; they never change a result.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    cache: PieceCache,
+    pub(super) cache: PieceCache,
     text: String,
     /// Where each line of `text` ends, its newline included.
     ends: Vec<usize>,
@@ -55,7 +55,7 @@ impl BlockCounts {
     pub fn new(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
         let mut scratch = Scratch::default();
         let Frame { comment, found_in, separator, .. } = Frame::of(fragments);
-        let mut frame_line = |line: &str| line_tokens(tokenizer, (comment, line), &mut scratch);
+        let mut frame_line = |line: &str| line_tokens(tokenizer, comment, line, &mut scratch);
         Self {
             lines: fragments.files.iter().map(|_| OnceLock::new()).collect(),
             names: unknown(fragments.files.len()).into(),
@@ -64,19 +64,8 @@ impl BlockCounts {
         }
     }
 
-    /// Tokens of the text of a block of these fragments, which must be those that [`new`](Self::new) was given.
-    pub fn tokens(
-        &self,
-        fragments: &RepoFragments,
-        tokenizer: &P50k,
-        block: &Block,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let tokens = self.tokens_below(usize::MAX, fragments, tokenizer, block, scratch);
-        tokens.unwrap_or(usize::MAX)
-    }
-
-    /// Tokens of the text of a block where they are fewer than `limit`. Most retrieved windows come when a prompt is nearly full: no more
+    /// Tokens of the text of a block where they are fewer than `limit`; the fragments are those that [`new`](Self::new) was
+    /// given. Most retrieved windows come when a prompt is nearly full: no more
     /// of their lines are counted than it takes to know that they do not fit.
     pub fn tokens_below(
         &self,
@@ -123,7 +112,7 @@ impl BlockCounts {
         let count = &self.names[file as usize];
         if count.load(Relaxed) == 0 {
             let name = format!("{} {}", self.comment, path_in_repository(fragments, file));
-            let tokens = line_tokens(tokenizer, (self.comment, &name), scratch);
+            let tokens = line_tokens(tokenizer, self.comment, &name, scratch);
             count.store(tokens, Relaxed);
         }
         count.load(Relaxed)
@@ -176,7 +165,8 @@ fn sections_of_unknown(known: &[u32]) -> impl Iterator<Item = Range<usize>> {
 /// Tokens of a comment line and its newline, when another comment line follows.
 fn line_tokens(
     tokenizer: &P50k,
-    (comment, line): (&str, &str),
+    comment: &str,
+    line: &str,
     Scratch { cache, text, .. }: &mut Scratch,
 ) -> u32 {
     text.clear();
@@ -192,14 +182,9 @@ pub(super) fn head_and_prompt(
     prompt: &str,
     scratch: &mut Scratch,
 ) -> usize {
-    let head = line_tokens(tokenizer, (frame.comment, &frame.head), scratch) as usize;
+    let head = line_tokens(tokenizer, frame.comment, &frame.head, scratch) as usize;
     let Scratch { cache, text, .. } = scratch;
     text.clear();
     text.extend([frame.separator.as_str(), "\n\n", prompt]);
     head + tokenizer.count_with(text, cache)
-}
-
-/// Tokens of a task's prompt on its own.
-pub(super) fn prompt_alone(tokenizer: &P50k, prompt: &str, scratch: &mut Scratch) -> usize {
-    tokenizer.count_with(prompt, &mut scratch.cache)
 }

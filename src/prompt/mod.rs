@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
         let Some(found) = found else {
             return Prompt {
                 text: task.prompt.clone(),
-                tokens: counts::prompt_alone(self.tokenizer, &task.prompt, scratch),
+                tokens: self.tokenizer.count_with(&task.prompt, &mut scratch.cache),
                 chosen: Vec::new(),
             };
         };
@@ -148,7 +148,7 @@ impl<'a> Builder<'a> {
         // A token of code is some four bytes long.
         text.reserve(4 * chosen.tokens + task.prompt.len());
         for block in chosen.blocks.iter().rev() {
-            block.render_in(&self.frame, self.fragments, &mut text);
+            block.render(&self.frame, self.fragments, &mut text);
         }
         text.push('\n');
         text.push_str(&task.prompt);
@@ -185,23 +185,12 @@ impl<'a> Builder<'a> {
     /// fields; ours are `sample`, `row`, `mode` and `prompt_tokens`.
     pub fn line(&self, task: &Task, query: Option<&Query>, prompt: &Prompt) -> Vec<u8> {
         let mut line = Vec::with_capacity(2 * prompt.text.len());
-        self.line_into(task, query, prompt, &mut line);
-        line
-    }
-
-    /// Appends the same to `out`.
-    pub fn line_into(
-        &self,
-        task: &Task,
-        query: Option<&Query>,
-        prompt: &Prompt,
-        out: &mut Vec<u8>,
-    ) {
         let record = Record { fragments: self.fragments, mode: self.mode, form: self.form };
         let retrieved =
             query.map(|query| Retrieved { query, chosen: &prompt.chosen, hole: self.hole(task) });
-        record.write(task, retrieved, (&prompt.text, prompt.tokens), out);
-        out.push(b'\n');
+        record.write(task, retrieved, &prompt.text, prompt.tokens, &mut line);
+        line.push(b'\n');
+        line
     }
 }
 

@@ -43,7 +43,8 @@ impl Record<'_> {
         &self,
         task: &Task,
         retrieved: Option<Retrieved<'_>>,
-        (prompt, tokens): (&str, usize),
+        prompt: &str,
+        tokens: usize,
         out: &mut Vec<u8>,
     ) {
         out.extend_from_slice(b"{\"prompt\":");

@@ -13,7 +13,6 @@ use crate::task::TaskSet;
 use crate::text::language::Language;
 use crate::text::tokenize::model::Tokenizer;
 use proptest::prelude::*;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoFragments {
@@ -62,39 +61,8 @@ fn numbered(name: &str, count: usize) -> String {
 
 #[test]
 fn the_head_is_twenty_tokens() {
-    assert_eq!(
-        P50k::new().count(&Frame::of(&windows(&[], WindowShape::default())).opening()),
-        HEAD_TOKENS
-    );
-}
-
-#[test]
-fn layout_of_an_extended_and_a_plain_block() {
-    // Expectation by hand from the reference's _make_an_extended_block and _make_a_block.
-    let windows = windows(
-        &[("a.py", numbered("x", 7)), ("pkg/b.py", "y\n\n".into())],
-        WindowShape { window_size: 4, ..WindowShape::default() },
-    );
-    let task = Task::new("r/0".into(), "r/pkg/b.py", 0, 1, "", "own\n");
-    let p50k = P50k::new();
-    let found = found(vec![hit(1)]);
-    let build = |mode| {
-        let settings = settings(mode, HoleGuard::Strict, Budget::default());
-        Builder::new(&windows, &p50k, settings).build(&task, Some(&found))
-    };
-    let line = "# --------------------------------------------------\n";
-    let head =
-        format!("# Here are some relevant code fragments from other files of the repo:\n{line}");
-    let name = "# the below code fragment can be found in:\n# a.py\n";
-    // Window 1 is lines 0..4; extended by 4 / 2 lines it is 2..6.
-    assert_eq!(
-        build(Mode::LeftContext).text,
-        format!("{head}{name}{line}# x = 2\n# x = 3\n# x = 4\n# x = 5\n{line}\nown\n")
-    );
-    assert_eq!(
-        build(Mode::GroundTruth).text,
-        format!("{head}{name}{line}# x = 0\n# x = 1\n# x = 2\n# x = 3\n{line}\nown\n")
-    );
+    let frame = Frame::of(&windows(&[], WindowShape::default()));
+    assert_eq!(P50k::new().count(&frame.opening()), HEAD_TOKENS);
 }
 
 #[test]
@@ -126,18 +94,22 @@ fn threads_that_count_the_same_lines_at_once_agree() {
     let texts = FragmentText::new(&windows, shown(Align::None, HoleGuard::Strict), |_| true);
     let numbers = 0..windows.len() as u32;
     let blocks: Vec<Block> = numbers.map(|n| Block::of(n, &texts, &hole)).collect();
-    let plain = |block: &Block| {
-        let mut text = String::new();
-        block.render(&windows, &mut text);
-        p50k.count(&text)
-    };
-    let expected: Vec<usize> = blocks.iter().map(plain).collect();
+    let plain = |block: &Block| Some(p50k.count(&rendered(block, &windows)));
+    let expected: Vec<Option<usize>> = blocks.iter().map(plain).collect();
     for _ in 0..3000 {
         let counts = BlockCounts::new(&windows, &p50k);
-        let count = |block: &Block| counts.tokens(&windows, &p50k, block, &mut Scratch::default());
-        let counted: Vec<usize> = blocks.par_iter().with_max_len(1).map(count).collect();
+        let count = |block: &Block| {
+            counts.tokens_below(usize::MAX, &windows, &p50k, block, &mut Scratch::default())
+        };
+        let counted: Vec<_> = blocks.par_iter().with_max_len(1).map(count).collect();
         assert_eq!(counted, expected);
     }
+}
+
+fn rendered(block: &Block, windows: &RepoFragments) -> String {
+    let mut text = String::new();
+    block.render(&Frame::of(windows), windows, &mut text);
+    text
 }
 
 fn source() -> impl Strategy<Value = String> {
@@ -183,34 +155,6 @@ fn prompts(
 }
 
 /// The record of a prompt by way of `serde`, the plain twin of [`Builder::line`].
-#[derive(Serialize)]
-struct PlainRecord<'a> {
-    prompt: &'a str,
-    metadata: PlainMetadata,
-    #[serde(flatten)]
-    extra: &'a Object,
-}
-
-#[derive(Serialize)]
-struct PlainMetadata {
-    #[serde(flatten)]
-    task: Object,
-    #[serde(flatten)]
-    retrieved: Option<PlainRetrieved>,
-    row: usize,
-    mode: &'static str,
-    prompt_tokens: usize,
-}
-
-#[derive(Serialize)]
-struct PlainRetrieved {
-    query_window: Value,
-    top_k_context: Vec<Value>,
-    window_size: usize,
-    slice_size: Option<usize>,
-    sample: u32,
-}
-
 fn plain_line(
     windows: &RepoFragments,
     guard: HoleGuard,
@@ -222,26 +166,24 @@ fn plain_line(
     let hole = Hole::of(task, windows, guard);
     let shape = windows.cut.windows().unwrap();
     let hit = |hit| records::hit(windows, hit, &hole, true);
-    let mut fields = task.metadata.clone();
-    fields.retain(|name, _| !record::WRITTEN_ANEW.contains(&name.as_str()));
-    let plain = PlainRecord {
-        prompt: &prompt.text,
-        metadata: PlainMetadata {
-            task: fields,
-            retrieved: query.map(|query| PlainRetrieved {
-                query_window: records::query(queries, query, true),
-                top_k_context: prompt.chosen.iter().map(hit).collect(),
-                window_size: shape.window_size,
-                slice_size: (!prompt.chosen.is_empty()).then_some(shape.slice_size),
-                sample: query.sample,
-            }),
-            row: task.row,
-            mode: queries.mode.name(),
-            prompt_tokens: prompt.tokens,
-        },
-        extra: &task.extra,
-    };
-    serde_json::to_string(&plain).unwrap() + "\n"
+    let mut metadata = task.metadata.clone();
+    metadata.retain(|name, _| !record::WRITTEN_ANEW.contains(&name.as_str()));
+    let mut add = |name: &str, value: Value| metadata.insert(name.into(), value);
+    if let Some(query) = query {
+        add("query_window", records::query(queries, query, true));
+        add("top_k_context", prompt.chosen.iter().map(hit).collect());
+        add("window_size", json!(shape.window_size));
+        add("slice_size", json!((!prompt.chosen.is_empty()).then_some(shape.slice_size)));
+        add("sample", json!(query.sample));
+    }
+    add("row", json!(task.row));
+    add("mode", json!(queries.mode.name()));
+    add("prompt_tokens", json!(prompt.tokens));
+    let mut record = Object::new();
+    record.insert("prompt".into(), json!(prompt.text));
+    record.insert("metadata".into(), metadata.into());
+    record.extend(task.extra.clone());
+    format!("{}\n", Value::from(record))
 }
 
 fn odd_object() -> impl Strategy<Value = Object> {
@@ -313,13 +255,13 @@ proptest! {
             for align in [Align::None, Align::Extend] {
                 let texts = FragmentText::new(&windows, shown(align, guard), |_| true);
                 let block = Block::of(window, &texts, &hole);
-                let mut text = String::new();
-                block.render(&windows, &mut text);
+                let text = rendered(&block, &windows);
                 let count = p50k.count(&text);
                 let below = counts.tokens_below(limit, &windows, &p50k, &block, &mut scratch);
                 prop_assert_eq!(below, (count < limit).then_some(count), "{:?}", text);
                 if window % 3 == 0 {
-                    prop_assert_eq!(counts.tokens(&windows, &p50k, &block, &mut scratch), count, "{:?}", text);
+                    let all = counts.tokens_below(usize::MAX, &windows, &p50k, &block, &mut scratch);
+                    prop_assert_eq!(all, Some(count), "{:?}", text);
                 }
             }
         }

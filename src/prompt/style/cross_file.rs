@@ -39,7 +39,8 @@ pub(super) fn comments<'p>(
 pub(super) fn cut_comments<'p>(
     text: &'p str,
     context: &CrossFile,
-    (lead, language): (&str, Language),
+    lead: &str,
+    language: Language,
     budget: Option<usize>,
     tokenizer: &Tokenizer,
 ) -> Shown<'p> {

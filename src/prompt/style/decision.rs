@@ -171,8 +171,7 @@ impl DecisionFrame {
         let Some(text) = comments(context, language, &self.lead) else {
             return (String::new(), false);
         };
-        let form = (self.lead.as_str(), language);
-        let shown = cut_comments(&text, context, form, Some(tokens), tokenizer);
+        let shown = cut_comments(&text, context, &self.lead, language, Some(tokens), tokenizer);
         let kept: String = shown.parts.iter().map(Part::text).collect();
         let is_cut = kept.len() < text.len();
         (kept, is_cut)

@@ -38,9 +38,10 @@ impl Style {
             } else {
                 comments = cross_file::comments(context, parts.language, &self.lead);
                 if let Some(text) = &comments {
-                    let form = (self.lead.as_str(), parts.language);
+                    let (lead, language) = (&self.lead, parts.language);
+                    let budget = budget.cross_file;
                     shown =
-                        cross_file::cut_comments(text, context, form, budget.cross_file, tokenizer);
+                        cross_file::cut_comments(text, context, lead, language, budget, tokenizer);
                 }
             }
         }
@@ -102,7 +103,8 @@ impl Frame<'_> {
             let parts = self.with_left(left, left_tokens);
             let tokens = tokenizer.count_known(&parts);
             if tokens <= budget.total {
-                return Ok((text_of(&parts), tokens, left_tokens));
+                let text = parts.iter().map(|(part, _)| part.text()).collect();
+                return Ok((text, tokens, left_tokens));
             }
             // A left context of blanks alone may be no token at all: then a smaller one is none either.
             if left_tokens == 0 {
@@ -160,10 +162,3 @@ impl Frame<'_> {
 
 /// A part, and its tokens on its own where they are known.
 type Counted<'p> = (Part<'p>, Option<usize>);
-
-fn text_of(parts: &[Counted<'_>]) -> String {
-    let texts = parts.iter().map(|(part, _)| match part {
-        Part::Special(text) | Part::Plain(text) => *text,
-    });
-    texts.collect()
-}

@@ -187,11 +187,6 @@ impl Style {
         self.template.shows(Slot::CrossFile)
     }
 
-    /// Whether cross-file context is shown as files, each under its path, rather than as comments.
-    pub fn shows_files(&self) -> bool {
-        self.shows_cross_file() && self.fragment.is_some()
-    }
-
     /// Strings at which the completion ends: the model's end of text and the tokens that begin another file.
     pub fn stop(&self) -> &[String] {
         &self.stop
