@@ -8,19 +8,12 @@ use serde_json::Value;
 use super::Api;
 
 /// Result of a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     /// The completions.
     pub samples: Vec<Sample>,
     /// Seconds from the request to the answer; of several requests their sum.
     pub seconds: f64,
-}
-
-impl Answer {
-    /// An empty answer, without a request.
-    pub(crate) fn none() -> Self {
-        Self { samples: Vec::new(), seconds: 0.0 }
-    }
 }
 
 /// One completion as written by the server.

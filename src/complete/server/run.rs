@@ -1,7 +1,7 @@
 //! Running many requests to one server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
@@ -81,47 +81,54 @@ pub fn run(
     progress: &(dyn Fn(usize, usize) + Sync),
     ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
 ) -> Result<Failures> {
-    let asked = open.len();
-    let work = Work {
-        keys,
-        open,
-        ask,
-        progress,
-        next: AtomicUsize::new(0),
-        state: Mutex::new(State {
-            journal,
-            done: 0,
-            failed: 0,
-            in_a_row: 0,
-            refused: 0,
-            is_answering: false,
-            failures: Failures::default(),
-            own: Vec::new(),
-            end: None,
-            is_unwritable: false,
-        }),
+    let next = AtomicUsize::new(0);
+    let state = Mutex::new(State {
+        journal,
+        done: 0,
+        failed: 0,
+        in_a_row: 0,
+        refused: 0,
+        is_answering: false,
+        failures: Failures::default(),
+        own: Vec::new(),
+        end: None,
+        is_unwritable: false,
+    });
+    let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
+    let ask_all = || {
+        while let Some(&place) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if lock().end.is_some() {
+                return;
+            }
+            let answer = ask(place);
+            let mut state = lock();
+            // Nothing more is written after an error.
+            if state.is_unwritable {
+                return;
+            }
+            let noted = match answer {
+                Ok(answer) => state.answered(&keys[place], answer),
+                Err(error) => state.failed(&keys[place], error),
+            };
+            if let Err(error) = noted {
+                state.is_unwritable = true;
+                state.end.get_or_insert(error);
+                return;
+            }
+            state.done += 1;
+            progress(state.done, state.failed);
+        }
     };
     std::thread::scope(|scope| {
-        for _ in 0..connections.clamp(1, asked.max(1)) {
-            scope.spawn(|| work.ask_all());
+        for _ in 0..connections.clamp(1, open.len().max(1)) {
+            scope.spawn(&ask_all);
         }
     });
-    let state = work.state.into_inner();
-    let state = state.unwrap_or_else(PoisonError::into_inner);
+    let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
     match state.end {
         Some(error) => Err(error),
         None => Ok(state.failures),
     }
-}
-
-struct Work<'a> {
-    keys: &'a [String],
-    /// Indices of the requests to send.
-    open: Vec<usize>,
-    ask: &'a (dyn Fn(usize) -> Result<Answer> + Sync),
-    progress: &'a (dyn Fn(usize, usize) + Sync),
-    next: AtomicUsize,
-    state: Mutex<State<'a>>,
 }
 
 struct State<'a> {
@@ -207,38 +214,6 @@ impl State<'_> {
     }
 }
 
-impl<'a> Work<'a> {
-    fn state(&self) -> MutexGuard<'_, State<'a>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ask_all(&self) {
-        while let Some(&place) = self.open.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            if self.state().end.is_some() {
-                return;
-            }
-            let answer = (self.ask)(place);
-            let mut state = self.state();
-            // Nothing more is written after an error.
-            if state.is_unwritable {
-                return;
-            }
-            let key = &self.keys[place];
-            let noted = match answer {
-                Ok(answer) => state.answered(key, answer),
-                Err(error) => state.failed(key, error),
-            };
-            if let Err(error) = noted {
-                state.is_unwritable = true;
-                state.end.get_or_insert(error);
-                return;
-            }
-            state.done += 1;
-            (self.progress)(state.done, state.failed);
-        }
-    }
-}
-
 /// Reason of a server's failure.
 pub(super) fn reason(error: &Error) -> String {
     match error {
@@ -247,17 +222,13 @@ pub(super) fn reason(error: &Error) -> String {
     }
 }
 
-/// Whether a failure is caused by one prompt's length.
-pub(super) fn is_of_length(error: &Error) -> bool {
-    Fault::of(error) == Fault::Length
-}
-
 /// Whether a server rejects a request permanently.
 pub(super) fn is_refused(error: &Error) -> bool {
     let Error::Endpoint { status, .. } = error else {
         return false;
     };
-    matches!(status, Some(400 | 404 | 405 | 413 | 415 | 422 | 501)) && !is_of_length(error)
+    matches!(status, Some(400 | 404 | 405 | 413 | 415 | 422 | 501))
+        && Fault::of(error) != Fault::Length
 }
 
 /// Whether a rejection mentions a prompt's length, in the words of llama.cpp, vLLM, OpenAI and TGI.

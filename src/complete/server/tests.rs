@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::test_server::{Server, answer, ok, refusal};
+use crate::error::Result;
 
 /// An answer with these texts.
 fn texts(texts: &[&str]) -> Vec<u8> {
@@ -32,7 +33,7 @@ fn ask(
     asking: &CompletionRequest,
     prompts: &[&str],
     path: &std::path::Path,
-) -> crate::error::Result<Outcome> {
+) -> Result<Outcome> {
     ask_again(server, asking, prompts, path, false)
 }
 
@@ -42,7 +43,7 @@ fn ask_again(
     prompts: &[&str],
     path: &std::path::Path,
     retry_failed: bool,
-) -> crate::error::Result<Outcome> {
+) -> Result<Outcome> {
     let mut journal = Journal::open(path)?;
     let endpoint = server.endpoint();
     let completer = Completer::new(&endpoint);
@@ -52,25 +53,15 @@ fn ask_again(
     let asked = open.len();
     let failures = run(&keys, open, 3, &mut journal, &|_, _| {}, &ask)?;
     let entry = |key: &String| {
-        let failed = |reason: &String| Entry {
-            key: key.clone(),
-            samples: Vec::new(),
-            error: Some(reason.clone()),
-            seconds: None,
-        };
-        let known = journal.get(key)?;
-        Ok(known.unwrap_or_else(|| failed(&failures[key])))
+        let (key, error) = (key.clone(), failures.get(key).cloned());
+        Ok(journal.get(&key)?.unwrap_or(Entry { key, samples: Vec::new(), error, seconds: None }))
     };
-    let entries = keys.iter().map(entry).collect::<crate::error::Result<_>>()?;
-    Ok(Outcome { entries, asked })
+    Ok(Outcome { entries: keys.iter().map(entry).collect::<Result<_>>()?, asked })
 }
 
 fn found(outcome: &Outcome) -> Vec<&str> {
-    outcome
-        .entries
-        .iter()
-        .map(|entry| entry.samples.first().map_or("-", |sample| &sample.text))
-        .collect()
+    let samples = outcome.entries.iter().map(|entry| entry.samples.first());
+    samples.map(|sample| sample.map_or("-", |sample| &sample.text)).collect()
 }
 
 #[test]
@@ -101,11 +92,9 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
 #[test]
 fn what_fails_is_kept_as_such_and_loses_nothing_else() {
     let server = Server::start(|number, request| match request.body["prompt"].as_str().unwrap() {
-        "long" if number < 50 => refusal(
-            "400 Bad Request",
-            "",
-            "request (15000 tokens) exceeds the available context size (4096 tokens), try increasing it",
-        ),
+        "long" if number < 50 => {
+            refusal("400 Bad Request", "", "exceeds the available context size (4096 tokens)")
+        }
         "odd" => ok(&json!({"choices": [{"index": 0}]})),
         "none" => ok(&json!({"id": 1})),
         "empty" => ok(&json!({"choices": []})),

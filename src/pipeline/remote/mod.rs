@@ -104,7 +104,7 @@ impl Server {
         let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
         let ask = |place: usize| match &completer {
             Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
-            None => Ok(Answer::none()),
+            None => Ok(Answer::default()),
         };
         let answers = self.answered(&keys, tick, &ask)?;
         for (record, key) in records.into_iter().zip(&keys) {

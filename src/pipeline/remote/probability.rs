@@ -90,7 +90,7 @@ pub fn probabilities(
     let prober = asked.map(|asked| Prober::new(&asked.endpoint, &completion.model, &token));
     let ask = |place: usize| match &prober {
         Some(prober) => prober.ask(&cut[place]),
-        None => Ok(Answer::none()),
+        None => Ok(Answer::default()),
     };
     let answers = server.answered(&keys, tick, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
