@@ -102,63 +102,29 @@ fn is_path(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn texts(prompt: &str) -> (Vec<(usize, &str)>, usize) {
-        let (lines, own) = read(prompt);
-        (lines.into_iter().map(|line| (line.source, line.text)).collect(), own)
-    }
-
-    #[test]
-    fn a_rule_in_the_code_does_not_end_its_block() {
-        let rule = format!("# {}", "-".repeat(50));
-        let prompt = format!(
-            "# {HEAD}\n{rule}\n# {BLOCK}\n# a.py\n{rule}\n# x = 1\n{rule}\n# y = 2\n{rule}\n\nz = 3\n"
-        );
-        let (lines, own) = texts(&prompt);
-        assert_eq!(lines[..2], [(1, "x = 1"), (1, "y = 2")]);
-        assert_eq!((lines.last(), own), (Some(&(2, "z = 3")), 2));
-    }
-
     #[test]
     fn blocks_are_read_as_code() {
         let rule = format!("# {}", "-".repeat(50));
-        let prompt = format!(
+        let blocks = format!(
             "# {HEAD}\n{rule}\n# {BLOCK}\n# a/b.py\n# c.py\n{rule}\n# def f():\n#     pass\n# \n\
              # # note\n{rule}\n# {BLOCK}\n# d.py\n{rule}\n# x = 1\n{rule}\n\n# own\ny = 2\n"
         );
-        let (lines, own) = texts(&prompt);
-        assert_eq!(
-            lines,
-            [
-                (1, "def f():"),
-                (1, "    pass"),
-                (1, ""),
-                (1, "# note"),
-                (2, "x = 1"),
-                (3, ""),
-                (3, "# own"),
-                (3, "y = 2"),
-            ]
-        );
-        assert_eq!(own, 3);
-    }
-
-    #[test]
-    fn blocks_without_rules_end_at_a_blank_line() {
-        let prompt = format!("// {HEAD}\n\n// {BLOCK}\n// a/b.ts\n// let x = f(1);\n\nlet y;\n");
-        assert_eq!(
-            texts(&prompt),
-            (vec![(1, ""), (2, "let x = f(1);"), (3, ""), (3, "let y;")], 3)
-        );
-    }
-
-    #[test]
-    fn a_plain_prompt_is_the_file_and_its_comments_stay() {
-        assert_eq!(texts("# a\r\nb\n"), (vec![(0, "# a"), (0, "b")], 0));
-        assert_eq!(texts(""), (vec![(0, "")], 0));
-    }
-
-    #[test]
-    fn a_prompt_that_ends_in_a_block_has_an_empty_file() {
-        assert_eq!(texts(&format!("# {BLOCK}\n# a.py\n# b = 1")), (vec![(1, "b = 1")], 2));
+        // A rule in the code does not end its block.
+        let with_rule = format!("# {BLOCK}\n# a.py\n{rule}\n# x\n{rule}\n# y\n{rule}\nz\n");
+        let without_rules =
+            format!("// {HEAD}\n\n// {BLOCK}\n// a/b.ts\n// let x = f(1);\n\nlet y;\n");
+        for (prompt, wanted, own) in [
+            (blocks.as_str(), "1 def f():|1     pass|1 |1 # note|2 x = 1|3 |3 # own|3 y = 2", 3),
+            (&with_rule, "1 x|1 y|2 z", 2),
+            (&without_rules, "1 |2 let x = f(1);|3 |3 let y;", 3),
+            ("# a\r\nb\n", "0 # a|0 b", 0),
+            ("", "0 ", 0),
+            (&format!("# {BLOCK}\n# a.py\n# b = 1"), "1 b = 1", 2),
+        ] {
+            let (lines, found) = read(prompt);
+            let lines: Vec<_> =
+                lines.iter().map(|line| format!("{} {}", line.source, line.text)).collect();
+            assert_eq!((lines.join("|").as_str(), found), (wanted, own));
+        }
     }
 }

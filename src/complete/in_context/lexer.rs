@@ -190,23 +190,17 @@ mod tests {
 
     #[test]
     fn tokens_carry_the_space_before_them() {
-        assert_eq!(
-            tokens("self.a_1 += f(x)[0]  # é!"),
-            ["self", ".", "a_1", " +=", " f", "(", "x", ")", "[", "0", "]", "  #", " é", "!"]
-        );
-    }
-
-    #[test]
-    fn quotes_rules_and_operators_are_tokens() {
-        assert_eq!(tokens("r\"\"\"x"), ["r", "\"\"\"", "x"]);
-        assert_eq!(tokens("------ a -> --b"), ["------", " a", " ->", " -", "-", "b"]);
-        assert_eq!(tokens("a**b//c"), ["a", "**", "b", "//", "c"]);
-    }
-
-    #[test]
-    fn wide_gaps_and_control_characters_are_blank() {
-        assert_eq!(tokens("a \t  b\u{1c}c  "), ["a", "  b", " c"]);
-        assert!(tokens(" \u{b}\u{2028} ").is_empty());
+        for (line, wanted) in [
+            ("self.a_1 += f(x)[0]  # é!", "self|.|a_1| +=| f|(|x|)|[|0|]|  #| é|!"),
+            ("r\"\"\"x", "r|\"\"\"|x"),
+            ("------ a -> --b", "------| a| ->| -|-|b"),
+            ("a**b//c", "a|**|b|//|c"),
+            // Wide gaps and control characters are blank.
+            ("a \t  b\u{1c}c  ", "a|  b| c"),
+            (" \u{b}\u{2028} ", ""),
+        ] {
+            assert_eq!(tokens(line).join("|"), wanted);
+        }
     }
 
     #[test]
@@ -220,20 +214,12 @@ mod tests {
     #[test]
     fn keywords_and_numbers_are_no_names() {
         let mut vocabulary = Vocabulary::new();
-        let names: Vec<_> = ["value", "_x", "return", "self", "12", "(", "\n"]
-            .map(|text| vocabulary.intern(text))
-            .map(|core| vocabulary.is_name(core))
-            .into();
-        assert_eq!(names, [true, true, false, false, false, false, false]);
+        let mut is_name = |text| {
+            let core = vocabulary.intern(text);
+            vocabulary.is_name(core)
+        };
+        assert!(["value", "_x"].into_iter().all(&mut is_name));
+        assert!(!["return", "self", "12", "(", "\n"].into_iter().any(is_name));
         assert_eq!(vocabulary.intern("\n"), NEWLINE);
-    }
-
-    #[test]
-    fn a_piece_keeps_core_and_gap() {
-        for gap in [Gap::None, Gap::One, Gap::Wide] {
-            let piece = Piece::new(7, gap);
-            assert_eq!((piece.core(), piece.gap()), (7, gap));
-            assert_eq!(piece.with_core(9), Piece::new(9, gap));
-        }
     }
 }

@@ -89,49 +89,52 @@ impl Marks {
 mod tests {
     use super::*;
 
-    fn lines(vocabulary: &mut Vocabulary, text: &str) -> Vec<Vec<Piece>> {
-        text.lines().map(|line| vocabulary.tokenize(line, 100)).collect()
+    fn read(text: &str) -> (Marks, Vec<Vec<Piece>>) {
+        let mut vocabulary = Vocabulary::new();
+        let marks = Marks::new(&mut vocabulary);
+        (marks, text.lines().map(|line| vocabulary.tokenize(line, 100)).collect())
     }
 
     fn begins_in_text(text: &str) -> bool {
-        let mut vocabulary = Vocabulary::new();
-        let marks = Marks::new(&mut vocabulary);
-        let lines = lines(&mut vocabulary, text);
+        let (marks, lines) = read(text);
         marks.begin(lines.iter().map(Vec::as_slice)).text
     }
 
     fn after(text: &str) -> (bool, usize) {
-        let mut vocabulary = Vocabulary::new();
-        let marks = Marks::new(&mut vocabulary);
-        let lines = lines(&mut vocabulary, text);
+        let (marks, lines) = read(text);
         let state = lines.iter().fold(State::default(), |state, line| marks.after(state, line));
         (state.text, state.depth)
     }
 
     #[test]
-    fn brackets_count_outside_of_strings_and_comments() {
-        assert_eq!(after("f(a, [b"), (false, 2));
-        assert_eq!(after("f(a, [b\n])"), (false, 0));
-        assert_eq!(after("f(\"(\", '[')  # ("), (false, 0));
-        assert_eq!(after(")"), (false, 0));
-    }
-
-    #[test]
-    fn triple_quotes_open_and_close() {
-        assert_eq!(after("\"\"\"Text ("), (true, 0));
-        assert_eq!(after("\"\"\"Text (\"\"\""), (false, 0));
-        assert_eq!(after("\"\"\"Text\nmore\n\"\"\"\nf("), (false, 1));
+    fn strings_and_brackets_open_and_close() {
+        for (source, state) in [
+            ("f(a, [b", (false, 2)),
+            ("f(a, [b\n])", (false, 0)),
+            // Not within strings and comments.
+            ("f(\"(\", '[')  # (", (false, 0)),
+            (")", (false, 0)),
+            ("\"\"\"Text (", (true, 0)),
+            ("\"\"\"Text (\"\"\"", (false, 0)),
+            ("\"\"\"Text\nmore\n\"\"\"\nf(", (false, 1)),
+        ] {
+            assert_eq!(after(source), state, "{source}");
+        }
     }
 
     #[test]
     fn the_first_triple_quote_tells_how_a_source_begins() {
-        assert!(begins_in_text("the end.\n\"\"\"\n"));
-        assert!(begins_in_text("the end.\"\"\"\n"));
-        assert!(!begins_in_text("def f():\n\"\"\"\n"));
-        assert!(!begins_in_text("\"\"\"\nText\n"));
-        assert!(!begins_in_text("r\"\"\"\n"));
-        assert!(!begins_in_text("x = \"\"\"\n"));
-        assert!(!begins_in_text("\"\"\"Text\n"));
-        assert!(!begins_in_text("x = 1\n"));
+        for (source, in_text) in [
+            ("the end.\n\"\"\"\n", true),
+            ("the end.\"\"\"\n", true),
+            ("def f():\n\"\"\"\n", false),
+            ("\"\"\"\nText\n", false),
+            ("r\"\"\"\n", false),
+            ("x = \"\"\"\n", false),
+            ("\"\"\"Text\n", false),
+            ("x = 1\n", false),
+        ] {
+            assert_eq!(begins_in_text(source), in_text, "{source}");
+        }
     }
 }
