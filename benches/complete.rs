@@ -3,13 +3,12 @@
 use crate::support::corpus::PROMPTS;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use repoformer::complete::in_context::{InContextModel, Limits};
+use repoformer::complete::in_context::{self, Limits};
 
 #[divan::bench(sample_count = 10)]
 fn ten_lines(bencher: Bencher<'_, '_>) {
-    let model = InContextModel::default();
     let limits = Limits { max_lines: 1, max_tokens: 500 };
-    let complete = |prompt: &String| model.complete(black_box(prompt), &limits).text.len();
+    let complete = |prompt: &String| in_context::complete(black_box(prompt), &limits).text.len();
     bencher
         .counter(ItemsCount::new(10_usize))
         .bench(|| PROMPTS.iter().take(10).map(complete).sum::<usize>());

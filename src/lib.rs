@@ -24,7 +24,7 @@
 //! From source text to a score:
 //!
 //! ```
-//! use repoformer::complete::in_context::{InContextModel, Limits};
+//! use repoformer::complete::in_context::{Limits, complete};
 //! use repoformer::evaluate::metrics::Metric;
 //! use repoformer::prompt::{Budget, Builder, BuilderSettings};
 //! use repoformer::repository::corpus::{Repository, SourceFile};
@@ -66,7 +66,7 @@
 //! let prompt = Builder::new(&windows, &P50k::new(), settings).build(&task, Some(found));
 //! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&task.prompt));
 //! let limits = Limits { max_lines: 1, max_tokens: 100 };
-//! let prediction = InContextModel::default().complete(&prompt.text, &limits).text;
+//! let prediction = complete(&prompt.text, &limits).text;
 //! assert_eq!(Metric::RepoCoder.score(&task.ground_truth, &[prediction], task.language()), [1.0, 1.0]);
 //! ```
 

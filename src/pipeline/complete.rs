@@ -12,7 +12,7 @@ use super::experiment::Experiment;
 use super::prompt::{read_prompts, require_prompts};
 use super::remote::{self, Latency, PromptText};
 use super::stage::{StageReport, Step, check_input, check_parameters, require_jsonl};
-use crate::complete::in_context::{self, Finish, Generation, InContextModel, Limits};
+use crate::complete::in_context::{self, Finish, Generation, Limits};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
 use crate::retrieve::Mode;
@@ -134,14 +134,13 @@ fn complete_text(
     completion: &Completion,
     tick: &(dyn Fn() + Sync),
 ) -> Predictions {
-    let model = InContextModel::default();
     let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
     let made: Vec<Result<_>> = records
         .into_par_iter()
         .map(|(at, bytes)| {
             let mut latency = Latency::of_prompt(bytes);
             let begin = Instant::now();
-            let line = complete_record(&model, path, at, bytes, completion)?;
+            let line = complete_record(path, at, bytes, completion)?;
             latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
             tick();
             Ok((line, latency))
@@ -160,13 +159,7 @@ fn complete_text(
     predictions
 }
 
-fn complete_record(
-    model: &InContextModel,
-    path: &Path,
-    at: At,
-    bytes: &[u8],
-    completion: &Completion,
-) -> Result<Vec<u8>> {
+fn complete_record(path: &Path, at: At, bytes: &[u8], completion: &Completion) -> Result<Vec<u8>> {
     let mut object = jsonl::parse(path, at.line, bytes)?;
     let fields = Fields::new(path, at.line, "", &object);
     let limits = Limits {
@@ -177,7 +170,7 @@ fn complete_record(
         max_tokens: completion.max_tokens,
     };
     let prompt = left_to_right(fields.string("prompt")?, &object);
-    let generation = model.complete(&prompt, &limits);
+    let generation = in_context::complete(&prompt, &limits);
     drop_retrieved(&mut object);
     Ok(line(object, &generation))
 }

@@ -7,7 +7,7 @@
 
 use super::corpus::Corpus;
 use super::lexer::{Core, Piece};
-use super::parameters::{AlignmentParameters, Parameters};
+use super::parameters::{HISTORY_LINES, alignment as p};
 
 #[derive(Debug)]
 pub(super) struct Alignment {
@@ -24,7 +24,7 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    pub(super) fn new(corpus: &Corpus, parameters: &Parameters) -> Self {
+    pub(super) fn new(corpus: &Corpus) -> Self {
         let total = corpus.pieces.len().max(1) as f64;
         let information: Vec<f64> = (corpus.places.iter())
             .map(|places| (1.0 + total / places.len().max(1) as f64).ln())
@@ -38,40 +38,34 @@ impl Alignment {
             similarities: vec![0.0; lines],
             older_similarities: vec![0.0; lines],
         };
-        let first = corpus.own_lines().max(lines.saturating_sub(parameters.history_lines));
+        let first = corpus.own_lines().max(lines.saturating_sub(HISTORY_LINES));
         for line in first..lines {
-            alignment.advance(corpus, &parameters.alignment, corpus.line_pieces(line), line);
+            alignment.advance(corpus, corpus.line_pieces(line), line);
         }
         alignment
     }
 
     /// Advances by one line before the hole; lines from `limit` on are not aligned with it, so that
     /// a line of the prompt is never aligned with itself.
-    pub(super) fn advance(
-        &mut self,
-        corpus: &Corpus,
-        p: &AlignmentParameters,
-        last: &[Piece],
-        limit: usize,
-    ) {
+    pub(super) fn advance(&mut self, corpus: &Corpus, last: &[Piece], limit: usize) {
         let similarities = self.compare(corpus, last);
         self.older_similarities = std::mem::replace(&mut self.similarities, similarities);
         let mut scores = vec![0.0_f64; self.scores.len()];
         for line in 0..limit.min(scores.len()) {
             let before = corpus.previous(line);
             let both = before.map_or(0.0, |before| self.scores[before]);
-            let skipped = before.map_or(0.0, |before| scores[before]) - p.skipped;
-            let inserted = p.decay * self.scores[line] - p.inserted;
-            let paired = p.decay * both + self.gain(p, line);
+            let skipped = before.map_or(0.0, |before| scores[before]) - p::SKIPPED;
+            let inserted = p::DECAY * self.scores[line] - p::INSERTED;
+            let paired = p::DECAY * both + self.gain(line);
             scores[line] = paired.max(inserted).max(skipped).max(0.0);
         }
         self.scores = scores;
     }
 
-    fn gain(&self, p: &AlignmentParameters, line: usize) -> f64 {
+    fn gain(&self, line: usize) -> f64 {
         let similarity = self.similarities[line];
-        let information = (self.line_information[line] / p.full_information).min(1.0);
-        similarity.powf(p.power) * information - p.mismatch * (1.0 - similarity)
+        let information = (self.line_information[line] / p::FULL_INFORMATION).min(1.0);
+        similarity.powf(p::POWER) * information - p::MISMATCH * (1.0 - similarity)
     }
 
     /// Dice coefficients of the token multisets of one line and of each line, weighted by
@@ -115,8 +109,7 @@ mod tests {
     use super::*;
 
     fn align(prompt: &str) -> Alignment {
-        let parameters = Parameters::default();
-        Alignment::new(&Corpus::read(prompt, &parameters), &parameters)
+        Alignment::new(&Corpus::read(prompt))
     }
 
     #[test]

@@ -6,10 +6,9 @@
 //! resembles no other.
 
 use super::lexer::Piece;
-use super::parameters::SearchParameters;
-use crate::text::distance::levenshtein;
-
+use super::parameters::{MAX_LINE_TOKENS, search};
 use super::predict::{Draft, Predictor};
+use crate::text::distance::levenshtein;
 
 #[derive(Debug)]
 struct Candidate {
@@ -20,31 +19,24 @@ struct Candidate {
 /// Number of characters of a line that are compared.
 const COMPARED: usize = 256;
 
-/// Smallest temperature, which keeps the power finite.
-const LEAST_TEMPERATURE: f64 = 1e-3;
-
 /// Returns the tokens of the next line, without the newline; `None` if there are no candidates.
-pub(super) fn line(
-    predictor: &mut Predictor<'_>,
-    p: &SearchParameters,
-    max_tokens: usize,
-) -> Option<Vec<Piece>> {
-    let mut candidates = beam(predictor, p, max_tokens);
-    normalize(&mut candidates, p.temperature, 1.0 - p.lines_share);
-    let mut copies = copies(predictor, p);
-    normalize(&mut copies, p.temperature, p.lines_share);
+pub(super) fn line(predictor: &mut Predictor<'_>) -> Option<Vec<Piece>> {
+    let mut candidates = beam(predictor);
+    normalize(&mut candidates, search::TEMPERATURE, 1.0 - search::LINES_SHARE);
+    let mut copies = copies(predictor);
+    normalize(&mut copies, search::TEMPERATURE, search::LINES_SHARE);
     candidates.append(&mut copies);
     merge(&mut candidates);
-    best(predictor, p, candidates)
+    best(predictor, candidates)
 }
 
 /// The finished drafts of a beam search.
-fn beam(predictor: &mut Predictor<'_>, p: &SearchParameters, max_tokens: usize) -> Vec<Candidate> {
+fn beam(predictor: &mut Predictor<'_>) -> Vec<Candidate> {
     let mut open = vec![(0.0_f64, predictor.draft())];
     let mut done = Vec::new();
-    for _ in 0..=max_tokens {
+    for _ in 0..=MAX_LINE_TOKENS {
         let mut grown: Vec<(f64, Draft)> = Vec::new();
-        for (score, number, piece) in continuations(predictor, p, &open) {
+        for (score, number, piece) in continuations(predictor, &open) {
             let draft = &open[number].1;
             if piece == Piece::NEWLINE {
                 done.push(Candidate { pieces: draft.pieces.clone(), mass: score.exp() });
@@ -53,7 +45,7 @@ fn beam(predictor: &mut Predictor<'_>, p: &SearchParameters, max_tokens: usize) 
             }
         }
         open = grown;
-        if open.is_empty() || done.len() >= 2 * p.beam {
+        if open.is_empty() || done.len() >= 2 * search::BEAM {
             break;
         }
     }
@@ -61,28 +53,24 @@ fn beam(predictor: &mut Predictor<'_>, p: &SearchParameters, max_tokens: usize) 
 }
 
 /// Returns the best continuations of all drafts: score, number of the draft, token.
-fn continuations(
-    predictor: &mut Predictor<'_>,
-    p: &SearchParameters,
-    open: &[(f64, Draft)],
-) -> Vec<(f64, usize, Piece)> {
+fn continuations(predictor: &mut Predictor<'_>, open: &[(f64, Draft)]) -> Vec<(f64, usize, Piece)> {
     let mut all: Vec<(f64, usize, Piece)> = Vec::new();
     for (number, (score, draft)) in open.iter().enumerate() {
         let tokens = predictor.next(draft);
-        let scored = tokens.iter().take(p.branch);
+        let scored = tokens.iter().take(search::BRANCH);
         all.extend(scored.map(|(piece, share)| (score + share.ln(), number, *piece)));
     }
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    all.truncate(p.beam);
+    all.truncate(search::BEAM);
     all
 }
 
 /// Returns the best templates, with their names replaced.
-fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
+fn copies(predictor: &Predictor<'_>) -> Vec<Candidate> {
     let templates = predictor.templates;
     let mut order: Vec<usize> = (0..templates.len()).collect();
     order.sort_by(|a, b| templates[*b].weight.total_cmp(&templates[*a].weight).then(b.cmp(a)));
-    order.truncate(p.lines);
+    order.truncate(search::LINES);
     let copy = |number: usize| {
         let template = &templates[number];
         let rename = |piece: &Piece| {
@@ -97,7 +85,7 @@ fn copies(predictor: &Predictor<'_>, p: &SearchParameters) -> Vec<Candidate> {
 
 /// Scales the masses to sum to `share`.
 fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
-    let power = 1.0 / temperature.max(LEAST_TEMPERATURE);
+    let power = 1.0 / temperature;
     for candidate in candidates.iter_mut() {
         candidate.mass = candidate.mass.powf(power);
     }
@@ -118,18 +106,14 @@ fn merge(candidates: &mut Vec<Candidate>) {
 }
 
 /// The candidate with the highest expected similarity.
-fn best(
-    predictor: &Predictor<'_>,
-    p: &SearchParameters,
-    candidates: Vec<Candidate>,
-) -> Option<Vec<Piece>> {
+fn best(predictor: &Predictor<'_>, candidates: Vec<Candidate>) -> Option<Vec<Piece>> {
     let vocabulary = &predictor.corpus.vocabulary;
     let text = |candidate: &Candidate| {
         let line: String = candidate.pieces.iter().map(|piece| vocabulary.write(*piece)).collect();
         line.chars().take(COMPARED).collect()
     };
     let texts: Vec<String> = candidates.iter().map(text).collect();
-    let gain = |candidate: &Candidate| candidate.mass * (1.0 + p.exact_bonus);
+    let gain = |candidate: &Candidate| candidate.mass * (1.0 + search::EXACT_BONUS);
     let mut gains: Vec<f64> = candidates.iter().map(gain).collect();
     for (a, text) in texts.iter().enumerate() {
         for b in 0..a {

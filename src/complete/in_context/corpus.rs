@@ -2,7 +2,7 @@
 
 use super::layout::{self, SourceLine};
 use super::lexer::{Core, Piece, Vocabulary};
-use super::parameters::Parameters;
+use super::parameters::{MAX_LINE_TOKENS, MAX_PROMPT_BYTES};
 use super::state::{Marks, State};
 
 /// A non-blank line of code.
@@ -45,8 +45,8 @@ pub(super) struct Corpus {
 pub(super) const MAX_INDENT: usize = 200;
 
 impl Corpus {
-    pub(super) fn read(prompt: &str, parameters: &Parameters) -> Self {
-        let (lines, blocks) = layout::read(tail(prompt, parameters.max_prompt_bytes));
+    pub(super) fn read(prompt: &str) -> Self {
+        let (lines, blocks) = layout::read(tail(prompt, MAX_PROMPT_BYTES));
         let mut vocabulary = Vocabulary::new();
         let marks = Marks::new(&mut vocabulary);
         let mut corpus = Self {
@@ -62,27 +62,27 @@ impl Corpus {
             blocks,
             tabs: false,
         };
-        corpus.fill(&lines, parameters.max_line_tokens);
+        corpus.fill(&lines);
         corpus.index();
         corpus.trace();
         corpus
     }
 
-    fn fill(&mut self, lines: &[SourceLine<'_>], max_tokens: usize) {
+    fn fill(&mut self, lines: &[SourceLine<'_>]) {
         let mut source = usize::MAX;
         let mut blank = true;
         for line in lines {
             blank |= line.source != source;
             source = line.source;
-            blank = !self.push(line, blank, max_tokens);
+            blank = !self.push(line, blank);
         }
         self.blank_end = blank;
     }
 
     /// Adds a line; returns false if it is blank.
-    fn push(&mut self, line: &SourceLine<'_>, after_blank: bool, max_tokens: usize) -> bool {
+    fn push(&mut self, line: &SourceLine<'_>, after_blank: bool) -> bool {
         let code = line.text.trim_start();
-        let pieces = self.vocabulary.tokenize(code, max_tokens);
+        let pieces = self.vocabulary.tokenize(code, MAX_LINE_TOKENS);
         if pieces.is_empty() {
             return false;
         }
@@ -181,23 +181,19 @@ fn tail(text: &str, max_bytes: usize) -> &str {
 mod tests {
     use super::*;
 
-    fn read(prompt: &str) -> Corpus {
-        Corpus::read(prompt, &Parameters::default())
-    }
-
     #[test]
     fn lines_know_indentation_and_blank_lines() {
-        let corpus = read("a = 1\n\n    b = 2\n");
+        let corpus = Corpus::read("a = 1\n\n    b = 2\n");
         let indents: Vec<_> = corpus.lines.iter().map(|l| (l.indent, l.after_blank)).collect();
         assert_eq!(indents, [(0, true), (4, true)]);
         assert!(!corpus.blank_end);
-        assert!(read("a = 1\n\n").blank_end);
-        assert!(read("").lines.is_empty());
+        assert!(Corpus::read("a = 1\n\n").blank_end);
+        assert!(Corpus::read("").lines.is_empty());
     }
 
     #[test]
     fn the_follower_of_a_last_token_is_the_newline() {
-        let corpus = read("a b\nc\n");
+        let corpus = Corpus::read("a b\nc\n");
         assert_eq!(corpus.follower(0), corpus.pieces[1]);
         assert_eq!(corpus.follower(1), Piece::NEWLINE);
     }
@@ -212,11 +208,11 @@ mod tests {
 
     #[test]
     fn a_source_may_begin_within_a_string() {
-        let corpus = read("the end.\n\"\"\"\nx = f(\n    1,\n)\n");
+        let corpus = Corpus::read("the end.\n\"\"\"\nx = f(\n    1,\n)\n");
         let states: Vec<_> = corpus.states.iter().map(|s| (s.text, s.depth)).collect();
         assert_eq!(states, [(true, 0), (true, 0), (false, 0), (false, 1), (false, 1)]);
         assert_eq!(corpus.end_state, State::default());
-        let corpus = read("def f():\n    \"\"\"\n    Text (\n");
+        let corpus = Corpus::read("def f():\n    \"\"\"\n    Text (\n");
         assert_eq!(corpus.end_state, State { text: true, depth: 0 });
     }
 }

@@ -4,14 +4,13 @@ use super::align::Alignment;
 use super::corpus::Corpus;
 use super::history::History;
 use super::lexer::{Core, Piece};
-use super::parameters::Parameters;
+use super::parameters::{REPEAT_WINDOW, line as w};
 
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
     corpus: &'a Corpus,
     alignment: &'a Alignment,
     history: &'a History,
-    parameters: &'a Parameters,
     /// For each core, whether the current file contains it.
     known: Vec<bool>,
 }
@@ -25,18 +24,13 @@ fn cores(pieces: &[Piece]) -> impl DoubleEndedIterator<Item = Core> + '_ {
 }
 
 impl<'a> Evidence<'a> {
-    pub(super) fn new(
-        corpus: &'a Corpus,
-        alignment: &'a Alignment,
-        history: &'a History,
-        parameters: &'a Parameters,
-    ) -> Self {
+    pub(super) fn new(corpus: &'a Corpus, alignment: &'a Alignment, history: &'a History) -> Self {
         let mut known = vec![false; corpus.vocabulary.len()];
         let own = corpus.own_lines()..corpus.lines.len();
         for core in own.flat_map(|line| cores(corpus.line_pieces(line))) {
             known[core as usize] = true;
         }
-        Self { corpus, alignment, history, parameters, known }
+        Self { corpus, alignment, history, known }
     }
 
     /// Logarithm of a line's weight, up to a constant.
@@ -46,43 +40,39 @@ impl<'a> Evidence<'a> {
 
     /// Weight of the line's position and state.
     fn weigh_place(&self, index: usize) -> f64 {
-        let w = &self.parameters.line_weights;
         let (line, state) = (&self.corpus.lines[index], self.corpus.states[index]);
         let here = self.history.state;
         let depth = state.depth.min(3).abs_diff(here.depth.min(3));
-        let mut weight = w.blank * flag(line.after_blank == self.history.after_blank)
-            + w.text_state * flag(state.text != here.text)
-            + w.bracket_state * flag((state.depth > 0) != (here.depth > 0))
-            + w.depth * depth as f64;
+        let mut weight = w::BLANK * flag(line.after_blank == self.history.after_blank)
+            + w::TEXT_STATE * flag(state.text != here.text)
+            + w::BRACKET_STATE * flag((state.depth > 0) != (here.depth > 0))
+            + w::DEPTH * depth as f64;
         weight += match self.corpus.distance_to_last_block(line) {
-            Some(rank) => w.rank * rank as f64,
-            None => w.own + w.distance * ((self.corpus.lines.len() - index) as f64).ln(),
+            Some(rank) => w::RANK * rank as f64,
+            None => w::OWN + w::DISTANCE * ((self.corpus.lines.len() - index) as f64).ln(),
         };
         weight
     }
 
     /// Weight of the line's content.
     fn weigh_line(&self, index: usize) -> f64 {
-        let w = &self.parameters.line_weights;
         let pieces = self.corpus.line_pieces(index);
-        let window = self.parameters.repeat_window;
-        let mut recent = self.history.lines.iter().rev().take(window);
+        let mut recent = self.history.lines.iter().rev().take(REPEAT_WINDOW);
         let last = self.history.back(0).is_some_and(|last| last.pieces == pieces);
         let (mut names, mut foreign) = (0_usize, 0_usize);
         for core in cores(pieces).filter(|core| self.corpus.vocabulary.is_name(*core)) {
             names += 1;
             foreign += usize::from(!self.known[core as usize]);
         }
-        w.repeat_last * flag(last)
-            + w.repeat_near * flag(recent.any(|line| line.pieces == pieces))
-            + w.foreign_names * foreign as f64 / names.max(1) as f64
+        w::REPEAT_LAST * flag(last)
+            + w::REPEAT_NEAR * flag(recent.any(|line| line.pieces == pieces))
+            + w::FOREIGN_NAMES * foreign as f64 / names.max(1) as f64
     }
 
     /// Weight of the agreement between the lines before it and the lines before the hole.
     fn weigh_before(&self, index: usize) -> f64 {
-        let w = &self.parameters.line_weights;
         let Some(before) = self.corpus.previous(index) else {
-            return w.start_of_source;
+            return w::START_OF_SOURCE;
         };
         let Some(last) = self.history.back(0) else {
             return 0.0;
@@ -90,18 +80,17 @@ impl<'a> Evidence<'a> {
         let there = self.corpus.line_pieces(before);
         let indent = self.corpus.lines[before].indent;
         let past = last.indent + self.corpus.lines[index].indent < indent;
-        w.alignment * self.alignment.scores[before]
-            + w.similar_last * self.alignment.similarities[before]
-            + w.equal_last * flag(there == last.pieces)
-            + w.same_indent * flag(indent == last.indent)
-            + w.outdent_past * flag(past)
+        w::ALIGNMENT * self.alignment.scores[before]
+            + w::SIMILAR_LAST * self.alignment.similarities[before]
+            + w::EQUAL_LAST * flag(there == last.pieces)
+            + w::SAME_INDENT * flag(indent == last.indent)
+            + w::OUTDENT_PAST * flag(past)
             + self.weigh_ends(there, &last.pieces)
             + self.weigh_second(before)
     }
 
     /// Weight of the first and last tokens of the line before, compared with the last line.
     fn weigh_ends(&self, there: &[Piece], here: &[Piece]) -> f64 {
-        let w = &self.parameters.line_weights;
         let starts = |count| cores(there).take(count).eq(cores(here).take(count));
         let common = |same: &dyn Fn(Core, Core) -> bool| {
             let pairs = cores(there).rev().zip(cores(here).rev());
@@ -109,16 +98,15 @@ impl<'a> Evidence<'a> {
         };
         let suffix = common(&|a, b| a == b);
         let shape = common(&|a, b| self.corpus.same_shape(a, b));
-        w.last_token * flag(suffix > 0)
-            + w.first_token * flag(starts(1))
-            + w.first_two_tokens * flag(starts(2))
-            + w.suffix * (1.0 + suffix as f64).ln()
-            + w.suffix_shape * (1.0 + shape as f64).ln()
+        w::LAST_TOKEN * flag(suffix > 0)
+            + w::FIRST_TOKEN * flag(starts(1))
+            + w::FIRST_TWO_TOKENS * flag(starts(2))
+            + w::SUFFIX * (1.0 + suffix as f64).ln()
+            + w::SUFFIX_SHAPE * (1.0 + shape as f64).ln()
     }
 
     /// Weight of the line two before the candidate, compared with the last line but one.
     fn weigh_second(&self, before: usize) -> f64 {
-        let w = &self.parameters.line_weights;
         let (Some(second), Some(last)) = (self.corpus.previous(before), self.history.back(0))
         else {
             return 0.0;
@@ -130,8 +118,8 @@ impl<'a> Evidence<'a> {
         let step = lines[before].indent.cmp(&lines[second].indent);
         let equal = self.corpus.line_pieces(before) == last.pieces
             && self.corpus.line_pieces(second) == other.pieces;
-        w.similar_second * self.alignment.older_similarities[second]
-            + w.equal_second * flag(equal)
-            + w.indent_step * flag(step == last.indent.cmp(&other.indent))
+        w::SIMILAR_SECOND * self.alignment.older_similarities[second]
+            + w::EQUAL_SECOND * flag(equal)
+            + w::INDENT_STEP * flag(step == last.indent.cmp(&other.indent))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::corpus::Corpus;
 use super::lexer::Piece;
+use super::parameters::HISTORY_LINES;
 use super::state::State;
 
 #[derive(Clone, Debug)]
@@ -21,8 +22,8 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn of_prompt(corpus: &Corpus, count: usize) -> Self {
-        let first = corpus.own_lines().max(corpus.lines.len().saturating_sub(count));
+    pub(super) fn of_prompt(corpus: &Corpus) -> Self {
+        let first = corpus.own_lines().max(corpus.lines.len().saturating_sub(HISTORY_LINES));
         let line = |index: usize| HistoryLine {
             pieces: corpus.line_pieces(index).to_vec(),
             indent: corpus.lines[index].indent,

@@ -46,10 +46,6 @@ mod templates;
 #[cfg(test)]
 mod tests;
 
-pub use parameters::{
-    AlignmentParameters, ContextParameters, LineWeights, Parameters, SearchParameters,
-};
-
 use align::Alignment;
 use corpus::Corpus;
 use history::{History, HistoryLine};
@@ -101,12 +97,6 @@ pub struct Generation {
     pub finish: Finish,
 }
 
-/// The embedded model; see the [module](self).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct InContextModel {
-    parameters: Parameters,
-}
-
 /// Lower bound of a token's probability.
 const LEAST_PROBABILITY: f64 = 1e-6;
 
@@ -116,67 +106,52 @@ struct WrittenLine {
     tokens: Vec<GeneratedToken>,
 }
 
-impl InContextModel {
-    /// A model with these parameters; the defaults are those of [`Parameters`].
-    #[must_use]
-    pub fn new(parameters: Parameters) -> Self {
-        Self { parameters }
-    }
-
-    /// Writes the lines after a prompt. A prompt without a final newline is read as if it had one. Equal prompts give equal
-    /// completions.
-    #[must_use]
-    pub fn complete(&self, prompt: &str, limits: &Limits) -> Generation {
-        let p = &self.parameters;
-        let corpus = Corpus::read(prompt, p);
-        let mut alignment = Alignment::new(&corpus, p);
-        let mut history = History::of_prompt(&corpus, p.history_lines);
-        let mut tokens: Vec<GeneratedToken> = Vec::new();
-        let mut finish = Finish::Lines;
-        for _ in 0..limits.max_lines {
-            let room = limits.max_tokens - tokens.len();
-            if room == 0 {
-                finish = Finish::Tokens;
-                break;
-            }
-            let Some(WrittenLine { line, tokens: new }) = self.line(&corpus, &alignment, &history)
-            else {
-                finish = Finish::NoCandidate;
-                break;
-            };
-            let cut = new.len() > room;
-            tokens.extend(new.into_iter().take(room));
-            if cut {
-                finish = Finish::Tokens;
-                break;
-            }
-            alignment.advance(&corpus, &p.alignment, &line.pieces, usize::MAX);
-            history.push(&corpus, line);
+/// Writes the lines after a prompt. A prompt without a final newline is read as if it had one. Equal prompts give equal
+/// completions.
+#[must_use]
+pub fn complete(prompt: &str, limits: &Limits) -> Generation {
+    let corpus = Corpus::read(prompt);
+    let mut alignment = Alignment::new(&corpus);
+    let mut history = History::of_prompt(&corpus);
+    let mut tokens: Vec<GeneratedToken> = Vec::new();
+    let mut finish = Finish::Lines;
+    for _ in 0..limits.max_lines {
+        let room = limits.max_tokens - tokens.len();
+        if room == 0 {
+            finish = Finish::Tokens;
+            break;
         }
-        let text = tokens.iter().map(|token| token.text.as_str()).collect();
-        Generation { text, tokens, finish }
-    }
-
-    /// Writes the line after the history.
-    fn line(
-        &self,
-        corpus: &Corpus,
-        alignment: &Alignment,
-        history: &History,
-    ) -> Option<WrittenLine> {
-        let p = &self.parameters;
-        let templates = templates::collect(corpus, alignment, history, p);
-        let mut predictor = Predictor::new(corpus, alignment, p, &templates);
-        let pieces = choose::line(&mut predictor, &p.search, p.max_line_tokens)?;
-        let (indent, probability) = indent(corpus, &templates, history, &pieces);
-        let mut tokens = Vec::with_capacity(pieces.len() + 2);
-        if indent > 0 {
-            let unit = if corpus.tabs { "\t" } else { " " };
-            tokens.push(GeneratedToken { text: unit.repeat(indent), probability });
+        let Some(WrittenLine { line, tokens: new }) = next_line(&corpus, &alignment, &history)
+        else {
+            finish = Finish::NoCandidate;
+            break;
+        };
+        let cut = new.len() > room;
+        tokens.extend(new.into_iter().take(room));
+        if cut {
+            finish = Finish::Tokens;
+            break;
         }
-        write(&mut predictor, &pieces, &mut tokens);
-        Some(WrittenLine { line: HistoryLine { pieces, indent }, tokens })
+        alignment.advance(&corpus, &line.pieces, usize::MAX);
+        history.push(&corpus, line);
     }
+    let text = tokens.iter().map(|token| token.text.as_str()).collect();
+    Generation { text, tokens, finish }
+}
+
+/// Writes the line after the history.
+fn next_line(corpus: &Corpus, alignment: &Alignment, history: &History) -> Option<WrittenLine> {
+    let templates = templates::collect(corpus, alignment, history);
+    let mut predictor = Predictor::new(corpus, alignment, &templates);
+    let pieces = choose::line(&mut predictor)?;
+    let (indent, probability) = indent(corpus, &templates, history, &pieces);
+    let mut tokens = Vec::with_capacity(pieces.len() + 2);
+    if indent > 0 {
+        let unit = if corpus.tabs { "\t" } else { " " };
+        tokens.push(GeneratedToken { text: unit.repeat(indent), probability });
+    }
+    write(&mut predictor, &pieces, &mut tokens);
+    Some(WrittenLine { line: HistoryLine { pieces, indent }, tokens })
 }
 
 /// Appends the tokens of a line and its newline, with their probabilities.

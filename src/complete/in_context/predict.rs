@@ -6,7 +6,7 @@
 use super::align::Alignment;
 use super::corpus::Corpus;
 use super::lexer::{NEWLINE, Piece};
-use super::parameters::{ContextParameters, Parameters};
+use super::parameters::{DEPARTURE, SUBSTITUTION, context as p};
 use super::templates::{Renaming, Template};
 
 /// A template that a draft follows so far.
@@ -36,7 +36,6 @@ struct Offer {
 pub(super) struct Predictor<'a> {
     pub corpus: &'a Corpus,
     pub templates: &'a [Template],
-    parameters: &'a Parameters,
     /// For each line, the factor of its tokens in short contexts.
     line_factors: Vec<f64>,
     /// Votes by piece, and the pieces that have any, in the order of their first vote.
@@ -51,14 +50,12 @@ impl<'a> Predictor<'a> {
     pub(super) fn new(
         corpus: &'a Corpus,
         alignment: &Alignment,
-        parameters: &'a Parameters,
         templates: &'a [Template],
     ) -> Self {
-        let factor = |line| line_factor(corpus, alignment, &parameters.contexts, line);
+        let factor = |line| line_factor(corpus, alignment, line);
         Self {
             corpus,
             templates,
-            parameters,
             line_factors: (0..corpus.lines.len()).map(factor).collect(),
             votes: vec![0.0; Piece::count(corpus.vocabulary.len())],
             voted: Vec::new(),
@@ -79,8 +76,7 @@ impl<'a> Predictor<'a> {
     /// Returns the possible next tokens with their probabilities, most probable first.
     pub(super) fn next(&mut self, draft: &Draft) -> Vec<(Piece, f64)> {
         let mass: f64 = draft.followed.iter().map(|followed| followed.weight).sum();
-        let p = self.parameters.contexts.escape;
-        let escape = if draft.pieces.is_empty() { 0.0 } else { p };
+        let escape = if draft.pieces.is_empty() { 0.0 } else { p::ESCAPE };
         let follow = mass / (mass + escape);
         let mut tokens = Vec::new();
         self.vote_templates(draft);
@@ -120,10 +116,9 @@ impl<'a> Predictor<'a> {
     }
 
     fn vote_templates(&mut self, draft: &Draft) {
-        let substitution = self.parameters.substitution;
         for followed in &draft.followed {
             let Offer { plain, renamed } = self.offer(followed, draft.pieces.len());
-            let share = if renamed.is_some() { substitution } else { 0.0 };
+            let share = if renamed.is_some() { SUBSTITUTION } else { 0.0 };
             self.vote(renamed.unwrap_or(plain), followed.weight * share);
             self.vote(plain, followed.weight * (1.0 - share));
         }
@@ -141,16 +136,16 @@ impl<'a> Predictor<'a> {
 
     /// Adds the votes of the positions after the draft's last token.
     fn vote_contexts(&mut self, pieces: &[Piece]) {
-        let (Some(last), p) = (pieces.last(), &self.parameters.contexts) else {
+        let Some(last) = pieces.last() else {
             return;
         };
         let corpus = self.corpus;
         let places = corpus.places[last.core() as usize].iter().rev();
-        for &place in places.take(p.max_places) {
+        for &place in places.take(p::MAX_PLACES) {
             let place = place as usize;
-            let length = self.match_length(pieces, place).min(p.longest);
+            let length = self.match_length(pieces, place).min(p::LONGEST);
             let factor = self.line_factors[corpus.line_of[place] as usize];
-            self.vote(corpus.follower(place), factor * (p.growth * length as f64).exp());
+            self.vote(corpus.follower(place), factor * (p::GROWTH * length as f64).exp());
         }
     }
 
@@ -158,7 +153,7 @@ impl<'a> Predictor<'a> {
     fn match_length(&self, pieces: &[Piece], place: usize) -> usize {
         let start = self.corpus.lines[self.corpus.line_of[place] as usize].start;
         let there = self.corpus.pieces[start..=place].iter().rev();
-        let common = (there.zip(pieces.iter().rev()).take(self.parameters.contexts.longest))
+        let common = (there.zip(pieces.iter().rev()).take(p::LONGEST))
             .take_while(|(a, b)| a.core() == b.core())
             .count();
         common + usize::from(common == pieces.len() && common == place + 1 - start)
@@ -182,14 +177,14 @@ impl<'a> Predictor<'a> {
         }
         let mut next = followed.clone();
         if renamed.is_some_and(|renamed| renamed.core() == here) {
-            next.weight *= self.parameters.substitution;
+            next.weight *= SUBSTITUTION;
         } else if there == here {
             if renamed.is_some() {
-                next.weight *= 1.0 - self.parameters.substitution;
+                next.weight *= 1.0 - SUBSTITUTION;
                 next.renaming.set(there, here);
             }
         } else if self.corpus.same_shape(there, here) {
-            next.weight *= self.parameters.departure;
+            next.weight *= DEPARTURE;
             next.renaming.set(there, here);
         } else {
             return None;
@@ -199,13 +194,13 @@ impl<'a> Predictor<'a> {
 }
 
 /// Factor of a line by nearness, as in nested caches (Hellendoorn & Devanbu 2017).
-fn line_factor(corpus: &Corpus, alignment: &Alignment, p: &ContextParameters, index: usize) -> f64 {
+fn line_factor(corpus: &Corpus, alignment: &Alignment, index: usize) -> f64 {
     let aligned = corpus.previous(index).map_or(0.0, |before| alignment.scores[before]);
     let near = match corpus.distance_to_last_block(&corpus.lines[index]) {
-        Some(rank) => p.rank * rank as f64,
-        None => p.own - p.distance * ((corpus.lines.len() - index) as f64).ln(),
+        Some(rank) => p::RANK * rank as f64,
+        None => p::OWN - p::DISTANCE * ((corpus.lines.len() - index) as f64).ln(),
     };
-    (p.alignment * aligned + near).exp()
+    (p::ALIGNMENT * aligned + near).exp()
 }
 
 #[cfg(test)]
@@ -214,14 +209,13 @@ mod tests {
 
     /// The distributions along the tokens of the first line, each line a template of equal weight.
     fn along_first_line(prompt: &str) -> Vec<Vec<(String, f64)>> {
-        let parameters = Parameters::default();
-        let corpus = Corpus::read(prompt, &parameters);
-        let alignment = Alignment::new(&corpus, &parameters);
+        let corpus = Corpus::read(prompt);
+        let alignment = Alignment::new(&corpus);
         let count = corpus.lines.len();
         let template =
             |line| Template { line, weight: 1.0 / count as f64, renaming: Renaming::default() };
         let templates: Vec<_> = (0..count).map(template).collect();
-        let mut predictor = Predictor::new(&corpus, &alignment, &parameters, &templates);
+        let mut predictor = Predictor::new(&corpus, &alignment, &templates);
         let mut draft = predictor.draft();
         let mut all = Vec::new();
         for piece in corpus.line_pieces(0) {
@@ -252,11 +246,10 @@ mod tests {
 
     #[test]
     fn a_name_replaced_once_is_replaced_again() {
-        let parameters = Parameters::default();
-        let corpus = Corpus::read("x.a = a\ny\nb\n", &parameters);
-        let alignment = Alignment::new(&corpus, &parameters);
+        let corpus = Corpus::read("x.a = a\ny\nb\n");
+        let alignment = Alignment::new(&corpus);
         let templates = [Template { line: 0, weight: 1.0, renaming: Renaming::default() }];
-        let mut predictor = Predictor::new(&corpus, &alignment, &parameters, &templates);
+        let mut predictor = Predictor::new(&corpus, &alignment, &templates);
         let mut draft = predictor.draft();
         let b = corpus.line_pieces(2)[0];
         for (at, piece) in corpus.line_pieces(0)[..4].iter().enumerate() {
@@ -269,8 +262,8 @@ mod tests {
             found.map(|(_, share)| *share)
         };
         // One departure, then the share of what is followed that goes to the replaced name.
-        let follow = parameters.departure / (parameters.departure + parameters.contexts.escape);
-        assert!((share(" b").unwrap() - follow * parameters.substitution).abs() < 1e-12);
+        let follow = DEPARTURE / (DEPARTURE + p::ESCAPE);
+        assert!((share(" b").unwrap() - follow * SUBSTITUTION).abs() < 1e-12);
         assert!((share(" b").unwrap() + share(" a").unwrap() - 1.0).abs() < 1e-12);
     }
 }

@@ -5,7 +5,6 @@ use super::corpus::Corpus;
 use super::evidence::Evidence;
 use super::history::History;
 use super::lexer::{Core, Piece};
-use super::parameters::Parameters;
 
 /// Replacements of a template's names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,13 +49,8 @@ const RENAMED_LINES: usize = 4;
 const RENAMED_SIMILARITY: f64 = 0.2;
 
 /// Returns the candidates for the next line, with weights that sum to one.
-pub(super) fn collect(
-    corpus: &Corpus,
-    alignment: &Alignment,
-    history: &History,
-    parameters: &Parameters,
-) -> Vec<Template> {
-    let evidence = Evidence::new(corpus, alignment, history, parameters);
+pub(super) fn collect(corpus: &Corpus, alignment: &Alignment, history: &History) -> Vec<Template> {
+    let evidence = Evidence::new(corpus, alignment, history);
     let logs = (0..corpus.lines.len()).map(|line| evidence.log_weight(line));
     let logs: Vec<f64> = logs.collect();
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -102,11 +96,10 @@ mod tests {
 
     /// The text and the weight of the likeliest line, and the sum of all weights.
     fn likeliest(prompt: &str) -> (String, f64, f64) {
-        let parameters = Parameters::default();
-        let corpus = Corpus::read(prompt, &parameters);
-        let alignment = Alignment::new(&corpus, &parameters);
-        let history = History::of_prompt(&corpus, parameters.history_lines);
-        let templates = collect(&corpus, &alignment, &history, &parameters);
+        let corpus = Corpus::read(prompt);
+        let alignment = Alignment::new(&corpus);
+        let history = History::of_prompt(&corpus);
+        let templates = collect(&corpus, &alignment, &history);
         let sum = templates.iter().map(|template| template.weight).sum();
         let best = templates.iter().max_by(|a, b| a.weight.total_cmp(&b.weight)).unwrap();
         let pieces = corpus.line_pieces(best.line).iter();
@@ -143,10 +136,9 @@ mod tests {
 
     #[test]
     fn names_are_learned_from_lines_of_one_shape() {
-        let parameters = Parameters::default();
-        let corpus = Corpus::read("a.x(k)\nb()\n\nnew.x(k)\n", &parameters);
-        let alignment = Alignment::new(&corpus, &parameters);
-        let history = History::of_prompt(&corpus, 1);
+        let corpus = Corpus::read("a.x(k)\nb()\n\nnew.x(k)\n");
+        let alignment = Alignment::new(&corpus);
+        let history = History::of_prompt(&corpus);
         let renaming = rename(&corpus, &alignment, &history, 1);
         let core = |line: usize, at: usize| corpus.line_pieces(line)[at].core();
         assert_eq!(renaming.get(core(0, 0)), Some(core(2, 0)));

@@ -1,10 +1,10 @@
 //! The model as a whole: what it must find in small prompts, and what holds for every prompt.
 
-use super::*;
+use super::{Finish, Generation, Limits, parameters};
 use proptest::prelude::*;
 
 fn complete(prompt: &str, max_lines: usize) -> Generation {
-    InContextModel::default().complete(prompt, &Limits { max_lines, max_tokens: 1000 })
+    super::complete(prompt, &Limits { max_lines, max_tokens: 1000 })
 }
 
 fn with_block(block: &str, file: &str) -> String {
@@ -26,67 +26,55 @@ fn an_empty_prompt_has_no_candidate() {
 }
 
 #[test]
-fn limits_of_zero_give_nothing() {
-    let model = InContextModel::default();
-    let none = model.complete("a = 1\n", &Limits { max_lines: 0, max_tokens: 5 });
-    assert_eq!((none.text.as_str(), none.finish), ("", Finish::Lines));
-    let none = model.complete("a = 1\n", &Limits { max_lines: 5, max_tokens: 0 });
-    assert_eq!((none.text.as_str(), none.finish), ("", Finish::Tokens));
+fn limits_end_a_completion() {
+    // The only line there is to copy, cut after two of its tokens in the last case.
+    for (max_lines, max_tokens, text, finish) in
+        [(0, 5, "", Finish::Lines), (5, 0, "", Finish::Tokens), (1, 2, "a =", Finish::Tokens)]
+    {
+        let generation = super::complete("a = 1\n", &Limits { max_lines, max_tokens });
+        assert_eq!((generation.text.as_str(), generation.finish), (text, finish));
+    }
 }
 
 #[test]
-fn the_token_limit_cuts_a_line() {
-    let model = InContextModel::default();
-    let generation = model.complete("a = 1\n", &Limits { max_lines: 1, max_tokens: 2 });
-    // The only line there is to copy, cut after two of its tokens.
-    assert_eq!((generation.text.as_str(), generation.finish), ("a =", Finish::Tokens));
-}
-
-#[test]
-fn a_repeated_passage_is_continued() {
+fn the_tokens_of_a_line_are_told() {
     let prompt =
         "def f():\n    start()\n    work()\n    stop()\n\ndef g():\n    start()\n    work()\n";
-    let generation = complete(prompt, 1);
-    assert_eq!(generation.text, "    stop()\n");
-    let texts: Vec<_> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
+    let texts: Vec<_> = complete(prompt, 1).tokens.into_iter().map(|token| token.text).collect();
     assert_eq!(texts, ["    ", "stop", "(", ")", "\n"]);
 }
 
 #[test]
-fn a_retrieved_block_is_seen_through_its_comments() {
-    let block = "def load(path):\n    with open(path) as file:\n        return parse(file)\n";
-    let file = "import os\n\ndef load(path):\n    with open(path) as file:\n";
-    let generation = complete(&with_block(block, file), 1);
-    assert_eq!(generation.text, "        return parse(file)\n");
-    assert_eq!(generation.finish, Finish::Lines);
-}
-
-#[test]
-fn several_lines_follow_a_block_at_the_margin_of_the_file() {
-    let block = "a = first()\nb = second(a)\nc = third(b)\nd = fourth(c)\n";
-    let file = "def f():\n    a = first()\n    b = second(a)\n";
-    let generation = complete(&with_block(block, file), 2);
-    assert_eq!(generation.text, "    c = third(b)\n    d = fourth(c)\n");
-}
-
-#[test]
-fn names_are_replaced_as_in_the_line_before() {
-    let block = "old = make(config)\nold.run(config)\nfinish(log)\n";
-    let file = "fresh = make(config)\n";
-    let generation = complete(&with_block(block, file), 1);
-    assert_eq!(generation.text, "fresh.run(config)\n");
-}
-
-#[test]
-fn tabs_stay_tabs() {
-    let prompt = "if a:\n\tx()\n\ty()\nif b:\n\tx()\n";
-    assert_eq!(complete(prompt, 1).text, "\ty()\n");
-}
-
-#[test]
-fn line_ends_of_two_characters_are_line_ends() {
-    let prompt = "s()\r\nw()\r\ne()\r\n\r\ns()\r\nw()\r\n";
-    assert_eq!(complete(prompt, 1).text, "e()\n");
+fn prompts_are_continued_from_what_they_repeat() {
+    let load = "def load(path):\n    with open(path) as file:\n        return parse(file)\n";
+    for (what, prompt, max_lines, text) in [
+        (
+            "a block is seen through its comments",
+            with_block(load, "import os\n\ndef load(path):\n    with open(path) as file:\n"),
+            1,
+            "        return parse(file)\n",
+        ),
+        (
+            "several lines follow a block at the margin of the file",
+            with_block(
+                "a = first()\nb = second(a)\nc = third(b)\nd = fourth(c)\n",
+                "def f():\n    a = first()\n    b = second(a)\n",
+            ),
+            2,
+            "    c = third(b)\n    d = fourth(c)\n",
+        ),
+        (
+            "names are replaced as in the line before",
+            with_block("old = make(config)\nold.run(config)\nend(log)\n", "new = make(config)\n"),
+            1,
+            "new.run(config)\n",
+        ),
+        ("tabs stay tabs", "if a:\n\tx()\n\ty()\nif b:\n\tx()\n".into(), 1, "\ty()\n"),
+        ("CR LF ends a line", "s()\r\nw()\r\ne()\r\n\r\ns()\r\nw()\r\n".into(), 1, "e()\n"),
+    ] {
+        let generation = complete(&prompt, max_lines);
+        assert_eq!((generation.text.as_str(), generation.finish), (text, Finish::Lines), "{what}");
+    }
 }
 
 #[test]
@@ -102,8 +90,7 @@ fn a_sure_token_is_likelier_than_a_doubtful_one() {
 fn a_huge_line_is_bounded_work() {
     let prompt = "x = (y + 1) ".repeat(1 << 20);
     let generation = complete(&prompt, 2);
-    let most = Parameters::default().max_line_tokens + 2;
-    assert!(generation.tokens.len() <= 2 * most);
+    assert!(generation.tokens.len() <= 2 * (parameters::MAX_LINE_TOKENS + 2));
     assert!(!complete(&"é\n".repeat(1 << 20), 1).text.is_empty());
 }
 
@@ -127,10 +114,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_holds_for_every_prompt(prompt in code(), max_lines in 0_usize..6, max_tokens in 0_usize..40) {
-        let model = InContextModel::default();
+    fn what_holds_for_every_prompt(
+        prompt in prop_oneof![code(), any::<String>()], max_lines in 0_usize..6, max_tokens in 0_usize..40,
+    ) {
         let limits = Limits { max_lines, max_tokens };
-        let generation = model.complete(&prompt, &limits);
+        let generation = super::complete(&prompt, &limits);
         let joined: String = generation.tokens.iter().map(|token| token.text.as_str()).collect();
         prop_assert_eq!(&joined, &generation.text);
         prop_assert!(generation.tokens.len() <= max_tokens);
@@ -143,27 +131,6 @@ proptest! {
         if generation.finish == Finish::Lines {
             prop_assert_eq!(lines.len(), max_lines);
         }
-        prop_assert_eq!(model.complete(&prompt, &limits), generation);
-    }
-
-    #[test]
-    fn any_text_is_taken(prompt in any::<String>(), max_lines in 0_usize..4) {
-        let generation = complete(&prompt, max_lines);
-        prop_assert!(generation.text.lines().count() <= max_lines);
-    }
-
-    #[test]
-    fn odd_parameters_do_no_harm(prompt in code(), odd in prop::num::f64::ANY, size in 0_usize..9) {
-        let mut parameters = Parameters::default();
-        parameters.line_weights.alignment = odd;
-        parameters.contexts.growth = odd;
-        parameters.search.temperature = odd;
-        parameters.search.beam = size;
-        parameters.search.lines = size;
-        parameters.max_line_tokens = size;
-        parameters.max_prompt_bytes = 8 * size;
-        let limits = Limits { max_lines: 3, max_tokens: 30 };
-        let generation = InContextModel::new(parameters).complete(&prompt, &limits);
-        prop_assert!(generation.tokens.iter().all(|t| t.probability > 0.0 && t.probability <= 1.0));
+        prop_assert_eq!(super::complete(&prompt, &limits), generation);
     }
 }
