@@ -121,7 +121,7 @@ pub fn run(
     };
     std::thread::scope(|scope| {
         for _ in 0..connections.clamp(1, open.len().max(1)) {
-            scope.spawn(&ask_all);
+            scope.spawn(ask_all);
         }
     });
     let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
