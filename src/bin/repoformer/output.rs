@@ -1,8 +1,11 @@
 //! Printing: data to stdout, everything else to stderr.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -143,15 +146,40 @@ pub(crate) fn with_flags(text: &str) -> String {
     text
 }
 
-/// Lines of an error message: the error with its causes, then the hint.
-pub(crate) fn describe(error: &anyhow::Error) -> Vec<String> {
-    let mut lines = vec![format!("error: {}", with_flags(&format!("{error:#}")))];
-    let hint = error.chain().find_map(|cause| match cause.downcast_ref::<Hinted>() {
-        Some(hinted) => Some(hinted.hint.clone()),
-        None => cause.downcast_ref::<Error>().and_then(Error::hint),
-    });
-    lines.extend(hint.map(|hint| format!("hint: {}", with_flags(&hint))));
-    lines
+/// The screen flags, which [`init`] sets once.
+static FLAGS: OnceLock<ScreenFlags> = OnceLock::new();
+/// Number of skipped items and failed checks.
+static PROBLEMS: AtomicUsize = AtomicUsize::new(0);
+/// Problems and hints printed so far: each is printed once.
+static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Sets how much is printed, and how.
+pub(crate) fn init(flags: ScreenFlags) {
+    match flags.color {
+        ColorWhen::Auto => {}
+        ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
+        ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    FLAGS.get_or_init(|| flags);
+}
+
+fn is_quiet() -> bool {
+    FLAGS.get().is_some_and(|flags| flags.quiet)
+}
+
+/// Whether `-v` was given.
+pub(crate) fn is_verbose() -> bool {
+    FLAGS.get().is_some_and(|flags| flags.verbose)
+}
+
+/// Whether everything was done.
+pub(crate) fn all_done() -> bool {
+    PROBLEMS.load(Relaxed) == 0
+}
+
+/// Whether this text was not printed before.
+fn is_new(text: &str) -> bool {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
 }
 
 /// Prints a line to stderr; nothing else does. If stderr cannot be written (a closed pipe, a full disk), the work continues,
@@ -160,178 +188,147 @@ fn say(line: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
+fn say_error(text: &str) {
+    say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
+}
+
+fn say_hint(text: &str) {
+    say(format_args!("\x1b[1;36mhint\x1b[0m: {text}"));
+}
+
 /// Prints a message of a running stage, which cannot wait for its report.
 pub(crate) fn announce(text: &str) {
     say(text);
 }
 
-/// Prints messages, and remembers whether anything was skipped.
-#[derive(Debug)]
-pub(crate) struct Printer {
-    quiet: bool,
-    verbose: bool,
-    progress: bool,
-    /// Number of skipped items and failed checks.
-    problems: usize,
-    seen: std::collections::HashSet<String>,
+/// Prints the error that ends the program, with its causes and its hint.
+pub(crate) fn error(error: &anyhow::Error) {
+    let hint = error.chain().find_map(|cause| match cause.downcast_ref::<Hinted>() {
+        Some(hinted) => Some(hinted.hint.clone()),
+        None => cause.downcast_ref::<Error>().and_then(Error::hint),
+    });
+    say_error(&with_flags(&format!("{error:#}")));
+    if let Some(hint) = hint {
+        say_hint(&with_flags(&hint));
+    }
 }
 
-impl Printer {
-    pub(crate) fn new(flags: &ScreenFlags) -> Self {
-        match flags.color {
-            ColorWhen::Auto => {}
-            ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
-            ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
-        }
-        let progress = !flags.quiet && !flags.no_progress && io::stderr().is_terminal();
-        Self {
-            quiet: flags.quiet,
-            verbose: flags.verbose,
-            progress,
-            problems: 0,
-            seen: Default::default(),
-        }
+pub(crate) fn note(text: impl AsRef<str>) {
+    if !is_quiet() {
+        say(text.as_ref());
     }
+}
 
-    /// Whether everything was done.
-    pub(crate) fn all_done(&self) -> bool {
-        self.problems == 0
+pub(crate) fn detail(text: impl AsRef<str>) {
+    if is_verbose() {
+        say(text.as_ref());
     }
+}
 
-    pub(crate) fn error(error: &anyhow::Error) {
-        for line in describe(error) {
-            match line.split_once(": ") {
-                Some(("error", rest)) => say(format_args!("\x1b[1;31merror\x1b[0m: {rest}")),
-                Some((label, rest)) => say(format_args!("\x1b[1;36m{label}\x1b[0m: {rest}")),
-                None => say(line),
-            }
+pub(crate) fn warning(text: impl AsRef<str>) {
+    if !is_quiet() {
+        say(format_args!("\x1b[1;33mwarning\x1b[0m: {}", with_flags(text.as_ref())));
+    }
+}
+
+/// Number of items shown of which `few` are shown without `-v`.
+fn shown(few: usize) -> usize {
+    if is_verbose() { usize::MAX } else { few }
+}
+
+fn note_hidden(indent: &str, hidden: usize) {
+    if hidden > 0 {
+        note(format!("{indent}… and {hidden} more like these (-v shows all)"));
+    }
+}
+
+/// Reports skipped items, each once, and counts them.
+pub(crate) fn problems(problems: &[Error]) {
+    let mut count = 0;
+    for problem in problems {
+        let text = with_flags(&problem.to_string());
+        if !is_new(&text) {
+            continue;
+        }
+        count += 1;
+        if count > shown(PROBLEMS_SHOWN) {
+            continue;
+        }
+        say_error(&text);
+        // Problems of one kind share a hint.
+        let hint = problem.hint().map(|hint| with_flags(&hint));
+        if let Some(hint) = hint.filter(|hint| is_new(hint)) {
+            say_hint(&hint);
         }
     }
+    failures(count);
+    note_hidden("", count.saturating_sub(shown(PROBLEMS_SHOWN)));
+}
 
-    pub(crate) fn note(&self, text: impl AsRef<str>) {
-        if !self.quiet {
-            say(text.as_ref());
-        }
-    }
+/// Prints these lines below a warning, `few` of them without `-v`.
+pub(crate) fn list(lines: Vec<String>, few: usize) {
+    let (few, all) = (shown(few), lines.len());
+    lines.iter().take(few).for_each(|line| note(with_flags(line)));
+    note_hidden("  ", all.saturating_sub(few));
+}
 
-    pub(crate) fn detail(&self, text: impl AsRef<str>) {
-        if self.verbose {
-            say(text.as_ref());
-        }
-    }
+/// Counts a failed check.
+pub(crate) fn failed(text: &str) {
+    failures(1);
+    say_error(&with_flags(text));
+}
 
-    pub(crate) fn warning(&self, text: impl AsRef<str>) {
-        if !self.quiet {
-            say(format_args!("\x1b[1;33mwarning\x1b[0m: {}", with_flags(text.as_ref())));
-        }
-    }
+/// Counts failed checks that the output lists.
+pub(crate) fn failures(number: usize) {
+    PROBLEMS.fetch_add(number, Relaxed);
+}
 
-    /// Reports skipped items, each once, and counts them.
-    pub(crate) fn problems(&mut self, problems: &[Error]) {
-        let mut shown = 0;
-        let mut hidden = 0;
-        for problem in problems {
-            let text = with_flags(&problem.to_string());
-            if !self.seen.insert(text.clone()) {
-                continue;
-            }
-            self.problems += 1;
-            if shown < PROBLEMS_SHOWN || self.verbose {
-                shown += 1;
-                say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
-                // Problems of one kind share a hint.
-                let hint = problem.hint().map(|hint| with_flags(&hint));
-                if let Some(hint) = hint.filter(|hint| self.seen.insert(hint.clone())) {
-                    say(format_args!("\x1b[1;36mhint\x1b[0m: {hint}"));
-                }
-            } else {
-                hidden += 1;
-            }
-        }
-        if hidden > 0 {
-            self.note(format!("… and {hidden} more like these (-v shows all)"));
-        }
+/// Reports the work of a stage.
+pub(crate) fn report(stage: &str, report: &StageReport) {
+    let few = shown(WARNINGS_SHOWN);
+    report.warnings.iter().take(few).for_each(warning);
+    note_hidden("", report.warnings.len().saturating_sub(few));
+    let before = PROBLEMS.load(Relaxed);
+    problems(&report.problems);
+    let skipped = match PROBLEMS.load(Relaxed) - before {
+        0 => String::new(),
+        n => format!(", {n} skipped"),
+    };
+    let artifacts = match report.built + report.current {
+        1 => "1 artifact".to_owned(),
+        n => format!("{n} artifacts"),
+    };
+    let state = match (report.built, report.current) {
+        (0, _) => "current".to_owned(),
+        (_, 0) => "written".to_owned(),
+        (built, current) => format!("{built} written, {current} current"),
+    };
+    let records = match report.records {
+        1 => "1 record".to_owned(),
+        n => format!("{} records", group(n)),
+    };
+    note(format!("{stage}: {records} in {artifacts} ({state}){skipped}"));
+    for path in &report.outputs {
+        detail(format!("  {}", path.display()));
     }
+}
 
-    /// Whether `-v` was given.
-    pub(crate) fn is_verbose(&self) -> bool {
-        self.verbose
+/// A progress bar over `total` steps, hidden where none is wanted.
+pub(crate) fn bar(label: &str, total: usize) -> ProgressBar {
+    let is_wanted = FLAGS.get().is_some_and(|flags| !flags.quiet && !flags.no_progress);
+    if !is_wanted || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
     }
-
-    /// Prints these lines below a warning, `shown` of them without `-v`.
-    pub(crate) fn list(&self, lines: Vec<String>, shown: usize) {
-        let shown = if self.verbose { usize::MAX } else { shown };
-        let notes = lines.iter().take(shown);
-        notes.for_each(|line| self.note(with_flags(line)));
-        if let Some(more @ 1..) = lines.len().checked_sub(shown) {
-            self.note(format!("  … and {more} more like these (-v shows all)"));
-        }
-    }
-
-    /// Counts a failed check.
-    pub(crate) fn failed(&mut self, text: &str) {
-        self.problems += 1;
-        say(format_args!("\x1b[1;31merror\x1b[0m: {}", with_flags(text)));
-    }
-
-    /// Counts failed checks that the output lists.
-    pub(crate) fn failures(&mut self, number: usize) {
-        self.problems += number;
-    }
-
-    /// Reports the work of a stage.
-    pub(crate) fn report(&mut self, stage: &str, report: &StageReport) {
-        let shown = if self.verbose { usize::MAX } else { WARNINGS_SHOWN };
-        for warning in report.warnings.iter().take(shown) {
-            self.warning(warning);
-        }
-        if let Some(more @ 1..) = report.warnings.len().checked_sub(shown) {
-            self.note(format!("… and {more} more like these (-v shows all)"));
-        }
-        let before = self.problems;
-        self.problems(&report.problems);
-        let skipped = match self.problems - before {
-            0 => String::new(),
-            n => format!(", {n} skipped"),
-        };
-        let artifacts = match report.built + report.current {
-            1 => "1 artifact".to_owned(),
-            n => format!("{n} artifacts"),
-        };
-        let state = match (report.built, report.current) {
-            (0, _) => "current".to_owned(),
-            (_, 0) => "written".to_owned(),
-            (built, current) => format!("{built} written, {current} current"),
-        };
-        let records = match report.records {
-            1 => "1 record".to_owned(),
-            n => format!("{} records", group(n)),
-        };
-        self.note(format!("{stage}: {records} in {artifacts} ({state}){skipped}"));
-        for path in &report.outputs {
-            self.detail(format!("  {}", path.display()));
-        }
-    }
-
-    /// A progress bar over `total` steps, hidden where none is wanted.
-    pub(crate) fn bar(&self, label: &str, total: usize) -> ProgressBar {
-        if !self.progress {
-            return ProgressBar::hidden();
-        }
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {rate} {eta}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-                let _ = write!(text, "{:.1}/s", state.per_sec());
-            });
-        let bar = ProgressBar::with_draw_target(
-            Some(total as u64),
-            ProgressDrawTarget::stderr_with_hz(10),
-        );
-        bar.set_style(style);
-        bar.set_message(label.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(200));
-        bar
-    }
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {rate} {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            let _ = write!(text, "{:.1}/s", state.per_sec());
+        });
+    let target = ProgressDrawTarget::stderr_with_hz(10);
+    let bar = ProgressBar::with_draw_target(Some(total as u64), target).with_style(style);
+    bar.set_message(label.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }
 
 /// Groups digits: 14457 → `14,457`.

@@ -17,10 +17,10 @@ use super::comparison_text::{self, listed};
 use super::eval::{metrics, postprocess};
 use super::session::{completion, open, resampling, seed, without_repositories};
 use crate::args::{CompareArgs, ResampledUnit, ScoreFormat};
-use crate::output::{Printer, check_output, hinted, write_data};
+use crate::output::{self, check_output, hinted, write_data};
 use crate::settings::Settings;
 
-pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
     check_output(Some(&args.output), &[a_path, b_path])?;
     if a_path == Path::new("-") && b_path == Path::new("-") {
@@ -32,11 +32,11 @@ pub(crate) fn run(args: &CompareArgs, printer: &mut Printer) -> Result<()> {
     let Some(mut scorer) = Scorer::new(args)? else {
         return Ok(());
     };
-    let (a, b) = (scorer.load(&args.a, printer)?, scorer.load(&args.b, printer)?);
+    let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
-    printer.problems(&comparison.problems);
-    warn(&comparison, printer);
+    output::problems(&comparison.problems);
+    warn(&comparison);
     write_data(&args.output, written(&comparison, args)?.as_bytes())
 }
 
@@ -55,20 +55,20 @@ impl<'a> Scorer<'a> {
     }
 
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
-    fn load(&mut self, given: &str, printer: &mut Printer) -> Result<PerTask> {
+    fn load(&mut self, given: &str) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
             let scores = comparison::read(given).map_err(with_flags)?;
-            return Ok(reported(scores, printer));
+            return Ok(reported(scores));
         }
         let is_file = Path::new(given).exists();
         let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
         if mode.is_none()
             && let Ok(reading) = comparison::read(given)
         {
-            return Ok(reported(reading, printer));
+            return Ok(reported(reading));
         }
         if self.experiment.is_none() {
-            self.experiment = Some(without_repositories(&self.settings, printer)?);
+            self.experiment = Some(without_repositories(&self.settings)?);
         }
         let Some((experiment, tasks)) =
             self.experiment.as_ref().and_then(|e| Some((e, e.tasks.as_ref()?)))
@@ -82,7 +82,7 @@ impl<'a> Scorer<'a> {
         let metrics = metrics(&self.args.metrics)?;
         let cut = postprocess(&self.args.postprocess, || own_postprocess(tasks))?;
         let evaluation = evaluate(experiment, &path, &metrics, &cut, Missing::Skip)?;
-        printer.problems(&evaluation.problems);
+        output::problems(&evaluation.problems);
         let scores = evaluation.scores?;
         let mut side = PerTask::new(given);
         for task in &scores.tasks {
@@ -95,10 +95,10 @@ impl<'a> Scorer<'a> {
 }
 
 /// The scores of a file; excluded tasks are reported.
-fn reported(reading: ReadScores, printer: &mut Printer) -> PerTask {
-    printer.problems(&reading.problems);
+fn reported(reading: ReadScores) -> PerTask {
+    output::problems(&reading.problems);
     if reading.excluded > 0 {
-        printer.warning(format!(
+        output::warning(format!(
             "{}: {} tasks are excluded: their unit tests are not conclusive",
             reading.scores.name, reading.excluded
         ));
@@ -137,12 +137,12 @@ fn comparing(args: &CompareArgs, settings: &Settings) -> Result<ComparisonSettin
 }
 
 /// Reports tasks and measures that are not compared.
-fn warn(comparison: &Comparison, printer: &Printer) {
+fn warn(comparison: &Comparison) {
     for (Side { name, alone, .. }, other) in
         [(&comparison.a, &comparison.b), (&comparison.b, &comparison.a)]
     {
         if !alone.is_empty() {
-            printer.warning(format!(
+            output::warning(format!(
                 "left out: {} in {name} only, not in {}",
                 listed(alone),
                 other.name
@@ -150,13 +150,13 @@ fn warn(comparison: &Comparison, printer: &Printer) {
         }
     }
     if comparison.moved > 0 {
-        printer.warning(format!(
+        output::warning(format!(
             "{} ids are at different rows in A and B: were both scored with the same task file?",
             comparison.moved
         ));
     }
     for (measure, reason) in &comparison.left_out {
-        printer.note(format!("left out: {measure} {reason}"));
+        output::note(format!("left out: {measure} {reason}"));
     }
 }
 

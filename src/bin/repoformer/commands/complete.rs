@@ -15,10 +15,10 @@ use super::session::{
     without_repositories,
 };
 use crate::args::{CompleteArgs, ProbabilityArgs};
-use crate::output::{Printer, check_output, group, hinted, write_data};
+use crate::output::{self, check_output, group, hinted, write_data};
 use crate::settings::Settings;
 
-pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
             "leave it out",
         ));
     }
-    let data = Data::of(args, &settings, printer)?;
+    let data = Data::of(args, &settings)?;
     let place = args.output.as_deref().unwrap_or(Path::new("-"));
     // The output must differ from the inputs and from the journal.
     let mut read = data.files();
@@ -39,18 +39,18 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()> {
     check_output(args.output.as_deref(), &read)?;
     check_output(args.write_batch.as_deref(), &read)?;
     if let Some(file) = &args.write_batch {
-        return write_batch(file, &data.prompts()?, &completion, printer);
+        return write_batch(file, &data.prompts()?, &completion);
     }
     if let Some(question) = question(&args.probability) {
-        return probabilities(&data, &completion, &question, place, printer);
+        return probabilities(&data, &completion, &question, place);
     }
     if !args.read_batch.is_empty() {
-        read_batch(&args.read_batch, &data.prompts()?, &completion, printer)?;
+        read_batch(&args.read_batch, &data.prompts()?, &completion)?;
     }
     match &data {
-        Data::File(prompts) => complete_one(prompts, &completion, place, printer),
+        Data::File(prompts) => complete_one(prompts, &completion, place),
         Data::Cache(experiment, modes) => {
-            complete_cached(experiment, modes, &completion, args.output.as_deref(), printer)
+            complete_cached(experiment, modes, &completion, args.output.as_deref())
         }
     }
 }
@@ -64,13 +64,13 @@ enum Data {
 }
 
 impl Data {
-    fn of(args: &CompleteArgs, settings: &Settings, printer: &mut Printer) -> Result<Self> {
+    fn of(args: &CompleteArgs, settings: &Settings) -> Result<Self> {
         let output = args.output.as_deref();
         if let Some(prompts) = &args.prompts {
             return Ok(Self::File(prompts.clone()));
         }
         check_not_tasks(settings, output)?;
-        let experiment = without_repositories(settings, printer)?;
+        let experiment = without_repositories(settings)?;
         if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
             return Err(hinted(
                 anyhow!(
@@ -106,21 +106,16 @@ impl Data {
     }
 }
 
-fn complete_one(
-    prompts: &Path,
-    completion: &Completion,
-    place: &Path,
-    printer: &mut Printer,
-) -> Result<()> {
-    let bar = printer.bar("complete", 0);
+fn complete_one(prompts: &Path, completion: &Completion, place: &Path) -> Result<()> {
+    let bar = output::bar("complete", 0);
     let total = |total: usize| bar.set_length(total as u64);
     let predictions =
         resumable(completion, || complete_file(prompts, completion, &total, &|| bar.inc(1)));
     bar.finish_and_clear();
     let predictions = predictions?;
     write_data(place, &predictions.text)?;
-    printer.problems(&predictions.problems);
-    printer.note(format!("complete: {} predictions", group(predictions.records as u64)));
+    output::problems(&predictions.problems);
+    output::note(format!("complete: {} predictions", group(predictions.records as u64)));
     Ok(())
 }
 
@@ -129,9 +124,8 @@ fn complete_cached(
     modes: &[Mode],
     completion: &Completion,
     output: Option<&Path>,
-    printer: &mut Printer,
 ) -> Result<()> {
-    complete_modes(experiment, modes, completion, printer)?;
+    complete_modes(experiment, modes, completion)?;
     if let Some(output) = output {
         let path = experiment.layout.predictions(modes[0], &completion.model);
         write_data(output, &artifact_text(&path)?)?;
@@ -144,14 +138,13 @@ pub(super) fn complete_modes(
     experiment: &Experiment,
     modes: &[Mode],
     completion: &Completion,
-    printer: &mut Printer,
 ) -> Result<()> {
     let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
-    let bar = printer.bar("complete", total);
+    let bar = output::bar("complete", total);
     let report =
         resumable(completion, || pipeline::complete(experiment, modes, completion, &|| bar.inc(1)));
     bar.finish_and_clear();
-    printer.report(&label("complete", experiment), &report?);
+    output::report(&label("complete", experiment), &report?);
     Ok(())
 }
 
@@ -168,18 +161,17 @@ fn probabilities(
     completion: &Completion,
     question: &TokenQuestion,
     place: &Path,
-    printer: &mut Printer,
 ) -> Result<()> {
     let prompts = data.prompts()?.remove(0);
-    let bar = printer.bar("complete", prompts.records());
+    let bar = output::bar("complete", prompts.records());
     let found = resumable(completion, || {
         pipeline::probabilities(&prompts, completion, question, &|| bar.inc(1))
     });
     bar.finish_and_clear();
     let found = found?;
     write_data(place, &found.text)?;
-    printer.problems(&found.problems);
-    printer.note(format!(
+    output::problems(&found.problems);
+    output::note(format!(
         "complete: {} probabilities of {:?}",
         group(found.records as u64),
         question.text
@@ -187,38 +179,28 @@ fn probabilities(
     Ok(())
 }
 
-fn write_batch(
-    file: &Path,
-    prompts: &[PromptText],
-    completion: &Completion,
-    printer: &mut Printer,
-) -> Result<()> {
+fn write_batch(file: &Path, prompts: &[PromptText], completion: &Completion) -> Result<()> {
     let batch = pipeline::write_batch(prompts, completion)?;
     write_data(file, &batch.text)?;
-    printer.problems(&batch.problems);
+    output::problems(&batch.problems);
     let others = match batch.others {
         0 => String::new(),
         n => format!(" ({} prompts are answered, or repeat another)", group(n as u64)),
     };
     let requests = group(batch.requests as u64);
-    printer.note(format!("complete: {requests} requests{others}"));
+    output::note(format!("complete: {requests} requests{others}"));
     if batch.requests > 50_000 || batch.text.len() > 200_000_000 {
-        printer.warning(
+        output::warning(
             "OpenAI takes at most 50,000 requests and 200 MB per file; split this one, and read the answers to its parts one by one",
         );
     }
     Ok(())
 }
 
-fn read_batch(
-    files: &[PathBuf],
-    prompts: &[PromptText],
-    completion: &Completion,
-    printer: &mut Printer,
-) -> Result<()> {
+fn read_batch(files: &[PathBuf], prompts: &[PromptText], completion: &Completion) -> Result<()> {
     let read = pipeline::read_batch(files, prompts, completion)?;
-    printer.problems(&read.problems);
-    printer.note(format!(
+    output::problems(&read.problems);
+    output::note(format!(
         "complete: {} answers, {} failures, {} without a prompt or unreadable",
         group(read.answers as u64),
         group(read.failed as u64),

@@ -11,22 +11,22 @@ use repoformer::text::language::Language;
 
 use super::session::read_tasks;
 use crate::args::ConvertArgs;
-use crate::output::{Printer, check_output, group, hinted};
+use crate::output::{self, check_output, group, hinted};
 use crate::records_output::RecordsOutput;
 
-pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let to: TargetFormat = args.to.parse().map_err(|e| anyhow!("--to: {e}"))?;
     let inputs: Vec<&Path> =
         [&args.file, &args.tasks].into_iter().flatten().map(PathBuf::as_path).collect();
     check_output(Some(&args.output), &inputs)?;
     let outcome = match to {
         TargetFormat::Folders => folders(args)?,
-        TargetFormat::Records(kind) => records(args, kind, printer)?,
+        TargetFormat::Records(kind) => records(args, kind)?,
     };
     for warning in &outcome.warnings {
-        printer.warning(warning);
+        output::warning(warning);
     }
-    printer.problems(&outcome.problems);
+    output::problems(&outcome.problems);
     let (count, what) = match to {
         TargetFormat::Folders => (outcome.records, "file"),
         TargetFormat::Records(_) => (outcome.records, "record"),
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<()> {
         0 => String::new(),
         n => format!(", {n} skipped"),
     };
-    printer.note(format!("convert: {count} to {to}{stepped_over}"));
+    output::note(format!("convert: {count} to {to}{stepped_over}"));
     Ok(())
 }
 
@@ -65,11 +65,11 @@ fn folders(args: &ConvertArgs) -> Result<Conversion> {
     Ok(outcome)
 }
 
-fn records(args: &ConvertArgs, kind: RecordKind, printer: &mut Printer) -> Result<Conversion> {
+fn records(args: &ConvertArgs, kind: RecordKind) -> Result<Conversion> {
     let mut output = RecordsOutput::new(&args.output);
     let outcome = {
         let mut emit = |record: &serde_json::Value| output.line(record);
-        work(args, kind, printer, &mut emit)
+        work(args, kind, &mut emit)
     };
     let mut outcome = outcome?;
     nothing_done(&mut outcome)?;
@@ -85,12 +85,7 @@ fn nothing_done(outcome: &mut Conversion) -> Result<()> {
     Ok(())
 }
 
-fn work(
-    args: &ConvertArgs,
-    kind: RecordKind,
-    printer: &mut Printer,
-    emit: &mut Emit<'_>,
-) -> Result<Conversion> {
+fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let repos_dir = args.repos_dir.as_deref();
     let language: Language =
         args.language.parse().map_err(|e: String| anyhow!("--language: {e}"))?;
@@ -112,7 +107,7 @@ fn work(
             };
             convert::requests(input(args)?, &sampling, emit)?
         }
-        _ => predictions(args, kind, printer, emit)?,
+        _ => predictions(args, kind, emit)?,
     })
 }
 
@@ -123,13 +118,8 @@ fn names(args: &ConvertArgs, dir: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn predictions(
-    args: &ConvertArgs,
-    kind: RecordKind,
-    printer: &mut Printer,
-    emit: &mut Emit<'_>,
-) -> Result<Conversion> {
+fn predictions(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let file = input(args)?;
-    let tasks = args.tasks.as_deref().map(|tasks| read_tasks(tasks, printer)).transpose()?;
+    let tasks = args.tasks.as_deref().map(read_tasks).transpose()?;
     Ok(convert::predictions(file, kind, tasks.as_ref(), emit)?)
 }

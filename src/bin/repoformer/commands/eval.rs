@@ -21,7 +21,7 @@ use super::eval_output::{Named, write, write_results};
 use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
 use crate::args::EvalArgs;
-use crate::output::{Printer, check_output, hinted};
+use crate::output::{self, check_output, hinted};
 use crate::settings::Settings;
 
 /// Metrics, post-processing, and the treatment of missing predictions.
@@ -31,7 +31,7 @@ struct Scoring {
     missing: Missing,
 }
 
-pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let metrics = metrics(&args.metrics)?;
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
@@ -41,18 +41,18 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
         [&args.pairs, &args.predictions].into_iter().flatten().map(PathBuf::as_path).collect();
     check_output(Some(&args.output), &read)?;
     if args.retrieval {
-        return eval_retrieval::run(args, &settings, printer);
+        return eval_retrieval::run(args, &settings);
     }
     if args.exec.exec {
         #[cfg(target_os = "linux")]
-        return super::eval_exec::run(args, &settings, printer);
+        return super::eval_exec::run(args, &settings);
         #[cfg(not(target_os = "linux"))]
         bail!("tests can only be run on Linux");
     }
     if let Some(path) = &args.pairs {
-        return of_pairs(args, path, &metrics, &settings, printer);
+        return of_pairs(args, path, &metrics, &settings);
     }
-    let experiment = without_repositories(&settings, printer)?;
+    let experiment = without_repositories(&settings)?;
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to score against")
     };
@@ -64,12 +64,12 @@ pub(crate) fn run(args: &EvalArgs, printer: &mut Printer) -> Result<()> {
     let mut manifest = scoring.manifest();
     manifest.input("tasks", &tasks.path)?;
     let named = if args.check_references {
-        vec![references(tasks, &scoring, printer)?]
+        vec![references(tasks, &scoring)?]
     } else {
-        of_predictions(args, &experiment, &settings, &scoring, &mut manifest, printer)?
+        of_predictions(args, &experiment, &settings, &scoring, &mut manifest)?
     };
     if !args.check_references {
-        warn_of_ceilings(tasks, &scoring, printer)?;
+        warn_of_ceilings(tasks, &scoring)?;
     }
     manifest.count("tasks", tasks.tasks.len());
     write(args, &settings, &named, &manifest)
@@ -100,13 +100,7 @@ pub(super) fn postprocess(
     }
 }
 
-fn of_pairs(
-    args: &EvalArgs,
-    path: &Path,
-    metrics: &[Metric],
-    settings: &Settings,
-    printer: &mut Printer,
-) -> Result<()> {
+fn of_pairs(args: &EvalArgs, path: &Path, metrics: &[Metric], settings: &Settings) -> Result<()> {
     let language: Option<Language> = settings.parsed_option("language")?;
     let scoring = Scoring {
         metrics: metrics.to_vec(),
@@ -120,7 +114,7 @@ fn of_pairs(
     let mut manifest = scoring.manifest();
     manifest.input("pairs", path)?;
     let reading = pairs::read(path)?;
-    printer.problems(&reading.problems);
+    output::problems(&reading.problems);
     if reading.pairs.is_empty() {
         bail!("{}: no pair to score", path.display());
     }
@@ -136,7 +130,7 @@ fn of_pairs(
 }
 
 /// Warns of metrics that truncate targets, with the score that the references would have.
-fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Result<()> {
+fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
     let Scoring { metrics, postprocess, .. } = scoring;
     let cuts = |metric: &&Metric| {
         let recipe = postprocess.recipe(**metric);
@@ -153,7 +147,7 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Re
         let values = mean.metric.values().iter().zip(&mean.values);
         let values: Vec<String> =
             values.map(|(name, value)| format!("{name} {:.2}", 100.0 * value)).collect();
-        printer.warning(format!(
+        output::warning(format!(
             "{} truncates these targets, so even the reference text cannot score 100: it has {}",
             mean.metric,
             values.join(", ")
@@ -163,7 +157,7 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring, printer: &Printer) -> Re
 }
 
 /// Scores the references as predictions.
-fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Result<Named> {
+fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
     let truth = |task: &repoformer::task::Task| vec![task.ground_truth.clone()];
     let perfect: Vec<Vec<String>> = tasks.tasks.iter().map(truth).collect();
     let (metrics, postprocess) = (&scoring.metrics, &scoring.postprocess);
@@ -181,7 +175,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring, printer: &mut Printer) -> Resu
             }
         }
     }
-    printer.problems(&imperfect);
+    output::problems(&imperfect);
     Ok(("references".into(), scores))
 }
 
@@ -192,37 +186,35 @@ fn of_predictions(
     settings: &Settings,
     scoring: &Scoring,
     manifest: &mut Manifest,
-    printer: &mut Printer,
 ) -> Result<Vec<Named>> {
-    let mut of_file =
-        |name: String, path: &Path, folder: Option<PathBuf>, printer: &mut Printer| {
-            manifest.input(&format!("predictions.{name}"), path)?;
-            let made_with = parameters(path);
-            if !made_with.is_empty() {
-                manifest.setting(&format!("predictions.{name}"), json!(made_with));
+    let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
+        manifest.input(&format!("predictions.{name}"), path)?;
+        let made_with = parameters(path);
+        if !made_with.is_empty() {
+            manifest.setting(&format!("predictions.{name}"), json!(made_with));
+        }
+        let evaluation = score(experiment, path, scoring)?;
+        if let Some(folder) = folder {
+            let mut own = scoring.manifest();
+            if let Some(tasks) = &experiment.tasks {
+                own.input("tasks", &tasks.path)?;
             }
-            let evaluation = score(experiment, path, scoring, printer)?;
-            if let Some(folder) = folder {
-                let mut own = scoring.manifest();
-                if let Some(tasks) = &experiment.tasks {
-                    own.input("tasks", &tasks.path)?;
-                }
-                own.input("predictions", path)?;
-                own.count("tasks", evaluation.tasks.tasks.len());
-                own.count("unusable", evaluation.problems.len());
-                let how = (&scoring.postprocess, scoring.missing);
-                write_results(&folder, &evaluation, how, own)?;
-            }
-            let scores = evaluation.scores.map_err(|error| {
-                let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
-                hinted(error.into(), hint)
-            })?;
-            Ok::<Named, anyhow::Error>((name, scores))
-        };
+            own.input("predictions", path)?;
+            own.count("tasks", evaluation.tasks.tasks.len());
+            own.count("unusable", evaluation.problems.len());
+            let how = (&scoring.postprocess, scoring.missing);
+            write_results(&folder, &evaluation, how, own)?;
+        }
+        let scores = evaluation.scores.map_err(|error| {
+            let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
+            hinted(error.into(), hint)
+        })?;
+        Ok::<Named, anyhow::Error>((name, scores))
+    };
     if let Some(path) = &args.predictions {
         let stem = path.file_stem().unwrap_or("predictions".as_ref());
         let name = stem.to_string_lossy().into_owned();
-        return Ok(vec![of_file(name, path, args.results.clone(), printer)?]);
+        return Ok(vec![of_file(name, path, args.results.clone())?]);
     }
     let completion = completion(settings)?;
     let (mut named, mut left_out) = (Vec::new(), Vec::new());
@@ -237,13 +229,13 @@ fn of_predictions(
         }
         let path = cached_predictions(experiment, mode, &completion)?;
         let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
-        let one = of_file(mode.to_string(), &path, folder, printer)?;
+        let one = of_file(mode.to_string(), &path, folder)?;
         if header_path(&path).exists() {
             let is_whole = one.1.missing == 0 && scoring.metrics == [Metric::RepoCoder];
             let known = (is_whole && args.postprocess.is_none()).then_some(&one.1);
             // Scores that cannot be cached are still printed.
             if let Err(error) = pipeline::scores(experiment, mode, &completion.model, known) {
-                printer.problems(&[error]);
+                output::problems(&[error]);
             }
         }
         named.push(one);
@@ -253,13 +245,13 @@ fn of_predictions(
         return Err(hinted(anyhow::anyhow!("the cache holds no predictions to score"), hint));
     }
     if !left_out.is_empty() {
-        printer.note(format!("eval: not completed yet: {}", left_out.join(", ")));
+        output::note(format!("eval: not completed yet: {}", left_out.join(", ")));
     }
     Ok(named)
 }
 
 /// Warns of uneven numbers of samples, as a file appended to itself may have them.
-fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
+fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
     let tasks = evaluation.tasks.tasks.iter().zip(&evaluation.samples);
     let given = tasks.filter(|(_, samples)| !samples.is_empty());
     let (mut fewest, mut most) = (usize::MAX, 0);
@@ -272,7 +264,7 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
     }
     if let (true, Some(task)) = (most > fewest, of_most) {
         let more = given.filter(|(_, samples)| samples.len() > fewest).count();
-        printer.warning(format!(
+        output::warning(format!(
             "{}: {more} tasks have more samples than others: task {} (row {}) has {most}, others have {fewest}; was the file appended to itself?",
             path.display(),
             task.id,
@@ -282,14 +274,14 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path, printer: &Printer) {
 }
 
 /// Warns of doubled samples, as a file appended to itself has them.
-fn warn_of_doubled(evaluation: &Evaluation, path: &Path, printer: &Printer) {
+fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     let given = || evaluation.samples.iter().filter(|samples| !samples.is_empty());
     let is_doubled = |samples: &Vec<String>| {
         let (first, second) = samples.split_at(samples.len() / 2);
         first == second
     };
     if given().count() > 1 && given().all(is_doubled) {
-        printer.warning(format!(
+        output::warning(format!(
             "{}: every task has the same samples twice; was the file appended to itself?",
             path.display()
         ));
@@ -319,26 +311,21 @@ pub(super) fn metrics(names: &[String]) -> Result<Vec<Metric>> {
     Ok(metrics)
 }
 
-fn score(
-    experiment: &Experiment,
-    path: &Path,
-    scoring: &Scoring,
-    printer: &mut Printer,
-) -> Result<Evaluation> {
+fn score(experiment: &Experiment, path: &Path, scoring: &Scoring) -> Result<Evaluation> {
     let Scoring { metrics, postprocess, missing } = scoring;
     let evaluation = evaluate(experiment, path, metrics, postprocess, *missing)?;
-    printer.problems(&evaluation.problems);
+    output::problems(&evaluation.problems);
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
     if *missing == Missing::Zero && without > 0 {
-        printer.warning(format!(
+        output::warning(format!(
             "{}: {without} tasks have no prediction; they score 0",
             path.display(),
         ));
     }
-    warn_of_uneven(&evaluation, path, printer);
-    warn_of_doubled(&evaluation, path, printer);
+    warn_of_uneven(&evaluation, path);
+    warn_of_doubled(&evaluation, path);
     if evaluation.empty > 0 {
-        printer.warning(format!(
+        output::warning(format!(
             "{}: {} empty predictions; they are scored as empty text",
             path.display(),
             evaluation.empty

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::session::single;
 use super::window::read_predictions;
 use crate::args::{EvalArgs, ScoreFormat};
-use crate::output::{Printer, write_data};
+use crate::output::{self, write_data};
 use crate::settings::Settings;
 use crate::table::Table;
 
@@ -36,8 +36,8 @@ struct Row {
     milliseconds: Option<f64>,
 }
 
-pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
-    let mut experiment = single(settings, printer)?;
+pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
+    let mut experiment = single(settings)?;
     if experiment.tasks.is_none() {
         bail!("--tasks is not set, so there is nothing to measure against");
     }
@@ -49,12 +49,12 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         true => vec![experiment.retrieval.form],
         false => parse_all(&args.queries)?,
     };
-    prepare(&experiment, printer)?;
+    prepare(&experiment)?;
     let mut rows = Vec::new();
     for ranker in rankers {
         for &form in &forms {
             experiment.search_with(ranker.clone(), form);
-            rows.push(measure(&experiment, args, settings, printer)?);
+            rows.push(measure(&experiment, args, settings)?);
         }
     }
     let text = match args.format {
@@ -86,20 +86,15 @@ fn parse_all<T: std::str::FromStr<Err: std::fmt::Display>>(names: &[String]) -> 
 }
 
 /// Chunks and their words, which all rankers share.
-fn prepare(experiment: &Experiment, printer: &mut Printer) -> Result<()> {
+fn prepare(experiment: &Experiment) -> Result<()> {
     let report = pipeline::window_repositories(experiment)?;
-    printer.report("window", &report);
+    output::report("window", &report);
     let report = pipeline::vectorize_repositories(experiment)?;
-    printer.report("vectorize", &report);
+    output::report("vectorize", &report);
     Ok(())
 }
 
-fn measure(
-    experiment: &Experiment,
-    args: &EvalArgs,
-    settings: &Settings,
-    printer: &mut Printer,
-) -> Result<Row> {
+fn measure(experiment: &Experiment, args: &EvalArgs, settings: &Settings) -> Result<Row> {
     let (search, form) = (&experiment.retrieval.search, experiment.retrieval.form);
     let mode = form.mode();
     let joined = match mode == Mode::Prediction {
@@ -111,7 +106,7 @@ fn measure(
     let mut report = pipeline::window_queries(experiment, &modes, joined.as_ref())?;
     report.merge(pipeline::vectorize_queries(experiment, &modes)?);
     report.merge(pipeline::search(experiment, &modes)?);
-    printer.report(&format!("search {} {form}", search.ranker), &report);
+    output::report(&format!("search {} {form}", search.ranker), &report);
     let time = pipeline::search_time(experiment, mode);
     Ok(Row {
         ranker: search.ranker.to_string(),

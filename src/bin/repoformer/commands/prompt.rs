@@ -10,9 +10,9 @@ use super::session::{
     WITHOUT_PREDICTION, check_not_tasks, check_single, experiments_of, label, modes, open,
 };
 use crate::args::PromptArgs;
-use crate::output::{Printer, write_data};
+use crate::output::{self, write_data};
 
-pub(crate) fn run(args: &PromptArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &PromptArgs) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
@@ -22,12 +22,12 @@ pub(crate) fn run(args: &PromptArgs, printer: &mut Printer) -> Result<()> {
         check_single(&settings)?;
         check_one_mode(&modes)?;
     }
-    for experiment in experiments_of(&settings, &modes, printer)? {
+    for experiment in experiments_of(&settings, &modes)? {
         let report = pipeline::prompt(&experiment, &modes)?;
         if let Some(output) = &args.output {
             copy(&experiment, modes[0], output)?;
         }
-        printer.report(&label("prompt", &experiment), &report);
+        output::report(&label("prompt", &experiment), &report);
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::eval::{metrics, postprocess};
 use super::session::{completion, modes, open, resampling, without_repositories};
 use crate::args::ReportArgs;
-use crate::output::{Printer, hinted};
+use crate::output::{self, hinted};
 use crate::settings::Settings;
 
 /// Metrics of a report, unless others are named.
@@ -48,7 +48,7 @@ pub(super) struct Making {
     pub(super) resampling: Resampling,
 }
 
-pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let mut metrics = metrics(&args.metrics)?;
     if args.metrics.is_empty() {
         metrics = METRICS.to_vec();
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
-    let experiment = without_repositories(&settings, printer)?;
+    let experiment = without_repositories(&settings)?;
     let sources = if args.predictions.is_empty() {
         of_cache(&experiment, &settings)?
     } else {
@@ -70,8 +70,8 @@ pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<()> {
         baseline: args.baseline.clone(),
         resampling: resampling(&settings)?,
     };
-    let place = make(&experiment, sources, &making, &args.output, printer)?;
-    printer.note(format!("report: {}", place.display()));
+    let place = make(&experiment, sources, &making, &args.output)?;
+    output::note(format!("report: {}", place.display()));
     Ok(())
 }
 
@@ -121,7 +121,6 @@ pub(super) fn make(
     sources: Vec<Source>,
     making: &Making,
     output: &Path,
-    printer: &mut Printer,
 ) -> Result<PathBuf> {
     check_names(&sources, making)?;
     let Some(tasks) = &experiment.tasks else {
@@ -141,7 +140,7 @@ pub(super) fn make(
         let path = &source.predictions;
         manifest.input(&format!("predictions.{}", source.name), path)?;
         let evaluation = evaluate(experiment, path, &making.metrics, &cut, Missing::Skip)?;
-        printer.problems(&evaluation.problems);
+        output::problems(&evaluation.problems);
         if let Ok(scores) = &evaluation.scores
             && scores.missing > 0
         {

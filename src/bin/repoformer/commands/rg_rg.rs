@@ -17,19 +17,19 @@ use super::server;
 use super::session::{check_completable, check_not_tasks, label, open, single};
 use super::window::read_predictions;
 use crate::args::RgRgArgs;
-use crate::output::{Printer, check_output, hinted, write_data};
+use crate::output::{self, check_output, hinted, write_data};
 use crate::settings::Settings;
 
-pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
     check_not_tasks(&settings, args.output.as_deref())?;
     let predictions: Vec<&Path> = args.predictions.as_deref().into_iter().collect();
     check_output(args.output.as_deref(), &predictions)?;
-    let mut experiment = single(&settings, printer)?;
+    let mut experiment = single(&settings)?;
     let joined = read_predictions(&experiment, &settings, args.predictions.as_deref())?;
-    printer.problems(&joined.problems);
+    output::problems(&joined.problems);
     match args.iterations {
         Some(iterations) => {
             check_completable(&experiment)?;
@@ -39,17 +39,17 @@ pub(crate) fn run(args: &RgRgArgs, printer: &mut Printer) -> Result<()> {
                 let first = Mode::LeftContext;
                 let path = cached_predictions(&experiment, first, &completion)?;
                 check_asked_alike(&path, &completion, first)?;
-                rows.push(row(&experiment, first, &completion, printer)?);
+                rows.push(row(&experiment, first, &completion)?);
             }
             let times = (1, iterations);
-            iterate(&mut experiment, joined, times, &completion, &mut rows, printer)?;
+            iterate(&mut experiment, joined, times, &completion, &mut rows)?;
             write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
-            rows::warn_of_gaps(&rows, printer);
+            rows::warn_of_gaps(&rows);
         }
         None => {
             check_no_server(&settings)?;
             let report = stages(&experiment, &joined)?;
-            printer.report(&label("rg-rg", &experiment), &report);
+            output::report(&label("rg-rg", &experiment), &report);
         }
     }
     if let Some(output) = &args.output {
@@ -91,18 +91,17 @@ fn iterate(
     (first, last): (u32, u32),
     completion: &Completion,
     rows: &mut Vec<Row>,
-    printer: &mut Printer,
 ) -> Result<()> {
     for iteration in first..=last {
         experiment.layout.iteration = iteration;
         let report = stages(experiment, &before)?;
         let name = experiment.layout.mode_name(Mode::Prediction);
-        printer.report(&label(&name, experiment), &report);
-        complete_modes(experiment, &[Mode::Prediction], completion, printer)?;
+        output::report(&label(&name, experiment), &report);
+        complete_modes(experiment, &[Mode::Prediction], completion)?;
         let path = cached_predictions(experiment, Mode::Prediction, completion)?;
         let now = predictions::read(&path, experiment.tasks()?)?;
-        printer.problems(&now.problems);
-        let mut row = row(experiment, Mode::Prediction, completion, printer)?;
+        output::problems(&now.problems);
+        let mut row = row(experiment, Mode::Prediction, completion)?;
         row.unchanged = Some(unchanged(&before, &now));
         rows.push(row);
         before = now;
@@ -110,13 +109,8 @@ fn iterate(
     Ok(())
 }
 
-fn row(
-    experiment: &Experiment,
-    mode: Mode,
-    completion: &Completion,
-    printer: &mut Printer,
-) -> Result<Row> {
-    Row::of(experiment, mode, completion, &Resampling::default(), printer)
+fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<Row> {
+    Row::of(experiment, mode, completion, &Resampling::default())
 }
 
 /// The share of tasks whose predictions did not change, of those that have some.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::eval_output::interval;
 use super::selective::Selected;
 use crate::args::ScoreFormat;
-use crate::output::Printer;
+use crate::output;
 use crate::table::Table;
 
 /// One row of the table.
@@ -43,11 +43,10 @@ impl Row {
         mode: Mode,
         completion: &Completion,
         resampling: &Resampling,
-        printer: &mut Printer,
     ) -> Result<Row> {
         let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
-        report.warnings.iter().for_each(|rebuilt| printer.warning(rebuilt));
-        printer.problems(&report.problems);
+        report.warnings.iter().for_each(|rebuilt| output::warning(rebuilt));
+        output::problems(&report.problems);
         let row = Self {
             benchmark: experiment.name.clone(),
             mode: experiment.layout.mode_name(mode),
@@ -113,12 +112,12 @@ fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// Warns of rows over different tasks, where predictions are missing.
-pub(super) fn warn_of_gaps(rows: &[Row], printer: &Printer) {
+pub(super) fn warn_of_gaps(rows: &[Row]) {
     for row in rows {
         let same = rows.iter().filter(|other| other.benchmark == row.benchmark);
         let most = same.map(Row::count).max().unwrap_or(0);
         if row.count() < most {
-            printer.warning(format!(
+            output::warning(format!(
                 "{} {}: only {} of {most} tasks have a prediction, so its row is not comparable with the others; `compare` pairs tasks",
                 row.benchmark,
                 row.mode,

@@ -17,7 +17,7 @@ use super::server;
 use super::session::{begin, check_completable, experiments_of, label, modes, resampling, seed};
 use super::{rg_rg, window};
 use crate::args::RunArgs;
-use crate::output::{Printer, write_data};
+use crate::output::{self, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
 
 /// The demonstration's data, for a program that runs outside its project.
@@ -31,7 +31,7 @@ mod demo {
         ["data/tasks/line.jsonl", "data/tasks/api.jsonl", "data/tasks/function.jsonl"];
 }
 
-pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let Some(settings) = settings(&args.settings)? else {
         return Ok(());
     };
@@ -43,62 +43,55 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<()> {
     let policies = Policies::of(args, &settings)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     let resampling = resampling(&settings)?;
-    for experiment in experiments_of(&settings, &modes, printer)? {
+    for experiment in experiments_of(&settings, &modes)? {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
         check_completable(&experiment)?;
-        stages(&experiment, &settings, &modes, &completion, printer)?;
+        stages(&experiment, &settings, &modes, &completion)?;
         places.push(place(&experiment));
         for &mode in &modes {
             if mode == Mode::Prediction
                 && !has_predictions(&experiment, Mode::LeftContext, &completion)?
             {
-                printer.failed("rg-rg is left out: rg1 has no prediction to search with");
+                output::failed("rg-rg is left out: rg1 has no prediction to search with");
                 continue;
             }
             if !has_predictions(&experiment, mode, &completion)? {
-                printer.failed(&format!("{mode} is left out: it has no prediction"));
+                output::failed(&format!("{mode} is left out: it has no prediction"));
                 continue;
             }
-            let row = Row::of(&experiment, mode, &completion, &resampling, printer)?;
+            let row = Row::of(&experiment, mode, &completion, &resampling)?;
             // What policies trade is seen beside what each mode takes.
             rows.push(match policies.is_empty() {
                 true => row,
                 false => {
                     let row = row.timed(&experiment, mode, &completion.model)?;
-                    tell_untimed(&row, &experiment, mode, &completion, printer);
+                    tell_untimed(&row, &experiment, mode, &completion);
                     row
                 }
             });
         }
-        let selected = policies.choose(&experiment, &modes, &completion, seed, printer)?;
+        let selected = policies.choose(&experiment, &modes, &completion, seed)?;
         let selective = |selected| Row::selective(&experiment, selected, &resampling);
         rows.extend(selected.iter().map(selective));
         if let Some(folder) = &args.report {
             let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
-            let page =
-                leave_report(&experiment, &settings, (&folder, selected), resampling, printer)?;
+            let page = leave_report(&experiment, &settings, (&folder, selected), resampling)?;
             places.push(format!("report: {}", page.display()));
         }
     }
     write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
-    rows::warn_of_gaps(&rows, printer);
-    places.iter().for_each(|place| printer.note(place));
+    rows::warn_of_gaps(&rows);
+    places.iter().for_each(|place| output::note(place));
     Ok(())
 }
 
 /// Reports completions without times: they are not made again only to be measured.
-fn tell_untimed(
-    row: &Row,
-    experiment: &Experiment,
-    mode: Mode,
-    completion: &Completion,
-    printer: &Printer,
-) {
+fn tell_untimed(row: &Row, experiment: &Experiment, mode: Mode, completion: &Completion) {
     if completion.is_embedded() && !row.is_timed() {
         let path = experiment.layout.predictions(mode, &completion.model);
-        printer.note(format!(
+        output::note(format!(
             "{} {mode}: some completions were made without timing; delete {} to make and time them again",
             experiment.name,
             path.display()
@@ -116,7 +109,6 @@ fn leave_report(
     settings: &Settings,
     (folder, selected): (&Path, Vec<Selected>),
     resampling: Resampling,
-    printer: &mut Printer,
 ) -> Result<PathBuf> {
     let making = Making {
         exec: Vec::new(),
@@ -129,7 +121,7 @@ fn leave_report(
     let mut sources = report::of_cache(experiment, settings)?;
     sources.extend(selected.into_iter().map(Selected::into_source));
     let folder = folder.join(&experiment.name);
-    report::make(experiment, sources, &making, &folder, printer)
+    report::make(experiment, sources, &making, &folder)
 }
 
 /// Folders of a benchmark's artifacts.
@@ -182,7 +174,6 @@ fn stages(
     settings: &Settings,
     modes: &[Mode],
     completion: &Completion,
-    printer: &mut Printer,
 ) -> Result<()> {
     // The second retrieval searches with the predictions of the first.
     let mut first: Vec<Mode> =
@@ -191,7 +182,7 @@ fn stages(
         first.push(Mode::LeftContext);
     }
     let mut tell =
-        |name: &str, report: StageReport| printer.report(&label(name, experiment), &report);
+        |name: &str, report: StageReport| output::report(&label(name, experiment), &report);
     // Contexts that the tasks carry need no repository.
     if !experiment.repos_dir.as_os_str().is_empty() {
         let mut windows = pipeline::window_repositories(experiment)?;
@@ -203,15 +194,15 @@ fn stages(
         tell("search", pipeline::search(experiment, &first)?);
     }
     tell("prompt", pipeline::prompt(experiment, &first)?);
-    complete_modes(experiment, &first, completion, printer)?;
+    complete_modes(experiment, &first, completion)?;
     if modes.contains(&Mode::Prediction)
         && has_predictions(experiment, Mode::LeftContext, completion)?
     {
         let path = cached_predictions(experiment, Mode::LeftContext, completion)?;
         let joined = window::read_predictions(experiment, settings, Some(&path))?;
         let report = rg_rg::stages(experiment, &joined)?;
-        printer.report(&label("rg-rg", experiment), &report);
-        complete_modes(experiment, &[Mode::Prediction], completion, printer)?;
+        output::report(&label("rg-rg", experiment), &report);
+        complete_modes(experiment, &[Mode::Prediction], completion)?;
     }
     Ok(())
 }

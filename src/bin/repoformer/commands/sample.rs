@@ -9,9 +9,9 @@ use repoformer::text::tokenize::P50k;
 
 use super::session::{open, repos_dir, repositories_in, seed};
 use crate::args::SampleArgs;
-use crate::output::{Printer, group, write_data};
+use crate::output::{self, group, write_data};
 
-pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
         ..Sampling::new(kind)
     };
     let p50k = P50k::new();
-    let bar = printer.bar("sample", names.len());
+    let bar = output::bar("sample", names.len());
     let drawn: Vec<_> = names
         .par_iter()
         .map(|name| {
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
     for (name, outcome) in names.iter().zip(drawn) {
         match outcome {
             Ok((tasks, skipped)) => {
-                printer.problems(&skipped);
-                printer.detail(format!("  {name}: {} tasks", tasks.len()));
+                output::problems(&skipped);
+                output::detail(format!("  {name}: {} tasks", tasks.len()));
                 if tasks.len() < args.per_repo {
                     let (drawn, asked) = (tasks.len(), args.per_repo);
-                    printer.note(format!(
+                    output::note(format!(
                         "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more"
                     ));
                 }
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
                     text.push(b'\n');
                 }
             }
-            Err(error) => printer.problems(&[error]),
+            Err(error) => output::problems(&[error]),
         }
     }
     if total == 0 {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &SampleArgs, printer: &mut Printer) -> Result<()> {
         );
     }
     write_data(&args.output, &text)?;
-    printer.note(format!(
+    output::note(format!(
         "sample: {} {kind} tasks from {}",
         group(total as u64),
         if names.len() == 1 {

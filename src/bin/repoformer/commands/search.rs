@@ -11,10 +11,10 @@ use repoformer::store::manifest::Manifest;
 use super::prompt::check_one_mode;
 use super::session::{FIRST, check_not_tasks, check_single, modes, stage};
 use crate::args::{ExportFormat, SearchArgs};
-use crate::output::{Printer, write_data};
+use crate::output::write_data;
 
-pub(crate) fn run(args: &SearchArgs, printer: &mut Printer) -> Result<()> {
-    stage("search", &args.settings, printer, |experiment, settings| {
+pub(crate) fn run(args: &SearchArgs) -> Result<()> {
+    stage("search", &args.settings, |experiment, settings| {
         let modes = modes(settings, &FIRST)?;
         let export = args.export.zip(args.output.as_deref());
         if let Some((_, output)) = export {

@@ -21,7 +21,7 @@ use super::report::Source;
 use super::server::resumable;
 use super::session::label;
 use crate::args::RunArgs;
-use crate::output::{Printer, hinted};
+use crate::output::{self, hinted};
 use crate::settings::Settings;
 
 /// A policy with its threshold, as `learned@0.2`.
@@ -85,7 +85,6 @@ impl Policies {
         modes: &[Mode],
         completion: &Completion,
         seed: u64,
-        printer: &mut Printer,
     ) -> Result<Vec<Selected>> {
         let retrieves = [Mode::LeftContext, Mode::Given];
         for mode in retrieves {
@@ -97,25 +96,24 @@ impl Policies {
         let mode = retrieves.into_iter().find(|mode| modes.contains(mode));
         let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
             let benchmark = &experiment.name;
-            self.left_out(
-                &format!("{benchmark}: policies choose between none and rg1, and are left out"),
-                printer,
-            );
+            self.left_out(&format!(
+                "{benchmark}: policies choose between none and rg1, and are left out"
+            ));
             return Ok(Vec::new());
         };
         let mut probabilities = self.probabilities.clone();
         if probabilities.is_empty() && self.has(Policy::SelfDecision) {
-            match ask(experiment, completion, printer) {
+            match ask(experiment, completion) {
                 Ok(found) => probabilities.extend(found),
                 Err(reason) => {
-                    self.left_out(&format!("{}: policy self: {reason:#}", experiment.name), printer)
+                    self.left_out(&format!("{}: policy self: {reason:#}", experiment.name))
                 }
             }
         }
         let found = selective(experiment, mode, &completion.model, &probabilities)?;
-        printer.problems(&found.problems);
+        output::problems(&found.problems);
         let generator = Some(completion.model.as_str());
-        self.trained.warn(&found.examples, generator, printer);
+        self.trained.warn(&found.examples, generator);
         let mut all = Vec::new();
         for chosen in &self.chosen {
             match self.scores(chosen.policy, &found.examples, seed) {
@@ -124,10 +122,10 @@ impl Policies {
                     (&found, &scores),
                     (&experiment.layout, mode, &completion.model),
                 )),
-                Err(reason) => self.left_out(
-                    &format!("{} {}: left out: {reason:#}", experiment.name, chosen.name),
-                    printer,
-                ),
+                Err(reason) => self.left_out(&format!(
+                    "{} {}: left out: {reason:#}",
+                    experiment.name, chosen.name
+                )),
             }
         }
         let chosen = all.iter().map(|one| (one.predictions.as_path(), &one.retrieved));
@@ -140,8 +138,8 @@ impl Policies {
     }
 
     /// Reports rows that cannot be made.
-    fn left_out(&self, reason: &str, printer: &mut Printer) {
-        if self.asked { printer.failed(reason) } else { printer.note(reason) }
+    fn left_out(&self, reason: &str) {
+        if self.asked { output::failed(reason) } else { output::note(reason) }
     }
 
     /// The policy's score of each task.
@@ -159,11 +157,7 @@ impl Policies {
 
 /// Asks the server for the probability of the token that asks for retrieval, if there is a server and the prompt style names
 /// the token; returns the files of the answers.
-fn ask(
-    experiment: &Experiment,
-    completion: &Completion,
-    printer: &mut Printer,
-) -> Result<Option<PathBuf>> {
+fn ask(experiment: &Experiment, completion: &Completion) -> Result<Option<PathBuf>> {
     let layout = &experiment.prompts.layout;
     let (PromptLayout::Style(style), true) = (layout, completion.server.is_some()) else {
         return Ok(None);
@@ -175,14 +169,14 @@ fn ask(
         after: Some(frame.eof().to_owned()),
     };
     let prompts = prompt_totals(experiment, Mode::Without)?.prompts;
-    let bar = printer.bar("probabilities", prompts as usize);
+    let bar = output::bar("probabilities", prompts as usize);
     let found = resumable(completion, || {
         let tick = || bar.inc(1);
         cached_probabilities(experiment, Mode::Without, completion, &question, &tick)
     });
     bar.finish_and_clear();
     let (path, report) = found?;
-    printer.report(&label("probabilities", experiment), &report);
+    output::report(&label("probabilities", experiment), &report);
     Ok(Some(path))
 }
 

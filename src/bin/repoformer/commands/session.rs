@@ -14,7 +14,7 @@ use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 
 use super::experiment_settings::{cuts, cuts_chunks, prompts, retrieval};
-use crate::output::{Printer, check_output, hinted, write_data};
+use crate::output::{self, check_output, hinted, write_data};
 use crate::settings::{SettingFlags, Settings};
 
 /// Resolves a command's settings; `None` where they were only to be shown.
@@ -63,26 +63,22 @@ pub(super) fn repositories_in(dir: &Path, settings: &Settings) -> Result<Vec<Str
 }
 
 /// One experiment per task file; one without tasks where there is no file.
-pub(super) fn experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
+pub(super) fn experiments(settings: &Settings) -> Result<Vec<Experiment>> {
     repos_dir(settings)?;
-    open_experiments(settings, printer)
+    open_experiments(settings)
 }
 
 /// Experiments for these modes: no repositories are needed where nothing is retrieved, but by RepoCoder's prompts, whose
 /// holes lie in them.
-pub(super) fn experiments_of(
-    settings: &Settings,
-    modes: &[Mode],
-    printer: &mut Printer,
-) -> Result<Vec<Experiment>> {
+pub(super) fn experiments_of(settings: &Settings, modes: &[Mode]) -> Result<Vec<Experiment>> {
     let is_repocoder = settings.text("prompt-style") == Some("repocoder");
     if is_repocoder || modes.iter().any(|mode| mode.retrieves()) {
         repos_dir(settings)?;
     }
-    open_experiments(settings, printer)
+    open_experiments(settings)
 }
 
-fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Experiment>> {
+fn open_experiments(settings: &Settings) -> Result<Vec<Experiment>> {
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
         bail!("--benchmark names the folders of one task file, but there are {}", files.len());
@@ -96,7 +92,7 @@ fn open_experiments(settings: &Settings, printer: &mut Printer) -> Result<Vec<Ex
     let cuts = cuts(settings)?;
     for file in files {
         for &cut in &cuts {
-            let mut experiment = experiment(settings, file, cut, printer)?;
+            let mut experiment = experiment(settings, file, cut)?;
             if cuts.len() > 1 {
                 experiment.name = format!("{}_{cut}", experiment.name);
             }
@@ -122,18 +118,15 @@ fn check_names(settings: &Settings, files: &[String]) -> Result<()> {
 }
 
 /// The one experiment of a command that works on one task file.
-pub(super) fn single(settings: &Settings, printer: &mut Printer) -> Result<Experiment> {
+pub(super) fn single(settings: &Settings) -> Result<Experiment> {
     repos_dir(settings)?;
-    without_repositories(settings, printer)
+    without_repositories(settings)
 }
 
 /// The experiment of a command that needs no repositories: without their folder, it has all that the tasks name.
-pub(super) fn without_repositories(
-    settings: &Settings,
-    printer: &mut Printer,
-) -> Result<Experiment> {
+pub(super) fn without_repositories(settings: &Settings) -> Result<Experiment> {
     check_single(settings)?;
-    let mut experiments = open_experiments(settings, printer)?;
+    let mut experiments = open_experiments(settings)?;
     match experiments.len() {
         1 => Ok(experiments.remove(0)),
         n => bail!("this works on one window size and slice size, and there are {n} pairs"),
@@ -154,15 +147,10 @@ pub(super) fn check_single(settings: &Settings) -> Result<()> {
     }
 }
 
-fn experiment(
-    settings: &Settings,
-    file: Option<&Path>,
-    cut: Cut,
-    printer: &mut Printer,
-) -> Result<Experiment> {
-    let mut tasks = file.map(|file| read_tasks(file, printer)).transpose()?;
+fn experiment(settings: &Settings, file: Option<&Path>, cut: Cut) -> Result<Experiment> {
+    let mut tasks = file.map(read_tasks).transpose()?;
     let repos_dir: PathBuf = settings.text("repos-dir").unwrap_or_default().into();
-    let repositories = repositories(settings, tasks.as_mut(), printer)?;
+    let repositories = repositories(settings, tasks.as_mut())?;
     let language = language(settings, tasks.as_ref())?;
     let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
     let layout = Layout {
@@ -206,15 +194,11 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
 }
 
 /// The repositories that take part, sorted.
-fn repositories(
-    settings: &Settings,
-    tasks: Option<&mut TaskSet>,
-    printer: &mut Printer,
-) -> Result<Vec<String>> {
+fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<String>> {
     let named = settings.list("repo");
     if let Some(dir) = settings.text("repos-dir") {
         let (found, problems) = Experiment::settle_repositories(Path::new(dir), named, tasks)?;
-        printer.problems(&problems);
+        output::problems(&problems);
         return Ok(found);
     }
     let Some(tasks) = tasks else {
@@ -226,21 +210,21 @@ fn repositories(
     Ok(names)
 }
 
-pub(super) fn read_tasks(file: &Path, printer: &mut Printer) -> Result<TaskSet> {
+pub(super) fn read_tasks(file: &Path) -> Result<TaskSet> {
     let reading = TaskSet::read(file)?;
-    printer.problems(&reading.problems);
+    output::problems(&reading.problems);
     if reading.formats.len() > 1 {
         let formats = reading.formats.iter();
         let formats: Vec<String> =
             formats.map(|(format, tasks)| format!("{tasks} of {format}")).collect();
         let formats = formats.join(", ");
-        printer.warning(format!(
+        output::warning(format!(
             "{}: holds tasks of several formats, {formats}; each is read as its own",
             file.display()
         ));
     }
     if reading.repeated_ids > 0 {
-        printer.note(format!(
+        output::note(format!(
             "{}: {} tasks repeat an id; their rows distinguish them",
             file.display(),
             reading.repeated_ids
@@ -353,15 +337,14 @@ pub(super) fn seed(settings: &Settings) -> Result<u64> {
 pub(super) fn stage(
     name: &str,
     flags: &SettingFlags,
-    printer: &mut Printer,
     work: impl Fn(&Experiment, &Settings) -> Result<repoformer::pipeline::StageReport>,
 ) -> Result<()> {
     let Some(settings) = open(flags)? else {
         return Ok(());
     };
-    for experiment in experiments(&settings, printer)? {
+    for experiment in experiments(&settings)? {
         let report = work(&experiment, &settings)?;
-        printer.report(&label(name, &experiment), &report);
+        output::report(&label(name, &experiment), &report);
     }
     Ok(())
 }

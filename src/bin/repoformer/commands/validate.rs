@@ -7,9 +7,9 @@ use anyhow::Result;
 use repoformer::formats::validate::{Severity, Validation, validate};
 
 use crate::args::{ReportFormat, ValidateArgs};
-use crate::output::{Printer, write_data};
+use crate::output::{self, write_data};
 
-pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     let mut unread = None;
     let mut text = String::new();
     for file in &args.files {
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
             Ok(report) => report,
             // The other files are still checked.
             Err(error) if args.files.len() > 1 => {
-                printer.problems(std::slice::from_ref(&error));
+                output::problems(std::slice::from_ref(&error));
                 unread.get_or_insert(error);
                 continue;
             }
@@ -25,11 +25,11 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
         };
         match args.format {
             ReportFormat::Text => {
-                report_findings(&report, args.strict, printer);
+                report_findings(&report, args.strict);
                 text += &summary(&report);
             }
             ReportFormat::Json => {
-                count(&report, args.strict, printer);
+                count(&report, args.strict);
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{}", report.to_record());
             }
@@ -44,21 +44,21 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<()> {
 }
 
 /// Prints every finding, by line.
-fn report_findings(report: &Validation, strict: bool, printer: &mut Printer) {
+fn report_findings(report: &Validation, strict: bool) {
     for finding in &report.findings {
         let message = report.message(finding);
         match finding.severity {
-            Severity::Error => printer.failed(&message),
-            Severity::Note if strict => printer.failed(&message),
-            Severity::Note => printer.note(format!("note: {message}")),
+            Severity::Error => output::failed(&message),
+            Severity::Note if strict => output::failed(&message),
+            Severity::Note => output::note(format!("note: {message}")),
         }
     }
 }
 
 /// Counts findings that the JSON output lists.
-fn count(report: &Validation, strict: bool, printer: &mut Printer) {
+fn count(report: &Validation, strict: bool) {
     let notes = if strict { report.count(Severity::Note) } else { 0 };
-    printer.failures(report.count(Severity::Error) + notes);
+    output::failures(report.count(Severity::Error) + notes);
 }
 
 fn summary(report: &Validation) -> String {

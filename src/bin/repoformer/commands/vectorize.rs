@@ -6,10 +6,9 @@ use repoformer::retrieve::dense::write_texts;
 
 use super::session::{FIRST, modes, stage};
 use crate::args::VectorizeArgs;
-use crate::output::Printer;
 
-pub(crate) fn run(args: &VectorizeArgs, printer: &mut Printer) -> Result<()> {
-    stage("vectorize", &args.settings, printer, |experiment, settings| {
+pub(crate) fn run(args: &VectorizeArgs) -> Result<()> {
+    stage("vectorize", &args.settings, |experiment, settings| {
         if let Some(path) = &args.write_texts {
             let modes = match experiment.tasks {
                 Some(_) => modes(settings, &FIRST)?,

@@ -7,11 +7,11 @@ use repoformer::retrieve::Mode;
 
 use super::session::{FIRST, completion, modes, stage};
 use crate::args::WindowArgs;
-use crate::output::{Printer, hinted};
+use crate::output::hinted;
 use crate::settings::Settings;
 
-pub(crate) fn run(args: &WindowArgs, printer: &mut Printer) -> Result<()> {
-    stage("window", &args.settings, printer, |experiment, settings| {
+pub(crate) fn run(args: &WindowArgs) -> Result<()> {
+    stage("window", &args.settings, |experiment, settings| {
         let modes = modes(settings, &FIRST)?;
         if args.predictions.is_some() && !modes.contains(&Mode::Prediction) {
             anyhow::bail!("--predictions are searched with in mode rg-rg alone; add --mode rg-rg");

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::messages::Named;
 use crate::args::{ExecArgs, Isolation, Switch};
-use crate::output::{Printer, hinted};
+use crate::output::{self, hinted};
 
 /// Program that starts the guard: the running one, even if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
@@ -27,7 +27,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) fn new(exec: &ExecArgs, experiment: &Experiment, printer: &Printer) -> Result<Self> {
+    pub(super) fn new(exec: &ExecArgs, experiment: &Experiment) -> Result<Self> {
         let folder = experiment.layout.cache.join("exec").join(&experiment.layout.benchmark);
         let work_dir = exec.work_dir.clone().unwrap_or_else(|| folder.join("copies"));
         let results = exec.exec_results.clone().unwrap_or_else(|| folder.join("results.jsonl"));
@@ -59,7 +59,7 @@ impl Bench {
             ));
         }
         for part in open {
-            printer.warning(format!("exec: {part}"));
+            output::warning(format!("exec: {part}"));
         }
         Ok(Self {
             guard,
@@ -97,27 +97,24 @@ impl Bench {
     }
 
     /// Reports the commands that were chosen by default.
-    pub(super) fn announce(
-        &self,
-        commands: &Commands,
-        experiment: &Experiment,
-        mining: bool,
-        printer: &Printer,
-    ) {
-        printer.detail(format!("exec: {}", self.guard.enclosure.describe()));
+    pub(super) fn announce(&self, commands: &Commands, experiment: &Experiment, mining: bool) {
+        output::detail(format!("exec: {}", self.guard.enclosure.describe()));
         if commands.test.is_none() {
             for name in &experiment.repositories {
                 let folder = experiment.repos_dir.join(name);
                 if let Some(command) = execute::default_test_command(&folder) {
-                    printer
-                        .note(format!("exec: {name}: tests are run with `{command}` (--test-cmd)"));
+                    output::note(format!(
+                        "exec: {name}: tests are run with `{command}` (--test-cmd)"
+                    ));
                 }
             }
         }
         if commands.map.is_none() && !mining {
-            printer.note("exec: each task runs all tests of its repository (--tests names fewer, --mine-tests finds them)");
+            output::note(
+                "exec: each task runs all tests of its repository (--tests names fewer, --mine-tests finds them)",
+            );
         }
-        printer.note(format!(
+        output::note(format!(
             "exec: results are appended to {}; known ones are not run again (--rerun)",
             self.settings.results.display()
         ));

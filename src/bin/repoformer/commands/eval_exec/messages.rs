@@ -6,7 +6,7 @@ use repoformer::evaluate::score::Missing;
 use repoformer::execute::{Execution, Summaries};
 use repoformer::task::TaskSet;
 
-use crate::output::Printer;
+use crate::output;
 
 /// The name of some predictions, and their execution.
 pub(super) type Named = (String, Execution);
@@ -16,7 +16,7 @@ const EXCLUDED_SHOWN: usize = 20;
 const TASKS_NAMED: usize = 8;
 
 /// Lists tasks below a warning, grouped by reason.
-pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>, printer: &Printer) {
+pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>) {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for (line, id, reason) in of {
         let name = format!("{id} (line {line})");
@@ -28,13 +28,13 @@ pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>, printer:
     let path = tasks.path.display();
     let lines = reasons.into_iter().map(|(reason, mut names)| {
         let more = names.len().saturating_sub(TASKS_NAMED);
-        if more > 0 && !printer.is_verbose() {
+        if more > 0 && !output::is_verbose() {
             names.truncate(TASKS_NAMED);
             names.push(format!("… and {more} more (-v)"));
         }
         format!("  {path}: {reason}: {}", names.join(", "))
     });
-    printer.list(lines.collect(), EXCLUDED_SHOWN);
+    output::list(lines.collect(), EXCLUDED_SHOWN);
 }
 
 /// Reports excluded tasks, and repositories whose tests cannot be run.
@@ -42,20 +42,21 @@ pub(super) fn report_execution(
     name: &str,
     execution: &Execution,
     (tasks, results): (&TaskSet, &Path),
-    printer: &mut Printer,
 ) {
     for (repository, broken) in &execution.broken {
         let output = match broken.output.trim() {
             "" => String::new(),
             output => format!("\n{output}"),
         };
-        printer
-            .failed(&format!("{repository}: its tests cannot be run: {}{output}", broken.reason));
+        output::failed(&format!(
+            "{repository}: its tests cannot be run: {}{output}",
+            broken.reason
+        ));
     }
     let excluded: Vec<_> = execution.tasks.iter().filter(|task| task.excluded.is_some()).collect();
     if !excluded.is_empty() {
-        printer.failures(excluded.len());
-        printer.warning(format!(
+        output::failures(excluded.len());
+        output::warning(format!(
             "{name}: {} of {} tasks are excluded: their tests are not conclusive; their output is in {}",
             excluded.len(),
             execution.tasks.len(),
@@ -64,37 +65,34 @@ pub(super) fn report_execution(
         let of = excluded
             .iter()
             .filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
-        list_tasks(tasks, of.collect(), printer);
+        list_tasks(tasks, of.collect());
     }
-    printer.note(format!(
+    output::note(format!(
         "exec {name}: {} runs, {} results known or shared",
         execution.runs, execution.reused
     ));
 }
 
-pub(super) fn report_summaries(
-    named: &[Named],
-    summaries: &[Summaries],
-    missing: Missing,
-    printer: &mut Printer,
-) {
+pub(super) fn report_summaries(named: &[Named], summaries: &[Summaries], missing: Missing) {
     for ((name, _), summary) in named.iter().zip(summaries) {
         let all = &summary.all;
         if all.missing > 0 {
             let count = if missing == Missing::Skip { "are left out" } else { "count as failed" };
-            printer
-                .warning(format!("{name}: {} tasks have no prediction; they {count}", all.missing));
+            output::warning(format!(
+                "{name}: {} tasks have no prediction; they {count}",
+                all.missing
+            ));
         }
         for (k, rate) in &all.rates {
             if rate.is_none() && all.n > 0 {
-                printer.failed(&format!(
+                output::failed(&format!(
                     "{name}: pass@{k} needs more samples: a task has {}",
                     all.samples.0
                 ));
             }
         }
         if all.n == 0 {
-            printer.failed(&format!("{name}: no task can be judged by its tests"));
+            output::failed(&format!("{name}: no task can be judged by its tests"));
         }
     }
 }

@@ -9,7 +9,7 @@ use repoformer::task::TaskSet;
 use super::bench::Bench;
 use super::messages::list_tasks;
 use crate::args::EvalArgs;
-use crate::output::{Printer, hinted, write_data};
+use crate::output::{self, hinted, write_data};
 
 /// Writes a map of the tests that fail when a hole is broken.
 pub(super) fn mine_tests(
@@ -21,7 +21,6 @@ pub(super) fn mine_tests(
         &[Result<Subject, String>],
         &Copies<'_>,
     ),
-    printer: &mut Printer,
 ) -> Result<()> {
     let exec = &args.exec;
     let templates: Result<Vec<Template>, String> = experiment
@@ -53,7 +52,7 @@ pub(super) fn mine_tests(
             .transpose()?,
         suite_seconds: bench.setup_seconds,
     };
-    let bar = printer.bar("mine tests", tasks.tasks.len());
+    let bar = output::bar("mine tests", tasks.tasks.len());
     let progress = |done: usize, known: usize| {
         bar.set_length(known as u64);
         bar.set_position(done as u64);
@@ -61,7 +60,7 @@ pub(super) fn mine_tests(
     let mined = mine(tasks, subjects, &mining, &bench.settings, copies, &progress)?;
     bar.finish_and_clear();
     for (place, reason) in &mined.broken {
-        printer.failed(&format!(
+        output::failed(&format!(
             "{}: its tests cannot be listed: {reason}",
             experiment.repositories[*place]
         ));
@@ -74,17 +73,17 @@ pub(super) fn mine_tests(
     let lost: Vec<_> = lost.collect();
     if !lost.is_empty() {
         let count = lost.len();
-        printer.failures(count);
-        printer.warning(format!(
+        output::failures(count);
+        output::warning(format!(
             "{count} of {} tasks have no test that fails when their hole is broken",
             mined.tasks.len()
         ));
-        list_tasks(tasks, lost, printer);
+        list_tasks(tasks, lost);
     }
     let tests: usize = found.iter().map(|mined| mined.tests.len()).sum();
-    printer.note(format!("mine tests: {tests} tests of {} tasks", found.len()));
+    output::note(format!("mine tests: {tests} tests of {} tasks", found.len()));
     if found.is_empty() {
-        printer.failed("no test was found for any task");
+        output::failed("no test was found for any task");
     }
     let lines: String = found.iter().map(|mined| mined.to_record().to_string() + "\n").collect();
     write_data(&args.output, lines.as_bytes())

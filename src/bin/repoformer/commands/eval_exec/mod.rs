@@ -3,7 +3,7 @@
 mod bench;
 mod messages;
 mod mining;
-mod output;
+mod results;
 mod samples;
 
 use anyhow::{Result, anyhow, bail};
@@ -17,27 +17,27 @@ use repoformer::task::TaskSet;
 use self::bench::Bench;
 use self::messages::{report_execution, report_summaries};
 use self::mining::mine_tests;
-use self::output::Results;
+use self::results::Results;
 use self::samples::samples;
 use super::session::{resampling, single};
 use crate::args::{EvalArgs, ExecArgs};
-use crate::output::{Printer, hinted, write_data, write_manifest_beside};
+use crate::output::{self, hinted, write_data, write_manifest_beside};
 use crate::settings::Settings;
 
-pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -> Result<()> {
+pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let exec = &args.exec;
-    let experiment = single(settings, printer)?;
+    let experiment = single(settings)?;
     let tasks = taking_part(&experiment)?;
-    let bench = Bench::new(exec, &experiment, printer)?;
+    let bench = Bench::new(exec, &experiment)?;
     let ks = pass_ks(exec)?;
-    let commands = commands(exec, &tasks, printer)?;
+    let commands = commands(exec, &tasks)?;
     let subjects =
         execute::subjects(&tasks, &experiment.repositories, &experiment.repos_dir, &commands);
-    bench.announce(&commands, &experiment, exec.mine_tests, printer);
+    bench.announce(&commands, &experiment, exec.mine_tests);
     let in_tests =
         tasks.tasks.iter().filter(|task| execute::is_test_file(task.file_in_repository()));
     if let count @ 1.. = in_tests.count() {
-        printer.warning(format!(
+        output::warning(format!(
             "exec: {count} tasks have their hole in test code, where an empty test passes"
         ));
     }
@@ -54,21 +54,16 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         rayon::current_num_threads(),
     )?;
     if exec.mine_tests {
-        return mine_tests(
-            args,
-            (&experiment, &tasks),
-            (&bench, &commands, &subjects, &copies),
-            printer,
-        );
+        return mine_tests(args, (&experiment, &tasks), (&bench, &commands, &subjects, &copies));
     }
     let missing: Missing = args.missing.parse()?;
     let mut manifest = bench.manifest(&experiment, &commands, (&tasks, &copies))?;
     manifest.setting("missing", missing.to_string());
     manifest.setting("pass_k", ks.clone());
     let mut named = Vec::new();
-    for (name, samples) in samples(args, settings, &experiment, (&tasks, &mut manifest), printer)? {
+    for (name, samples) in samples(args, settings, &experiment, (&tasks, &mut manifest))? {
         check_missing(&tasks, &samples, missing)?;
-        let bar = printer.bar(&format!("exec {name}"), tasks.tasks.len());
+        let bar = output::bar(&format!("exec {name}"), tasks.tasks.len());
         let progress = |done: usize, known: usize| {
             bar.set_length(known as u64);
             bar.set_position(done as u64);
@@ -76,7 +71,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         let execution =
             execute::run(&tasks, &subjects, &samples, &bench.settings, &copies, &progress)?;
         bar.finish_and_clear();
-        report_execution(&name, &execution, (&tasks, &bench.settings.results), printer);
+        report_execution(&name, &execution, (&tasks, &bench.settings.results));
         named.push((name, execution));
     }
     let manifest = manifest.to_record();
@@ -86,7 +81,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings, printer: &mut Printer) -
         .iter()
         .map(|(_, execution)| Summaries::of(execution, &ks, missing, &resampling))
         .collect();
-    report_summaries(&named, &summaries, missing, printer);
+    report_summaries(&named, &summaries, missing);
     let results = Results {
         named: &named,
         summaries: &summaries,
@@ -110,12 +105,12 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
     Ok(tasks)
 }
 
-fn commands(exec: &ExecArgs, tasks: &TaskSet, printer: &mut Printer) -> Result<Commands> {
+fn commands(exec: &ExecArgs, tasks: &TaskSet) -> Result<Commands> {
     let test = exec.test_cmd.as_deref().map(|text| Template::parse("test-cmd", text));
     let mut map = None;
     if let Some(path) = &exec.tests {
         let (read, problems) = TestMap::read(path, tasks)?;
-        printer.problems(&problems);
+        output::problems(&problems);
         if let (Some(test), false) = (&exec.test_cmd, test_names_tests(exec)?) {
             return Err(hinted(
                 anyhow!(

@@ -11,7 +11,7 @@ use repoformer::task::{Task, TaskSet};
 
 use crate::args::EvalArgs;
 use crate::commands::session::{completion, modes};
-use crate::output::{Printer, hinted};
+use crate::output::{self, hinted};
 use crate::settings::Settings;
 
 /// Post-processing of predictions before they are put into their files; none unless requested.
@@ -35,7 +35,6 @@ pub(super) fn samples(
     settings: &Settings,
     experiment: &Experiment,
     (tasks, manifest): (&TaskSet, &mut Manifest),
-    printer: &mut Printer,
 ) -> Result<Vec<(String, Vec<Vec<String>>)>> {
     if args.check_references {
         let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
@@ -48,9 +47,9 @@ pub(super) fn samples(
         // Joined with all tasks of the file, since rows distinguish repeated ids.
         let all = experiment.tasks.as_ref().unwrap_or(tasks);
         let joined = predictions::read(path, all)?;
-        printer.problems(&joined.problems);
+        output::problems(&joined.problems);
         if recipe.is_empty() {
-            warn_of_long(name, all, &joined.predictions, printer);
+            warn_of_long(name, all, &joined.predictions);
         }
         let of = all.tasks.iter().zip(joined.predictions);
         Ok(of
@@ -87,7 +86,7 @@ pub(super) fn samples(
 }
 
 /// Warns of predictions that continue after the hole: they pass no test as they are.
-fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>], printer: &Printer) {
+fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) {
     let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_long = |(task, samples): &(&Task, &Vec<String>)| {
         let first = samples.first().map_or(0, |sample| lines(sample));
@@ -97,7 +96,7 @@ fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>], printe
     let (long, given) =
         (both.clone().filter(is_long).count(), both.filter(|(_, s)| !s.is_empty()).count());
     if long * 4 > given {
-        printer.warning(format!(
+        output::warning(format!(
             "exec {name}: {long} of {given} predictions have more than twice the lines of their target; --postprocess lines cuts them"
         ));
     }

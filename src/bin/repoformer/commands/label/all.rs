@@ -15,7 +15,7 @@ use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs};
 use crate::commands::complete::complete_modes;
 use crate::commands::server;
 use crate::commands::session::{begin, check_completable, label, seed, without_repositories};
-use crate::output::{Printer, check_folder, hinted, write_manifest_beside};
+use crate::output::{self, check_folder, hinted, write_manifest_beside};
 use crate::settings::{Given, Settings};
 
 /// The subcommand, as the source of settings.
@@ -23,7 +23,7 @@ const NAME: &str = "label all";
 /// Completions without retrieved fragments, and with them.
 const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
 
-pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let folder = &args.output;
     check_folder(folder, "label all")?;
     check_threshold(args.threshold)?;
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
     making.check_output(folder)?;
     let sequences = making.settings()?;
     let completion = server::model(&settings, None, false)?;
-    draw(args, &settings, &instances, printer)?;
+    draw(args, &settings, &instances)?;
     check_splits(&instances, sequences.0.held_out).map_err(with_flags)?;
 
-    let experiment = without_repositories(&settings, printer)?;
+    let experiment = without_repositories(&settings)?;
     check_completable(&experiment)?;
     let report = pipeline::prompt(&experiment, &MODES)?;
-    printer.report(&label("prompt", &experiment), &report);
-    complete_modes(&experiment, &MODES, &completion, printer)?;
+    output::report(&label("prompt", &experiment), &report);
+    complete_modes(&experiment, &MODES, &completion)?;
     let [base, rag] = MODES.map(|mode| cached_predictions(&experiment, mode, &completion));
     let labels = folder.join("labels.jsonl");
     let judging = LabelJudgeArgs {
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &LabelAllArgs, printer: &mut Printer) -> Result<()> {
         threshold: args.threshold,
         output: labels.clone(),
     };
-    judge::run(&judging, printer)?;
-    verbalize_labels(&labels, &sequences, folder, printer)
+    judge::run(&judging)?;
+    verbalize_labels(&labels, &sequences, folder)
 }
 
 /// The settings: the data lies in the folder, and the paper's profile is the default. `None` where they were only to be
@@ -94,12 +94,7 @@ fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Option<Settings>> {
 }
 
 /// Draws the instances, unless the file holds them already.
-fn draw(
-    args: &LabelAllArgs,
-    settings: &Settings,
-    instances: &Path,
-    printer: &mut Printer,
-) -> Result<()> {
+fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()> {
     let drawing = LabelSampleArgs {
         settings: args.settings.clone(),
         raw: None,
@@ -126,8 +121,8 @@ fn draw(
     let known = std::fs::read(&beside).ok();
     let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     if known.is_some() && known == digest(instances).map(|found| wanted(&found)) {
-        printer.problems(&problems);
-        printer.note(format!("label sample: {} is current", instances.display()));
+        output::problems(&problems);
+        output::note(format!("label sample: {} is current", instances.display()));
         return Ok(());
     }
     if let Err(e) = std::fs::remove_file(&beside)
@@ -135,7 +130,7 @@ fn draw(
     {
         return Err(anyhow!("{}: cannot remove this file: {e}", beside.display()));
     }
-    draw_instances(&drawing, settings, printer)?;
+    draw_instances(&drawing, settings)?;
     write_manifest_beside(instances, &wanted(&digest(instances).unwrap_or_default()))
 }
 

@@ -8,11 +8,11 @@ use repoformer::selective::label::{JudgeSettings, JudgeSummary, LengthCounts, ju
 
 use crate::args::LabelJudgeArgs;
 use crate::commands::comparison_text::histogram;
-use crate::output::{Printer, check_output, check_rereadable, group, hinted};
+use crate::output::{self, check_output, check_rereadable, group, hinted};
 use crate::records_output::RecordsOutput;
 use crate::table::Table;
 
-pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
+pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
     inputs.extend(args.prompts.as_deref());
     inputs.extend(args.probabilities.as_deref());
@@ -32,7 +32,7 @@ pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
     let judged = judge(&judging, &mut |record| output.line(record));
     let judged = judged.map_err(|error| with_flags(error, args))?;
     if judged.gains.is_empty() {
-        printer.problems(&judged.problems);
+        output::problems(&judged.problems);
         return Err(hinted(
             anyhow!(
                 "{}: no instance has both a completion without and one with retrieval",
@@ -42,18 +42,18 @@ pub(super) fn run(args: &LabelJudgeArgs, printer: &mut Printer) -> Result<()> {
         ));
     }
     output.finish()?;
-    printer.problems(&judged.problems);
+    output::problems(&judged.problems);
     for (reason, count) in &judged.lacking {
-        printer.failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
+        output::failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
     }
     if args.probabilities.is_some() && judged.probable < judged.gains.len() {
-        printer.warning(format!(
+        output::warning(format!(
             "{} of {} instances have no probability in --probabilities, so policy self cannot score them",
             group((judged.gains.len() - judged.probable) as u64),
             group(judged.gains.len() as u64)
         ));
     }
-    printer.note(report(&judged));
+    output::note(report(&judged));
     Ok(())
 }
 

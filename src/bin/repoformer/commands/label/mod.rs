@@ -8,13 +8,12 @@ mod verbalize;
 use anyhow::Result;
 
 use crate::args::{LabelArgs, LabelCommand};
-use crate::output::Printer;
 
-pub(crate) fn run(args: &LabelArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &LabelArgs) -> Result<()> {
     match &args.command {
-        LabelCommand::Sample(args) => sample::run(args, printer),
-        LabelCommand::Judge(args) => judge::run(args, printer),
-        LabelCommand::Verbalize(args) => verbalize::run(args, printer),
-        LabelCommand::All(args) => all::run(args, printer),
+        LabelCommand::Sample(args) => sample::run(args),
+        LabelCommand::Judge(args) => judge::run(args),
+        LabelCommand::Verbalize(args) => verbalize::run(args),
+        LabelCommand::All(args) => all::run(args),
     }
 }

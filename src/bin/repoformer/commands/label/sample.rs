@@ -12,11 +12,11 @@ use repoformer::text::language::Language;
 
 use crate::args::LabelSampleArgs;
 use crate::commands::session::{open, repos_dir, repositories_in, seed};
-use crate::output::{Printer, check_output, group, hinted};
+use crate::output::{self, check_output, group, hinted};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
-pub(super) fn run(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
+pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
     let Some(settings) = open(&args.settings)? else {
         return Ok(());
     };
@@ -30,7 +30,7 @@ pub(super) fn run(args: &LabelSampleArgs, printer: &mut Printer) -> Result<()> {
             "leave it out; it is a setting of the later stages",
         ));
     }
-    draw_instances(args, &settings, printer)
+    draw_instances(args, &settings)
 }
 
 /// The settings that drawing uses, the first two only with folders.
@@ -113,29 +113,25 @@ pub(super) fn instances_digest(
 }
 
 /// Draws instances with these settings.
-pub(super) fn draw_instances(
-    args: &LabelSampleArgs,
-    settings: &Settings,
-    printer: &mut Printer,
-) -> Result<()> {
+pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<()> {
     let wanted = Wanted::of(args, settings)?;
     let mut output = RecordsOutput::new(&args.output);
-    let bar = printer.bar("label sample", wanted.total);
+    let bar = output::bar("label sample", wanted.total);
     let journal = journal_beside(&args.output);
     let collecting = wanted.collecting(journal.as_deref());
     let collected = collect(&collecting, &|| bar.inc(1), &mut |record| output.text(record));
     bar.finish_and_clear();
     let collected = collected?;
-    printer.problems(&collected.problems);
+    output::problems(&collected.problems);
     if let (Some(journal), 1..) = (&journal, collected.known) {
-        printer.note(format!(
+        output::note(format!(
             "label sample: resumes after {} ({})",
             repositories(collected.known),
             journal.display(),
         ));
     }
     for (reason, count) in &collected.rejected {
-        printer.note(format!("label sample: {} left out: {reason}", repositories(*count)));
+        output::note(format!("label sample: {} left out: {reason}", repositories(*count)));
     }
     let forget = || {
         if let Some(journal) = &journal {
@@ -155,7 +151,7 @@ pub(super) fn draw_instances(
     }
     output.finish()?;
     forget();
-    printer.note(format!(
+    output::note(format!(
         "label sample: {} {} instances of {:.2} lines from {}",
         group(collected.instances as u64),
         wanted.drawing.kind.name(),

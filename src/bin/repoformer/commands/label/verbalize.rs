@@ -12,9 +12,9 @@ use repoformer::text::tokenize::model::Encoder;
 
 use crate::args::{LabelVerbalizeArgs, SequenceFlags};
 use crate::commands::session::use_threads;
-use crate::output::{Printer, check_folder, check_output, check_rereadable, group, hinted};
+use crate::output::{self, check_folder, check_output, check_rereadable, group, hinted};
 
-pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()> {
+pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     use_threads(args.threads.min(1024))?;
     check_rereadable(&[&args.labels], "label verbalize")?;
     check_folder(&args.output, "label verbalize")?;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs, printer: &mut Printer) -> Result<()
     };
     let written = args.output.join("tokenizer.json");
     check_output(Some(&written), &[&args.tokenizer, &args.tokenizer.join("tokenizer.json")])?;
-    verbalize_labels(&args.labels, &making.settings()?, &args.output, printer)
+    verbalize_labels(&args.labels, &making.settings()?, &args.output)
 }
 
 /// Verbalizes a file of labels into a folder, and reports it.
@@ -35,24 +35,23 @@ pub(super) fn verbalize_labels(
     labels: &Path,
     (settings, encoder): &(VerbalizeSettings, Encoder),
     folder: &Path,
-    printer: &mut Printer,
 ) -> Result<()> {
     for output in outputs(folder) {
         check_output(Some(&output), &[labels])?;
     }
-    let bar = printer.bar("label verbalize", 0);
+    let bar = output::bar("label verbalize", 0);
     let verbalized = verbalize(labels, encoder, settings, folder, &|records| {
         bar.inc_length(records as u64);
         bar.inc(records as u64);
     });
     bar.finish_and_clear();
     let verbalized = verbalized.map_err(with_flags)?;
-    printer.problems(&verbalized.problems);
+    output::problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
-        printer.failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
+        output::failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
     }
-    report(&verbalized, settings, encoder, printer);
-    printer.note(format!("written to {}", folder.display()));
+    report(&verbalized, settings, encoder);
+    output::note(format!("written to {}", folder.display()));
     Ok(())
 }
 
@@ -185,28 +184,23 @@ fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
     }
 }
 
-fn report(
-    verbalized: &VerbalizeSummary,
-    settings: &VerbalizeSettings,
-    encoder: &Encoder,
-    printer: &Printer,
-) {
+fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: &Encoder) {
     for (split, summary) in &verbalized.splits {
-        printer.note(format!("label verbalize: {}: {}", split.name(), line(summary, settings)));
+        output::note(format!("label verbalize: {}: {}", split.name(), line(summary, settings)));
         if summary.sequences == 0 {
-            printer.warning(format!("{} has no sequence", split.name()));
+            output::warning(format!("{} has no sequence", split.name()));
         }
     }
     if !encoder.added.is_empty() {
         let added = encoder.added.iter();
         let added: Vec<String> = added.map(|(token, id)| format!("{token} = {id}")).collect();
-        printer.note(format!(
+        output::note(format!(
             "added to the tokenizer: {} (the model's embeddings need a row for each)",
             added.join(", ")
         ));
     }
     if verbalized.inexact > 0 {
-        printer.warning(format!(
+        output::warning(format!(
             "{} sequences do not decode to their text, which the tokenizer normalizes; train on input_ids, not on text",
             group(verbalized.inexact as u64)
         ));

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::labels::read_labels;
 use crate::args::PolicyFeaturesArgs;
-use crate::output::{Printer, group};
+use crate::output::{self, group};
 use crate::records_output::RecordsOutput;
 
-pub(super) fn run(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()> {
-    let examples = read_labels(&args.labels, &args.output, printer)?;
+pub(super) fn run(args: &PolicyFeaturesArgs) -> Result<()> {
+    let examples = read_labels(&args.labels, &args.output)?;
     let mut output = RecordsOutput::new(&args.output);
     let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
         let pairs = features.iter().zip(values);
@@ -36,7 +36,7 @@ pub(super) fn run(args: &PolicyFeaturesArgs, printer: &mut Printer) -> Result<()
     }
     output.finish()?;
     let count = |kind: LearnedPolicy| kind.features().count();
-    printer.note(format!(
+    output::note(format!(
         "policy features: {} instances, {} features of contexts and {} of retrieved fragments",
         group(examples.all.len() as u64),
         count(LearnedPolicy::Learned),

@@ -6,26 +6,22 @@ use anyhow::{Result, anyhow};
 use repoformer::selective::policy::Examples;
 
 use crate::args::LabelFlags;
-use crate::output::{Printer, check_output, group, hinted};
+use crate::output::{self, check_output, group, hinted};
 
 /// Reads labelled instances, and reports those that are left out.
-pub(super) fn read_labels(
-    flags: &LabelFlags,
-    output: &Path,
-    printer: &mut Printer,
-) -> Result<Examples> {
+pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples> {
     let inputs: Vec<&Path> = flags.labels.iter().map(PathBuf::as_path).collect();
     check_output(Some(output), &inputs)?;
     let mut examples = Examples::read(&flags.labels)?;
-    printer.problems(&examples.problems);
+    output::problems(&examples.problems);
     for (missing, count) in &examples.unjudged {
-        printer.failed(&format!(
+        output::failed(&format!(
             "{} instances are left out: not labelled (no {missing})",
             group(*count as u64)
         ));
     }
     if examples.repeated > 0 {
-        printer.warning(format!(
+        output::warning(format!(
             "{} instances repeat an id of their repository; each counts",
             group(examples.repeated as u64)
         ));
@@ -33,7 +29,7 @@ pub(super) fn read_labels(
     let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
     if knowing > 0 {
         let them = "instances whose query contained the target";
-        printer.note(if flags.no_target_queries {
+        output::note(if flags.no_target_queries {
             format!("{} {them} are left out", group(knowing as u64))
         } else {
             format!(

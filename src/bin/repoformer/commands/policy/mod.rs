@@ -13,13 +13,12 @@ mod train;
 use anyhow::Result;
 
 use crate::args::{PolicyArgs, PolicyCommand};
-use crate::output::Printer;
 
-pub(crate) fn run(args: &PolicyArgs, printer: &mut Printer) -> Result<()> {
+pub(crate) fn run(args: &PolicyArgs) -> Result<()> {
     match &args.command {
-        PolicyCommand::Train(args) => train::run(args, printer),
+        PolicyCommand::Train(args) => train::run(args),
         PolicyCommand::Explain(args) => explain::run(args),
-        PolicyCommand::Sweep(args) => sweep::run(args, printer),
-        PolicyCommand::Features(args) => features::run(args, printer),
+        PolicyCommand::Sweep(args) => sweep::run(args),
+        PolicyCommand::Features(args) => features::run(args),
     }
 }

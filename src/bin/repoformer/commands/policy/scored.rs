@@ -10,7 +10,7 @@ use repoformer::selective::policy::model::{
 };
 use repoformer::selective::policy::{Example, Policy};
 
-use crate::output::{Printer, hinted};
+use crate::output::{self, hinted};
 
 /// Trained policies by kind.
 #[derive(Debug, Default)]
@@ -33,18 +33,13 @@ impl Trained {
     }
 
     /// Warns of policies applied to their training data, or to another model's completions.
-    pub(in crate::commands) fn warn(
-        &self,
-        examples: &[Example],
-        generator: Option<&str>,
-        printer: &Printer,
-    ) {
+    pub(in crate::commands) fn warn(&self, examples: &[Example], generator: Option<&str>) {
         for model in self.0.values() {
             let is_known = |name: &&String| examples.iter().any(|e| e.repository == **name);
             let both: Vec<&str> =
                 (model.training.repositories.iter()).filter(is_known).map(String::as_str).collect();
             if !both.is_empty() {
-                printer.warning(format!(
+                output::warning(format!(
                     "policy {} was trained on {} of these repositories ({}); without its file, each repository is scored after training on the others",
                     model.policy,
                     both.len(),
@@ -54,7 +49,7 @@ impl Trained {
             if let (Some(trained), Some(here)) = (&model.training.generation_model, generator)
                 && trained != here
             {
-                printer.warning(format!(
+                output::warning(format!(
                     "policy {} was trained on completions of {trained}, but these are of {here}",
                     model.policy
                 ));

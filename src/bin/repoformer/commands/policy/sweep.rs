@@ -13,9 +13,9 @@ use super::page;
 use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, Swept};
 use crate::args::{LabelFlags, PolicySweepArgs};
-use crate::output::{Printer, check_output, group, hinted, write_data};
+use crate::output::{self, check_output, group, hinted, write_data};
 
-pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
+pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let (retrievers, clocks) = clocks(args)?;
     let policies: Vec<Policy> =
         args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
@@ -28,15 +28,15 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
     }
     check_outputs(args)?;
     let trained = Trained::read(&args.model)?;
-    let mut examples = read_labels(&args.labels, &args.output, printer)?;
+    let mut examples = read_labels(&args.labels, &args.output)?;
     let more = if args.train_labels.is_empty() {
         Examples::default()
     } else {
         let flags = LabelFlags { labels: args.train_labels.clone(), ..args.labels };
-        read_labels(&flags, &args.output, printer)?.behind(&examples)
+        read_labels(&flags, &args.output)?.behind(&examples)
     };
     same_model(&examples, &more)?;
-    trained.warn(&examples.all, examples.model.as_deref(), printer);
+    trained.warn(&examples.all, examples.model.as_deref());
     let asked = !policies.is_empty();
     let policies = if asked { policies } else { Policy::ALL.to_vec() };
     let mut scored = Vec::new();
@@ -46,27 +46,27 @@ pub(super) fn run(args: &PolicySweepArgs, printer: &mut Printer) -> Result<()> {
         match found {
             Ok(found) if asked || found.lacking() == 0 => scored.push(found),
             // It was not requested, and would exclude instances from the other policies.
-            Ok(found) => printer.note(format!(
+            Ok(found) => output::note(format!(
                 "policy sweep: policy {policy} is left out: {} of {} instances lack {} (--policy {policy} sweeps the rest)",
                 group(found.lacking() as u64),
                 group(examples.all.len() as u64),
                 lacking(policy)
             )),
             Err(reason) if asked => return Err(reason),
-            Err(reason) => printer.note(format!("policy sweep: left out: {reason:#}")),
+            Err(reason) => output::note(format!("policy sweep: left out: {reason:#}")),
         }
     }
-    let curves = curves(&mut examples, &scored, &args.threshold, &clocks, printer);
-    check_clocks(&examples, &retrievers, &clocks, printer)?;
+    let curves = curves(&mut examples, &scored, &args.threshold, &clocks);
+    check_clocks(&examples, &retrievers, &clocks)?;
     let swept =
         Swept { finding: tables::finding(&examples), curves: &curves, retrievers: &retrievers };
     write_data(&args.output, swept.text(args.format).as_bytes())?;
     if let Some(folder) = &args.report {
         page::write(folder, &swept)?;
-        printer.note(format!("report: {}", folder.join("index.html").display()));
+        output::note(format!("report: {}", folder.join("index.html").display()));
     }
     if clocks.is_empty() {
-        printer.note(
+        output::note(
             "policy sweep: no latencies: give --latency FILE, or --retrieval-ms MS with --generation-ms MS",
         );
     }
@@ -104,12 +104,11 @@ fn curves(
     scored: &[Scored],
     thresholds: &[f64],
     clocks: &[LatencyModel],
-    printer: &mut Printer,
 ) -> Vec<SweepCurve> {
     for scored in scored {
         let count = scored.lacking();
         if count > 0 {
-            printer.failed(&format!(
+            output::failed(&format!(
                 "{} instances are left out of every curve: policy {} lacks {}",
                 group(count as u64),
                 scored.policy,
@@ -147,12 +146,7 @@ fn curves(
 }
 
 /// Checks that measured times belong to these instances.
-fn check_clocks(
-    examples: &Examples,
-    retrievers: &[String],
-    clocks: &[LatencyModel],
-    printer: &Printer,
-) -> Result<()> {
+fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyModel]) -> Result<()> {
     for (name, clock) in retrievers.iter().zip(clocks) {
         let all = examples.all.len();
         let count = |knows: &dyn Fn(&str) -> bool| {
@@ -172,7 +166,7 @@ fn check_clocks(
                 ));
             }
             if known < all {
-                printer.warning(format!(
+                output::warning(format!(
                     "{} of {} instances have no time of {name}; the mean of the others is used",
                     group((all - known) as u64),
                     group(all as u64)
