@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
@@ -61,8 +61,13 @@ impl std::fmt::Display for Hinted {
 impl std::error::Error for Hinted {}
 
 /// Adds a hint to an error.
-pub(crate) fn hinted(source: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Hinted { source, hint: hint.into() })
+pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Hinted { source: source.into(), hint: hint.into() })
+}
+
+/// Fails for this reason, with a hint.
+pub(crate) fn fail<T>(reason: impl Display, hint: impl Into<String>) -> Result<T> {
+    Err(hinted(anyhow!("{reason}"), hint))
 }
 
 /// Settings and files in the library's messages, and the flags or commands that choose them.
@@ -351,10 +356,9 @@ pub(crate) fn check_output(output: Option<&Path>, inputs: &[&Path]) -> Result<()
         output.and_then(real).is_some_and(|output| real(input) == Some(output))
     };
     match inputs.iter().find(same) {
-        Some(input) => Err(hinted(
-            anyhow::anyhow!("-o would overwrite {}, an input", input.display()),
-            "name another file",
-        )),
+        Some(input) => {
+            fail(format!("-o would overwrite {}, an input", input.display()), "name another file")
+        }
         None => Ok(()),
     }
 }
@@ -365,10 +369,10 @@ pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
     match inputs.iter().find(is_pipe) {
         None => Ok(()),
         Some(path) if path.is_dir() => {
-            Err(hinted(anyhow::anyhow!("{}: this is a folder", path.display()), "name a file"))
+            fail(format!("{}: this is a folder", path.display()), "name a file")
         }
-        Some(path) => Err(hinted(
-            anyhow::anyhow!(
+        Some(path) => fail(
+            format!(
                 "{command} reads its input twice, but {} can be read only once",
                 match path.to_str() {
                     Some("-") => "standard input".into(),
@@ -376,7 +380,7 @@ pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
                 }
             ),
             "name a file",
-        )),
+        ),
     }
 }
 
@@ -389,7 +393,7 @@ pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
         }
         false => return Ok(()),
     };
-    Err(hinted(anyhow::anyhow!(reason), "name a folder with -o"))
+    fail(reason, "name a folder with -o")
 }
 
 /// Writes data to a file, whole or not at all, or to standard output (`-`).

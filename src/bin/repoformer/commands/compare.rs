@@ -17,17 +17,17 @@ use super::comparison_text::{self, listed};
 use super::eval::{metrics, postprocess};
 use super::session::{completion, open, resampling, seed, without_repositories};
 use crate::args::{CompareArgs, ResampledUnit, ScoreFormat};
-use crate::output::{self, check_output, hinted, write_data};
+use crate::output::{self, check_output, fail, hinted, write_data};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
     check_output(Some(&args.output), &[a_path, b_path])?;
     if a_path == Path::new("-") && b_path == Path::new("-") {
-        return Err(hinted(
-            anyhow::anyhow!("A and B cannot both be standard input, which is read once"),
+        return fail(
+            "A and B cannot both be standard input, which is read once",
             "name a file for one of them",
-        ));
+        );
     }
     let Some(mut scorer) = Scorer::new(args)? else {
         return Ok(());
@@ -120,7 +120,7 @@ fn with_flags(error: Error) -> anyhow::Error {
         }
         _ => return error.into(),
     };
-    hinted(error.into(), hint)
+    hinted(error, hint)
 }
 
 fn comparing(args: &CompareArgs, settings: &Settings) -> Result<ComparisonSettings> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::pipeline::{
     self, Completion, Experiment, PromptText, TokenQuestion, artifact_text, complete_file,
 };
@@ -15,7 +15,7 @@ use super::session::{
     without_repositories,
 };
 use crate::args::{CompleteArgs, ProbabilityArgs};
-use crate::output::{self, check_output, group, hinted, write_data};
+use crate::output::{self, check_output, fail, group, write_data};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
@@ -25,10 +25,10 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     let by_batch = args.write_batch.is_some() || !args.read_batch.is_empty();
     let completion = server::model(&settings, settings.parsed_option("seed")?, by_batch)?;
     if completion.server.is_none() && settings.is_flag("seed") {
-        return Err(hinted(
-            anyhow!("--seed is for samples of a model on a server; the embedded model draws none"),
+        return fail(
+            "--seed is for samples of a model on a server; the embedded model draws none",
             "leave it out",
-        ));
+        );
     }
     let data = Data::of(args, &settings)?;
     let place = args.output.as_deref().unwrap_or(Path::new("-"));
@@ -72,12 +72,10 @@ impl Data {
         check_not_tasks(settings, output)?;
         let experiment = without_repositories(settings)?;
         if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
-            return Err(hinted(
-                anyhow!(
-                    "neither --tasks nor --benchmark is set, so there are no prompts to complete"
-                ),
+            return fail(
+                "neither --tasks nor --benchmark is set, so there are no prompts to complete",
                 "name the data set as for `repoformer prompt`, or a file with --prompts",
-            ));
+            );
         }
         check_completable(&experiment)?;
         let modes: Vec<Mode> = modes(settings, &WITHOUT_PREDICTION)?;

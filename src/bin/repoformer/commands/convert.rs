@@ -11,7 +11,7 @@ use repoformer::text::language::Language;
 
 use super::session::read_tasks;
 use crate::args::ConvertArgs;
-use crate::output::{self, check_output, group, hinted};
+use crate::output::{self, check_output, fail, group, hinted};
 use crate::records_output::RecordsOutput;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
@@ -55,10 +55,10 @@ fn input(args: &ConvertArgs) -> Result<&Path> {
 
 fn folders(args: &ConvertArgs) -> Result<Conversion> {
     if args.output == Path::new("-") {
-        return Err(hinted(
-            anyhow!("--to repos writes folders, not to standard output"),
+        return fail(
+            "--to repos writes folders, not to standard output",
             "name the folder for them with -o",
-        ));
+        );
     }
     let mut outcome = convert::to_folders(input(args)?, &args.output)?;
     nothing_done(&mut outcome)?;

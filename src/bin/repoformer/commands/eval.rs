@@ -21,7 +21,7 @@ use super::eval_output::{Named, write, write_results};
 use super::eval_retrieval;
 use super::session::{check_not_tasks, completion, modes, open, without_repositories};
 use crate::args::EvalArgs;
-use crate::output::{self, check_output, hinted};
+use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
 
 /// Metrics, post-processing, and the treatment of missing predictions.
@@ -207,7 +207,7 @@ fn of_predictions(
         }
         let scores = evaluation.scores.map_err(|error| {
             let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
-            hinted(error.into(), hint)
+            hinted(error, hint)
         })?;
         Ok::<Named, anyhow::Error>((name, scores))
     };
@@ -242,7 +242,7 @@ fn of_predictions(
     }
     if named.is_empty() {
         let hint = "make them with `repoformer complete`, or name a file with --predictions";
-        return Err(hinted(anyhow::anyhow!("the cache holds no predictions to score"), hint));
+        return fail("the cache holds no predictions to score", hint);
     }
     if !left_out.is_empty() {
         output::note(format!("eval: not completed yet: {}", left_out.join(", ")));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use repoformer::pipeline::{DenseSource, Notice, PromptLayout, PromptSettings, RetrievalSettings};
 use repoformer::prompt::style::{Budget, Include, Style};
 use repoformer::repository::fragment::{ChunkShape, Cut, WindowShape};
@@ -10,7 +10,7 @@ use repoformer::retrieve::rank::{Ranker, Vocabulary};
 use repoformer::retrieve::{Limits, QueryForm, SearchSettings, Visibility};
 use repoformer::text::tokenize::model::Tokenizer;
 
-use crate::output::{announce, hinted};
+use crate::output::{announce, fail};
 use crate::settings::Settings;
 
 /// Whether files are cut into chunks.
@@ -22,10 +22,10 @@ pub(super) fn cuts_chunks(settings: &Settings) -> Result<bool> {
             false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
             true => ("windows", "leave it out, or cut windows with --unit windows"),
         };
-        return Err(hinted(
-            anyhow!("--{key} is a setting of {other}, and files are cut into {unit}"),
+        return fail(
+            format!("--{key} is a setting of {other}, and files are cut into {unit}"),
             way,
-        ));
+        );
     }
     Ok(is_chunks)
 }
@@ -58,10 +58,10 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     let is_chunks = cuts_chunks(settings)?;
     let form: QueryForm = settings.parsed("query")?;
     if is_chunks && form == QueryForm::Window {
-        return Err(hinted(
-            anyhow!("--query window is made of windows, and files are cut into chunks"),
+        return fail(
+            "--query window is made of windows, and files are cut into chunks",
             "choose another --query, or cut windows with --unit windows",
-        ));
+        );
     }
     let limit = |key| Ok::<_, anyhow::Error>(settings.parsed_option(key)?.unwrap_or(usize::MAX));
     let visibility = match is_chunks {
@@ -118,17 +118,15 @@ fn ranker(settings: &Settings) -> Result<Ranker> {
     let is_chosen = settings.is_chosen("vectorizer");
     match settings.text("vectorizer") {
         // Dense vectors are made to be ranked by, unless a ranker is asked for as well.
-        Some("dense") if !is_dense && settings.is_chosen("ranker") => Err(hinted(
-            anyhow!("ranker {ranker} needs no dense vectors, which --vectorizer asks for"),
+        Some("dense") if !is_dense && settings.is_chosen("ranker") => fail(
+            format!("ranker {ranker} needs no dense vectors, which --vectorizer asks for"),
             "choose --ranker dense, or fuse it: rrf:dense,jaccard",
-        )),
+        ),
         Some("dense") if !is_dense => Ok(Ranker::Dense),
-        Some(other @ ("words" | "one-gram")) if ranker == Ranker::Dense && is_chosen => {
-            Err(hinted(
-                anyhow!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
-                "leave --vectorizer out: it follows from the ranker",
-            ))
-        }
+        Some(other @ ("words" | "one-gram")) if ranker == Ranker::Dense && is_chosen => fail(
+            format!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
+            "leave --vectorizer out: it follows from the ranker",
+        ),
         _ => Ok(ranker),
     }
 }
@@ -149,10 +147,10 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
         },
         (None, Some(url)) => {
             let Some(model) = settings.text("embedding-model") else {
-                return Err(hinted(
-                    anyhow!("--endpoint is set and --embedding-model is not"),
+                return fail(
+                    "--endpoint is set and --embedding-model is not",
                     "name the model that the server embeds texts with",
-                ));
+                );
             };
             DenseSource::Endpoint {
                 url: url.to_owned(),

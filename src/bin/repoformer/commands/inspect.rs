@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::{InspectArgs, InspectFormat};
-use crate::output::{hinted, write_data};
+use crate::output::{fail, hinted, write_data};
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     let text = match args.format {
@@ -163,14 +163,14 @@ fn in_no_cache(path: &Path) -> anyhow::Error {
 fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path) -> Result<T> {
     let (found, payload) = read::<T>(place)?;
     if header.identity.inputs.get(input) != Some(&found.checksum) {
-        return Err(hinted(
-            anyhow!(
+        return fail(
+            format!(
                 "{}: was made from other {input} than {} holds now",
                 path.display(),
                 place.display()
             ),
             "make it again with `repoformer search`",
-        ));
+        );
     }
     Ok(payload)
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::eval::{metrics, postprocess};
 use super::session::{completion, modes, open, resampling, without_repositories};
 use crate::args::ReportArgs;
-use crate::output::{self, hinted};
+use crate::output::{self, fail};
 use crate::settings::Settings;
 
 /// Metrics of a report, unless others are named.
@@ -107,10 +107,10 @@ pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<V
         }
     }
     if sources.is_empty() {
-        return Err(hinted(
-            anyhow!("the cache holds no predictions to report on"),
+        return fail(
+            "the cache holds no predictions to report on",
             "make them with `repoformer run` or `complete`, or name files with --predictions NAME=FILE",
-        ));
+        );
     }
     Ok(sources)
 }
@@ -203,10 +203,10 @@ fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByR
         manifest.input(&format!("exec.{name}"), Path::new(path))?;
         let found = read_executed(Path::new(path), name)?;
         if found.is_empty() && given.contains('=') {
-            return Err(hinted(
-                anyhow!("{path}: no executions of '{name}'"),
+            return fail(
+                format!("{path}: no executions of '{name}'"),
                 "write them with `eval --exec --per-task --format jsonl`",
-            ));
+            );
         }
         all.extend(found);
     }
@@ -216,10 +216,10 @@ fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByR
 fn check_names(sources: &[Source], making: &Making) -> Result<()> {
     for (number, source) in sources.iter().enumerate() {
         if sources[..number].iter().any(|other| other.name == source.name) {
-            return Err(hinted(
-                anyhow!("two predictions have the name '{}'", source.name),
+            return fail(
+                format!("two predictions have the name '{}'", source.name),
                 "name them: --predictions NAME=FILE",
-            ));
+            );
         }
     }
     for given in &making.exec {

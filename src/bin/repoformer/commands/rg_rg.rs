@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
@@ -17,7 +17,7 @@ use super::server;
 use super::session::{check_completable, check_not_tasks, label, open, single};
 use super::window::read_predictions;
 use crate::args::RgRgArgs;
-use crate::output::{self, check_output, hinted, write_data};
+use crate::output::{self, check_output, fail, write_data};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
@@ -61,12 +61,12 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
 /// Refuses flags that only completions use.
 fn check_no_server(settings: &Settings) -> Result<()> {
     match settings.completion_flag() {
-        Some(key) => Err(hinted(
-            anyhow!(
+        Some(key) => fail(
+            format!(
                 "--{key} is for completions, and rg-rg makes prompts unless --iterations is given"
             ),
             "give it to `repoformer complete --mode rg-rg`, or add --iterations",
-        )),
+        ),
         None => Ok(()),
     }
 }
@@ -74,12 +74,10 @@ fn check_no_server(settings: &Settings) -> Result<()> {
 /// The model that completes between two retrievals.
 fn model(settings: &Settings) -> Result<Completion> {
     if settings.parsed::<usize>("samples")? > 1 {
-        return Err(hinted(
-            anyhow!(
-                "--iterations follows one completion of each prompt, and --samples asks for more"
-            ),
+        return fail(
+            "--iterations follows one completion of each prompt, and --samples asks for more",
             "leave --samples out; of predictions with several samples each is followed by itself",
-        ));
+        );
     }
     server::model(settings, settings.parsed_option("seed")?, false)
 }

@@ -21,7 +21,7 @@ use super::report::Source;
 use super::server::resumable;
 use super::session::label;
 use crate::args::RunArgs;
-use crate::output::{self, hinted};
+use crate::output::{self, fail, hinted};
 use crate::settings::Settings;
 
 /// A policy with its threshold, as `learned@0.2`.
@@ -48,18 +48,18 @@ impl Policies {
         let chosen = settings.list("policy");
         let mut names = BTreeSet::new();
         if let Some(twice) = chosen.iter().find(|name| !names.insert(name.as_str())) {
-            return Err(hinted(
-                anyhow!("policy '{twice}' is given twice"),
+            return fail(
+                format!("policy '{twice}' is given twice"),
                 "give each once, or with another threshold",
-            ));
+            );
         }
         let chosen: Vec<Chosen> = chosen.iter().map(|text| parse(text)).collect::<Result<_>>()?;
         let has_self = chosen.iter().any(|one| one.policy == Policy::SelfDecision);
         if !args.probabilities.is_empty() && !has_self {
-            return Err(hinted(
-                anyhow!("--probabilities is for policy self, which is not among the policies"),
+            return fail(
+                "--probabilities is for policy self, which is not among the policies",
                 "add --policy self@0.5, or leave it out",
-            ));
+            );
         }
         for path in &args.probabilities {
             // Before the hours of completing.
@@ -195,10 +195,10 @@ fn parse(text: &str) -> Result<Chosen> {
         Policy::TrialRetrieval | Policy::TrialGeneration | Policy::Entropy => None,
     };
     if let (Policy::Never | Policy::Always, Some(_)) = (policy, threshold) {
-        return Err(hinted(
-            anyhow!("policy '{text}': {policy} has no threshold"),
+        return fail(
+            format!("policy '{text}': {policy} has no threshold"),
             format!("leave the threshold out: {policy}"),
-        ));
+        );
     }
     let threshold = match threshold {
         Some(threshold) => threshold.parse().ok().filter(|number: &f64| !number.is_nan()),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::complete::server::{CompletionRequest, Sending};
 use repoformer::endpoint::{self, Endpoint};
 use repoformer::error::Error;
@@ -12,7 +12,7 @@ use repoformer::pipeline::file_name;
 use repoformer::pipeline::{self, Completion, Server};
 
 use super::session::completion;
-use crate::output::{announce, hinted};
+use crate::output::{announce, fail};
 use crate::settings::Settings;
 
 /// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
@@ -22,20 +22,18 @@ pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> R
     let is_named = settings.is_flag("endpoint") && settings.text("embedding-model").is_none();
     if !completion.is_embedded() || is_named || by_batch {
         if settings.is_chosen("max-lines") {
-            return Err(hinted(
-                anyhow!(
-                    "--max-lines is for the embedded model; a model on a server is limited by tokens and stop texts"
-                ),
+            return fail(
+                "--max-lines is for the embedded model; a model on a server is limited by tokens and stop texts",
                 "use --max-tokens and --stop; scores cut completions to the target's lines",
-            ));
+            );
         }
         completion.server = Some(server(settings, &completion.model, seed, by_batch)?);
         completion.max_lines = None;
     } else if let Some(key) = settings.chosen_for_server() {
-        return Err(hinted(
-            anyhow!("--{key} is for a model on a server; the embedded model is in use"),
+        return fail(
+            format!("--{key} is for a model on a server; the embedded model is in use"),
             "name the server and its model with --endpoint and --model, or leave it out",
-        ));
+        );
     }
     completion.check()?;
     Ok(completion)
@@ -75,26 +73,26 @@ fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -
 /// Refuses combinations that would not do what they say.
 fn check(asking: &CompletionRequest) -> Result<()> {
     if asking.temperature == 0.0 && asking.samples > 1 {
-        return Err(hinted(
-            anyhow!("--samples asks for several completions, but greedy ones are all alike"),
+        return fail(
+            "--samples asks for several completions, but greedy ones are all alike",
             "add --temperature 1",
-        ));
+        );
     }
     if asking.stop.iter().any(String::is_empty) {
-        return Err(hinted(
-            anyhow!("--stop is empty, and would end every completion before its first token"),
+        return fail(
+            "--stop is empty, and would end every completion before its first token",
             "leave it out; is a shell variable not set?",
-        ));
+        );
     }
     Ok(())
 }
 
 fn endpoint(settings: &Settings, model: &str) -> Result<Endpoint> {
     let Some(url) = settings.text("endpoint") else {
-        return Err(hinted(
-            anyhow!("--endpoint is not set, and model {model} is not the embedded one"),
+        return fail(
+            format!("--endpoint is not set, and model {model} is not the embedded one"),
             "name the server that has it, such as --endpoint http://localhost:8080",
-        ));
+        );
     };
     let connection = endpoint::ConnectionSettings {
         timeout: Duration::from_secs_f64(settings.parsed("request-timeout")?),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::Layout;
 use repoformer::pipeline::{Completion, Experiment, PromptLayout};
@@ -14,7 +14,7 @@ use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 
 use super::experiment_settings::{cuts, cuts_chunks, prompts, retrieval};
-use crate::output::{self, check_output, hinted, write_data};
+use crate::output::{self, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};
 
 /// Resolves a command's settings; `None` where they were only to be shown.
@@ -43,11 +43,11 @@ pub(super) fn use_threads(threads: usize) -> Result<()> {
 pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
     match settings.text("repos-dir") {
         Some(dir) => Ok(dir.into()),
-        None => Err(hinted(
-            anyhow!("--repos-dir is not set"),
+        None => fail(
+            "--repos-dir is not set",
             "name the folder that holds one folder a repository; `repoformer run` alone runs the demonstration, and tasks that carry their \
              cross-file context need no repositories with --mode given",
-        )),
+        ),
     }
 }
 
@@ -108,10 +108,10 @@ fn check_names(settings: &Settings, files: &[String]) -> Result<()> {
     for file in files {
         let name = benchmark(settings, Some(Path::new(file)))?;
         if let Some(other) = seen.insert(name.clone(), file) {
-            return Err(hinted(
-                anyhow!("{other} and {file} would share the cache folders '{name}'"),
+            return fail(
+                format!("{other} and {file} would share the cache folders '{name}'"),
                 "rename one, or run them one by one with --benchmark",
-            ));
+            );
         }
     }
     Ok(())
@@ -251,10 +251,10 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     if repoformer::repository::corpus::is_folder_name(&name) && name != "repos" {
         return Ok(name);
     }
-    Err(hinted(
-        anyhow!("'{name}' cannot name the benchmark's cache folders"),
+    fail(
+        format!("'{name}' cannot name the benchmark's cache folders"),
         "choose another with --benchmark",
-    ))
+    )
 }
 
 /// The requested modes, or `default`, in the order of a results table.
@@ -276,18 +276,16 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
     if let Some(form) = chosen
         && !modes.contains(&form.mode())
     {
-        return Err(hinted(
-            anyhow!("--query {form} is a query of mode {}, which --mode leaves out", form.mode()),
+        return fail(
+            format!("--query {form} is a query of mode {}, which --mode leaves out", form.mode()),
             "leave --mode out, or choose another --query",
-        ));
+        );
     }
     if modes.contains(&Mode::Given) && settings.text("prompt-style") == Some("repocoder") {
-        return Err(hinted(
-            anyhow!(
-                "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place"
-            ),
+        return fail(
+            "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place",
             "choose another --prompt-style, or a --profile with one",
-        ));
+        );
     }
     modes.sort_unstable();
     modes.dedup();
@@ -297,10 +295,10 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
 /// Checks that prompts are for a model, rather than tasks with their cross-file context.
 pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
     if matches!(experiment.prompts.layout, PromptLayout::Attach) {
-        return Err(hinted(
-            anyhow!("--prompt-style attach writes tasks, not prompts that a model could complete"),
+        return fail(
+            "--prompt-style attach writes tasks, not prompts that a model could complete",
             "choose another --prompt-style",
-        ));
+        );
     }
     Ok(())
 }

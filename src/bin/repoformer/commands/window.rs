@@ -1,13 +1,13 @@
 //! `window`
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::pipeline::{self, Experiment, cached_predictions};
 use repoformer::retrieve::Mode;
 
 use super::session::{FIRST, completion, modes, stage};
 use crate::args::WindowArgs;
-use crate::output::hinted;
+use crate::output::fail;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &WindowArgs) -> Result<()> {
@@ -48,8 +48,8 @@ pub(super) fn read_predictions(
         return Ok(joined);
     }
     let first = joined.problems.first().map_or(String::new(), |problem| format!(" ({problem})"));
-    Err(hinted(
-        anyhow!("{}: holds no prediction for any of the tasks{first}", path.display()),
+    fail(
+        format!("{}: holds no prediction for any of the tasks{first}", path.display()),
         "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
-    ))
+    )
 }

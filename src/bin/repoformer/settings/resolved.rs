@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::declaration::{Given, PREFIX, Setting, Values, nearest, variable};
 use super::declared::{SETTINGS, declared};
 use super::flags::SettingFlags;
-use crate::output::hinted;
+use crate::output::fail;
 
 /// The profiles and configurations that the program carries.
 const BUNDLED: [(&str, &str); 5] = [
@@ -303,10 +303,10 @@ fn environment() -> Result<Given> {
         let Some(setting) = settings.find(|setting| variable(setting.key) == name) else {
             let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
             let nearest = nearest(&name, names.iter().map(String::as_str));
-            return Err(hinted(
-                anyhow!("unknown environment variable {name}"),
+            return fail(
+                format!("unknown environment variable {name}"),
                 format!("did you mean {}?", nearest.unwrap_or_default()),
-            ));
+            );
         };
         found.insert(setting.key, setting.split(&value));
     }
@@ -322,10 +322,10 @@ fn read_profile(name: &str) -> Result<Given> {
         Some((_, text)) => parse(text, &format!("profile {name}")),
         None => {
             let names = BUNDLED.map(|(name, _)| name).join(", ");
-            Err(hinted(
-                anyhow!("unknown profile '{name}'; known: {names}"),
+            fail(
+                format!("unknown profile '{name}'; known: {names}"),
                 format!("a profile of your own is configs/{name}.toml in the working folder"),
-            ))
+            )
         }
     }
 }
@@ -345,10 +345,10 @@ fn parse(text: &str, name: &str) -> Result<Given> {
         let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
             let known = SETTINGS.iter().filter(|setting| setting.in_files);
             let nearest = nearest(key, known.map(|setting| setting.key));
-            return Err(hinted(
-                anyhow!("{name}: unknown key '{key}'"),
+            return fail(
+                format!("{name}: unknown key '{key}'"),
                 format!("did you mean '{}'?", nearest.unwrap_or_default()),
-            ));
+            );
         };
         let values = match value {
             toml::Value::Array(list) if setting.is_list() => {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::messages::Named;
 use crate::args::{ExecArgs, Isolation, Switch};
-use crate::output::{self, hinted};
+use crate::output::{self, fail};
 
 /// Program that starts the guard: the running one, even if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
@@ -37,7 +37,7 @@ impl Bench {
         let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
         {
             value if value > 0.0 && value.is_finite() => Ok(value),
-            _ => Err(hinted(anyhow!("--{name} must be more than 0 seconds"), "choose another")),
+            _ => fail(format!("--{name} must be more than 0 seconds"), "choose another"),
         };
         let wall_seconds = seconds("timeout", exec.timeout, 60.0)?;
         let limits = Limits {
@@ -53,10 +53,10 @@ impl Bench {
         let guard = Guard::try_out(PROGRAM.into(), &trial, isolation != Isolation::Off, network)?;
         let open = &guard.enclosure.open;
         if isolation == Isolation::Required && !open.is_empty() {
-            return Err(hinted(
-                anyhow!("runs cannot be isolated here: {}", open.join("; ")),
+            return fail(
+                format!("runs cannot be isolated here: {}", open.join("; ")),
                 "leave out --isolation required to run them anyway",
-            ));
+            );
         }
         for part in open {
             output::warning(format!("exec: {part}"));
@@ -81,10 +81,10 @@ impl Bench {
         if let Some(template) = &template
             && ["tests", "task_id", "path"].iter().any(|place| template.names(place))
         {
-            return Err(hinted(
-                anyhow!("--setup-cmd runs once per repository, not per task"),
+            return fail(
+                "--setup-cmd runs once per repository, not per task",
                 "of {tests}, {task_id}, {path} and {repository} it can use only the last",
-            ));
+            );
         }
         let command = |name: &String| {
             let values = Values { repository: name, ..Values::default() };

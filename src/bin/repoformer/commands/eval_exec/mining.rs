@@ -9,7 +9,7 @@ use repoformer::task::TaskSet;
 use super::bench::Bench;
 use super::messages::list_tasks;
 use crate::args::EvalArgs;
-use crate::output::{self, hinted, write_data};
+use crate::output::{self, fail, write_data};
 
 /// Writes a map of the tests that fail when a hole is broken.
 pub(super) fn mine_tests(
@@ -30,10 +30,10 @@ pub(super) fn mine_tests(
         .collect();
     let templates = templates.map_err(|reason| anyhow!(reason))?;
     if let Some(fixed) = templates.iter().find(|template| !template.names("tests")) {
-        return Err(hinted(
-            anyhow!("--test-cmd runs the same tests for every task: `{fixed}`"),
+        return fail(
+            format!("--test-cmd runs the same tests for every task: `{fixed}`"),
             "put {tests} in the place of the tests' names",
-        ));
+        );
     }
     let suite = |(name, template): (&String, &Template)| {
         let values = Values { repository: name, ..Values::default() };

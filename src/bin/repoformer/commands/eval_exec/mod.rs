@@ -6,7 +6,7 @@ mod mining;
 mod results;
 mod samples;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use repoformer::evaluate::score::Missing;
 use repoformer::execute::{
     self, Commands, Copies, CopyFolders, Runner, Summaries, Template, TestMap,
@@ -21,7 +21,7 @@ use self::results::Results;
 use self::samples::samples;
 use super::session::{resampling, single};
 use crate::args::{EvalArgs, ExecArgs};
-use crate::output::{self, hinted, write_data, write_manifest_beside};
+use crate::output::{self, fail, write_data, write_manifest_beside};
 use crate::settings::Settings;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
@@ -112,12 +112,12 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet) -> Result<Commands> {
         let (read, problems) = TestMap::read(path, tasks)?;
         output::problems(&problems);
         if let (Some(test), false) = (&exec.test_cmd, test_names_tests(exec)?) {
-            return Err(hinted(
-                anyhow!(
+            return fail(
+                format!(
                     "--tests names the tests of each task, but --test-cmd does not use them: `{test}`"
                 ),
                 "put {tests} in the place of the tests' names, or leave out --tests",
-            ));
+            );
         }
         map = Some(read);
     }
@@ -136,7 +136,7 @@ fn test_names_tests(exec: &ExecArgs) -> Result<bool> {
 fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
     let mut ks = exec.pass_k.clone();
     if ks.contains(&0) {
-        return Err(hinted(anyhow!("--pass-k cannot be 0"), "choose numbers from 1"));
+        return fail("--pass-k cannot be 0", "choose numbers from 1");
     }
     if ks.is_empty() {
         ks.push(1);

@@ -11,7 +11,7 @@ use repoformer::task::{Task, TaskSet};
 
 use crate::args::EvalArgs;
 use crate::commands::session::{completion, modes};
-use crate::output::{self, hinted};
+use crate::output::{self, fail, hinted};
 use crate::settings::Settings;
 
 /// Post-processing of predictions before they are put into their files; none unless requested.
@@ -77,10 +77,10 @@ pub(super) fn samples(
         }
     }
     if named.is_empty() {
-        return Err(hinted(
-            anyhow!("the cache holds no predictions to run tests with"),
+        return fail(
+            "the cache holds no predictions to run tests with",
             "make them with `repoformer complete`, name a file with --predictions, or run the references only with --check-references",
-        ));
+        );
     }
     Ok(named)
 }

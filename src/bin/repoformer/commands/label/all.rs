@@ -15,7 +15,7 @@ use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs};
 use crate::commands::complete::complete_modes;
 use crate::commands::server;
 use crate::commands::session::{begin, check_completable, label, seed, without_repositories};
-use crate::output::{self, check_folder, hinted, write_manifest_beside};
+use crate::output::{self, check_folder, fail, write_manifest_beside};
 use crate::settings::{Given, Settings};
 
 /// The subcommand, as the source of settings.
@@ -75,12 +75,12 @@ fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Option<Settings>> {
     };
     let flags = &args.settings;
     if let Some(key) = ["tasks", "mode"].into_iter().find(|key| flags.has(key)) {
-        return Err(hinted(
-            anyhow!(
+        return fail(
+            format!(
                 "--{key} is not used by label all, which completes the instances that it draws"
             ),
             "leave it out",
-        ));
+        );
     }
     let mut presets = Given::from([("cache-dir", vec![text(&args.output.join("cache"))?])]);
     // A configuration that was named is complete.

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::error::Error;
 use repoformer::selective::label::{JudgeSettings, JudgeSummary, LengthCounts, judge};
 
 use crate::args::LabelJudgeArgs;
 use crate::commands::comparison_text::histogram;
-use crate::output::{self, check_output, check_rereadable, group, hinted};
+use crate::output::{self, check_output, check_rereadable, fail, group, hinted};
 use crate::records_output::RecordsOutput;
 use crate::table::Table;
 
@@ -33,13 +33,13 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     let judged = judged.map_err(|error| with_flags(error, args))?;
     if judged.gains.is_empty() {
         output::problems(&judged.problems);
-        return Err(hinted(
-            anyhow!(
+        return fail(
+            format!(
                 "{}: no instance has both a completion without and one with retrieval",
                 args.instances.display()
             ),
             "complete the prompts of modes none and given of these instances, and give both files",
-        ));
+        );
     }
     output.finish()?;
     output::problems(&judged.problems);
@@ -61,10 +61,7 @@ pub(super) fn check_threshold(threshold: f64) -> Result<()> {
     if threshold.is_finite() {
         Ok(())
     } else {
-        Err(hinted(
-            anyhow!("--threshold must be a number"),
-            "the paper's is 0: any improvement counts",
-        ))
+        fail("--threshold must be a number", "the paper's is 0: any improvement counts")
     }
 }
 
@@ -126,5 +123,5 @@ fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
         }
         _ => return error.into(),
     };
-    hinted(error.into(), hint)
+    hinted(error, hint)
 }

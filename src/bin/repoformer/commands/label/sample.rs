@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::error::Error;
 use repoformer::selective::label::{
     CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard, collect,
@@ -12,7 +12,7 @@ use repoformer::text::language::Language;
 
 use crate::args::LabelSampleArgs;
 use crate::commands::session::{open, repos_dir, repositories_in, seed};
-use crate::output::{self, check_output, group, hinted};
+use crate::output::{self, check_output, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
@@ -25,10 +25,10 @@ pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
         None => ("--repos-dir", &SAMPLED_WITH[..]),
     };
     if let Some(key) = settings.flag_beside(known) {
-        return Err(hinted(
-            anyhow!("--{key} is not used by label sample, which draws from {from}"),
+        return fail(
+            format!("--{key} is not used by label sample, which draws from {from}"),
             "leave it out; it is a setting of the later stages",
-        ));
+        );
     }
     draw_instances(args, &settings)
 }
@@ -58,10 +58,7 @@ impl Wanted {
         let language: Language = settings.parsed_option("language")?.unwrap_or_default();
         let ratio = args.drawing.ratio.unwrap_or(paper.ratio);
         if !(ratio > 0.0 && ratio <= 1.0) {
-            return Err(hinted(
-                anyhow!("--ratio must be more than 0 and at most 1"),
-                "the paper's is 0.2",
-            ));
+            return fail("--ratio must be more than 0 and at most 1", "the paper's is 0.2");
         }
         let (from, total) = match &args.raw {
             Some(file) => {
@@ -144,10 +141,10 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     }
     // A part of the repositories may have no suitable one.
     if collected.instances == 0 && (args.shard.is_none() || !collected.problems.is_empty()) {
-        return Err(hinted(
-            anyhow!("no instance could be drawn"),
+        return fail(
+            "no instance could be drawn",
             "--no-filter also uses repositories whose files do not import one another; --language names another language",
-        ));
+        );
     }
     output.finish()?;
     forget();
@@ -184,6 +181,6 @@ fn shard(text: &str) -> Result<Shard> {
         Some((index, count)) if (1..=count).contains(&index) => {
             Ok(Shard { index: index - 1, count })
         }
-        _ => Err(hinted(anyhow!("invalid --shard '{text}'"), "the second of eight parts is 2/8")),
+        _ => fail(format!("invalid --shard '{text}'"), "the second of eight parts is 2/8"),
     }
 }

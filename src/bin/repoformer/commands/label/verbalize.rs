@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::error::Error;
 use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::selective::label::verbalize::{
@@ -12,7 +12,7 @@ use repoformer::text::tokenize::model::Encoder;
 
 use crate::args::{LabelVerbalizeArgs, SequenceFlags};
 use crate::commands::session::use_threads;
-use crate::output::{self, check_folder, check_output, check_rereadable, group, hinted};
+use crate::output::{self, check_folder, check_output, check_rereadable, fail, group, hinted};
 
 pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     use_threads(args.threads.min(1024))?;
@@ -59,7 +59,7 @@ pub(super) fn verbalize_labels(
 pub(super) fn with_flags(error: Error) -> anyhow::Error {
     match &error {
         Error::Parameter { name: "validation", .. } => {
-            hinted(error.into(), "label more, or hold none out with --validation 0 --test 0")
+            hinted(error, "label more, or hold none out with --validation 0 --test 0")
         }
         _ => error.into(),
     }
@@ -97,33 +97,26 @@ impl Making<'_> {
         let flags = self.flags;
         for (name, share) in [("validation", flags.validation), ("test", flags.test)] {
             if !(0.0..1.0).contains(&share) {
-                return Err(hinted(
-                    anyhow!("--{name} must be at least 0 and less than 1"),
+                return fail(
+                    format!("--{name} must be at least 0 and less than 1"),
                     "a tenth of the repositories is 0.1",
-                ));
+                );
             }
         }
         if !(flags.lambda >= 0.0 && flags.lambda.is_finite()) {
-            return Err(hinted(
-                anyhow!("--lambda must be a number of at least 0"),
-                "the paper's is 1.0",
-            ));
+            return fail("--lambda must be a number of at least 0", "the paper's is 1.0");
         }
         if flags.max_cc_tokens == 0 {
-            return Err(hinted(
-                anyhow!(
-                    "--max-cc-tokens must be at least 1: a positive sequence shows some cross-file context"
-                ),
+            return fail(
+                "--max-cc-tokens must be at least 1: a positive sequence shows some cross-file context",
                 "the paper's is 512",
-            ));
+            );
         }
         if matches!(&*self.tokenizer.to_string_lossy(), "p50k_base" | "words") {
-            return Err(hinted(
-                anyhow!(
-                    "--tokenizer must be the file of a model, whose token ids the training uses"
-                ),
+            return fail(
+                "--tokenizer must be the file of a model, whose token ids the training uses",
                 "name a tokenizer.json, as models on the Hugging Face hub have it",
-            ));
+            );
         }
         let style: Style = self.prompt_style.parse()?;
         let (eof, cc) = (flags.eof_token.as_deref(), flags.cc_token.as_deref());
@@ -134,23 +127,23 @@ impl Making<'_> {
             check_token(flag, token)?;
         }
         if let Some(end) = end.filter(|end| specials.contains(end)) {
-            return Err(hinted(
-                anyhow!("--end-token {end} is already part of a sequence"),
+            return fail(
+                format!("--end-token {end} is already part of a sequence"),
                 "take the model's own end of a text, such as <|endoftext|>",
-            ));
+            );
         }
         specials.extend(end);
         // These, one token of context and one of the target.
         let least = specials.len() + 2;
         if self.max_tokens < least {
-            return Err(hinted(
-                anyhow!(
+            return fail(
+                format!(
                     "a sequence of {} tokens cannot hold its {} special tokens",
                     self.max_tokens,
                     specials.len()
                 ),
                 "the paper's have 2048",
-            ));
+            );
         }
         let encoder = Encoder::open(self.tokenizer, &specials)?;
         let settings = VerbalizeSettings {
@@ -177,10 +170,10 @@ fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
     };
     match token.filter(is_code) {
         None => Ok(()),
-        Some(token) => Err(hinted(
-            anyhow!("--{flag} '{token}' could occur in code, and would be special there too"),
+        Some(token) => fail(
+            format!("--{flag} '{token}' could occur in code, and would be special there too"),
             "choose a text in angle or square brackets, as in <eof>",
-        )),
+        ),
     }
 }
 

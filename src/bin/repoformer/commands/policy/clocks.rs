@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::error::Error;
 use repoformer::selective::policy::sweep::{LatencyModel, RequestTimes};
 
 use crate::args::PolicySweepArgs;
-use crate::output::hinted;
+use crate::output::{fail, hinted};
 
 /// The clocks and their retrievers' names, in the order of the flags.
 pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
@@ -21,30 +21,26 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
             Error::Artifact { reason, hint, .. } if !hint.contains("none") => {
                 let field = reason.strip_prefix("has no ").unwrap_or("generation_ms");
                 let hint = format!("{hint}, or give --{}", field.replace('_', "-"));
-                hinted(error.into(), hint)
+                hinted(error, hint)
             }
             _ => error.into(),
         })?;
         clocks.push(clock.deciding(args.decision_ms));
     }
     if args.latency.is_empty() && args.base_latency.is_some() {
-        return Err(hinted(
-            anyhow!(
-                "--base-latency gives the times of completions without retrieval, but those with retrieval are missing"
-            ),
+        return fail(
+            "--base-latency gives the times of completions without retrieval, but those with retrieval are missing",
             "add --latency FILE",
-        ));
+        );
     }
     for text in &args.retrieval_ms {
         let (name, number) = named(text, "retrieval");
         let retrieval = milliseconds("--retrieval-ms", number)?;
         let Some(generation) = args.generation_ms else {
-            return Err(hinted(
-                anyhow!(
-                    "--retrieval-ms gives the time of a retrieval, but that of a generation is missing"
-                ),
+            return fail(
+                "--retrieval-ms gives the time of a retrieval, but that of a generation is missing",
                 "add --generation-ms MS",
-            ));
+            );
         };
         names.push(name);
         clocks.push(
@@ -53,19 +49,17 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
         );
     }
     if clocks.is_empty() && args.generation_ms.is_some() {
-        return Err(hinted(
-            anyhow!(
-                "--generation-ms gives the time of a generation, but that of a retrieval is missing"
-            ),
+        return fail(
+            "--generation-ms gives the time of a generation, but that of a retrieval is missing",
             "add --retrieval-ms MS, or --latency FILE",
-        ));
+        );
     }
     for (place, name) in names.iter().enumerate() {
         if names[..place].contains(name) {
-            return Err(hinted(
-                anyhow!("two retrievers have the name '{name}'"),
+            return fail(
+                format!("two retrievers have the name '{name}'"),
                 "name them: --retrieval-ms sparse=12 --retrieval-ms dense=350",
-            ));
+            );
         }
     }
     let given = [args.generation_ms, Some(args.decision_ms)];
@@ -86,9 +80,9 @@ pub(super) fn named<'a>(text: &'a str, otherwise: &str) -> (String, &'a str) {
 fn milliseconds(flag: &str, text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-        _ => Err(hinted(
-            anyhow!("invalid {flag} '{text}': expected a number of milliseconds"),
+        _ => fail(
+            format!("invalid {flag} '{text}': expected a number of milliseconds"),
             "a number of at least 0, as in 12.5",
-        )),
+        ),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::selective::policy::Examples;
 
 use crate::args::LabelFlags;
-use crate::output::{self, check_output, group, hinted};
+use crate::output::{self, check_output, fail, group};
 
 /// Reads labelled instances, and reports those that are left out.
 pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples> {
@@ -42,10 +42,10 @@ pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples>
         examples.all.retain(|example| !example.query_has_target);
     }
     if examples.all.is_empty() {
-        return Err(hinted(
-            anyhow!("these files hold no labelled instance"),
+        return fail(
+            "these files hold no labelled instance",
             "make labels with `repoformer label judge`",
-        ));
+        );
     }
     Ok(examples)
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::error::Error;
 use repoformer::selective::policy::model::{
     CalibrationMethod, LearnedPolicy, PolicyModel, hold_out,
 };
 use repoformer::selective::policy::{Example, Policy};
 
-use crate::output::{self, hinted};
+use crate::output::{self, fail, hinted};
 
 /// Trained policies by kind.
 #[derive(Debug, Default)]
@@ -23,10 +23,10 @@ impl Trained {
             let model = read_model(path.as_ref())?;
             let name = model.policy.name();
             if models.insert(name, model).is_some() {
-                return Err(hinted(
-                    anyhow!("{}: two trained policies are of kind {name}", path.as_ref().display()),
+                return fail(
+                    format!("{}: two trained policies are of kind {name}", path.as_ref().display()),
                     "give one of each kind",
-                ));
+                );
             }
         }
         Ok(Self(models))
@@ -63,7 +63,7 @@ pub(super) fn read_model(path: &Path) -> Result<PolicyModel> {
     PolicyModel::read(path).map_err(|error| match &error {
         Error::Artifact { hint, .. } => {
             let hint = format!("{hint}: `repoformer policy train --labels FILE -o FILE`");
-            hinted(error.into(), hint)
+            hinted(error, hint)
         }
         _ => error.into(),
     })
@@ -137,12 +137,12 @@ fn learned(
     repositories.sort_unstable();
     repositories.dedup();
     if repositories.len() < 2 {
-        return Err(hinted(
-            anyhow!(
+        return fail(
+            format!(
                 "policy {kind}: all instances are of one repository, so there is no other to train on"
             ),
             "give a trained policy (--model FILE; for `run`, --policy-model FILE), or instances of more repositories",
-        ));
+        );
     }
     let held_out = hold_out(examples, more, kind, method)?;
     Ok((held_out.ordered, held_out.probabilities))

@@ -2,7 +2,7 @@
 
 pub(super) use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve};
 use repoformer::selective::policy::{Examples, Policy};
@@ -13,7 +13,7 @@ use super::page;
 use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, Swept};
 use crate::args::{LabelFlags, PolicySweepArgs};
-use crate::output::{self, check_output, group, hinted, write_data};
+use crate::output::{self, check_output, fail, group, write_data};
 
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let (retrievers, clocks) = clocks(args)?;
@@ -21,10 +21,10 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
         args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let method: CalibrationMethod = args.calibration.parse()?;
     if args.threshold.iter().any(|threshold| threshold.is_nan()) {
-        return Err(hinted(
-            anyhow!("invalid --threshold 'nan': expected a number"),
+        return fail(
+            "invalid --threshold 'nan': expected a number",
             "scores are compared with it, as in 0.2",
-        ));
+        );
     }
     check_outputs(args)?;
     let trained = Trained::read(&args.model)?;
@@ -87,14 +87,14 @@ fn known(scored: Scored) -> Result<Scored> {
     if scored.ordered.iter().any(Option::is_some) {
         Ok(scored)
     } else {
-        Err(hinted(
-            anyhow!(
+        fail(
+            format!(
                 "policy {}: no instance has its signal: {}",
                 scored.policy,
                 lacking(scored.policy)
             ),
             "complete the instances and label them again",
-        ))
+        )
     }
 }
 
@@ -160,10 +160,10 @@ fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyMod
         }
         for (name, known) in found {
             if known == 0 {
-                return Err(hinted(
-                    anyhow!("the times of {name} belong to none of these instances"),
+                return fail(
+                    format!("the times of {name} belong to none of these instances"),
                     "give the times of their own predictions, or --retrieval-ms MS with --generation-ms MS",
-                ));
+                );
             }
             if known < all {
                 output::warning(format!(
@@ -180,10 +180,10 @@ fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyMod
 /// Checks that the training labels are of the same model.
 fn same_model(examples: &Examples, more: &Examples) -> Result<()> {
     match (&examples.model, &more.model) {
-        (Some(here), Some(there)) if here != there => Err(hinted(
-            anyhow!("--train-labels are of model {there}, but --labels of {here}"),
+        (Some(here), Some(there)) if here != there => fail(
+            format!("--train-labels are of model {there}, but --labels of {here}"),
             "what helps one model may not help another: label both with the same model",
-        )),
+        ),
         _ => Ok(()),
     }
 }
