@@ -29,9 +29,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
             "name a file for one of them",
         );
     }
-    let Some(mut scorer) = Scorer::new(args)? else {
-        return Ok(());
-    };
+    let mut scorer = Scorer { args, settings: open(&args.settings)?, experiment: None };
     let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
@@ -48,12 +46,7 @@ struct Scorer<'a> {
     experiment: Option<Experiment>,
 }
 
-impl<'a> Scorer<'a> {
-    /// `None` where the settings were only to be shown.
-    fn new(args: &'a CompareArgs) -> Result<Option<Self>> {
-        Ok(open(&args.settings)?.map(|settings| Self { args, settings, experiment: None }))
-    }
-
+impl Scorer<'_> {
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {

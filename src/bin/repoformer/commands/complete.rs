@@ -19,9 +19,7 @@ use crate::output::{self, check_output, fail, group, write_data};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = open(&args.settings)?;
     let by_batch = args.write_batch.is_some() || !args.read_batch.is_empty();
     let completion = server::model(&settings, settings.parsed_option("seed")?, by_batch)?;
     if completion.server.is_none() && settings.is_flag("seed") {

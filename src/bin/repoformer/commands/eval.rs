@@ -33,9 +33,7 @@ struct Scoring {
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let metrics = metrics(&args.metrics)?;
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = open(&args.settings)?;
     check_not_tasks(&settings, Some(&args.output))?;
     let read: Vec<&Path> =
         [&args.pairs, &args.predictions].into_iter().flatten().map(PathBuf::as_path).collect();

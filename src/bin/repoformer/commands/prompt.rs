@@ -13,9 +13,7 @@ use crate::args::PromptArgs;
 use crate::output::{self, write_data};
 
 pub(crate) fn run(args: &PromptArgs) -> Result<()> {
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = open(&args.settings)?;
     let modes = modes(&settings, &WITHOUT_PREDICTION)?;
     if args.output.is_some() {
         check_not_tasks(&settings, args.output.as_deref())?;

@@ -53,9 +53,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if args.metrics.is_empty() {
         metrics = METRICS.to_vec();
     }
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = open(&args.settings)?;
     let experiment = without_repositories(&settings)?;
     let sources = if args.predictions.is_empty() {
         of_cache(&experiment, &settings)?

@@ -21,9 +21,7 @@ use crate::output::{self, check_output, fail, write_data};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = open(&args.settings)?;
     check_not_tasks(&settings, args.output.as_deref())?;
     let predictions: Vec<&Path> = args.predictions.as_deref().into_iter().collect();
     check_output(args.output.as_deref(), &predictions)?;

@@ -32,9 +32,7 @@ mod demo {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
-    let Some(settings) = settings(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = settings(&args.settings)?;
     let seed = seed(&settings)?;
     // Greedy completions draw nothing.
     let is_greedy = settings.parsed::<f64>("temperature")? == 0.0;
@@ -132,7 +130,7 @@ fn place(experiment: &Experiment) -> String {
 }
 
 /// The given settings, or the demonstration's where no data is named.
-fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
+fn settings(flags: &SettingFlags) -> Result<Settings> {
     let given = Settings::resolve(flags)?;
     let named = ["repos-dir", "tasks"];
     if named.iter().any(|key| given.text(key).is_some()) {
@@ -149,9 +147,7 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
         Given::from([("profile", vec!["demo".into()])])
     };
     let settings = Settings::with_presets(flags, "run", presets)?;
-    let Some(mut settings) = begin(settings, flags)? else {
-        return Ok(None);
-    };
+    let mut settings = begin(settings, flags)?;
     // Another project's data/repos is not the demonstration's.
     let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
     let here = named.all(|path| Path::new(path).exists());
@@ -165,7 +161,7 @@ fn settings(flags: &SettingFlags) -> Result<Option<Settings>> {
         }
         settings.move_paths(&root);
     }
-    Ok(Some(settings))
+    Ok(settings)
 }
 
 /// Runs every stage.

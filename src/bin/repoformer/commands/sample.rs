@@ -12,9 +12,7 @@ use crate::args::SampleArgs;
 use crate::output::{self, group, write_data};
 
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = open(&args.settings)?;
     let dir = repos_dir(&settings)?;
     let names = repositories_in(&dir, &settings)?;
     let kind: Kind = args.kind.parse()?;

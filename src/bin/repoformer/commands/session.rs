@@ -17,20 +17,20 @@ use super::experiment_settings::{cuts, cuts_chunks, prompts, retrieval};
 use crate::output::{self, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};
 
-/// Resolves a command's settings; `None` where they were only to be shown.
-pub(super) fn open(flags: &SettingFlags) -> Result<Option<Settings>> {
+/// Resolves a command's settings. Where they were only to be shown, the program ends here.
+pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
     begin(Settings::resolve(flags)?, flags)
 }
 
-/// Begins a command with these settings; `None` where they were only to be shown.
-pub(super) fn begin(settings: Settings, flags: &SettingFlags) -> Result<Option<Settings>> {
+/// Begins a command with these settings. Where they were only to be shown, the program ends here.
+pub(super) fn begin(settings: Settings, flags: &SettingFlags) -> Result<Settings> {
     if flags.show_settings {
         let text = settings.lines().join("\n") + "\n";
         write_data(Path::new("-"), text.as_bytes())?;
-        return Ok(None);
+        std::process::exit(0);
     }
     use_threads(settings.parsed("threads")?)?;
-    Ok(Some(settings))
+    Ok(settings)
 }
 
 /// Sets the number of threads; 0 stands for the number of cores.
@@ -337,9 +337,7 @@ pub(super) fn stage(
     flags: &SettingFlags,
     work: impl Fn(&Experiment, &Settings) -> Result<repoformer::pipeline::StageReport>,
 ) -> Result<()> {
-    let Some(settings) = open(flags)? else {
-        return Ok(());
-    };
+    let settings = open(flags)?;
     for experiment in experiments(&settings)? {
         let report = work(&experiment, &settings)?;
         output::report(&label(name, &experiment), &report);

@@ -28,9 +28,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     check_folder(folder, "label all")?;
     check_threshold(args.threshold)?;
     let instances = folder.join("instances.jsonl");
-    let Some(settings) = settings(args, &instances)? else {
-        return Ok(());
-    };
+    let settings = settings(args, &instances)?;
     // Mistakes are reported before the hours of completing.
     let making = Making {
         tokenizer: Path::new(settings.text("tokenizer").unwrap_or_default()),
@@ -66,9 +64,8 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     verbalize_labels(&labels, &sequences, folder)
 }
 
-/// The settings: the data lies in the folder, and the paper's profile is the default. `None` where they were only to be
-/// shown.
-fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Option<Settings>> {
+/// The settings: the data lies in the folder, and the paper's profile is the default.
+fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Settings> {
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);
         text.with_context(|| format!("{}: not UTF-8", path.display()))

@@ -17,9 +17,7 @@ use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
 pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
-    let Some(settings) = open(&args.settings)? else {
-        return Ok(());
-    };
+    let settings = open(&args.settings)?;
     let (from, known) = match args.raw {
         Some(_) => ("--raw", &SAMPLED_WITH[2..]),
         None => ("--repos-dir", &SAMPLED_WITH[..]),
