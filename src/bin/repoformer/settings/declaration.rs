@@ -1,13 +1,14 @@
 //! One setting: its key, values, default and help, from which its flag, its variable and its checks follow.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use anyhow::{Result, anyhow, bail};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction};
 use repoformer::text::distance::levenshtein;
 
-use super::listed::Listed;
 use crate::output::hinted;
 
 /// Start of the names of environment variables.
@@ -130,11 +131,6 @@ impl Setting {
 
     pub(super) fn is_list(&self) -> bool {
         self.arity != Arity::One
-    }
-
-    /// Whether the flag belongs to the server's settings.
-    pub(super) fn is_for_servers(&self) -> bool {
-        self.group == Group::Server
     }
 
     /// The values that one text gives, as a flag or a variable has it.
@@ -270,4 +266,37 @@ fn expected_whole(bounds: &RangeInclusive<u64>) -> String {
 /// The name that differs least from `text`.
 pub(super) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names.min_by_key(|name| levenshtein::distance(text, name))
+}
+
+/// Lists values in help and completion scripts. Any text passes: the check belongs to whoever parses the value, so that a
+/// flag's error reads like a file's.
+#[derive(Debug, Clone)]
+pub(crate) struct Listed(Vec<String>);
+
+impl Listed {
+    pub(crate) fn of<T: Display>(values: impl IntoIterator<Item = T>) -> Self {
+        Self(values.into_iter().map(|value| value.to_string()).collect())
+    }
+
+    pub(crate) fn and(mut self, value: &str) -> Self {
+        self.0.push(value.to_owned());
+        self
+    }
+}
+
+impl TypedValueParser for Listed {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
 }

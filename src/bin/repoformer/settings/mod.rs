@@ -3,10 +3,8 @@
 mod declaration;
 mod declared;
 mod flags;
-mod listed;
 mod resolved;
 
-pub(crate) use declaration::Given;
+pub(crate) use declaration::{Given, Listed};
 pub(crate) use flags::SettingFlags;
-pub(crate) use listed::Listed;
 pub(crate) use resolved::Settings;

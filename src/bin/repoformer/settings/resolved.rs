@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::declaration::{Given, PREFIX, Setting, Values, nearest, variable};
+use super::declaration::{Given, Group, PREFIX, Setting, Values, nearest, variable};
 use super::declared::{SETTINGS, declared};
 use super::flags::SettingFlags;
 use crate::output::fail;
@@ -156,35 +156,23 @@ impl Settings {
     }
 
     /// The value of a key that has a default, parsed.
-    pub(crate) fn parsed<T: FromStr>(&self, key: &str) -> Result<T>
-    where
-        T::Err: Display,
-    {
+    pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, key: &str) -> Result<T> {
         let text = self.text(key).ok_or_else(|| anyhow!("{key} is not set"))?;
         self.parse(key, text)
     }
 
     /// The values of a key, parsed.
-    pub(crate) fn parsed_list<T: FromStr>(&self, key: &str) -> Result<Vec<T>>
-    where
-        T::Err: Display,
-    {
+    pub(crate) fn parsed_list<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Vec<T>> {
         let values = self.list(key).iter();
         values.map(|text| self.parse(key, text)).collect()
     }
 
     /// The value of a key that may not be set, parsed.
-    pub(crate) fn parsed_option<T: FromStr>(&self, key: &str) -> Result<Option<T>>
-    where
-        T::Err: Display,
-    {
+    pub(crate) fn parsed_option<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Option<T>> {
         self.text(key).map(|text| self.parse(key, text)).transpose()
     }
 
-    fn parse<T: FromStr>(&self, key: &str, text: &str) -> Result<T>
-    where
-        T::Err: Display,
-    {
+    fn parse<T: FromStr<Err: Display>>(&self, key: &str, text: &str) -> Result<T> {
         let source = self.source(key);
         text.parse().map_err(|e| anyhow!("{key} '{text}' (from {source}): {e}"))
     }
@@ -214,12 +202,12 @@ impl Settings {
 
     /// A setting of servers that was chosen for this run.
     pub(crate) fn chosen_for_server(&self) -> Option<&'static str> {
-        self.first(|setting| setting.is_for_servers() && self.is_chosen(setting.key))
+        self.first(|setting| setting.group == Group::Server && self.is_chosen(setting.key))
     }
 
     /// A setting of completions whose flag was given.
     pub(crate) fn completion_flag(&self) -> Option<&'static str> {
-        let is_one = |setting: &Setting| setting.is_for_servers() || setting.key == "seed";
+        let is_one = |setting: &Setting| setting.group == Group::Server || setting.key == "seed";
         self.first(|setting| is_one(setting) && self.is_flag(setting.key))
     }
 
@@ -229,31 +217,31 @@ impl Settings {
     }
 
     fn first(&self, is_it: impl Fn(&Setting) -> bool) -> Option<&'static str> {
-        let mut settings = SETTINGS.iter();
-        settings.find(|setting| is_it(setting)).map(|one| one.key)
+        SETTINGS.iter().find(|setting| is_it(setting)).map(|one| one.key)
+    }
+
+    fn origin(&self, key: &str) -> Option<&Source> {
+        self.values.get(key).map(|setting| &setting.source)
     }
 
     /// Whether the value was chosen for this run, on the command line or in the environment.
     pub(crate) fn is_chosen(&self, key: &str) -> bool {
-        let setting = self.values.get(key);
-        setting.is_some_and(|setting| matches!(setting.source, Source::Flag | Source::Environment))
+        matches!(self.origin(key), Some(Source::Flag | Source::Environment))
     }
 
     /// Whether the value stands on the command line.
     pub(crate) fn is_flag(&self, key: &str) -> bool {
-        let setting = self.values.get(key);
-        setting.is_some_and(|setting| setting.source == Source::Flag)
+        self.origin(key) == Some(&Source::Flag)
     }
 
     /// Whether nobody chose the value.
-    pub(crate) fn is_default(&self, key: &str) -> bool {
-        let setting = self.values.get(key);
-        setting.is_none_or(|setting| setting.source == Source::Default)
+    fn is_default(&self, key: &str) -> bool {
+        matches!(self.origin(key), None | Some(Source::Default))
     }
 
     /// The origin of a value, in words.
     fn source(&self, key: &str) -> String {
-        match self.values.get(key).map(|setting| &setting.source) {
+        match self.origin(key) {
             None => "not set".into(),
             Some(Source::Default) => "default".into(),
             Some(Source::Subcommand(name)) => (*name).into(),
@@ -299,8 +287,7 @@ fn environment() -> Result<Given> {
         if OTHER_VARIABLES.contains(&rest) || value.is_empty() {
             continue;
         }
-        let mut settings = SETTINGS.iter();
-        let Some(setting) = settings.find(|setting| variable(setting.key) == name) else {
+        let Some(setting) = SETTINGS.iter().find(|one| variable(one.key) == name) else {
             let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
             let nearest = nearest(&name, names.iter().map(String::as_str));
             return fail(
