@@ -30,10 +30,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
-        Command::Window(args) => commands::window::run(&args),
-        Command::Vectorize(args) => commands::vectorize::run(&args),
-        Command::Search(args) => commands::search::run(&args),
-        Command::Prompt(args) => commands::prompt::run(&args),
+        Command::Window(args) => commands::stages::window(&args),
+        Command::Vectorize(args) => commands::stages::vectorize(&args),
+        Command::Search(args) => commands::stages::search(&args),
+        Command::Prompt(args) => commands::stages::prompt(&args),
         Command::Complete(args) => commands::complete::run(&args),
         Command::RgRg(args) => commands::rg_rg::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
@@ -47,6 +47,6 @@ fn run(command: Command) -> Result<()> {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         #[cfg(target_os = "linux")]
-        Command::Guard(args) => commands::guard::run(&args),
+        Command::Guard(args) => Ok(repoformer::execute::guard::serve(&args.stage)?),
     }
 }

@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
 use repoformer::pipeline::StageReport;
+use repoformer::store::artifact::write_file;
 
 /// Flags that say how much is printed, and how.
 #[derive(Debug, Clone, Args)]
@@ -152,7 +153,7 @@ pub(crate) fn with_flags(text: &str) -> String {
 }
 
 /// The screen flags, which [`init`] sets once.
-static FLAGS: OnceLock<ScreenFlags> = OnceLock::new();
+static SCREEN: OnceLock<ScreenFlags> = OnceLock::new();
 /// Number of skipped items and failed checks.
 static PROBLEMS: AtomicUsize = AtomicUsize::new(0);
 /// Problems and hints printed so far: each is printed once.
@@ -165,16 +166,16 @@ pub(crate) fn init(flags: ScreenFlags) {
         ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
         ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
     }
-    FLAGS.get_or_init(|| flags);
+    SCREEN.get_or_init(|| flags);
 }
 
 fn is_quiet() -> bool {
-    FLAGS.get().is_some_and(|flags| flags.quiet)
+    SCREEN.get().is_some_and(|flags| flags.quiet)
 }
 
 /// Whether `-v` was given.
 pub(crate) fn is_verbose() -> bool {
-    FLAGS.get().is_some_and(|flags| flags.verbose)
+    SCREEN.get().is_some_and(|flags| flags.verbose)
 }
 
 /// Whether everything was done.
@@ -299,28 +300,48 @@ pub(crate) fn report(stage: &str, report: &StageReport) {
         0 => String::new(),
         n => format!(", {n} skipped"),
     };
-    let artifacts = match report.built + report.current {
-        1 => "1 artifact".to_owned(),
-        n => format!("{n} artifacts"),
-    };
+    let (count, records) = (report.built + report.current, report.records as usize);
     let state = match (report.built, report.current) {
         (0, _) => "current".to_owned(),
         (_, 0) => "written".to_owned(),
         (built, current) => format!("{built} written, {current} current"),
     };
-    let records = match report.records {
-        1 => "1 record".to_owned(),
-        n => format!("{} records", group(n)),
-    };
-    note(format!("{stage}: {records} in {artifacts} ({state}){skipped}"));
+    note(format!(
+        "{stage}: {} {} in {count} {} ({state}){skipped}",
+        group(records),
+        plural(records, "record"),
+        plural(count, "artifact")
+    ));
     for path in &report.outputs {
         detail(format!("  {}", path.display()));
     }
 }
 
-/// A progress bar over `total` steps, hidden where none is wanted.
-pub(crate) fn bar(label: &str, total: usize) -> ProgressBar {
-    let is_wanted = FLAGS.get().is_some_and(|flags| !flags.quiet && !flags.no_progress);
+/// Works on `total` steps with a progress bar, which the work moves on.
+pub(crate) fn with_bar<T>(label: &str, total: usize, work: impl FnOnce(&ProgressBar) -> T) -> T {
+    let bar = bar(label, total);
+    let done = work(&bar);
+    bar.finish_and_clear();
+    done
+}
+
+/// Works with a progress bar whose number of steps grows; the work passes on how many are done and known.
+pub(crate) fn with_growing_bar<T>(
+    label: &str,
+    total: usize,
+    work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T,
+) -> T {
+    with_bar(label, total, |bar| {
+        work(&|done, known| {
+            bar.set_length(known as u64);
+            bar.set_position(done as u64);
+        })
+    })
+}
+
+/// A progress bar, hidden where none is wanted.
+fn bar(label: &str, total: usize) -> ProgressBar {
+    let is_wanted = SCREEN.get().is_some_and(|flags| !flags.quiet && !flags.no_progress);
     if !is_wanted || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -337,51 +358,53 @@ pub(crate) fn bar(label: &str, total: usize) -> ProgressBar {
 }
 
 /// Groups digits: 14457 → `14,457`.
-pub(crate) fn group(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+pub(crate) fn group(number: usize) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", group(number / 1000), number % 1000),
     }
-    text
+}
+
+/// A noun as it follows a number: `1 repository`, `2 repositories`.
+pub(crate) fn plural(number: usize, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if number == 1 => noun.to_owned(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    }
 }
 
 /// Checks that a command does not overwrite its inputs.
-pub(crate) fn check_output(output: Option<&Path>, inputs: &[&Path]) -> Result<()> {
-    let same = |input: &&&Path| {
-        let real = |path: &Path| path.canonicalize().ok();
-        output.and_then(real).is_some_and(|output| real(input) == Some(output))
-    };
-    match inputs.iter().find(same) {
-        Some(input) => {
-            fail(format!("-o would overwrite {}, an input", input.display()), "name another file")
-        }
+pub(crate) fn check_output<P: AsRef<Path>>(
+    output: Option<&Path>,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<()> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let output = output.and_then(real);
+    let is_output = |input: &P| output.is_some() && real(input.as_ref()) == output;
+    match inputs.into_iter().find(is_output) {
         None => Ok(()),
+        Some(input) => {
+            let input = input.as_ref().display();
+            fail(format!("-o would overwrite {input}, an input"), "name another file")
+        }
     }
 }
 
 /// Checks that inputs read more than once are files, not pipes.
 pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
     let is_pipe = |path: &&&Path| **path == Path::new("-") || path.exists() && !path.is_file();
-    match inputs.iter().find(is_pipe) {
-        None => Ok(()),
-        Some(path) if path.is_dir() => {
-            fail(format!("{}: this is a folder", path.display()), "name a file")
-        }
-        Some(path) => fail(
-            format!(
-                "{command} reads its input twice, but {} can be read only once",
-                match path.to_str() {
-                    Some("-") => "standard input".into(),
-                    _ => path.display().to_string(),
-                }
-            ),
-            "name a file",
-        ),
-    }
+    let Some(path) = inputs.iter().find(is_pipe) else {
+        return Ok(());
+    };
+    let name = path.display().to_string();
+    let reason = if path.is_dir() {
+        format!("{name}: this is a folder")
+    } else {
+        let name = if name == "-" { "standard input" } else { &name };
+        format!("{command} reads its input twice, but {name} can be read only once")
+    };
+    fail(reason, "name a file")
 }
 
 /// Checks that the output of several files is a folder.
@@ -397,12 +420,12 @@ pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
 }
 
 /// Writes data to a file, whole or not at all, or to standard output (`-`).
-pub(crate) fn write_data(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
     if path != Path::new("-") {
-        return Ok(repoformer::store::artifact::write_file(path, bytes)?);
+        return Ok(write_file(path, data.as_ref())?);
     }
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    let written = stdout.write_all(data.as_ref()).and_then(|()| stdout.flush());
     written.context("standard output: cannot write")
 }
 
@@ -413,8 +436,12 @@ pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -
     }
     let mut name = path.as_os_str().to_owned();
     name.push(".manifest.json");
-    let text = serde_json::to_string_pretty(manifest)? + "\n";
-    Ok(repoformer::store::artifact::write_file(Path::new(&name), text.as_bytes())?)
+    write_json(Path::new(&name), manifest)
+}
+
+/// Writes a JSON value to a file, indented.
+pub(crate) fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {
+    Ok(write_file(path, format!("{value:#}\n").as_bytes())?)
 }
 
 /// Whether an error is a closed pipe.
@@ -435,9 +462,7 @@ mod tests {
 
     #[test]
     fn digits_in_threes() {
-        assert_eq!(
-            [group(0), group(999), group(1000), group(14457), group(1234567)],
-            ["0", "999", "1,000", "14,457", "1,234,567"]
-        );
+        let numbers = [0, 999, 1000, 14457, 1234567].map(group);
+        assert_eq!(numbers, ["0", "999", "1,000", "14,457", "1,234,567"]);
     }
 }

@@ -1,4 +1,48 @@
-//! Tables as aligned text, or with tabs.
+//! Tables as aligned text or with tabs, records as JSON, and the numbers in them.
+
+use repoformer::evaluate::statistics::Interval;
+use serde_json::Value;
+
+use crate::args::ScoreFormat;
+
+/// The table or the records, in the requested format.
+pub(crate) fn written(
+    format: ScoreFormat,
+    table: impl FnOnce() -> Table,
+    records: impl Iterator<Item = Value>,
+) -> String {
+    match format {
+        ScoreFormat::Text => table().text(),
+        ScoreFormat::Tsv => table().tsv(),
+        ScoreFormat::Json => json_text(&records.collect()),
+        ScoreFormat::Jsonl => json_lines(records),
+    }
+}
+
+/// A JSON value, indented.
+pub(crate) fn json_text(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Records, each on a line.
+pub(crate) fn json_lines(records: impl IntoIterator<Item = Value>) -> String {
+    records.into_iter().map(|record| format!("{record}\n")).collect()
+}
+
+/// × 100, with two digits.
+pub(crate) fn percent(value: f64) -> String {
+    format!("{:.2}", 100.0 * value)
+}
+
+/// `[34.10, 38.00]`
+pub(crate) fn interval(of: &Option<Interval>) -> String {
+    let text = |of: &Interval| format!("[{}, {}]", percent(of.low), percent(of.high));
+    of.as_ref().map(text).unwrap_or_default()
+}
+
+pub(crate) fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".into())
+}
 
 /// Rows of cells. The first row is the head; the first column is text, the others are numbers.
 #[derive(Debug, Default)]
@@ -7,8 +51,15 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(ToString::to_string).collect()] }
+    pub(crate) fn new(head: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { rows: vec![head.into_iter().map(Into::into).collect()] }
+    }
+
+    /// Columns of the same length, each with its head.
+    pub(crate) fn of_columns(columns: &[Vec<String>]) -> Self {
+        let count = columns.first().map_or(0, Vec::len);
+        let row = |place: usize| columns.iter().map(|column| column[place].clone()).collect();
+        Self { rows: (0..count).map(row).collect() }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
@@ -29,12 +80,8 @@ impl Table {
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let line = |row: &Vec<String>| {
@@ -53,7 +100,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let mut table = Table::new(&["mode", "EM"]);
+        let mut table = Table::new(["mode", "EM"]);
         table.row(vec!["none".into(), "7.50".into()]);
         table.row(vec!["rg-rg".into(), "12.50".into()]);
         assert_eq!(table.text(), "mode      EM\nnone    7.50\nrg-rg  12.50\n");

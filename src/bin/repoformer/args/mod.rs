@@ -26,8 +26,8 @@ pub(crate) use policy::{
 };
 pub(crate) use records::{ConvertArgs, InspectArgs, InspectFormat, SampleArgs, ValidateArgs};
 pub(crate) use stages::{
-    CompleteArgs, ExportFormat, ProbabilityArgs, PromptArgs, RgRgArgs, RunArgs, SearchArgs,
-    VectorizeArgs, WindowArgs,
+    CompleteArgs, ExportFormat, PromptArgs, RgRgArgs, RunArgs, SearchArgs, VectorizeArgs,
+    WindowArgs,
 };
 
 use crate::output::ScreenFlags;

@@ -7,6 +7,7 @@ use repoformer::error::Error;
 use repoformer::evaluate::comparison::{
     self, Comparison, ComparisonSettings, PerTask, ReadScores, Side,
 };
+use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::{SignFlips, Unit};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
@@ -19,6 +20,7 @@ use super::session::{completion, open, resampling, seed, without_repositories};
 use crate::args::{CompareArgs, ResampledUnit, ScoreFormat};
 use crate::output::{self, check_output, fail, hinted, write_data};
 use crate::settings::Settings;
+use crate::table::{json_lines, json_text};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
     output::problems(&comparison.problems);
     warn(&comparison);
-    write_data(&args.output, written(&comparison, args)?.as_bytes())
+    write_data(&args.output, written(&comparison, args))
 }
 
 /// Finds the scores that A or B names on the command line.
@@ -72,7 +74,7 @@ impl Scorer<'_> {
             Some(mode) => cached_predictions(experiment, mode, &completion(&self.settings)?)?,
             None => given.into(),
         };
-        let metrics = metrics(&self.args.metrics)?;
+        let metrics = metrics(&self.args.metrics, &[Metric::RepoCoder])?;
         let cut = postprocess(&self.args.postprocess, || own_postprocess(tasks))?;
         let evaluation = evaluate(experiment, &path, &metrics, &cut, Missing::Skip)?;
         output::problems(&evaluation.problems);
@@ -153,16 +155,13 @@ fn warn(comparison: &Comparison) {
     }
 }
 
-fn written(comparison: &Comparison, args: &CompareArgs) -> Result<String> {
-    let lines = |records: Vec<Value>| records.iter().map(|r| r.to_string() + "\n").collect();
-    Ok(match (args.format, args.per_task) {
+fn written(comparison: &Comparison, args: &CompareArgs) -> String {
+    match (args.format, args.per_task) {
         (ScoreFormat::Text, per_task) => comparison_text::text(comparison, per_task),
         (ScoreFormat::Tsv, true) => comparison_text::task_table(comparison).tsv(),
         (ScoreFormat::Tsv, false) => comparison_text::columns(comparison).tsv(),
-        (ScoreFormat::Json, per_task) => {
-            serde_json::to_string_pretty(&comparison.to_record(per_task))? + "\n"
-        }
-        (ScoreFormat::Jsonl, true) => lines(comparison.task_records()),
-        (ScoreFormat::Jsonl, false) => lines(comparison.measure_records()),
-    })
+        (ScoreFormat::Json, per_task) => json_text(&comparison.to_record(per_task)),
+        (ScoreFormat::Jsonl, true) => json_lines(comparison.task_records()),
+        (ScoreFormat::Jsonl, false) => json_lines(comparison.measure_records()),
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use repoformer::evaluate::comparison::{Comparison, Difference};
 use repoformer::evaluate::statistics::{Bucket, Buckets, Estimate, Resampling, SignFlips, Unit};
 
-use crate::output::group;
+use crate::output::{group, plural};
 use crate::table::Table;
 
 /// Width of the longest bar.
@@ -17,12 +17,8 @@ const FEW: usize = 20;
 
 /// The text that `compare` prints.
 pub(super) fn text(comparison: &Comparison, per_task: bool) -> String {
-    let mut text = format!(
-        "A  {}\nB  {}\n\n{}",
-        comparison.a.name,
-        comparison.b.name,
-        table(comparison).text()
-    );
+    let Comparison { a, b, .. } = comparison;
+    let mut text = format!("A  {}\nB  {}\n\n{}", a.name, b.name, table(comparison).text());
     for difference in &comparison.all {
         if let Some(buckets) = &difference.buckets {
             let Difference { measure, n, .. } = difference;
@@ -58,7 +54,7 @@ fn table(comparison: &Comparison) -> Table {
     head.extend(["n", "A", "B", &interval, "p (tasks)"]);
     head.extend(p_by_repository.then_some("p (repositories)"));
     head.extend(["better", "same", "worse"]);
-    let mut table = Table::new(&head);
+    let mut table = Table::new(head);
     for (repository, d) in rows(comparison) {
         let mut cells = vec![d.measure.clone()];
         cells.extend(by_repository.then(|| repository.to_owned()));
@@ -72,11 +68,16 @@ fn table(comparison: &Comparison) -> Table {
         if p_by_repository {
             cells.push(d.by_repository.map_or("-".into(), |test| p(test.p)));
         }
-        let changes = [d.changes.better, d.changes.same, d.changes.worse];
-        cells.extend(changes.map(|count| count.to_string()));
+        cells.extend(changes(d));
         table.row(cells);
     }
     table
+}
+
+/// Numbers of tasks that are better, the same and worse.
+fn changes(difference: &Difference) -> [String; 3] {
+    let changes = &difference.changes;
+    [changes.better, changes.same, changes.worse].map(|count| count.to_string())
 }
 
 /// The table for programs: one number per column, the buckets of the gain last.
@@ -88,7 +89,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
     let counts = ["p_tasks", "p_repositories", "better", "same", "worse"];
     head.extend(counts.map(Into::into));
     head.extend(Bucket::all().map(|bucket| format!("gain {}", label(bucket))));
-    let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = Table::new(head);
     for (repository, d) in rows(comparison) {
         let mut cells = vec![d.measure.clone(), repository.to_owned(), d.n.to_string()];
         for Estimate { mean, interval } in [d.a, d.b, d.difference] {
@@ -98,8 +99,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
         }
         let by_repository = d.by_repository.map(|test| test.p.to_string());
         cells.extend([d.by_task.p.to_string(), by_repository.unwrap_or_default()]);
-        let changes = [d.changes.better, d.changes.same, d.changes.worse];
-        cells.extend(changes.map(|count| count.to_string()));
+        cells.extend(changes(d));
         match &d.buckets {
             Some(buckets) => cells.extend(buckets.counts.map(|count| count.to_string())),
             None => cells.extend(Bucket::all().map(|_| String::new())),
@@ -115,7 +115,7 @@ pub(super) fn task_table(comparison: &Comparison) -> Table {
     for Difference { measure, .. } in &comparison.all {
         head.extend(["A", "B", "B - A"].map(|side| format!("{measure} {side}")));
     }
-    let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = Table::new(head);
     for task in &comparison.tasks {
         let row = task.row.map(|row| row.to_string());
         let repository = task.repository.clone();
@@ -186,7 +186,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
 
 fn resampled(comparison: &Comparison) -> String {
     let Resampling { resamples, seed, .. } = comparison.resampling;
-    let times = group(resamples as u64);
+    let times = group(resamples);
     match (comparison.unit, comparison.units) {
         (Unit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
         (Unit::Tasks, units) => format!(
@@ -200,7 +200,7 @@ fn resampled(comparison: &Comparison) -> String {
 
 fn flipped(comparison: &Comparison) -> String {
     let SignFlips { flips, seed } = comparison.flips;
-    let random = group(flips as u64);
+    let random = group(flips);
     let rows = rows(comparison);
     let tests = || rows.iter().flat_map(|(_, d)| d.by_repository.into_iter().chain([d.by_task]));
     let how = match (tests().any(|test| test.exact), tests().all(|test| test.exact)) {
@@ -222,10 +222,7 @@ pub(super) fn listed(ids: &[String]) -> String {
 }
 
 fn tasks(number: usize) -> String {
-    match number {
-        1 => "1 task".into(),
-        n => format!("{} tasks", group(n as u64)),
-    }
+    format!("{} {}", group(number), plural(number, "task"))
 }
 
 fn percent(value: f64) -> String {
@@ -243,19 +240,12 @@ fn hundredths(value: f64) -> f64 {
 }
 
 fn with_interval(mean: &Estimate) -> String {
-    match mean.interval {
-        Some(interval) => {
-            format!("{} [{}, {}]", signed(mean.mean), signed(interval.low), signed(interval.high))
-        }
-        None => signed(mean.mean),
-    }
+    let ends = mean.interval.map(|ends| format!(" [{}, {}]", signed(ends.low), signed(ends.high)));
+    signed(mean.mean) + &ends.unwrap_or_default()
 }
 
 fn p(p: f64) -> String {
-    match p {
-        p if p < 0.0001 => "<0.0001".into(),
-        p => format!("{p:.4}"),
-    }
+    if p < 0.0001 { "<0.0001".into() } else { format!("{p:.4}") }
 }
 
 #[cfg(test)]

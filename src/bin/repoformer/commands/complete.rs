@@ -8,14 +8,14 @@ use repoformer::pipeline::{
 };
 use repoformer::retrieve::Mode;
 
-use super::prompt::check_one_mode;
 use super::server::{self, resumable};
 use super::session::{
     WITHOUT_PREDICTION, check_completable, check_not_tasks, label, modes, open,
     without_repositories,
 };
-use crate::args::{CompleteArgs, ProbabilityArgs};
-use crate::output::{self, check_output, fail, group, write_data};
+use super::stages::check_one_mode;
+use crate::args::CompleteArgs;
+use crate::output::{self, check_output, fail, group, with_bar, write_data};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
@@ -31,16 +31,17 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     let data = Data::of(args, &settings)?;
     let place = args.output.as_deref().unwrap_or(Path::new("-"));
     // The output must differ from the inputs and from the journal.
-    let mut read = data.files();
-    read.extend(args.read_batch.iter().map(PathBuf::as_path));
-    read.extend(completion.server.iter().map(|server| &*server.journal));
+    let mut read: Vec<&PathBuf> = args.prompts.iter().chain(&args.read_batch).collect();
+    read.extend(completion.server.iter().map(|server| &server.journal));
     check_output(args.output.as_deref(), &read)?;
     check_output(args.write_batch.as_deref(), &read)?;
     if let Some(file) = &args.write_batch {
         return write_batch(file, &data.prompts()?, &completion);
     }
-    if let Some(question) = question(&args.probability) {
-        return probabilities(&data, &completion, &question, place);
+    if let Some(token) = &args.probability.probability_of {
+        let (id, after) = (args.probability.token_id, args.probability.after.clone());
+        let question = TokenQuestion { text: token.clone(), id, after };
+        return probabilities(&data.prompts()?.remove(0), &completion, &question, place);
     }
     if !args.read_batch.is_empty() {
         read_batch(&args.read_batch, &data.prompts()?, &completion)?;
@@ -48,7 +49,12 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     match &data {
         Data::File(prompts) => complete_one(prompts, &completion, place),
         Data::Cache(experiment, modes) => {
-            complete_cached(experiment, modes, &completion, args.output.as_deref())
+            complete_modes(experiment, modes, &completion)?;
+            let Some(output) = &args.output else {
+                return Ok(());
+            };
+            let path = experiment.layout.predictions(modes[0], &completion.model);
+            write_data(output, artifact_text(&path)?)
         }
     }
 }
@@ -63,11 +69,10 @@ enum Data {
 
 impl Data {
     fn of(args: &CompleteArgs, settings: &Settings) -> Result<Self> {
-        let output = args.output.as_deref();
         if let Some(prompts) = &args.prompts {
             return Ok(Self::File(prompts.clone()));
         }
-        check_not_tasks(settings, output)?;
+        check_not_tasks(settings, args.output.as_deref())?;
         let experiment = without_repositories(settings)?;
         if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
             return fail(
@@ -76,56 +81,32 @@ impl Data {
             );
         }
         check_completable(&experiment)?;
-        let modes: Vec<Mode> = modes(settings, &WITHOUT_PREDICTION)?;
-        if output.is_some() || args.probability.probability_of.is_some() {
+        let modes = modes(settings, &WITHOUT_PREDICTION)?;
+        if args.output.is_some() || args.probability.probability_of.is_some() {
             check_one_mode(&modes)?;
         }
         Ok(Self::Cache(Box::new(experiment), modes))
     }
 
-    /// Files that are read.
-    fn files(&self) -> Vec<&Path> {
-        match self {
-            Self::File(path) => vec![path],
-            Self::Cache(..) => Vec::new(),
-        }
-    }
-
     fn prompts(&self) -> Result<Vec<PromptText>> {
         Ok(match self {
             Self::File(path) => vec![PromptText::of_file(path)?],
-            Self::Cache(experiment, modes) => modes
-                .iter()
-                .map(|mode| PromptText::of_mode(experiment, *mode))
-                .collect::<Result<_, _>>()?,
+            Self::Cache(experiment, modes) => {
+                let prompts = modes.iter().map(|mode| PromptText::of_mode(experiment, *mode));
+                prompts.collect::<Result<_, _>>()?
+            }
         })
     }
 }
 
 fn complete_one(prompts: &Path, completion: &Completion, place: &Path) -> Result<()> {
-    let bar = output::bar("complete", 0);
-    let total = |total: usize| bar.set_length(total as u64);
-    let predictions =
-        resumable(completion, || complete_file(prompts, completion, &total, &|| bar.inc(1)));
-    bar.finish_and_clear();
-    let predictions = predictions?;
+    let predictions = with_bar("complete", 0, |bar| {
+        let total = |total: usize| bar.set_length(total as u64);
+        resumable(completion, || complete_file(prompts, completion, &total, &|| bar.inc(1)))
+    })?;
     write_data(place, &predictions.text)?;
     output::problems(&predictions.problems);
-    output::note(format!("complete: {} predictions", group(predictions.records as u64)));
-    Ok(())
-}
-
-fn complete_cached(
-    experiment: &Experiment,
-    modes: &[Mode],
-    completion: &Completion,
-    output: Option<&Path>,
-) -> Result<()> {
-    complete_modes(experiment, modes, completion)?;
-    if let Some(output) = output {
-        let path = experiment.layout.predictions(modes[0], &completion.model);
-        write_data(output, &artifact_text(&path)?)?;
-    }
+    output::note(format!("complete: {} predictions", group(predictions.records)));
     Ok(())
 }
 
@@ -136,42 +117,27 @@ pub(super) fn complete_modes(
     completion: &Completion,
 ) -> Result<()> {
     let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
-    let bar = output::bar("complete", total);
-    let report =
-        resumable(completion, || pipeline::complete(experiment, modes, completion, &|| bar.inc(1)));
-    bar.finish_and_clear();
-    output::report(&label("complete", experiment), &report?);
+    let report = with_bar("complete", total, |bar| {
+        resumable(completion, || pipeline::complete(experiment, modes, completion, &|| bar.inc(1)))
+    })?;
+    output::report(&label("complete", experiment), &report);
     Ok(())
 }
 
-fn question(args: &ProbabilityArgs) -> Option<TokenQuestion> {
-    Some(TokenQuestion {
-        text: args.probability_of.clone()?,
-        id: args.token_id,
-        after: args.after.clone(),
-    })
-}
-
 fn probabilities(
-    data: &Data,
+    prompts: &PromptText,
     completion: &Completion,
     question: &TokenQuestion,
     place: &Path,
 ) -> Result<()> {
-    let prompts = data.prompts()?.remove(0);
-    let bar = output::bar("complete", prompts.records());
-    let found = resumable(completion, || {
-        pipeline::probabilities(&prompts, completion, question, &|| bar.inc(1))
-    });
-    bar.finish_and_clear();
-    let found = found?;
+    let found = with_bar("complete", prompts.records(), |bar| {
+        let tick = || bar.inc(1);
+        resumable(completion, || pipeline::probabilities(prompts, completion, question, &tick))
+    })?;
     write_data(place, &found.text)?;
     output::problems(&found.problems);
-    output::note(format!(
-        "complete: {} probabilities of {:?}",
-        group(found.records as u64),
-        question.text
-    ));
+    let count = group(found.records);
+    output::note(format!("complete: {count} probabilities of {:?}", question.text));
     Ok(())
 }
 
@@ -181,10 +147,9 @@ fn write_batch(file: &Path, prompts: &[PromptText], completion: &Completion) -> 
     output::problems(&batch.problems);
     let others = match batch.others {
         0 => String::new(),
-        n => format!(" ({} prompts are answered, or repeat another)", group(n as u64)),
+        n => format!(" ({} prompts are answered, or repeat another)", group(n)),
     };
-    let requests = group(batch.requests as u64);
-    output::note(format!("complete: {requests} requests{others}"));
+    output::note(format!("complete: {} requests{others}", group(batch.requests)));
     if batch.requests > 50_000 || batch.text.len() > 200_000_000 {
         output::warning(
             "OpenAI takes at most 50,000 requests and 200 MB per file; split this one, and read the answers to its parts one by one",
@@ -198,9 +163,9 @@ fn read_batch(files: &[PathBuf], prompts: &[PromptText], completion: &Completion
     output::problems(&read.problems);
     output::note(format!(
         "complete: {} answers, {} failures, {} without a prompt or unreadable",
-        group(read.answers as u64),
-        group(read.failed as u64),
-        group(read.problems.len() as u64)
+        group(read.answers),
+        group(read.failed),
+        group(read.problems.len())
     ));
     Ok(())
 }

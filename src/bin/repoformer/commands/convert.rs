@@ -1,24 +1,21 @@
 //! `convert`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use repoformer::complete::batch::Sampling;
 use repoformer::formats::convert::{self, Conversion, Emit, TargetFormat};
-use repoformer::repository::corpus::repository_names;
 use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
 
-use super::session::read_tasks;
+use super::session::{read_tasks, repositories_in};
 use crate::args::ConvertArgs;
-use crate::output::{self, check_output, fail, group, hinted};
+use crate::output::{self, check_output, fail, group, hinted, plural};
 use crate::records_output::RecordsOutput;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let to: TargetFormat = args.to.parse().map_err(|e| anyhow!("--to: {e}"))?;
-    let inputs: Vec<&Path> =
-        [&args.file, &args.tasks].into_iter().flatten().map(PathBuf::as_path).collect();
-    check_output(Some(&args.output), &inputs)?;
+    check_output(Some(&args.output), args.file.iter().chain(&args.tasks))?;
     let outcome = match to {
         TargetFormat::Folders => folders(args)?,
         TargetFormat::Records(kind) => records(args, kind)?,
@@ -27,19 +24,16 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
         output::warning(warning);
     }
     output::problems(&outcome.problems);
-    let (count, what) = match to {
-        TargetFormat::Folders => (outcome.records, "file"),
-        TargetFormat::Records(_) => (outcome.records, "record"),
+    let noun = match to {
+        TargetFormat::Folders => "file",
+        TargetFormat::Records(_) => "record",
     };
-    let count = match count {
-        1 => format!("1 {what}"),
-        n => format!("{} {what}s", group(n as u64)),
-    };
-    let stepped_over = match outcome.problems.len() {
+    let (count, noun) = (group(outcome.records), plural(outcome.records, noun));
+    let skipped = match outcome.problems.len() {
         0 => String::new(),
         n => format!(", {n} skipped"),
     };
-    output::note(format!("convert: {count} to {to}{stepped_over}"));
+    output::note(format!("convert: {count} {noun} to {to}{skipped}"));
     Ok(())
 }
 
@@ -67,11 +61,7 @@ fn folders(args: &ConvertArgs) -> Result<Conversion> {
 
 fn records(args: &ConvertArgs, kind: RecordKind) -> Result<Conversion> {
     let mut output = RecordsOutput::new(&args.output);
-    let outcome = {
-        let mut emit = |record: &serde_json::Value| output.line(record);
-        work(args, kind, &mut emit)
-    };
-    let mut outcome = outcome?;
+    let mut outcome = work(args, kind, &mut |record| output.line(record))?;
     nothing_done(&mut outcome)?;
     output.finish()?;
     Ok(outcome)
@@ -91,7 +81,8 @@ fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Con
         args.language.parse().map_err(|e: String| anyhow!("--language: {e}"))?;
     Ok(match (kind, &args.file, repos_dir) {
         (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
-            convert::from_folders(dir, &names(args, dir)?, language, kind, emit)?
+            let names = repositories_in(dir, &args.repo)?;
+            convert::from_folders(dir, &names, language, kind, emit)?
         }
         (RecordKind::Package | RecordKind::RawRepository, _, _) => {
             convert::records(input(args)?, kind, emit)?
@@ -107,19 +98,10 @@ fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Con
             };
             convert::requests(input(args)?, &sampling, emit)?
         }
-        _ => predictions(args, kind, emit)?,
+        _ => {
+            let file = input(args)?;
+            let tasks = args.tasks.as_deref().map(read_tasks).transpose()?;
+            convert::predictions(file, kind, tasks.as_ref(), emit)?
+        }
     })
-}
-
-fn names(args: &ConvertArgs, dir: &Path) -> Result<Vec<String>> {
-    let mut names = if args.repo.is_empty() { repository_names(dir)? } else { args.repo.clone() };
-    names.sort_unstable();
-    names.dedup();
-    Ok(names)
-}
-
-fn predictions(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
-    let file = input(args)?;
-    let tasks = args.tasks.as_deref().map(read_tasks).transpose()?;
-    Ok(convert::predictions(file, kind, tasks.as_ref(), emit)?)
 }

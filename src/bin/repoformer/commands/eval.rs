@@ -1,11 +1,12 @@
 //! `eval`
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::pairs;
-use repoformer::evaluate::postprocess::{Postprocess, Recipe, Step};
+use repoformer::evaluate::postprocess::{Hole, Postprocess, Recipe, Step};
 use repoformer::evaluate::score::{Missing, Scores, score_pairs, score_tasks};
 use repoformer::pipeline::{
     self, Evaluation, Experiment, cached_predictions, evaluate, own_postprocess,
@@ -17,12 +18,15 @@ use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 use serde_json::json;
 
-use super::eval_output::{Named, write, write_results};
+use super::eval_output::{Named, Results, write_results};
 use super::eval_retrieval;
-use super::session::{check_not_tasks, completion, modes, open, without_repositories};
+use super::session::{
+    check_not_tasks, completed_modes, completion, open, resampling, without_repositories,
+};
 use crate::args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
+use crate::table::percent;
 
 /// Metrics, post-processing, and the treatment of missing predictions.
 struct Scoring {
@@ -32,12 +36,10 @@ struct Scoring {
 }
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
-    let metrics = metrics(&args.metrics)?;
+    let metrics = metrics(&args.metrics, &[Metric::RepoCoder])?;
     let settings = open(&args.settings)?;
     check_not_tasks(&settings, Some(&args.output))?;
-    let read: Vec<&Path> =
-        [&args.pairs, &args.predictions].into_iter().flatten().map(PathBuf::as_path).collect();
-    check_output(Some(&args.output), &read)?;
+    check_output(Some(&args.output), args.pairs.iter().chain(&args.predictions))?;
     if args.retrieval {
         return eval_retrieval::run(args, &settings);
     }
@@ -64,13 +66,17 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let named = if args.check_references {
         vec![references(tasks, &scoring)?]
     } else {
-        of_predictions(args, &experiment, &settings, &scoring, &mut manifest)?
-    };
-    if !args.check_references {
+        let named = of_predictions(args, &experiment, &settings, &scoring, &mut manifest)?;
         warn_of_ceilings(tasks, &scoring)?;
-    }
+        named
+    };
     manifest.count("tasks", tasks.tasks.len());
     write(args, &settings, &named, &manifest)
+}
+
+fn write(args: &EvalArgs, settings: &Settings, named: &[Named], manifest: &Manifest) -> Result<()> {
+    let (per_task, resampling) = (args.per_task, resampling(settings)?);
+    Results { named, per_task, resampling, manifest: manifest.to_record() }.write(args)
 }
 
 impl Scoring {
@@ -127,6 +133,11 @@ fn of_pairs(args: &EvalArgs, path: &Path, metrics: &[Metric], settings: &Setting
     Ok(())
 }
 
+/// The references as predictions.
+fn ground_truths(tasks: &TaskSet) -> Vec<Vec<String>> {
+    tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]).collect()
+}
+
 /// Warns of metrics that truncate targets, with the score that the references would have.
 fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
     let Scoring { metrics, postprocess, .. } = scoring;
@@ -138,13 +149,12 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
     if cutting.is_empty() {
         return Ok(());
     }
-    let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
-    let truth: Vec<Vec<String>> = truth.collect();
+    let truth = ground_truths(tasks);
     let scores = score_tasks(tasks, &truth, &cutting, postprocess, Missing::Error)?;
     for mean in scores.all.means.iter().filter(|mean| mean.get("em") < Some(1.0)) {
         let values = mean.metric.values().iter().zip(&mean.values);
         let values: Vec<String> =
-            values.map(|(name, value)| format!("{name} {:.2}", 100.0 * value)).collect();
+            values.map(|(name, value)| format!("{name} {}", percent(*value))).collect();
         output::warning(format!(
             "{} truncates these targets, so even the reference text cannot score 100: it has {}",
             mean.metric,
@@ -156,16 +166,14 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
 
 /// Scores the references as predictions.
 fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
-    let truth = |task: &repoformer::task::Task| vec![task.ground_truth.clone()];
-    let perfect: Vec<Vec<String>> = tasks.tasks.iter().map(truth).collect();
-    let (metrics, postprocess) = (&scoring.metrics, &scoring.postprocess);
-    let scores = score_tasks(tasks, &perfect, metrics, postprocess, Missing::Error)?;
+    let Scoring { metrics, postprocess, .. } = scoring;
+    let truth = ground_truths(tasks);
+    let scores = score_tasks(tasks, &truth, metrics, postprocess, Missing::Error)?;
     let mut imperfect = Vec::new();
     for (score, task) in scores.tasks.iter().zip(&tasks.tasks) {
         for one in &score.scores {
             let cut = postprocess.recipe(one.metric);
-            let hole = repoformer::evaluate::postprocess::Hole::of(task);
-            let target = cut.apply(hole, &task.ground_truth).target;
+            let target = cut.apply(Hole::of(task), &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
                 let reason =
                     format!("its reference does not have the best score of {}", one.metric);
@@ -200,13 +208,10 @@ fn of_predictions(
             own.input("predictions", path)?;
             own.count("tasks", evaluation.tasks.tasks.len());
             own.count("unusable", evaluation.problems.len());
-            let how = (&scoring.postprocess, scoring.missing);
-            write_results(&folder, &evaluation, how, own)?;
+            write_results(&folder, &evaluation, &scoring.postprocess, scoring.missing, own)?;
         }
-        let scores = evaluation.scores.map_err(|error| {
-            let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
-            hinted(error, hint)
-        })?;
+        let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
+        let scores = evaluation.scores.map_err(|error| hinted(error, hint))?;
         Ok::<Named, anyhow::Error>((name, scores))
     };
     if let Some(path) = &args.predictions {
@@ -215,16 +220,9 @@ fn of_predictions(
         return Ok(vec![of_file(name, path, args.results.clone())?]);
     }
     let completion = completion(settings)?;
-    let (mut named, mut left_out) = (Vec::new(), Vec::new());
-    for mode in asked_modes(experiment, settings)? {
-        let asked = !settings.list("mode").is_empty();
-        let cached = experiment.layout.predictions(mode, &completion.model);
-        if !asked && !cached.exists() {
-            if mode != Mode::Given {
-                left_out.push(mode.name());
-            }
-            continue;
-        }
+    let (modes, mut left_out) = completed_modes(settings, experiment, &completion)?;
+    let mut named = Vec::new();
+    for mode in modes {
         let path = cached_predictions(experiment, mode, &completion)?;
         let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
         let one = of_file(mode.to_string(), &path, folder)?;
@@ -239,29 +237,32 @@ fn of_predictions(
         named.push(one);
     }
     if named.is_empty() {
-        let hint = "make them with `repoformer complete`, or name a file with --predictions";
-        return fail("the cache holds no predictions to score", hint);
+        return fail(
+            "the cache holds no predictions to score",
+            "make them with `repoformer complete`, or name a file with --predictions",
+        );
     }
+    left_out.retain(|mode| *mode != Mode::Given);
     if !left_out.is_empty() {
-        output::note(format!("eval: not completed yet: {}", left_out.join(", ")));
+        let names: Vec<&str> = left_out.iter().map(|mode| mode.name()).collect();
+        output::note(format!("eval: not completed yet: {}", names.join(", ")));
     }
     Ok(named)
 }
 
 /// Warns of uneven numbers of samples, as a file appended to itself may have them.
 fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
-    let tasks = evaluation.tasks.tasks.iter().zip(&evaluation.samples);
-    let given = tasks.filter(|(_, samples)| !samples.is_empty());
-    let (mut fewest, mut most) = (usize::MAX, 0);
-    let mut of_most = None;
-    for (task, samples) in given.clone() {
-        fewest = fewest.min(samples.len());
-        if samples.len() > most {
-            (most, of_most) = (samples.len(), Some(task));
-        }
-    }
-    if let (true, Some(task)) = (most > fewest, of_most) {
-        let more = given.filter(|(_, samples)| samples.len() > fewest).count();
+    let samples = evaluation.samples.iter().map(Vec::len);
+    let given: Vec<_> =
+        evaluation.tasks.tasks.iter().zip(samples).filter(|(_, samples)| *samples > 0).collect();
+    let Some(fewest) = given.iter().map(|(_, samples)| *samples).min() else {
+        return;
+    };
+    // The first of those with the most.
+    if let Some((task, most)) = given.iter().rev().max_by_key(|(_, samples)| *samples)
+        && *most > fewest
+    {
+        let more = given.iter().filter(|(_, samples)| *samples > fewest).count();
         output::warning(format!(
             "{}: {more} tasks have more samples than others: task {} (row {}) has {most}, others have {fewest}; was the file appended to itself?",
             path.display(),
@@ -286,26 +287,20 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     }
 }
 
-fn asked_modes(experiment: &Experiment, settings: &Settings) -> Result<Vec<Mode>> {
-    modes(settings, experiment.known_modes())
-}
-
-pub(super) fn metrics(names: &[String]) -> Result<Vec<Metric>> {
-    if names.is_empty() {
-        return Ok(vec![Metric::RepoCoder]);
-    }
+/// The metrics of these names, each once; without names the default ones.
+pub(super) fn metrics(names: &[String], default: &[Metric]) -> Result<Vec<Metric>> {
     let mut metrics = Vec::new();
     for name in names {
-        let new: Vec<Metric> = match name.as_str() {
-            "all" => Metric::ALL.to_vec(),
-            name => vec![name.parse()?],
-        };
-        for metric in new {
-            if !metrics.contains(&metric) {
-                metrics.push(metric);
-            }
+        match name.as_str() {
+            "all" => metrics.extend(Metric::ALL),
+            name => metrics.push(name.parse()?),
         }
     }
+    if names.is_empty() {
+        metrics.extend(default);
+    }
+    let mut known = BTreeSet::new();
+    metrics.retain(|metric| known.insert(*metric));
     Ok(metrics)
 }
 

@@ -5,19 +5,17 @@ use std::path::Path;
 use anyhow::Result;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Postprocess;
-use repoformer::evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
-use repoformer::evaluate::statistics::{Interval, Resampling};
+use repoformer::evaluate::score::{Intervals, MetricScore, Missing, Scores};
+use repoformer::evaluate::statistics::Resampling;
 use repoformer::formats::exchange::crosscodeeval;
 use repoformer::pipeline::Evaluation;
-use repoformer::store::artifact::write_file;
+use repoformer::store::artifact::{digest, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
-use super::session::resampling;
 use crate::args::{EvalArgs, ScoreFormat};
-use crate::output::{write_data, write_manifest_beside};
-use crate::settings::Settings;
-use crate::table::Table;
+use crate::output::{write_data, write_json, write_manifest_beside};
+use crate::table::{Table, interval, json_lines, json_text, percent};
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);
@@ -26,189 +24,149 @@ pub(super) type Named = (String, Scores);
 pub(super) fn write_results(
     folder: &Path,
     evaluation: &Evaluation,
-    (postprocess, missing): (&Postprocess, Missing),
+    postprocess: &Postprocess,
+    missing: Missing,
     mut manifest: Manifest,
 ) -> Result<()> {
     let Evaluation { tasks, samples, .. } = evaluation;
     let files = crosscodeeval::files(tasks, samples, postprocess, missing == Missing::Zero);
     for (name, text) in &files {
         write_file(&folder.join(name), text.as_bytes())?;
-        manifest.digest(name, &repoformer::store::artifact::digest(text.as_bytes()));
+        manifest.digest(name, &digest(text.as_bytes()));
     }
-    let text = serde_json::to_string_pretty(&manifest.to_record())? + "\n";
-    write_file(&folder.join("manifest.json"), text.as_bytes())?;
-    Ok(())
+    write_json(&folder.join("manifest.json"), &manifest.to_record())
 }
 
-/// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
-pub(super) fn write(
-    args: &EvalArgs,
-    settings: &Settings,
-    named: &[Named],
-    manifest: &Manifest,
-) -> Result<()> {
-    let resampling = resampling(settings)?;
-    let how = (manifest, &resampling);
-    let (text, has_manifest) = match args.format {
-        ScoreFormat::Text => (text(named, args.per_task, &resampling), false),
-        ScoreFormat::Tsv => (table(named, args.per_task, None, &named[0].1.metrics()).tsv(), false),
-        ScoreFormat::Json => (json(named, args.per_task, how) + "\n", true),
-        ScoreFormat::Jsonl => (jsonl(named, args.per_task, how), !args.per_task),
-    };
-    write_data(&args.output, text.as_bytes())?;
-    if has_manifest { Ok(()) } else { write_manifest_beside(&args.output, &manifest.to_record()) }
+/// Scores to write.
+pub(super) struct Results<'a> {
+    pub(super) named: &'a [Named],
+    pub(super) per_task: bool,
+    pub(super) resampling: Resampling,
+    pub(super) manifest: Value,
 }
 
-/// A table per metric with the intervals of the means, then the resampling and the cuts.
-fn text(named: &[Named], per_task: bool, resampling: &Resampling) -> String {
-    let scores = &named[0].1;
-    let intervals: Vec<Intervals> =
-        named.iter().map(|(_, scores)| scores.intervals(resampling)).collect();
-    let mut text = String::new();
-    for metric in scores.metrics() {
-        text += &table(named, per_task, Some(&intervals), &[metric]).text();
-        text.push('\n');
+impl Results<'_> {
+    /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
+    pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
+        let metrics = self.named[0].1.metrics();
+        let text = match args.format {
+            ScoreFormat::Text => self.text(&metrics),
+            ScoreFormat::Tsv => self.table(None, &metrics).tsv(),
+            ScoreFormat::Json => json_text(&one_or_all(self.records())),
+            ScoreFormat::Jsonl if self.per_task => self.task_lines(),
+            ScoreFormat::Jsonl => json_lines(self.records()),
+        };
+        write_with_manifest(args, &text, &self.manifest)
     }
-    let Intervals { units, unit, .. } = &intervals[0];
-    if intervals[0].of_values.iter().any(Option::is_some) {
-        text += &format!(
-            "95 %: {} resamples of the {units} {unit}, seed {}\n",
-            resampling.resamples, resampling.seed
-        );
-    }
-    for (metric, recipe) in scores.cuts_by_metric() {
-        text += &format!("{metric}: predictions cut by {recipe}\n");
-    }
-    text
-}
 
-/// A row per task where requested, per repository, and one for all; values × 100, of these metrics.
-fn table(
-    named: &[Named],
-    per_task: bool,
-    intervals: Option<&[Intervals]>,
-    metrics: &[Metric],
-) -> Table {
-    let columns: Vec<String> = metrics
-        .iter()
-        .flat_map(|metric| metric.values().iter().map(move |value| format!("{metric}.{value}")))
-        .collect();
-    let mut head = vec!["predictions", "repository", "n"];
-    if per_task {
-        head.extend(["row", "task_id"]);
-    }
-    head.extend(columns.iter().map(String::as_str));
-    let mut table = Table::new(&head);
-    for (place, (name, scores)) in named.iter().enumerate() {
-        for task in scores.tasks.iter().filter(|_| per_task) {
-            let repository = task.repository.clone().unwrap_or_default();
-            let (row, id) = (task.row.to_string(), task.task_id.clone());
-            let mut cells = vec![name.clone(), repository, "1".into(), row, id];
-            cells.extend(of_metrics(&task.scores, metrics).map(percent));
-            table.row(cells);
+    /// A table per metric with the intervals of the means, then the resampling and the cuts.
+    fn text(&self, metrics: &[Metric]) -> String {
+        let intervals = self.named.iter().map(|(_, scores)| scores.intervals(&self.resampling));
+        let intervals: Vec<Intervals> = intervals.collect();
+        let mut text = String::new();
+        for &metric in metrics {
+            text += &self.table(Some(&intervals), &[metric]).text();
+            text.push('\n');
         }
-        for (repository, summary) in &scores.repositories {
-            table.row(summary_row((name, repository), summary, per_task, metrics));
+        let Intervals { units, unit, of_values } = &intervals[0];
+        if of_values.iter().any(Option::is_some) {
+            let Resampling { resamples, seed, .. } = self.resampling;
+            text += &format!("95 %: {resamples} resamples of the {units} {unit}, seed {seed}\n");
         }
-        table.row(summary_row((name, "all"), &scores.all, per_task, metrics));
-        if let Some(intervals) = intervals.map(|all| &all[place]) {
-            let shown: Vec<String> = scores
-                .metrics()
-                .iter()
-                .flat_map(|metric| metric.values().iter().map(move |_| metric))
-                .zip(&intervals.of_values)
-                .filter(|(metric, _)| metrics.contains(metric))
-                .map(|(_, of)| interval(of))
-                .collect();
-            if shown.iter().any(|cell| !cell.is_empty()) {
-                let mut cells = vec![String::new(), "95 %".into(), String::new()];
-                if per_task {
-                    cells.extend([String::new(), String::new()]);
+        for (metric, recipe) in self.named[0].1.cuts_by_metric() {
+            text += &format!("{metric}: predictions cut by {recipe}\n");
+        }
+        text
+    }
+
+    /// A row per task where requested, per repository, and one for all; values × 100, of these metrics.
+    fn table(&self, intervals: Option<&[Intervals]>, metrics: &[Metric]) -> Table {
+        let ids = if self.per_task { 2 } else { 0 };
+        let mut head = ["predictions", "repository", "n"].map(String::from).to_vec();
+        head.extend(["row", "task_id"].map(String::from).into_iter().take(ids));
+        for metric in metrics {
+            head.extend(metric.values().iter().map(|value| format!("{metric}.{value}")));
+        }
+        let mut table = Table::new(head);
+        let mut row = |start: [&str; 3], task: [String; 2], values: Vec<String>| {
+            let start = start.map(str::to_owned).into_iter();
+            table.row(start.chain(task.into_iter().take(ids)).chain(values).collect());
+        };
+        let percents = |scores: &[MetricScore]| -> Vec<String> {
+            let shown = scores.iter().filter(|score| metrics.contains(&score.metric));
+            shown.flat_map(|score| &score.values).map(|value| percent(*value)).collect()
+        };
+        for (place, (name, scores)) in self.named.iter().enumerate() {
+            for task in scores.tasks.iter().filter(|_| self.per_task) {
+                let repository = task.repository.as_deref().unwrap_or_default();
+                let id = [task.row.to_string(), task.task_id.clone()];
+                row([name, repository, "1"], id, percents(&task.scores));
+            }
+            let repositories =
+                scores.repositories.iter().map(|(name, means)| (name.as_str(), means));
+            for (repository, means) in repositories.chain([("all", &scores.all)]) {
+                let start = [name, repository, &means.n.to_string()];
+                row(start, Default::default(), percents(&means.means));
+            }
+            if let Some(intervals) = intervals.map(|all| &all[place]) {
+                let mut cells = Vec::new();
+                let mut of_values = intervals.of_values.iter();
+                for metric in scores.metrics() {
+                    let of_metric = of_values.by_ref().take(metric.values().len()).map(interval);
+                    let of_metric: Vec<String> = of_metric.collect();
+                    cells.extend(of_metric.into_iter().filter(|_| metrics.contains(&metric)));
                 }
-                cells.extend(shown);
-                table.row(cells);
+                if cells.iter().any(|cell| !cell.is_empty()) {
+                    row(["", "95 %", ""], Default::default(), cells);
+                }
             }
         }
+        table
     }
-    table
-}
 
-/// The values of these metrics, one after the other.
-fn of_metrics<'a>(
-    scores: &'a [MetricScore],
-    metrics: &'a [Metric],
-) -> impl Iterator<Item = &'a f64> {
-    let shown = scores.iter().filter(|score| metrics.contains(&score.metric));
-    shown.flat_map(|score| &score.values)
-}
-
-fn summary_row(
-    (name, repository): (&str, &str),
-    summary: &MetricMeans,
-    per_task: bool,
-    metrics: &[Metric],
-) -> Vec<String> {
-    let mut cells = vec![name.to_owned(), repository.to_owned(), summary.n.to_string()];
-    if per_task {
-        cells.extend([String::new(), String::new()]);
-    }
-    cells.extend(of_metrics(&summary.means, metrics).map(percent));
-    cells
-}
-
-/// `[34.10, 38.00]`
-pub(super) fn interval(of: &Option<Interval>) -> String {
-    of.as_ref().map_or_else(String::new, |Interval { low, high }| {
-        format!("[{}, {}]", percent(low), percent(high))
-    })
-}
-
-fn percent(value: &f64) -> String {
-    format!("{:.2}", 100.0 * value)
-}
-
-/// Manifest and resampling, shared by all records of a result.
-type Shared<'a> = (&'a Manifest, &'a Resampling);
-
-/// The record of one set of predictions; the tasks come last.
-fn record((name, scores): &Named, per_task: bool, (manifest, resampling): Shared<'_>) -> Value {
-    let mut record = scores.to_record(name, false);
-    let intervals = scores.intervals(resampling);
-    record["intervals"] = intervals.to_record(&scores.metrics(), resampling);
-    record["manifest"] = manifest.to_record();
-    if per_task {
-        let tasks = scores.tasks.iter().map(|task| task.to_record(&scores.cuts));
-        record["tasks"] = tasks.collect();
-    }
-    record
-}
-
-fn json(named: &[Named], per_task: bool, how: Shared<'_>) -> String {
-    let records: Vec<Value> = named.iter().map(|named| record(named, per_task, how)).collect();
-    let value = if records.len() == 1 {
-        records.into_iter().next().unwrap_or_default()
-    } else {
-        records.into()
-    };
-    serde_json::to_string_pretty(&value).unwrap_or_default()
-}
-
-/// Task records where requested, else a line per set of predictions.
-fn jsonl(named: &[Named], per_task: bool, how: Shared<'_>) -> String {
-    let mut lines = String::new();
-    for one in named {
-        let (name, scores) = one;
-        if !per_task {
-            lines += &(record(one, false, how).to_string() + "\n");
-            continue;
-        }
-        for task in &scores.tasks {
-            let mut record = task.to_record(&scores.cuts);
-            if named.len() > 1 {
-                record["predictions"] = name.as_str().into();
+    /// The record of each set of predictions; the tasks come last.
+    fn records(&self) -> Vec<Value> {
+        let record = |(name, scores): &Named| {
+            let mut record = scores.to_record(name, false);
+            let intervals = scores.intervals(&self.resampling);
+            record["intervals"] = intervals.to_record(&scores.metrics(), &self.resampling);
+            record["manifest"] = self.manifest.clone();
+            if self.per_task {
+                let tasks = scores.tasks.iter().map(|task| task.to_record(&scores.cuts));
+                record["tasks"] = tasks.collect();
             }
-            lines += &(record.to_string() + "\n");
-        }
+            record
+        };
+        self.named.iter().map(record).collect()
     }
-    lines
+
+    fn task_lines(&self) -> String {
+        json_lines(self.named.iter().flat_map(|(name, scores)| {
+            let tasks = scores.tasks.iter().map(|task| task.to_record(&scores.cuts));
+            tasks.map(|record| of_predictions(record, name, self.named.len()))
+        }))
+    }
+}
+
+/// Writes results; without the manifest in them, it comes beside.
+pub(super) fn write_with_manifest(args: &EvalArgs, text: &str, manifest: &Value) -> Result<()> {
+    write_data(&args.output, text)?;
+    match args.format {
+        ScoreFormat::Json => Ok(()),
+        ScoreFormat::Jsonl if !args.per_task => Ok(()),
+        _ => write_manifest_beside(&args.output, manifest),
+    }
+}
+
+/// The only record, or a list of them.
+pub(super) fn one_or_all(mut records: Vec<Value>) -> Value {
+    if records.len() == 1 { records.remove(0) } else { records.into() }
+}
+
+/// The record of a task, with the name of its predictions where there are several.
+pub(super) fn of_predictions(mut task: Value, name: &str, count: usize) -> Value {
+    if count > 1 {
+        task["predictions"] = name.into();
+    }
+    task
 }

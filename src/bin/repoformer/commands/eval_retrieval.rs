@@ -8,11 +8,11 @@ use repoformer::retrieve::{Mode, QueryForm};
 use serde_json::{Value, json};
 
 use super::session::single;
-use super::window::read_predictions;
-use crate::args::{EvalArgs, ScoreFormat};
+use super::stages::read_predictions;
+use crate::args::EvalArgs;
 use crate::output::{self, write_data};
 use crate::settings::Settings;
-use crate::table::Table;
+use crate::table::{Table, or_dash, percent, written};
 
 /// The measures of the table; JSON gives all.
 const COLUMNS: [(&str, &str); 9] = [
@@ -41,15 +41,17 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     if experiment.tasks.is_none() {
         bail!("--tasks is not set, so there is nothing to measure against");
     }
-    let rankers: Vec<Ranker> = match args.rankers.is_empty() {
-        true => vec![experiment.retrieval.search.ranker.clone()],
-        false => parse_all(&separate(&args.rankers))?,
-    };
-    let forms: Vec<QueryForm> = match args.queries.is_empty() {
-        true => vec![experiment.retrieval.form],
-        false => parse_all(&args.queries)?,
-    };
-    prepare(&experiment)?;
+    let mut rankers: Vec<Ranker> = parse_all(&separate(&args.rankers))?;
+    if rankers.is_empty() {
+        rankers.push(experiment.retrieval.search.ranker.clone());
+    }
+    let mut forms: Vec<QueryForm> = parse_all(&args.queries)?;
+    if forms.is_empty() {
+        forms.push(experiment.retrieval.form);
+    }
+    // Chunks and their words, which all rankers share.
+    output::report("window", &pipeline::window_repositories(&experiment)?);
+    output::report("vectorize", &pipeline::vectorize_repositories(&experiment)?);
     let mut rows = Vec::new();
     for ranker in rankers {
         for &form in &forms {
@@ -57,18 +59,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
             rows.push(measure(&experiment, args, settings)?);
         }
     }
-    let text = match args.format {
-        ScoreFormat::Text => table(&rows, args.per_task).text(),
-        ScoreFormat::Tsv => table(&rows, args.per_task).tsv(),
-        ScoreFormat::Json => {
-            let records: Vec<Value> = rows.iter().map(|row| row.record(args.per_task)).collect();
-            serde_json::to_string_pretty(&records)? + "\n"
-        }
-        ScoreFormat::Jsonl => {
-            rows.iter().map(|row| row.record(args.per_task).to_string() + "\n").collect()
-        }
-    };
-    write_data(&args.output, text.as_bytes())
+    let records = rows.iter().map(|row| row.record(args.per_task));
+    write_data(&args.output, written(args.format, || table(&rows, args.per_task), records))
 }
 
 /// Names apart; the commas of a fusion stand between its parts.
@@ -81,26 +73,14 @@ fn separate(names: &[String]) -> Vec<String> {
 }
 
 fn parse_all<T: std::str::FromStr<Err: std::fmt::Display>>(names: &[String]) -> Result<Vec<T>> {
-    let parse = |name: &String| name.parse().map_err(|reason| anyhow!("{reason}"));
-    names.iter().map(parse).collect()
-}
-
-/// Chunks and their words, which all rankers share.
-fn prepare(experiment: &Experiment) -> Result<()> {
-    let report = pipeline::window_repositories(experiment)?;
-    output::report("window", &report);
-    let report = pipeline::vectorize_repositories(experiment)?;
-    output::report("vectorize", &report);
-    Ok(())
+    names.iter().map(|name| name.parse().map_err(|reason| anyhow!("{reason}"))).collect()
 }
 
 fn measure(experiment: &Experiment, args: &EvalArgs, settings: &Settings) -> Result<Row> {
     let (search, form) = (&experiment.retrieval.search, experiment.retrieval.form);
     let mode = form.mode();
-    let joined = match mode == Mode::Prediction {
-        true => Some(read_predictions(experiment, settings, args.predictions.as_deref())?),
-        false => None,
-    };
+    let read = || read_predictions(experiment, settings, args.predictions.as_deref());
+    let joined = (mode == Mode::Prediction).then(read).transpose()?;
     let mut modes = vec![mode, Mode::GroundTruth];
     modes.dedup();
     let mut report = pipeline::window_queries(experiment, &modes, joined.as_ref())?;
@@ -137,14 +117,14 @@ fn table(rows: &[Row], per_task: bool) -> Table {
     let mut head = vec!["ranker", "query", "shown", "repository", "n"];
     head.extend(COLUMNS.map(|(name, _)| name));
     head.push("ms/query");
-    let mut table = Table::new(&head);
-    let percent = |value: Option<f64>| value.map_or("-".into(), |v| format!("{:.2}", 100.0 * v));
+    let mut table = Table::new(head);
+    let cell = |value: Option<f64>| or_dash(value.map(percent));
     for row in rows {
         if per_task {
             for task in &row.quality.tasks {
                 let mut cells = row.cells(&task.task_id);
                 cells.push("1".into());
-                cells.extend(COLUMNS.map(|(_, measure)| percent(task.measures.get(measure))));
+                cells.extend(COLUMNS.map(|(_, measure)| cell(task.measures.get(measure))));
                 table.row(cells);
             }
         }
@@ -154,10 +134,8 @@ fn table(rows: &[Row], per_task: bool) -> Table {
         for (name, summary) in each.chain([&all]) {
             let mut cells = row.cells(name);
             cells.push(summary.n.to_string());
-            cells.extend(
-                COLUMNS
-                    .map(|(_, measure)| percent(summary.get(measure).and_then(|mean| mean.mean))),
-            );
+            let mean = |measure| summary.get(measure).and_then(|mean| mean.mean);
+            cells.extend(COLUMNS.map(|(_, measure)| cell(mean(measure))));
             let time = row.milliseconds.filter(|_| name == "all");
             cells.push(time.map_or(String::new(), |ms| format!("{ms:.3}")));
             table.row(cells);

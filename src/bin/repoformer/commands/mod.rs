@@ -1,4 +1,4 @@
-//! One file or folder per subcommand.
+//! The subcommands, and what they share.
 
 pub(crate) mod compare;
 mod comparison_text;
@@ -10,21 +10,16 @@ mod eval_exec;
 mod eval_output;
 mod eval_retrieval;
 mod experiment_settings;
-#[cfg(target_os = "linux")]
-pub(crate) mod guard;
 pub(crate) mod inspect;
 pub(crate) mod label;
 pub(crate) mod policy;
-pub(crate) mod prompt;
 pub(crate) mod report;
 pub(crate) mod rg_rg;
 mod rows;
 pub(crate) mod run;
 pub(crate) mod sample;
-pub(crate) mod search;
 mod selective;
 mod server;
 mod session;
+pub(crate) mod stages;
 pub(crate) mod validate;
-pub(crate) mod vectorize;
-pub(crate) mod window;

@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::report::{About, Contender, gather};
-use repoformer::pipeline::{Executed, read_executed};
-use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
+use repoformer::pipeline::{
+    Executed, Experiment, cached_predictions, evaluate, own_postprocess, read_executed,
+};
+use repoformer::report::Report;
 use repoformer::store::artifact::{digest, parameters, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::{metrics, postprocess};
-use super::session::{completion, modes, open, resampling, without_repositories};
+use super::session::{completed_modes, completion, open, resampling, without_repositories};
 use crate::args::ReportArgs;
-use crate::output::{self, fail};
+use crate::output::{self, fail, write_json};
 use crate::settings::Settings;
 
 /// Metrics of a report, unless others are named.
@@ -27,6 +29,7 @@ pub(super) const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
 type ByRow = BTreeMap<usize, Executed>;
 
 /// Predictions to show: their name, their file, and the prompts that they are of.
+#[derive(Default)]
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) predictions: PathBuf,
@@ -38,6 +41,7 @@ pub(super) struct Source {
 }
 
 /// Contents of a report.
+#[derive(Default)]
 pub(super) struct Making {
     /// Results of `eval --exec`, as `NAME=FILE` or for all systems.
     pub(super) exec: Vec<String>,
@@ -49,10 +53,7 @@ pub(super) struct Making {
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
-    let mut metrics = metrics(&args.metrics)?;
-    if args.metrics.is_empty() {
-        metrics = METRICS.to_vec();
-    }
+    let metrics = metrics(&args.metrics, &METRICS)?;
     let settings = open(&args.settings)?;
     let experiment = without_repositories(&settings)?;
     let sources = if args.predictions.is_empty() {
@@ -73,36 +74,31 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
+/// Name and path of `NAME=FILE`; `None` for a path alone, which may contain the sign as well.
+fn named(given: &str) -> Option<(&str, &str)> {
+    given.split_once('=').filter(|_| !Path::new(given).exists())
+}
+
 /// Predictions given as `NAME=FILE`, or as a file whose stem is the name.
 fn of_file(given: &str) -> Source {
-    let (name, path) = match given.split_once('=') {
-        Some((name, path)) if !Path::new(given).exists() => (name.to_owned(), PathBuf::from(path)),
-        _ => {
-            let path = PathBuf::from(given);
-            let stem = path.file_name().map_or(given.into(), |name| name.to_string_lossy());
-            let stem = stem.split(".jsonl").next().unwrap_or_default().to_owned();
-            (stem, path)
-        }
-    };
-    Source { name, predictions: path, made_as: None, prompts: None, retrieved: None }
+    let (name, path) = named(given).unwrap_or_else(|| {
+        let name = Path::new(given).file_name().and_then(|name| name.to_str()).unwrap_or(given);
+        (name.split(".jsonl").next().unwrap_or_default(), given)
+    });
+    Source { name: name.to_owned(), predictions: path.into(), ..Source::default() }
 }
 
 /// The requested modes, or all that are completed.
 pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
     let completion = completion(settings)?;
-    let asked = !settings.list("mode").is_empty();
     let mut sources = Vec::new();
-    for mode in modes(settings, experiment.known_modes())? {
-        let cached = experiment.layout.predictions(mode, &completion.model);
-        if asked || cached.exists() {
-            sources.push(Source {
-                name: mode.to_string(),
-                predictions: cached_predictions(experiment, mode, &completion)?,
-                made_as: None,
-                prompts: Some(experiment.layout.prompts(mode)).filter(|path| path.exists()),
-                retrieved: None,
-            });
-        }
+    for mode in completed_modes(settings, experiment, &completion)?.0 {
+        sources.push(Source {
+            name: mode.to_string(),
+            predictions: cached_predictions(experiment, mode, &completion)?,
+            prompts: Some(experiment.layout.prompts(mode)).filter(|path| path.exists()),
+            ..Source::default()
+        });
     }
     if sources.is_empty() {
         return fail(
@@ -124,8 +120,7 @@ pub(super) fn make(
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to report on")
     };
-    let own = || own_postprocess(tasks);
-    let cut = postprocess(&making.postprocess, own)?;
+    let cut = postprocess(&making.postprocess, || own_postprocess(tasks))?;
     let mut manifest = Manifest::new("report");
     manifest.input("tasks", &tasks.path)?;
     for &metric in &making.metrics {
@@ -188,15 +183,10 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Vec<(String, Strin
 fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByRow> {
     let mut all = ByRow::default();
     for given in given {
-        let path = match given.split_once('=') {
-            Some((of, path)) if !Path::new(given).exists() => {
-                if of == name {
-                    path
-                } else {
-                    continue;
-                }
-            }
-            _ => given,
+        let path = match named(given) {
+            Some((of, _)) if of != name => continue,
+            Some((_, path)) => path,
+            None => given,
         };
         manifest.input(&format!("exec.{name}"), Path::new(path))?;
         let found = read_executed(Path::new(path), name)?;
@@ -212,30 +202,25 @@ fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByR
 }
 
 fn check_names(sources: &[Source], making: &Making) -> Result<()> {
-    for (number, source) in sources.iter().enumerate() {
-        if sources[..number].iter().any(|other| other.name == source.name) {
+    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    let known = names.join(", ");
+    for (number, name) in names.iter().enumerate() {
+        if names[..number].contains(name) {
             return fail(
-                format!("two predictions have the name '{}'", source.name),
+                format!("two predictions have the name '{name}'"),
                 "name them: --predictions NAME=FILE",
             );
         }
     }
     for given in &making.exec {
-        if let Some((of, _)) = given.split_once('=').filter(|_| !Path::new(given).exists())
-            && sources.iter().all(|source| source.name != of)
-        {
-            let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-            bail!("--exec '{given}': unknown system '{of}'; known: {}", names.join(", "))
+        if let Some((of, _)) = named(given).filter(|(of, _)| !names.contains(of)) {
+            bail!("--exec '{given}': unknown system '{of}'; known: {known}")
         }
     }
-    let is_known = |name: &String| sources.iter().any(|source| source.name == *name);
-    match making.baseline.as_ref().filter(|name| !is_known(name)) {
-        None => Ok(()),
-        Some(name) => {
-            let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-            bail!("unknown --baseline '{name}'; known: {}", names.join(", "))
-        }
+    if let Some(name) = making.baseline.as_ref().filter(|name| !names.contains(&name.as_str())) {
+        bail!("unknown --baseline '{name}'; known: {known}")
     }
+    Ok(())
 }
 
 /// The manifest as names and values.
@@ -257,11 +242,7 @@ fn provenance(manifest: &Value) -> Vec<(String, String)> {
     lines
 }
 
-fn write(
-    report: &repoformer::report::Report,
-    mut manifest: Manifest,
-    output: &Path,
-) -> Result<PathBuf> {
+fn write(report: &Report, mut manifest: Manifest, output: &Path) -> Result<PathBuf> {
     let is_page = output.extension().is_some_and(|ending| ending == "html");
     let (page, folder) = if is_page {
         (output.to_owned(), output.with_extension("figures"))
@@ -276,8 +257,7 @@ fn write(
         write_file(&folder.join(&name), svg.as_bytes())?;
         manifest.digest(&name, &digest(svg.as_bytes()));
     }
-    let text = serde_json::to_string_pretty(&manifest.to_record())? + "\n";
-    write_file(&folder.join("manifest.json"), text.as_bytes())?;
+    write_json(&folder.join("manifest.json"), &manifest.to_record())?;
     Ok(page)
 }
 
@@ -288,14 +268,11 @@ fn remove_old_figures(folder: &Path) -> Result<()> {
     let inputs = manifest["inputs"].as_array().into_iter().flatten();
     let names = inputs.filter_map(|input| input["name"].as_str());
     for name in names.filter(|name| name.ends_with(".svg") && !name.contains('/')) {
-        match std::fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(anyhow!(
-                    "{}: cannot remove this old figure: {error}",
-                    folder.join(name).display()
-                ));
-            }
-            _ => {}
+        let path = folder.join(name);
+        if let Err(error) = std::fs::remove_file(&path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            bail!("{}: cannot remove this old figure: {error}", path.display());
         }
     }
     Ok(())

@@ -11,11 +11,10 @@ use repoformer::pipeline::{
 use repoformer::retrieve::Mode;
 
 use super::complete::complete_modes;
-use super::prompt::copy;
 use super::rows::{self, Row};
 use super::server;
 use super::session::{check_completable, check_not_tasks, label, open, single};
-use super::window::read_predictions;
+use super::stages::{copy_prompts, read_predictions};
 use crate::args::RgRgArgs;
 use crate::output::{self, check_output, fail, write_data};
 use crate::settings::Settings;
@@ -23,8 +22,7 @@ use crate::settings::Settings;
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     check_not_tasks(&settings, args.output.as_deref())?;
-    let predictions: Vec<&Path> = args.predictions.as_deref().into_iter().collect();
-    check_output(args.output.as_deref(), &predictions)?;
+    check_output(args.output.as_deref(), &args.predictions)?;
     let mut experiment = single(&settings)?;
     let joined = read_predictions(&experiment, &settings, args.predictions.as_deref())?;
     output::problems(&joined.problems);
@@ -39,9 +37,8 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
                 check_asked_alike(&path, &completion, first)?;
                 rows.push(row(&experiment, first, &completion)?);
             }
-            let times = (1, iterations);
-            iterate(&mut experiment, joined, times, &completion, &mut rows)?;
-            write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
+            iterate(&mut experiment, joined, iterations, &completion, &mut rows)?;
+            write_data(Path::new("-"), rows::text(&rows, args.format))?;
             rows::warn_of_gaps(&rows);
         }
         None => {
@@ -51,22 +48,20 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
         }
     }
     if let Some(output) = &args.output {
-        copy(&experiment, Mode::Prediction, output)?;
+        copy_prompts(&experiment, Mode::Prediction, output)?;
     }
     Ok(())
 }
 
 /// Refuses flags that only completions use.
 fn check_no_server(settings: &Settings) -> Result<()> {
-    match settings.completion_flag() {
-        Some(key) => fail(
-            format!(
-                "--{key} is for completions, and rg-rg makes prompts unless --iterations is given"
-            ),
-            "give it to `repoformer complete --mode rg-rg`, or add --iterations",
-        ),
-        None => Ok(()),
-    }
+    let Some(key) = settings.completion_flag() else {
+        return Ok(());
+    };
+    fail(
+        format!("--{key} is for completions, and rg-rg makes prompts unless --iterations is given"),
+        "give it to `repoformer complete --mode rg-rg`, or add --iterations",
+    )
 }
 
 /// The model that completes between two retrievals.
@@ -84,11 +79,11 @@ fn model(settings: &Settings) -> Result<Completion> {
 fn iterate(
     experiment: &mut Experiment,
     mut before: JoinedPredictions,
-    (first, last): (u32, u32),
+    last: u32,
     completion: &Completion,
     rows: &mut Vec<Row>,
 ) -> Result<()> {
-    for iteration in first..=last {
+    for iteration in 1..=last {
         experiment.layout.iteration = iteration;
         let report = stages(experiment, &before)?;
         let name = experiment.layout.mode_name(Mode::Prediction);

@@ -8,13 +8,13 @@ use repoformer::pipeline::{
 use repoformer::retrieve::Mode;
 use serde_json::{Value, json};
 
-use super::eval_output::interval;
 use super::selective::Selected;
 use crate::args::ScoreFormat;
 use crate::output;
-use crate::table::Table;
+use crate::table::{Table, interval, or_dash, percent, written};
 
 /// One row of the table.
+#[derive(Default)]
 pub(super) struct Row {
     benchmark: String,
     /// The mode's name, with its iteration.
@@ -53,11 +53,8 @@ impl Row {
             intervals: intervals(&scores, resampling),
             scores,
             prompts: Some(prompt_totals(experiment, mode)?),
-            rag_rate: None,
             time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
-            generation_ms: None,
-            latency_ms: None,
-            unchanged: None,
+            ..Self::default()
         };
         if completion.is_embedded() {
             Ok(row)
@@ -78,12 +75,9 @@ impl Row {
             mode: selected.policy.clone(),
             intervals: intervals(&selected.scores, resampling),
             scores: selected.scores.clone(),
-            prompts: None,
             rag_rate: Some(selected.retrieved.len() as f64 / count.max(1.0)),
-            time: None,
-            generation_ms: None,
             latency_ms: selected.latency_ms,
-            unchanged: None,
+            ..Self::default()
         }
     }
 
@@ -128,15 +122,9 @@ pub(super) fn warn_of_gaps(rows: &[Row]) {
 }
 
 /// The rows in the requested format.
-pub(super) fn text(rows: &[Row], format: ScoreFormat) -> Result<String> {
-    Ok(match format {
-        ScoreFormat::Text => table(rows, true).text(),
-        ScoreFormat::Tsv => table(rows, false).tsv(),
-        ScoreFormat::Json => {
-            serde_json::to_string_pretty(&rows.iter().map(json_row).collect::<Vec<_>>())? + "\n"
-        }
-        ScoreFormat::Jsonl => rows.iter().map(|row| json_row(row).to_string() + "\n").collect(),
-    })
+pub(super) fn text(rows: &[Row], format: ScoreFormat) -> String {
+    let table = || table(rows, format == ScoreFormat::Text);
+    written(format, table, rows.iter().map(Row::record))
 }
 
 /// Intervals of a mode's means, from the scores of its tasks.
@@ -176,110 +164,76 @@ impl Row {
     fn milliseconds_per_query(&self) -> Option<f64> {
         self.time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
     }
+
+    fn record(&self) -> Value {
+        let mut record = json!({
+            "benchmark": self.benchmark,
+            "mode": self.mode,
+            "n": self.count(),
+            "em": self.value("em"),
+            "es": self.value("es"),
+            "em_interval": self.intervals[0].map(|interval| [interval.low, interval.high]),
+            "es_interval": self.intervals[1].map(|interval| [interval.low, interval.high]),
+            "prompt_tokens": self.tokens_per_prompt(),
+            "with_retrieved": self.share_with_blocks(),
+            "retrieval_ms": self.milliseconds_per_query(),
+        });
+        for (name, value) in [
+            ("generation_ms", self.generation_ms),
+            ("latency_ms", self.latency_ms),
+            ("unchanged", self.unchanged),
+        ] {
+            if let Some(value) = value {
+                record[name] = value.into();
+            }
+        }
+        record
+    }
 }
 
 /// The table. Intervals, `[low, high]`, follow their means; with tabs they come last, one number per column.
 fn table(rows: &[Row], intervals_inside: bool) -> Table {
-    let mut head = vec![
-        "tasks",
-        "mode",
-        "n",
-        "EM",
-        "ES",
-        "tokens/prompt",
-        "with retrieved %",
-        "retrieval ms/query",
+    let column = |name: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {
+        [name.to_owned()].into_iter().chain(rows.iter().map(cell)).collect()
+    };
+    let mut columns = vec![
+        column("tasks", &|row| row.benchmark.clone()),
+        column("mode", &|row| row.mode.clone()),
+        column("n", &|row| row.count().to_string()),
+        column("EM", &|row| percent(row.value("em"))),
+        column("ES", &|row| percent(row.value("es"))),
+        column("tokens/prompt", &|row| {
+            or_dash(row.tokens_per_prompt().map(|tokens| format!("{tokens:.0}")))
+        }),
+        column("with retrieved %", &|row| format!("{:.1}", 100.0 * row.share_with_blocks())),
+        column("retrieval ms/query", &|row| {
+            or_dash(row.milliseconds_per_query().map(|ms| format!("{ms:.3}")))
+        }),
     ];
     // Empty columns are left out.
-    let has_generation = rows.iter().any(|row| row.generation_ms.is_some());
-    let has_latency = rows.iter().any(|row| row.latency_ms.is_some());
-    let has_unchanged = rows.iter().any(|row| row.unchanged.is_some());
-    if has_generation {
-        head.push("generation ms/prompt");
-    }
-    if has_latency {
-        head.push("latency ms");
-    }
-    if has_unchanged {
-        head.push("unchanged %");
-    }
-    if intervals_inside {
-        head.insert(4, "95 %");
-        head.insert(6, "95 %");
-    } else {
-        head.extend(["EM low", "EM high", "ES low", "ES high"]);
-    }
-    let mut table = Table::new(&head);
-    for row in rows {
-        let mut cells = vec![
-            row.benchmark.clone(),
-            row.mode.clone(),
-            row.count().to_string(),
-            format!("{:.2}", 100.0 * row.value("em")),
-            format!("{:.2}", 100.0 * row.value("es")),
-            row.tokens_per_prompt().map_or("-".into(), |tokens| format!("{tokens:.0}")),
-            format!("{:.1}", 100.0 * row.share_with_blocks()),
-            row.milliseconds_per_query().map_or("-".into(), |ms| format!("{ms:.3}")),
-        ];
-        if has_generation {
-            let ms = row.generation_ms;
-            cells.push(milliseconds(ms));
+    let mut optional = |name: &str, cell: &dyn Fn(&Row) -> Option<String>| {
+        if rows.iter().any(|row| cell(row).is_some()) {
+            columns.push(column(name, &|row| or_dash(cell(row))));
         }
-        if has_latency {
-            cells.push(milliseconds(row.latency_ms));
-        }
-        if has_unchanged {
-            let share = row.unchanged;
-            cells.push(share.map_or("-".into(), |share| format!("{:.1}", 100.0 * share)));
-        }
+    };
+    optional("generation ms/prompt", &|row| row.generation_ms.map(milliseconds));
+    optional("latency ms", &|row| row.latency_ms.map(milliseconds));
+    optional("unchanged %", &|row| row.unchanged.map(|share| format!("{:.1}", 100.0 * share)));
+    for (place, name) in ["EM", "ES"].into_iter().enumerate() {
         if intervals_inside {
-            cells.insert(4, interval(&row.intervals[0]));
-            cells.insert(6, interval(&row.intervals[1]));
-        } else {
-            let ends = row.intervals.iter().flat_map(|interval| {
-                let ends = interval.map(|interval| [interval.low, interval.high]);
-                let end = |end: usize| {
-                    ends.map_or(String::new(), |ends| format!("{:.2}", 100.0 * ends[end]))
-                };
-                [end(0), end(1)]
-            });
-            cells.extend(ends);
+            columns.insert(4 + 2 * place, column("95 %", &|row| interval(&row.intervals[place])));
+            continue;
         }
-        table.row(cells);
+        let end = |of: fn(Interval) -> f64| {
+            move |row: &Row| row.intervals[place].map(of).map(percent).unwrap_or_default()
+        };
+        columns.push(column(&format!("{name} low"), &end(|interval| interval.low)));
+        columns.push(column(&format!("{name} high"), &end(|interval| interval.high)));
     }
-    table
+    Table::of_columns(&columns)
 }
 
 /// Milliseconds, whole unless short.
-fn milliseconds(time: Option<f64>) -> String {
-    match time {
-        None => "-".into(),
-        Some(time) if time < 20.0 => format!("{time:.2}"),
-        Some(time) => format!("{time:.0}"),
-    }
-}
-
-fn json_row(row: &Row) -> Value {
-    let mut record = json!({
-        "benchmark": row.benchmark,
-        "mode": row.mode,
-        "n": row.count(),
-        "em": row.value("em"),
-        "es": row.value("es"),
-        "em_interval": row.intervals[0].map(|interval| [interval.low, interval.high]),
-        "es_interval": row.intervals[1].map(|interval| [interval.low, interval.high]),
-        "prompt_tokens": row.tokens_per_prompt(),
-        "with_retrieved": row.share_with_blocks(),
-        "retrieval_ms": row.milliseconds_per_query(),
-    });
-    for (name, value) in [
-        ("generation_ms", row.generation_ms),
-        ("latency_ms", row.latency_ms),
-        ("unchanged", row.unchanged),
-    ] {
-        if let Some(value) = value {
-            record[name] = value.into();
-        }
-    }
-    record
+fn milliseconds(time: f64) -> String {
+    if time < 20.0 { format!("{time:.2}") } else { format!("{time:.0}") }
 }

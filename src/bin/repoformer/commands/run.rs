@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::Layout;
-use repoformer::pipeline::{self, Completion, Experiment, StageReport, cached_predictions};
+use repoformer::pipeline::{self, Completion, Experiment, Layout, StageReport, cached_predictions};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
 use super::report::{self, Making};
+use super::rg_rg;
 use super::rows::{self, Row};
 use super::selective::{Policies, Selected};
 use super::server;
 use super::session::{begin, check_completable, experiments_of, label, modes, resampling, seed};
-use super::{rg_rg, window};
+use super::stages::read_predictions;
 use crate::args::RunArgs;
 use crate::output::{self, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
@@ -61,25 +61,24 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             }
             let row = Row::of(&experiment, mode, &completion, &resampling)?;
             // What policies trade is seen beside what each mode takes.
-            rows.push(match policies.is_empty() {
-                true => row,
-                false => {
-                    let row = row.timed(&experiment, mode, &completion.model)?;
-                    tell_untimed(&row, &experiment, mode, &completion);
-                    row
-                }
-            });
+            if policies.is_empty() {
+                rows.push(row);
+            } else {
+                let row = row.timed(&experiment, mode, &completion.model)?;
+                tell_untimed(&row, &experiment, mode, &completion);
+                rows.push(row);
+            }
         }
         let selected = policies.choose(&experiment, &modes, &completion, seed)?;
         let selective = |selected| Row::selective(&experiment, selected, &resampling);
         rows.extend(selected.iter().map(selective));
         if let Some(folder) = &args.report {
             let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
-            let page = leave_report(&experiment, &settings, (&folder, selected), resampling)?;
+            let page = leave_report(&experiment, &settings, &folder, selected, resampling)?;
             places.push(format!("report: {}", page.display()));
         }
     }
-    write_data(Path::new("-"), rows::text(&rows, args.format)?.as_bytes())?;
+    write_data(Path::new("-"), rows::text(&rows, args.format))?;
     rows::warn_of_gaps(&rows);
     places.iter().for_each(|place| output::note(place));
     Ok(())
@@ -105,17 +104,11 @@ fn has_predictions(experiment: &Experiment, mode: Mode, completion: &Completion)
 fn leave_report(
     experiment: &Experiment,
     settings: &Settings,
-    (folder, selected): (&Path, Vec<Selected>),
+    folder: &Path,
+    selected: Vec<Selected>,
     resampling: Resampling,
 ) -> Result<PathBuf> {
-    let making = Making {
-        exec: Vec::new(),
-        metrics: report::METRICS.to_vec(),
-        postprocess: None,
-        title: None,
-        baseline: None,
-        resampling,
-    };
+    let making = Making { metrics: report::METRICS.to_vec(), resampling, ..Making::default() };
     let mut sources = report::of_cache(experiment, settings)?;
     sources.extend(selected.into_iter().map(Selected::into_source));
     let folder = folder.join(&experiment.name);
@@ -172,13 +165,12 @@ fn stages(
     completion: &Completion,
 ) -> Result<()> {
     // The second retrieval searches with the predictions of the first.
-    let mut first: Vec<Mode> =
-        modes.iter().copied().filter(|mode| *mode != Mode::Prediction).collect();
+    let mut first = modes.to_vec();
+    first.retain(|mode| *mode != Mode::Prediction);
     if modes.contains(&Mode::Prediction) && !first.contains(&Mode::LeftContext) {
         first.push(Mode::LeftContext);
     }
-    let mut tell =
-        |name: &str, report: StageReport| output::report(&label(name, experiment), &report);
+    let tell = |name: &str, report: StageReport| output::report(&label(name, experiment), &report);
     // Contexts that the tasks carry need no repository.
     if !experiment.repos_dir.as_os_str().is_empty() {
         let mut windows = pipeline::window_repositories(experiment)?;
@@ -195,9 +187,8 @@ fn stages(
         && has_predictions(experiment, Mode::LeftContext, completion)?
     {
         let path = cached_predictions(experiment, Mode::LeftContext, completion)?;
-        let joined = window::read_predictions(experiment, settings, Some(&path))?;
-        let report = rg_rg::stages(experiment, &joined)?;
-        output::report(&label("rg-rg", experiment), &report);
+        let joined = read_predictions(experiment, settings, Some(&path))?;
+        tell("rg-rg", rg_rg::stages(experiment, &joined)?);
         complete_modes(experiment, &[Mode::Prediction], completion)?;
     }
     Ok(())

@@ -9,12 +9,13 @@ use repoformer::text::tokenize::P50k;
 
 use super::session::{open, repos_dir, repositories_in, seed};
 use crate::args::SampleArgs;
-use crate::output::{self, group, write_data};
+use crate::output::{self, group, plural, with_bar, write_data};
+use crate::table::json_lines;
 
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let dir = repos_dir(&settings)?;
-    let names = repositories_in(&dir, &settings)?;
+    let names = repositories_in(&dir, settings.list("repo"))?;
     let kind: Kind = args.kind.parse()?;
     let language: Language = settings.parsed_option("language")?.unwrap_or_default();
     let sampling = Sampling {
@@ -26,18 +27,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         ..Sampling::new(kind)
     };
     let p50k = P50k::new();
-    let bar = output::bar("sample", names.len());
-    let drawn: Vec<_> = names
-        .par_iter()
-        .map(|name| {
+    let drawn: Vec<_> = with_bar("sample", names.len(), |bar| {
+        let draw = |name: &String| {
             let reading = Repository::read(&dir, name, language)?;
             let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
             bar.inc(1);
             Ok((tasks, reading.skipped))
-        })
-        .collect();
-    bar.finish_and_clear();
-    let (mut text, mut total) = (Vec::new(), 0);
+        };
+        names.par_iter().map(draw).collect()
+    });
+    let (mut text, mut total) = (String::new(), 0);
     for (name, outcome) in names.iter().zip(drawn) {
         match outcome {
             Ok((tasks, skipped)) => {
@@ -50,10 +49,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
                     ));
                 }
                 total += tasks.len();
-                for task in tasks {
-                    text.extend_from_slice(task.to_record().to_string().as_bytes());
-                    text.push(b'\n');
-                }
+                text += &json_lines(tasks.iter().map(|task| task.to_record()));
             }
             Err(error) => output::problems(&[error]),
         }
@@ -66,15 +62,9 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
             names.len()
         );
     }
-    write_data(&args.output, &text)?;
-    output::note(format!(
-        "sample: {} {kind} tasks from {}",
-        group(total as u64),
-        if names.len() == 1 {
-            "1 repository".into()
-        } else {
-            format!("{} repositories", names.len())
-        }
-    ));
+    write_data(&args.output, text)?;
+    let (total, count) = (group(total), names.len());
+    let repositories = plural(count, "repository");
+    output::note(format!("sample: {total} {kind} tasks from {count} {repositories}"));
     Ok(())
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
-use repoformer::pipeline::Layout;
+use anyhow::{Result, bail};
 use repoformer::pipeline::{
-    Completion, Experiment, PromptLayout, Selective, TokenQuestion, cached_probabilities,
+    Completion, Experiment, Layout, PromptLayout, Selective, TokenQuestion, cached_probabilities,
     forget_chosen, prompt_totals, selective, write_chosen,
 };
 use repoformer::prompt::style::DecisionFrame;
@@ -21,7 +20,7 @@ use super::report::Source;
 use super::server::resumable;
 use super::session::label;
 use crate::args::RunArgs;
-use crate::output::{self, fail, hinted};
+use crate::output::{self, fail, with_bar};
 use crate::settings::Settings;
 
 /// A policy with its threshold, as `learned@0.2`.
@@ -95,10 +94,8 @@ impl Policies {
         }
         let mode = retrieves.into_iter().find(|mode| modes.contains(mode));
         let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
-            let benchmark = &experiment.name;
-            self.left_out(&format!(
-                "{benchmark}: policies choose between none and rg1, and are left out"
-            ));
+            let reason = "policies choose between none and rg1, and are left out";
+            self.left_out(&format!("{}: {reason}", experiment.name));
             return Ok(Vec::new());
         };
         let mut probabilities = self.probabilities.clone();
@@ -117,11 +114,10 @@ impl Policies {
         let mut all = Vec::new();
         for chosen in &self.chosen {
             match self.scores(chosen.policy, &found.examples, seed) {
-                Ok(scores) => all.push(select(
-                    chosen,
-                    (&found, &scores),
-                    (&experiment.layout, mode, &completion.model),
-                )),
+                Ok(scores) => {
+                    let (layout, model) = (&experiment.layout, &completion.model);
+                    all.push(select(chosen, &found, &scores, layout, mode, model));
+                }
                 Err(reason) => self.left_out(&format!(
                     "{} {}: left out: {reason:#}",
                     experiment.name, chosen.name
@@ -144,13 +140,12 @@ impl Policies {
 
     /// The policy's score of each task.
     fn scores(&self, policy: Policy, examples: &[Example], seed: u64) -> Result<Vec<f64>> {
-        let scored =
-            score(policy, (examples, &[]), &self.trained, (CalibrationMethod::default(), seed))?;
+        let method = CalibrationMethod::default();
+        let scored = score(policy, examples, &[], &self.trained, method, seed)?;
         let scores = scored.probabilities.unwrap_or(scored.ordered);
-        let unscored = scores.iter().filter(|score| score.is_none()).count();
-        match unscored {
+        match scores.iter().filter(|score| score.is_none()).count() {
             0 => Ok(scores.into_iter().flatten().collect()),
-            n => Err(anyhow!("{n} tasks lack {}", lacking(policy))),
+            n => bail!("{n} tasks lack {}", lacking(policy)),
         }
     }
 }
@@ -169,23 +164,20 @@ fn ask(experiment: &Experiment, completion: &Completion) -> Result<Option<PathBu
         after: Some(frame.eof().to_owned()),
     };
     let prompts = prompt_totals(experiment, Mode::Without)?.prompts;
-    let bar = output::bar("probabilities", prompts as usize);
-    let found = resumable(completion, || {
+    let (path, report) = with_bar("probabilities", prompts as usize, |bar| {
         let tick = || bar.inc(1);
-        cached_probabilities(experiment, Mode::Without, completion, &question, &tick)
-    });
-    bar.finish_and_clear();
-    let (path, report) = found?;
+        resumable(completion, || {
+            cached_probabilities(experiment, Mode::Without, completion, &question, &tick)
+        })
+    })?;
     output::report(&label("probabilities", experiment), &report);
     Ok(Some(path))
 }
 
 /// `NAME` or `NAME@THRESHOLD`.
 fn parse(text: &str) -> Result<Chosen> {
-    let (name, threshold) = match text.split_once('@') {
-        Some((name, threshold)) => (name, Some(threshold)),
-        None => (text, None),
-    };
+    let (name, threshold) =
+        text.split_once('@').map_or((text, None), |(name, threshold)| (name, Some(threshold)));
     let policy: Policy = name.parse()?;
     let usual = match policy {
         Policy::Never | Policy::Always | Policy::Oracle => Some(0.0),
@@ -204,13 +196,15 @@ fn parse(text: &str) -> Result<Chosen> {
         Some(threshold) => threshold.parse().ok().filter(|number: &f64| !number.is_nan()),
         None => usual,
     };
-    let threshold = threshold.ok_or_else(|| {
-        hinted(
-            anyhow!("policy '{text}' needs a threshold that is a number"),
-            format!("it retrieves where its score is above the threshold: {name}@0.3; `policy sweep` helps to choose one"),
-        )
-    })?;
-    Ok(Chosen { policy, threshold, name: text.to_owned() })
+    match threshold {
+        Some(threshold) => Ok(Chosen { policy, threshold, name: text.to_owned() }),
+        None => fail(
+            format!("policy '{text}' needs a threshold that is a number"),
+            format!(
+                "it retrieves where its score is above the threshold: {name}@0.3; `policy sweep` helps to choose one"
+            ),
+        ),
+    }
 }
 
 /// The choices of a policy.
@@ -248,13 +242,16 @@ impl Selected {
 /// Takes for each task the prediction that the policy chooses.
 fn select(
     chosen: &Chosen,
-    (found, scores): (&Selective, &[f64]),
-    (layout, mode, model): (&Layout, Mode, &str),
+    found: &Selective,
+    scores: &[f64],
+    layout: &Layout,
+    mode: Mode,
+    model: &str,
 ) -> Selected {
     let retrieves: Vec<bool> = scores.iter().map(|&score| score > chosen.threshold).collect();
-    let tasks: Vec<Value> = (found.scores.iter().zip(&retrieves))
-        .map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone())
-        .collect();
+    let pairs = found.scores.iter().zip(&retrieves);
+    let tasks: Vec<Value> =
+        pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len().max(1) as f64;
     let mean = |name: &str| {
         let values = tasks.iter().filter_map(|task| task["repocoder"][name].as_f64());

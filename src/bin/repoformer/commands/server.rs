@@ -8,8 +8,7 @@ use anyhow::Result;
 use repoformer::complete::server::{CompletionRequest, Sending};
 use repoformer::endpoint::{self, Endpoint};
 use repoformer::error::Error;
-use repoformer::pipeline::file_name;
-use repoformer::pipeline::{self, Completion, Server};
+use repoformer::pipeline::{Asked, Completion, Server, file_name};
 
 use super::session::completion;
 use crate::output::{announce, fail};
@@ -52,21 +51,17 @@ fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -
         ..CompletionRequest::new(model, 1)
     };
     check(&asking)?;
-    let own_journal: Option<PathBuf> = settings.parsed_option("journal")?;
+    let own_journal = settings.text("journal").map(PathBuf::from);
     let has_own_journal = own_journal.is_some();
     let cache: PathBuf = settings.parsed("cache-dir")?;
     let in_cache = || cache.join("journal").join(file_name(model) + ".jsonl");
-    let asked = if by_batch {
-        None
-    } else {
-        Some(pipeline::Asked {
-            endpoint: endpoint(settings, model)?,
-            sending: Sending {
-                connections: settings.parsed("concurrency")?,
-                retry_failed: settings.text("retry-failed") == Some("yes"),
-            },
-        })
-    };
+    let mut asked = None;
+    if !by_batch {
+        let endpoint = endpoint(settings, model)?;
+        let connections = settings.parsed("concurrency")?;
+        let retry_failed = settings.text("retry-failed") == Some("yes");
+        asked = Some(Asked { endpoint, sending: Sending { connections, retry_failed } });
+    }
     Ok(Server { asking, journal: own_journal.unwrap_or_else(in_cache), has_own_journal, asked })
 }
 

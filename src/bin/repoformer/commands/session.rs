@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::Layout;
-use repoformer::pipeline::{Completion, Experiment, PromptLayout};
-use repoformer::repository::corpus::repository_names;
+use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
+use repoformer::repository::corpus::{is_folder_name, repository_names};
 use repoformer::repository::fragment::Cut;
 use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::task::TaskSet;
@@ -25,8 +24,7 @@ pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
 /// Begins a command with these settings. Where they were only to be shown, the program ends here.
 pub(super) fn begin(settings: Settings, flags: &SettingFlags) -> Result<Settings> {
     if flags.show_settings {
-        let text = settings.lines().join("\n") + "\n";
-        write_data(Path::new("-"), text.as_bytes())?;
+        write_data(Path::new("-"), settings.lines().join("\n") + "\n")?;
         std::process::exit(0);
     }
     use_threads(settings.parsed("threads")?)?;
@@ -52,8 +50,8 @@ pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
 }
 
 /// The repositories of a folder that were named, or all; sorted, each once.
-pub(super) fn repositories_in(dir: &Path, settings: &Settings) -> Result<Vec<String>> {
-    let mut names = settings.list("repo").to_vec();
+pub(super) fn repositories_in(dir: &Path, named: &[String]) -> Result<Vec<String>> {
+    let mut names = named.to_vec();
     if names.is_empty() {
         names = repository_names(dir)?;
     }
@@ -85,12 +83,9 @@ fn open_experiments(settings: &Settings) -> Result<Vec<Experiment>> {
     }
     check_names(settings, files)?;
     let mut experiments = Vec::new();
-    let files: Vec<Option<&Path>> = match files {
-        [] => vec![None],
-        files => files.iter().map(|file| Some(Path::new(file))).collect(),
-    };
     let cuts = cuts(settings)?;
-    for file in files {
+    let named = files.iter().map(|file| Some(Path::new(file)));
+    for file in named.chain(files.is_empty().then_some(None)) {
         for &cut in &cuts {
             let mut experiment = experiment(settings, file, cut)?;
             if cuts.len() > 1 {
@@ -135,8 +130,7 @@ pub(super) fn without_repositories(settings: &Settings) -> Result<Experiment> {
 
 /// Checks that `-o` is not a task file.
 pub(super) fn check_not_tasks(settings: &Settings, output: Option<&Path>) -> Result<()> {
-    let files: Vec<&Path> = settings.list("tasks").iter().map(Path::new).collect();
-    check_output(output, &files)
+    check_output(output, settings.list("tasks"))
 }
 
 /// Checks that there is at most one task file.
@@ -185,10 +179,8 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
         return Ok(language);
     }
     let tasks = tasks.map_or(&[][..], |set| &set.tasks);
-    let count = |language: &Language| {
-        let of_it = tasks.iter().filter(|task| language.holds(&task.path));
-        of_it.count()
-    };
+    let count =
+        |language: &Language| tasks.iter().filter(|task| language.holds(&task.path)).count();
     let most = Language::ALL.into_iter().rev().max_by_key(count);
     Ok(most.unwrap_or_default())
 }
@@ -217,10 +209,10 @@ pub(super) fn read_tasks(file: &Path) -> Result<TaskSet> {
         let formats = reading.formats.iter();
         let formats: Vec<String> =
             formats.map(|(format, tasks)| format!("{tasks} of {format}")).collect();
-        let formats = formats.join(", ");
         output::warning(format!(
-            "{}: holds tasks of several formats, {formats}; each is read as its own",
-            file.display()
+            "{}: holds tasks of several formats, {}; each is read as its own",
+            file.display(),
+            formats.join(", ")
         ));
     }
     if reading.repeated_ids > 0 {
@@ -237,10 +229,7 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     let name = match (settings.text("benchmark"), file) {
         (Some(name), _) => name.to_owned(),
         (None, Some(file)) => {
-            let name = file
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
             let stem = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"]
                 .iter()
                 .find_map(|end| name.strip_suffix(end));
@@ -248,7 +237,7 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
         }
         (None, None) => "none".into(),
     };
-    if repoformer::repository::corpus::is_folder_name(&name) && name != "repos" {
+    if is_folder_name(&name) && name != "repos" {
         return Ok(name);
     }
     fail(
@@ -261,17 +250,10 @@ fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
 pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     let mut modes: Vec<Mode> = settings.parsed_list("mode")?;
     cuts_chunks(settings)?;
-    let chosen = match settings.is_chosen("query") {
-        true => {
-            Some(settings.parsed::<QueryForm>("query")?).filter(|form| *form != QueryForm::Window)
-        }
-        false => None,
-    };
+    let form: Option<QueryForm> = settings.parsed_option("query")?;
+    let chosen = form.filter(|form| *form != QueryForm::Window && settings.is_chosen("query"));
     if modes.is_empty() {
-        modes = match chosen {
-            Some(form) => vec![form.mode()],
-            None => default.to_vec(),
-        };
+        modes = chosen.map_or(default.to_vec(), |form| vec![form.mode()]);
     }
     if let Some(form) = chosen
         && !modes.contains(&form.mode())
@@ -292,6 +274,18 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
     Ok(modes)
 }
 
+/// The requested modes, or all that are completed; and those that are left out because they are not.
+pub(super) fn completed_modes(
+    settings: &Settings,
+    experiment: &Experiment,
+    completion: &Completion,
+) -> Result<(Vec<Mode>, Vec<Mode>)> {
+    let asked = !settings.list("mode").is_empty();
+    let path = |mode: &Mode| experiment.layout.predictions(*mode, &completion.model);
+    let modes = modes(settings, experiment.known_modes())?;
+    Ok(modes.into_iter().partition(|mode| asked || path(mode).exists()))
+}
+
 /// Checks that prompts are for a model, rather than tasks with their cross-file context.
 pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
     if matches!(experiment.prompts.layout, PromptLayout::Attach) {
@@ -305,12 +299,8 @@ pub(super) fn check_completable(experiment: &Experiment) -> Result<()> {
 
 /// The model that completes, and the limits of a completion.
 pub(super) fn completion(settings: &Settings) -> Result<Completion> {
-    let mut completion = Completion {
-        model: settings.parsed("model")?,
-        max_tokens: settings.parsed("max-tokens")?,
-        max_lines: None,
-        server: None,
-    };
+    let (model, max_tokens) = (settings.parsed("model")?, settings.parsed("max-tokens")?);
+    let mut completion = Completion { model, max_tokens, max_lines: None, server: None };
     if completion.is_embedded() {
         completion.max_lines = settings.parsed_option("max-lines")?;
     }
@@ -329,20 +319,6 @@ pub(super) fn resampling(settings: &Settings) -> Result<Resampling> {
 /// Seed of what is drawn at random.
 pub(super) fn seed(settings: &Settings) -> Result<u64> {
     Ok(settings.parsed_option("seed")?.unwrap_or(0))
-}
-
-/// Runs a stage on each experiment, and reports it.
-pub(super) fn stage(
-    name: &str,
-    flags: &SettingFlags,
-    work: impl Fn(&Experiment, &Settings) -> Result<repoformer::pipeline::StageReport>,
-) -> Result<()> {
-    let settings = open(flags)?;
-    for experiment in experiments(&settings)? {
-        let report = work(&experiment, &settings)?;
-        output::report(&label(name, &experiment), &report);
-    }
-    Ok(())
 }
 
 /// `window line:` where there is a benchmark.

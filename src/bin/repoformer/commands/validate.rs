@@ -1,13 +1,12 @@
 //! `validate`
 
-use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
 use repoformer::formats::validate::{Severity, Validation, validate};
 
 use crate::args::{ReportFormat, ValidateArgs};
-use crate::output::{self, write_data};
+use crate::output::{self, plural, write_data};
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     let mut unread = None;
@@ -29,9 +28,10 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
                 text += &summary(&report);
             }
             ReportFormat::Json => {
-                count(&report, args.strict);
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "{}", report.to_record());
+                // The output lists them.
+                let notes = if args.strict { report.count(Severity::Note) } else { 0 };
+                output::failures(report.count(Severity::Error) + notes);
+                text += &format!("{}\n", report.to_record());
             }
         }
     }
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     {
         return Err(error.into());
     }
-    write_data(Path::new("-"), text.as_bytes())
+    write_data(Path::new("-"), text)
 }
 
 /// Prints every finding, by line.
@@ -55,17 +55,8 @@ fn report_findings(report: &Validation, strict: bool) {
     }
 }
 
-/// Counts findings that the JSON output lists.
-fn count(report: &Validation, strict: bool) {
-    let notes = if strict { report.count(Severity::Note) } else { 0 };
-    output::failures(report.count(Severity::Error) + notes);
-}
-
 fn summary(report: &Validation) -> String {
-    let number = |n: usize, what: &str| match n {
-        1 => format!("1 {what}"),
-        n => format!("{n} {what}s"),
-    };
+    let number = |n: usize, noun: &str| format!("{n} {}", plural(n, noun));
     format!(
         "{}: {}, {}, {}, {}\n",
         report.path.display(),

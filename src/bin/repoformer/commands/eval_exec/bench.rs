@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::messages::Named;
 use crate::args::{ExecArgs, Isolation, Switch};
-use crate::output::{self, fail};
+use crate::output::{self, fail, write_json};
 
 /// Program that starts the guard: the running one, even if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
@@ -76,24 +76,21 @@ impl Bench {
     }
 
     pub(super) fn setup(&self, exec: &ExecArgs, experiment: &Experiment) -> Result<Setup> {
-        let template =
-            exec.setup_cmd.as_deref().map(|text| Template::parse("setup-cmd", text)).transpose()?;
-        if let Some(template) = &template
-            && ["tests", "task_id", "path"].iter().any(|place| template.names(place))
-        {
-            return fail(
-                "--setup-cmd runs once per repository, not per task",
-                "of {tests}, {task_id}, {path} and {repository} it can use only the last",
-            );
+        let mut commands = vec![None; experiment.repositories.len()];
+        if let Some(text) = &exec.setup_cmd {
+            let template = Template::parse("setup-cmd", text)?;
+            if ["tests", "task_id", "path"].iter().any(|place| template.names(place)) {
+                return fail(
+                    "--setup-cmd runs once per repository, not per task",
+                    "of {tests}, {task_id}, {path} and {repository} it can use only the last",
+                );
+            }
+            for (command, name) in commands.iter_mut().zip(&experiment.repositories) {
+                let values = Values { repository: name, ..Values::default() };
+                *command = Some(template.fill(values));
+            }
         }
-        let command = |name: &String| {
-            let values = Values { repository: name, ..Values::default() };
-            template.as_ref().map(|template| template.fill(values))
-        };
-        Ok(Setup {
-            commands: experiment.repositories.iter().map(command).collect(),
-            seconds: self.setup_seconds,
-        })
+        Ok(Setup { commands, seconds: self.setup_seconds })
     }
 
     /// Reports the commands that were chosen by default.
@@ -125,15 +122,17 @@ impl Bench {
         &self,
         experiment: &Experiment,
         commands: &Commands,
-        (tasks, copies): (&TaskSet, &Copies<'_>),
+        tasks: &TaskSet,
+        copies: &Copies<'_>,
     ) -> Result<Manifest> {
-        let folder = |name: &String| experiment.repos_dir.join(name);
-        let shown =
-            |name: &String| match (&commands.test, execute::default_test_command(&folder(name))) {
-                (Some(template), _) => template.to_string(),
-                (None, default) => default.unwrap_or_default().to_owned(),
-            };
-        let test: serde_json::Map<String, Value> =
+        let shown = |name: &String| match &commands.test {
+            Some(template) => template.to_string(),
+            None => {
+                let default = execute::default_test_command(&experiment.repos_dir.join(name));
+                default.unwrap_or_default().to_owned()
+            }
+        };
+        let test: Map<String, Value> =
             experiment.repositories.iter().map(|name| (name.clone(), shown(name).into())).collect();
         let mut manifest = Manifest::new("execution");
         manifest.setting("test_cmd", test);
@@ -165,9 +164,7 @@ impl Bench {
             record["runs"] = json!({"made": execution.runs, "reused": execution.reused});
             all.insert(name.clone(), record);
         }
-        let mut text = serde_json::to_vec_pretty(&all)?;
-        text.push(b'\n');
-        Ok(repoformer::store::artifact::write_file(&path, &text)?)
+        write_json(&path, &all.into())
     }
 }
 

@@ -38,11 +38,7 @@ pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>) {
 }
 
 /// Reports excluded tasks, and repositories whose tests cannot be run.
-pub(super) fn report_execution(
-    name: &str,
-    execution: &Execution,
-    (tasks, results): (&TaskSet, &Path),
-) {
+pub(super) fn report_execution(name: &str, execution: &Execution, tasks: &TaskSet, results: &Path) {
     for (repository, broken) in &execution.broken {
         let output = match broken.output.trim() {
             "" => String::new(),

@@ -1,6 +1,6 @@
 //! `--mine-tests`: the tests that fail when a hole is broken.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Error, Result};
 use repoformer::execute::mine::{Mining, mine};
 use repoformer::execute::{Commands, Copies, Subject, Template, Values};
 use repoformer::pipeline::Experiment;
@@ -9,26 +9,23 @@ use repoformer::task::TaskSet;
 use super::bench::Bench;
 use super::messages::list_tasks;
 use crate::args::EvalArgs;
-use crate::output::{self, fail, write_data};
+use crate::output::{self, fail, with_growing_bar, write_data};
+use crate::table::json_lines;
 
 /// Writes a map of the tests that fail when a hole is broken.
 pub(super) fn mine_tests(
     args: &EvalArgs,
-    (experiment, tasks): (&Experiment, &TaskSet),
-    (bench, commands, subjects, copies): (
-        &Bench,
-        &Commands,
-        &[Result<Subject, String>],
-        &Copies<'_>,
-    ),
+    experiment: &Experiment,
+    tasks: &TaskSet,
+    bench: &Bench,
+    commands: &Commands,
+    subjects: &[Result<Subject, String>],
+    copies: &Copies<'_>,
 ) -> Result<()> {
     let exec = &args.exec;
-    let templates: Result<Vec<Template>, String> = experiment
-        .repositories
-        .iter()
-        .map(|name| commands.template(&experiment.repos_dir.join(name)))
-        .collect();
-    let templates = templates.map_err(|reason| anyhow!(reason))?;
+    let names = experiment.repositories.iter();
+    let templates = names.map(|name| commands.template(&experiment.repos_dir.join(name)));
+    let templates: Vec<Template> = templates.collect::<Result<_, _>>().map_err(Error::msg)?;
     if let Some(fixed) = templates.iter().find(|template| !template.names("tests")) {
         return fail(
             format!("--test-cmd runs the same tests for every task: `{fixed}`"),
@@ -45,38 +42,28 @@ pub(super) fn mine_tests(
         max_tests: exec.max_tests.unwrap_or(10).max(1),
         suites: experiment.repositories.iter().zip(&templates).map(suite).collect(),
         templates,
-        list: exec
-            .list_tests_cmd
-            .as_deref()
-            .map(|text| Template::parse("list-tests-cmd", text))
-            .transpose()?,
+        list: match &exec.list_tests_cmd {
+            Some(text) => Some(Template::parse("list-tests-cmd", text)?),
+            None => None,
+        },
         suite_seconds: bench.setup_seconds,
     };
-    let bar = output::bar("mine tests", tasks.tasks.len());
-    let progress = |done: usize, known: usize| {
-        bar.set_length(known as u64);
-        bar.set_position(done as u64);
-    };
-    let mined = mine(tasks, subjects, &mining, &bench.settings, copies, &progress)?;
-    bar.finish_and_clear();
+    let mined = with_growing_bar("mine tests", tasks.tasks.len(), |progress| {
+        mine(tasks, subjects, &mining, &bench.settings, copies, progress)
+    })?;
     for (place, reason) in &mined.broken {
-        output::failed(&format!(
-            "{}: its tests cannot be listed: {reason}",
-            experiment.repositories[*place]
-        ));
+        let name = &experiment.repositories[*place];
+        output::failed(&format!("{name}: its tests cannot be listed: {reason}"));
     }
     let found: Vec<_> = mined.tasks.iter().filter(|mined| !mined.tests.is_empty()).collect();
-    let lost = mined
-        .tasks
-        .iter()
-        .filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_deref()?)));
-    let lost: Vec<_> = lost.collect();
+    let lost: Vec<_> = (mined.tasks.iter())
+        .filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_deref()?)))
+        .collect();
     if !lost.is_empty() {
-        let count = lost.len();
+        let (count, all) = (lost.len(), mined.tasks.len());
         output::failures(count);
         output::warning(format!(
-            "{count} of {} tasks have no test that fails when their hole is broken",
-            mined.tasks.len()
+            "{count} of {all} tasks have no test that fails when their hole is broken"
         ));
         list_tasks(tasks, lost);
     }
@@ -85,6 +72,5 @@ pub(super) fn mine_tests(
     if found.is_empty() {
         output::failed("no test was found for any task");
     }
-    let lines: String = found.iter().map(|mined| mined.to_record().to_string() + "\n").collect();
-    write_data(&args.output, lines.as_bytes())
+    write_data(&args.output, json_lines(found.iter().map(|mined| mined.to_record())))
 }

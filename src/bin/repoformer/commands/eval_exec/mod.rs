@@ -15,13 +15,14 @@ use repoformer::pipeline::Experiment;
 use repoformer::task::TaskSet;
 
 use self::bench::Bench;
-use self::messages::{report_execution, report_summaries};
+use self::messages::{Named, report_execution, report_summaries};
 use self::mining::mine_tests;
 use self::results::Results;
 use self::samples::samples;
+use super::eval_output::write_with_manifest;
 use super::session::{resampling, single};
 use crate::args::{EvalArgs, ExecArgs};
-use crate::output::{self, fail, write_data, write_manifest_beside};
+use crate::output::{self, fail, with_growing_bar};
 use crate::settings::Settings;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
@@ -54,33 +55,26 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         rayon::current_num_threads(),
     )?;
     if exec.mine_tests {
-        return mine_tests(args, (&experiment, &tasks), (&bench, &commands, &subjects, &copies));
+        return mine_tests(args, &experiment, &tasks, &bench, &commands, &subjects, &copies);
     }
     let missing: Missing = args.missing.parse()?;
-    let mut manifest = bench.manifest(&experiment, &commands, (&tasks, &copies))?;
+    let mut manifest = bench.manifest(&experiment, &commands, &tasks, &copies)?;
     manifest.setting("missing", missing.to_string());
     manifest.setting("pass_k", ks.clone());
     let mut named = Vec::new();
-    for (name, samples) in samples(args, settings, &experiment, (&tasks, &mut manifest))? {
+    for (name, samples) in samples(args, settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
-        let bar = output::bar(&format!("exec {name}"), tasks.tasks.len());
-        let progress = |done: usize, known: usize| {
-            bar.set_length(known as u64);
-            bar.set_position(done as u64);
-        };
-        let execution =
-            execute::run(&tasks, &subjects, &samples, &bench.settings, &copies, &progress)?;
-        bar.finish_and_clear();
-        report_execution(&name, &execution, (&tasks, &bench.settings.results));
+        let execution = with_growing_bar(&format!("exec {name}"), tasks.tasks.len(), |progress| {
+            execute::run(&tasks, &subjects, &samples, &bench.settings, &copies, progress)
+        })?;
+        report_execution(&name, &execution, &tasks, &bench.settings.results);
         named.push((name, execution));
     }
     let manifest = manifest.to_record();
     bench.write_manifest(&manifest, &named)?;
     let resampling = resampling(settings)?;
-    let summaries: Vec<Summaries> = named
-        .iter()
-        .map(|(_, execution)| Summaries::of(execution, &ks, missing, &resampling))
-        .collect();
+    let summary = |(_, execution): &Named| Summaries::of(execution, &ks, missing, &resampling);
+    let summaries: Vec<Summaries> = named.iter().map(summary).collect();
     report_summaries(&named, &summaries, missing);
     let results = Results {
         named: &named,
@@ -90,9 +84,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         resampling: &resampling,
         manifest: &manifest,
     };
-    let (text, has_manifest) = results.text(args.format);
-    write_data(&args.output, text.as_bytes())?;
-    if has_manifest { Ok(()) } else { write_manifest_beside(&args.output, &manifest) }
+    write_with_manifest(args, &results.text(args.format), &manifest)
 }
 
 /// Tasks of the selected repositories.
@@ -106,31 +98,27 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
 }
 
 fn commands(exec: &ExecArgs, tasks: &TaskSet) -> Result<Commands> {
-    let test = exec.test_cmd.as_deref().map(|text| Template::parse("test-cmd", text));
     let mut map = None;
     if let Some(path) = &exec.tests {
         let (read, problems) = TestMap::read(path, tasks)?;
         output::problems(&problems);
-        if let (Some(test), false) = (&exec.test_cmd, test_names_tests(exec)?) {
+        map = Some(read);
+    }
+    let mut test = None;
+    if let Some(text) = &exec.test_cmd {
+        let template = Template::parse("test-cmd", text)?;
+        if map.is_some() && !template.names("tests") {
             return fail(
                 format!(
-                    "--tests names the tests of each task, but --test-cmd does not use them: `{test}`"
+                    "--tests names the tests of each task, but --test-cmd does not use them: `{text}`"
                 ),
                 "put {tests} in the place of the tests' names, or leave out --tests",
             );
         }
-        map = Some(read);
+        test = Some(template);
     }
-    Ok(Commands {
-        test: test.transpose()?,
-        map,
-        runner: exec.runner.as_deref().map_or(Ok(Runner::Auto), str::parse)?,
-    })
-}
-
-fn test_names_tests(exec: &ExecArgs) -> Result<bool> {
-    let template = exec.test_cmd.as_deref().unwrap_or_default();
-    Ok(Template::parse("test-cmd", template)?.names("tests"))
+    let runner = exec.runner.as_deref().map_or(Ok(Runner::Auto), str::parse)?;
+    Ok(Commands { test, map, runner })
 }
 
 fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
@@ -149,14 +137,12 @@ fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
 fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> Result<()> {
     let pairs = tasks.tasks.iter().zip(samples);
     let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();
-    match (missing, without.first()) {
-        (Missing::Error, Some((task, _))) => {
-            let (count, all) = (without.len(), tasks.tasks.len());
-            let reason = format!(
-                "it has no prediction ({count} of {all} tasks have none); --missing zero counts such tasks as failed, --missing skip leaves them out"
-            );
-            Err(tasks.error(task, reason).into())
-        }
-        _ => Ok(()),
+    if let (Missing::Error, Some((task, _))) = (missing, without.first()) {
+        let (count, all) = (without.len(), tasks.tasks.len());
+        let reason = format!(
+            "it has no prediction ({count} of {all} tasks have none); --missing zero counts such tasks as failed, --missing skip leaves them out"
+        );
+        return Err(tasks.error(task, reason).into());
     }
+    Ok(())
 }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::messages::Named;
 use crate::args::ScoreFormat;
-use crate::commands::eval_output::interval;
-use crate::table::Table;
+use crate::commands::eval_output::{of_predictions, one_or_all};
+use crate::table::{Table, interval, json_lines, json_text, or_dash, percent};
 
 /// Results to write.
 pub(super) struct Results<'a> {
@@ -21,56 +21,57 @@ pub(super) struct Results<'a> {
     pub(super) manifest: &'a Value,
 }
 
-fn rate_cell(rate: Option<f64>) -> String {
-    rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.2}", 100.0 * rate))
-}
-
 impl Results<'_> {
-    /// Text of the results, and whether it contains the manifest.
-    pub(super) fn text(&self, format: ScoreFormat) -> (String, bool) {
+    pub(super) fn text(&self, format: ScoreFormat) -> String {
         match format {
-            ScoreFormat::Text => (self.table(true).text() + &self.footnote(), false),
-            ScoreFormat::Tsv => (self.table(false).tsv(), false),
-            ScoreFormat::Json => (self.json(), true),
-            ScoreFormat::Jsonl => (self.jsonl(), !self.per_task),
+            ScoreFormat::Text => self.table(true).text() + &self.footnote(),
+            ScoreFormat::Tsv => self.table(false).tsv(),
+            ScoreFormat::Json => json_text(&one_or_all(self.records())),
+            ScoreFormat::Jsonl if self.per_task => self.task_lines(),
+            ScoreFormat::Jsonl => json_lines(self.records()),
         }
     }
 
     /// A row per task where requested, per repository, and one for all; rates × 100, statuses in samples.
     fn table(&self, with_intervals: bool) -> Table {
-        let rates: Vec<String> = self.ks.iter().map(|k| format!("pass@{k}")).collect();
-        let mut head = vec!["predictions", "repository", "tasks", "excluded", "n", "samples"];
-        if self.per_task {
-            head.extend(["row", "task_id"]);
-        }
-        head.extend(rates.iter().map(String::as_str));
-        head.extend(Status::ALL.map(Status::name));
-        let mut table = Table::new(&head);
-        for ((name, execution), summary) in self.named.iter().zip(self.summaries) {
+        let ids = if self.per_task { 2 } else { 0 };
+        let start = ["predictions", "repository", "tasks", "excluded", "n", "samples"];
+        let mut head = start.map(String::from).to_vec();
+        head.extend(["row", "task_id"].map(String::from).into_iter().take(ids));
+        head.extend(self.ks.iter().map(|k| format!("pass@{k}")));
+        head.extend(Status::ALL.map(|status| status.name().to_owned()));
+        let mut table = Table::new(head);
+        let rate = |rate: Option<f64>| or_dash(rate.map(percent));
+        for ((name, execution), summaries) in self.named.iter().zip(self.summaries) {
             for task in execution.tasks.iter().filter(|_| self.per_task) {
                 let sound = usize::from(task.excluded.is_none());
-                let mut cells = vec![
-                    name.clone(),
-                    task.repository.clone(),
-                    "1".into(),
-                    (1 - sound).to_string(),
-                ];
-                cells.extend([sound.to_string(), task.samples.len().to_string()]);
-                cells.extend([task.row.to_string(), task.task_id.clone()]);
-                cells.extend(self.ks.iter().map(|&k| rate_cell(task.pass_at(k))));
+                let mut cells = vec![name.clone(), task.repository.clone(), "1".into()];
+                let counts = [1 - sound, sound, task.samples.len(), task.row];
+                cells.extend(counts.map(|count| count.to_string()));
+                cells.push(task.task_id.clone());
+                cells.extend(self.ks.iter().map(|&k| rate(task.pass_at(k))));
                 let count = |status| task.samples.iter().filter(|of| **of == status).count();
                 cells.extend(Status::ALL.map(|status| count(status).to_string()));
                 table.row(cells);
             }
-            for (repository, summary) in &summary.repositories {
-                table.row(self.summary_row(name, repository, summary));
+            let repositories = summaries.repositories.iter().map(|(name, of)| (name.as_str(), of));
+            for (repository, summary) in repositories.chain([("all", &summaries.all)]) {
+                let Summary { tasks, excluded, n, samples: (least, most), .. } = summary;
+                let mut cells = vec![name.clone(), repository.to_owned()];
+                cells.extend([tasks, excluded, n].map(ToString::to_string));
+                cells.push(match least == most {
+                    true => least.to_string(),
+                    false => format!("{least}-{most}"),
+                });
+                cells.extend(vec![String::new(); ids]);
+                cells.extend(summary.rates.iter().map(|(_, of)| rate(*of)));
+                cells.extend(summary.counts.iter().map(ToString::to_string));
+                table.row(cells);
             }
-            table.row(self.summary_row(name, "all", &summary.all));
-            if with_intervals && summary.intervals.iter().any(Option::is_some) {
-                let before = if self.per_task { 6 } else { 4 };
+            if with_intervals && summaries.intervals.iter().any(Option::is_some) {
                 let mut cells = vec![String::new(), "95 %".into()];
-                cells.extend(vec![String::new(); before]);
-                cells.extend(summary.intervals.iter().map(interval));
+                cells.extend(vec![String::new(); 4 + ids]);
+                cells.extend(summaries.intervals.iter().map(interval));
                 cells.extend(Status::ALL.map(|_| String::new()));
                 table.row(cells);
             }
@@ -78,78 +79,44 @@ impl Results<'_> {
         table
     }
 
-    fn summary_row(&self, name: &str, repository: &str, summary: &Summary) -> Vec<String> {
-        let samples = match summary.samples {
-            (least, most) if least == most => least.to_string(),
-            (least, most) => format!("{least}-{most}"),
-        };
-        let mut cells = vec![name.to_owned(), repository.to_owned(), summary.tasks.to_string()];
-        cells.extend([summary.excluded.to_string(), summary.n.to_string(), samples]);
-        if self.per_task {
-            cells.extend([String::new(), String::new()]);
-        }
-        cells.extend(summary.rates.iter().map(|(_, rate)| rate_cell(*rate)));
-        cells.extend(summary.counts.iter().map(ToString::to_string));
-        cells
-    }
-
     fn footnote(&self) -> String {
         let with = |summary: &&Summaries| summary.intervals.iter().any(Option::is_some);
+        let Resampling { resamples, seed, .. } = self.resampling;
         match self.summaries.iter().find(with) {
-            Some(Summaries { drawn: (unit, units), .. }) => format!(
-                "\n95 %: {} resamples of the {units} {unit}, seed {}\n",
-                self.resampling.resamples, self.resampling.seed
-            ),
+            Some(Summaries { drawn: (unit, units), .. }) => {
+                format!("\n95 %: {resamples} resamples of the {units} {unit}, seed {seed}\n")
+            }
             None => String::new(),
         }
     }
 
-    fn record(&self, (name, execution): &Named, summary: &Summaries, with_tasks: bool) -> Value {
-        let repositories = summary.repositories.iter();
-        let repositories: Map<String, Value> =
-            repositories.map(|(name, summary)| (name.clone(), summary.to_record())).collect();
-        let tasks = || execution.tasks.iter();
-        let excluded = tasks().filter(|task| task.excluded.is_some());
-        let excluded: Vec<Value> = excluded.map(|task| task.to_record(self.ks)).collect();
-        let mut record = json!({
-            "predictions": name, "all": summary.all.to_record(), "repositories": repositories,
-            "missing": summary.all.missing, "excluded": excluded,
-            "intervals": summary.intervals_to_record(self.resampling),
-        });
-        if with_tasks {
-            record["tasks"] = tasks().map(|task| task.to_record(self.ks)).collect();
-        }
-        record["manifest"] = self.manifest.clone();
-        record
-    }
-
-    fn json(&self) -> String {
-        let both = self.named.iter().zip(self.summaries);
-        let mut records: Vec<Value> =
-            both.map(|(named, summary)| self.record(named, summary, self.per_task)).collect();
-        let value = match records.len() {
-            1 => records.remove(0),
-            _ => records.into(),
+    /// The record of each set of predictions.
+    fn records(&self) -> Vec<Value> {
+        let record = |((name, execution), summary): (&Named, &Summaries)| {
+            let repositories = summary.repositories.iter();
+            let repositories: Map<String, Value> =
+                repositories.map(|(name, summary)| (name.clone(), summary.to_record())).collect();
+            let tasks = || execution.tasks.iter();
+            let excluded = tasks().filter(|task| task.excluded.is_some());
+            let excluded: Vec<Value> = excluded.map(|task| task.to_record(self.ks)).collect();
+            let mut record = json!({
+                "predictions": name, "all": summary.all.to_record(), "repositories": repositories,
+                "missing": summary.all.missing, "excluded": excluded,
+                "intervals": summary.intervals_to_record(self.resampling),
+            });
+            if self.per_task {
+                record["tasks"] = tasks().map(|task| task.to_record(self.ks)).collect();
+            }
+            record["manifest"] = self.manifest.clone();
+            record
         };
-        serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
+        self.named.iter().zip(self.summaries).map(record).collect()
     }
 
-    /// Task records where requested, else a line per set of predictions.
-    fn jsonl(&self) -> String {
-        let mut lines = String::new();
-        for (of, summary) in self.named.iter().zip(self.summaries) {
-            if !self.per_task {
-                lines += &(self.record(of, summary, false).to_string() + "\n");
-                continue;
-            }
-            for task in &of.1.tasks {
-                let mut record = task.to_record(self.ks);
-                if self.named.len() > 1 {
-                    record["predictions"] = of.0.as_str().into();
-                }
-                lines += &(record.to_string() + "\n");
-            }
-        }
-        lines
+    fn task_lines(&self) -> String {
+        json_lines(self.named.iter().flat_map(|(name, execution)| {
+            let tasks = execution.tasks.iter().map(|task| task.to_record(self.ks));
+            tasks.map(|record| of_predictions(record, name, self.named.len()))
+        }))
     }
 }

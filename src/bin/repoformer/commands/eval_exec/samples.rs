@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use repoformer::evaluate::postprocess::{Hole, Recipe, Step};
 use repoformer::evaluate::predictions;
 use repoformer::pipeline::{Experiment, cached_predictions};
@@ -10,23 +10,23 @@ use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
 use crate::args::EvalArgs;
-use crate::commands::session::{completion, modes};
-use crate::output::{self, fail, hinted};
+use crate::commands::session::{completed_modes, completion};
+use crate::output::{self, fail};
 use crate::settings::Settings;
 
 /// Post-processing of predictions before they are put into their files; none unless requested.
 fn recipe(args: &EvalArgs) -> Result<Recipe> {
     let names = args.postprocess.as_deref().unwrap_or("none");
-    let recipe = match names {
-        "own" => None,
-        names => Some(names.parse::<Recipe>()?).filter(|recipe| !recipe.has(Step::FunctionBody)),
-    };
-    recipe.ok_or_else(|| {
-        hinted(
-            anyhow!("--postprocess {names} makes texts for comparison, not for execution"),
-            "use steps that only cut, such as chat or lines",
-        )
-    })
+    if names != "own" {
+        let recipe: Recipe = names.parse()?;
+        if !recipe.has(Step::FunctionBody) {
+            return Ok(recipe);
+        }
+    }
+    fail(
+        format!("--postprocess {names} makes texts for comparison, not for execution"),
+        "use steps that only cut, such as chat or lines",
+    )
 }
 
 /// Texts to execute, by name: a file, the references, the modes of the cache.
@@ -34,7 +34,8 @@ pub(super) fn samples(
     args: &EvalArgs,
     settings: &Settings,
     experiment: &Experiment,
-    (tasks, manifest): (&TaskSet, &mut Manifest),
+    tasks: &TaskSet,
+    manifest: &mut Manifest,
 ) -> Result<Vec<(String, Vec<Vec<String>>)>> {
     if args.check_references {
         let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
@@ -62,19 +63,16 @@ pub(super) fn samples(
             .collect())
     };
     if let Some(path) = &args.predictions {
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let name = stem.unwrap_or_else(|| "predictions".into());
+        let stem = path.file_stem().unwrap_or("predictions".as_ref());
+        let name = stem.to_string_lossy().into_owned();
         let samples = read(&name, path)?;
         return Ok(vec![(name, samples)]);
     }
     let completion = completion(settings)?;
-    let asked = !settings.list("mode").is_empty();
     let mut named = Vec::new();
-    for mode in modes(settings, experiment.known_modes())? {
-        if asked || experiment.layout.predictions(mode, &completion.model).exists() {
-            let path = cached_predictions(experiment, mode, &completion)?;
-            named.push((mode.to_string(), read(mode.name(), &path)?));
-        }
+    for mode in completed_modes(settings, experiment, &completion)?.0 {
+        let path = cached_predictions(experiment, mode, &completion)?;
+        named.push((mode.to_string(), read(mode.name(), &path)?));
     }
     if named.is_empty() {
         return fail(
@@ -92,9 +90,8 @@ fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) {
         let first = samples.first().map_or(0, |sample| lines(sample));
         first > 2 * lines(&task.ground_truth)
     };
-    let both = tasks.tasks.iter().zip(predictions);
-    let (long, given) =
-        (both.clone().filter(is_long).count(), both.filter(|(_, s)| !s.is_empty()).count());
+    let long = tasks.tasks.iter().zip(predictions).filter(is_long).count();
+    let given = predictions.iter().filter(|samples| !samples.is_empty()).count();
     if long * 4 > given {
         output::warning(format!(
             "exec {name}: {long} of {given} predictions have more than twice the lines of their target; --postprocess lines cuts them"

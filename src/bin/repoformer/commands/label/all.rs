@@ -100,15 +100,11 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
         as_benchmark: false,
         output: instances.to_owned(),
     };
-    let mut manifest = Manifest::new("instances");
     let (drawn_from, problems) = instances_digest(&drawing, settings)?;
-    for (name, value) in [
-        ("kind", args.drawing.kind.clone()),
-        ("seed", seed(settings)?.to_string()),
-        ("drawn-from", drawn_from),
-    ] {
-        manifest.setting(name, value);
-    }
+    let mut manifest = Manifest::new("instances");
+    manifest.setting("kind", args.drawing.kind.clone());
+    manifest.setting("seed", seed(settings)?.to_string());
+    manifest.setting("drawn-from", drawn_from);
     let wanted = |digest: &str| {
         let mut manifest = manifest.to_record();
         manifest["digest"] = digest.into();

@@ -44,13 +44,13 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     output.finish()?;
     output::problems(&judged.problems);
     for (reason, count) in &judged.lacking {
-        output::failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
+        output::failed(&format!("{} instances are left out: {reason}", group(*count)));
     }
     if args.probabilities.is_some() && judged.probable < judged.gains.len() {
         output::warning(format!(
             "{} of {} instances have no probability in --probabilities, so policy self cannot score them",
-            group((judged.gains.len() - judged.probable) as u64),
-            group(judged.gains.len() as u64)
+            group(judged.gains.len() - judged.probable),
+            group(judged.gains.len())
         ));
     }
     output::note(report(&judged));
@@ -59,10 +59,9 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
 
 pub(super) fn check_threshold(threshold: f64) -> Result<()> {
     if threshold.is_finite() {
-        Ok(())
-    } else {
-        fail("--threshold must be a number", "the paper's is 0: any improvement counts")
+        return Ok(());
     }
+    fail("--threshold must be a number", "the paper's is 0: any improvement counts")
 }
 
 /// Share of positive labels, gains by size (figure 10), and both by the length of the targets.
@@ -70,7 +69,7 @@ fn report(judged: &JudgeSummary) -> String {
     let count = judged.gains.len();
     format!(
         "label judge: {} instances, {:.2} % positive; gain × 100:\n{}\n\n{}",
-        group(count as u64),
+        group(count),
         100.0 * judged.positive as f64 / count as f64,
         histogram(&judged.buckets()).trim_end(),
         lengths(judged).text().trim_end(),
@@ -81,15 +80,15 @@ fn report(judged: &JudgeSummary) -> String {
 fn lengths(judged: &JudgeSummary) -> Table {
     /// First number of lines of each row.
     const FROM: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
-    let mut table = Table::new(&["lines", "instances", "%", "positive %", "mean gain × 100"]);
+    let mut table = Table::new(["lines", "instances", "%", "positive %", "mean gain × 100"]);
     for (place, &from) in FROM.iter().enumerate() {
         let next = FROM.get(place + 1).copied();
-        let of = judged.lengths.range(from..next.unwrap_or(usize::MAX));
-        let all = of.fold(LengthCounts::default(), |sum, (_, one)| LengthCounts {
-            count: sum.count + one.count,
-            positive: sum.positive + one.positive,
-            gain: sum.gain + one.gain,
-        });
+        let mut all = LengthCounts::default();
+        for (_, one) in judged.lengths.range(from..next.unwrap_or(usize::MAX)) {
+            all.count += one.count;
+            all.positive += one.positive;
+            all.gain += one.gain;
+        }
         if all.count == 0 {
             continue;
         }

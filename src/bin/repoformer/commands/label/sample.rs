@@ -12,7 +12,7 @@ use repoformer::text::language::Language;
 
 use crate::args::LabelSampleArgs;
 use crate::commands::session::{open, repos_dir, repositories_in, seed};
-use crate::output::{self, check_output, fail, group};
+use crate::output::{self, check_output, fail, group, plural, with_bar};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
@@ -65,7 +65,7 @@ impl Wanted {
             }
             None => {
                 let dir = repos_dir(settings)?;
-                let names = repositories_in(&dir, settings)?;
+                let names = repositories_in(&dir, settings.list("repo"))?;
                 let total = names.len();
                 (Repositories::Folders(dir, names, settings.parsed("walk")?), total)
             }
@@ -111,12 +111,11 @@ pub(super) fn instances_digest(
 pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<()> {
     let wanted = Wanted::of(args, settings)?;
     let mut output = RecordsOutput::new(&args.output);
-    let bar = output::bar("label sample", wanted.total);
     let journal = journal_beside(&args.output);
     let collecting = wanted.collecting(journal.as_deref());
-    let collected = collect(&collecting, &|| bar.inc(1), &mut |record| output.text(record));
-    bar.finish_and_clear();
-    let collected = collected?;
+    let collected = with_bar("label sample", wanted.total, |bar| {
+        collect(&collecting, &|| bar.inc(1), &mut |record| output.text(record))
+    })?;
     output::problems(&collected.problems);
     if let (Some(journal), 1..) = (&journal, collected.known) {
         output::note(format!(
@@ -148,7 +147,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     forget();
     output::note(format!(
         "label sample: {} {} instances of {:.2} lines from {}",
-        group(collected.instances as u64),
+        group(collected.instances),
         wanted.drawing.kind.name(),
         collected.lines as f64 / collected.instances.max(1) as f64,
         repositories(collected.repositories),
@@ -165,10 +164,7 @@ fn journal_beside(output: &Path) -> Option<PathBuf> {
 }
 
 fn repositories(count: usize) -> String {
-    match count {
-        1 => "1 repository".into(),
-        n => format!("{} repositories", group(n as u64)),
-    }
+    format!("{} {}", group(count), plural(count, "repository"))
 }
 
 /// Parses `2/8`, the second of eight parts.
@@ -176,9 +172,7 @@ fn shard(text: &str) -> Result<Shard> {
     let parts = text.split_once('/');
     let numbers = parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
     match numbers {
-        Some((index, count)) if (1..=count).contains(&index) => {
-            Ok(Shard { index: index - 1, count })
-        }
+        Some((index @ 1.., count)) if index <= count => Ok(Shard { index: index - 1, count }),
         _ => fail(format!("invalid --shard '{text}'"), "the second of eight parts is 2/8"),
     }
 }

@@ -12,7 +12,9 @@ use repoformer::text::tokenize::model::Encoder;
 
 use crate::args::{LabelVerbalizeArgs, SequenceFlags};
 use crate::commands::session::use_threads;
-use crate::output::{self, check_folder, check_output, check_rereadable, fail, group, hinted};
+use crate::output::{
+    self, check_folder, check_output, check_rereadable, fail, group, hinted, plural, with_bar,
+};
 
 pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     use_threads(args.threads.min(1024))?;
@@ -39,16 +41,16 @@ pub(super) fn verbalize_labels(
     for output in outputs(folder) {
         check_output(Some(&output), &[labels])?;
     }
-    let bar = output::bar("label verbalize", 0);
-    let verbalized = verbalize(labels, encoder, settings, folder, &|records| {
-        bar.inc_length(records as u64);
-        bar.inc(records as u64);
+    let verbalized = with_bar("label verbalize", 0, |bar| {
+        verbalize(labels, encoder, settings, folder, &|records| {
+            bar.inc_length(records as u64);
+            bar.inc(records as u64);
+        })
     });
-    bar.finish_and_clear();
     let verbalized = verbalized.map_err(with_flags)?;
     output::problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
-        output::failed(&format!("{} instances are left out: {reason}", group(*count as u64)));
+        output::failed(&format!("{} instances are left out: {reason}", group(*count)));
     }
     report(&verbalized, settings, encoder);
     output::note(format!("written to {}", folder.display()));
@@ -87,9 +89,8 @@ impl Making<'_> {
     pub(super) fn check_output(&self, folder: &Path) -> Result<()> {
         let inside = self.tokenizer.join("tokenizer.json");
         let style = Path::new(self.prompt_style);
-        outputs(folder)
-            .iter()
-            .try_for_each(|written| check_output(Some(written), &[self.tokenizer, &inside, style]))
+        let read = [self.tokenizer, &inside, style];
+        outputs(folder).iter().try_for_each(|written| check_output(Some(written), read))
     }
 
     /// Settings of the sequences, and their tokenizer.
@@ -195,27 +196,24 @@ fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: 
     if verbalized.inexact > 0 {
         output::warning(format!(
             "{} sequences do not decode to their text, which the tokenizer normalizes; train on input_ids, not on text",
-            group(verbalized.inexact as u64)
+            group(verbalized.inexact)
         ));
     }
 }
 
 /// `1,234 sequences of 5 repositories, 36.90 % positive; 1,012.3 tokens on average, 2,048 at most; cut: …`
 fn line(summary: &SplitSummary, settings: &VerbalizeSettings) -> String {
-    let number = |count: usize| group(count as u64);
     let count = summary.sequences.max(1) as f64;
-    let [left, right, cross_file] = summary.cut.map(number);
-    let repositories = match summary.repositories {
-        1 => "1 repository".into(),
-        n => format!("{} repositories", number(n)),
-    };
+    let [left, right, cross_file] = summary.cut.map(group);
     format!(
-        "{} sequences of {repositories}, {:.2} % positive; {:.1} tokens on average, {} of {} at most; cut: {left} left, {right} right, \
+        "{} sequences of {} {}, {:.2} % positive; {:.1} tokens on average, {} of {} at most; cut: {left} left, {right} right, \
          {cross_file} cross-file contexts",
-        number(summary.sequences),
+        group(summary.sequences),
+        group(summary.repositories),
+        plural(summary.repositories, "repository"),
         100.0 * summary.positive as f64 / count,
         summary.tokens as f64 / count,
-        number(summary.longest),
-        number(settings.max_tokens),
+        group(summary.longest),
+        group(settings.max_tokens),
     )
 }

@@ -43,10 +43,8 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
             );
         };
         names.push(name);
-        clocks.push(
-            LatencyModel::given(RequestTimes::new(retrieval, generation))
-                .deciding(args.decision_ms),
-        );
+        let clock = LatencyModel::given(RequestTimes::new(retrieval, generation));
+        clocks.push(clock.deciding(args.decision_ms));
     }
     if clocks.is_empty() && args.generation_ms.is_some() {
         return fail(
@@ -62,8 +60,7 @@ pub(super) fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<Latency
             );
         }
     }
-    let given = [args.generation_ms, Some(args.decision_ms)];
-    for time in given.into_iter().flatten() {
+    for time in args.generation_ms.into_iter().chain([args.decision_ms]) {
         milliseconds("a time", &time.to_string())?;
     }
     Ok((names, clocks))

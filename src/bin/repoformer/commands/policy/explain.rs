@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::scored::read_model;
 use crate::args::{PolicyExplainArgs, ReportFormat};
 use crate::output::{group, write_data};
-use crate::table::Table;
+use crate::table::{Table, json_text};
 
 /// Training data of a policy, and its quality on held-out data.
 pub(super) fn trained_on(training: &Training) -> String {
     format!(
         "{} instances of {} repositories, {:.2} % positive, by model {}; held out: AUC {:.3}, calibration error {:.3}",
-        group(training.instances as u64),
+        group(training.instances),
         training.repositories.len(),
         100.0 * training.positive as f64 / training.instances.max(1) as f64,
         training.generation_model.as_deref().unwrap_or("(not named)"),
@@ -30,7 +30,7 @@ pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
         ReportFormat::Text => explanation(&policy, args.top),
         ReportFormat::Json => explanation_json(&policy, args.top),
     };
-    write_data(Path::new("-"), text.as_bytes())
+    write_data(Path::new("-"), text)
 }
 
 /// The features of a policy, the weightiest first.
@@ -51,7 +51,7 @@ fn explanation(policy: &PolicyModel, top: usize) -> String {
     };
     text += "\nWhat each feature adds to the log-odds: its spread over the training data, and whether more of it speaks for (+)\nor against (-) retrieval.\n\n";
     let features = by_spread(policy, top);
-    let mut table = Table::new(&["feature", "spread", "direction"]);
+    let mut table = Table::new(["feature", "spread", "direction"]);
     for (_, curve) in &features {
         table.row(vec![
             curve.feature.clone(),
@@ -75,21 +75,18 @@ fn explanation(policy: &PolicyModel, top: usize) -> String {
 }
 
 fn explanation_json(policy: &PolicyModel, top: usize) -> String {
-    let features = by_spread(policy, top).into_iter();
-    let features: Vec<Value> = features
-        .map(|(meaning, curve)| {
-            json!({
-                "feature": curve.feature, "meaning": meaning, "spread": curve.spread,
-                "direction": curve.direction, "slope": curve.slope, "knots": curve.knots,
-            })
+    let feature = |(meaning, curve): (&str, &FeatureCurve)| {
+        json!({
+            "feature": curve.feature, "meaning": meaning, "spread": curve.spread,
+            "direction": curve.direction, "slope": curve.slope, "knots": curve.knots,
         })
-        .collect();
-    let record = json!({
+    };
+    let features: Vec<Value> = by_spread(policy, top).into_iter().map(feature).collect();
+    json_text(&json!({
         "policy": policy.policy, "training": policy.training,
         "calibration": policy.calibration, "features": features,
         "word_buckets": policy.model.words.len(),
-    });
-    format!("{record:#}\n")
+    }))
 }
 
 /// Meanings and curves of the `top` weightiest features.

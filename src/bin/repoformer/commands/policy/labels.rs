@@ -1,42 +1,43 @@
-//! Labelled instances, as the subcommands of `policy` read them.
+//! Labelled instances as the subcommands of `policy` read them, `policy train` and `policy features`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use repoformer::selective::policy::Examples;
+use repoformer::selective::policy::features::{Local, Retrieved};
+use repoformer::selective::policy::model::{LearnedPolicy, train};
+use serde_json::{Map, Value, json};
 
-use crate::args::LabelFlags;
-use crate::output::{self, check_output, fail, group};
+use super::explain::trained_on;
+use crate::args::{LabelFlags, PolicyFeaturesArgs, PolicyTrainArgs};
+use crate::output::{self, check_output, fail, group, write_data};
+use crate::records_output::RecordsOutput;
 
 /// Reads labelled instances, and reports those that are left out.
 pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples> {
-    let inputs: Vec<&Path> = flags.labels.iter().map(PathBuf::as_path).collect();
-    check_output(Some(output), &inputs)?;
+    check_output(Some(output), &flags.labels)?;
     let mut examples = Examples::read(&flags.labels)?;
     output::problems(&examples.problems);
     for (missing, count) in &examples.unjudged {
         output::failed(&format!(
             "{} instances are left out: not labelled (no {missing})",
-            group(*count as u64)
+            group(*count)
         ));
     }
     if examples.repeated > 0 {
         output::warning(format!(
             "{} instances repeat an id of their repository; each counts",
-            group(examples.repeated as u64)
+            group(examples.repeated)
         ));
     }
     let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
     if knowing > 0 {
-        let them = "instances whose query contained the target";
-        output::note(if flags.no_target_queries {
-            format!("{} {them} are left out", group(knowing as u64))
-        } else {
-            format!(
-                "{} {them} are included (--no-target-queries leaves them out)",
-                group(knowing as u64)
-            )
-        });
+        let done = match flags.no_target_queries {
+            true => "left out",
+            false => "included (--no-target-queries leaves them out)",
+        };
+        let count = group(knowing);
+        output::note(format!("{count} instances whose query contained the target are {done}"));
     }
     if flags.no_target_queries {
         examples.all.retain(|example| !example.query_has_target);
@@ -48,4 +49,55 @@ pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples>
         );
     }
     Ok(examples)
+}
+
+pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
+    let (kind, method) = (args.policy.parse()?, args.calibration.parse()?);
+    let examples = read_labels(&args.labels, &args.output)?;
+    let policy = train(&examples, kind, method)?;
+    write_data(&args.output, policy.to_text())?;
+    let training = &policy.training;
+    if training.repositories.len() < 2 {
+        output::warning(format!(
+            "all instances are of one repository ({}), so the held-out quality is measured on it as well",
+            training.repositories.join(", ")
+        ));
+    }
+    output::note(format!("policy train: {kind}: {}", trained_on(training)));
+    Ok(())
+}
+
+pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
+    let examples = read_labels(&args.labels, &args.output)?;
+    let mut output = RecordsOutput::new(&args.output);
+    let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
+        let pairs = features.iter().zip(values);
+        pairs.map(|((name, _), value)| ((*name).to_owned(), json!(value))).collect()
+    };
+    for example in &examples.all {
+        output.line(&json!({
+            "task_id": example.id,
+            "repository": example.repository,
+            "label": example.label,
+            "es_infile": example.es_base,
+            "es_rg1": example.es_rag,
+            "em_infile": example.em_base,
+            "em_rg1": example.em_rag,
+            "min_logprob": example.signals.min_logprob,
+            "entropy": example.signals.entropy,
+            "cc_probability": example.signals.cc_probability,
+            "local": named(Local::FEATURES, &example.local.values()),
+            "hashed": example.hashed.buckets(),
+            "retrieved": named(Retrieved::FEATURES, &example.retrieved.values()),
+        }))?;
+    }
+    output.finish()?;
+    let count = |kind: LearnedPolicy| kind.features().count();
+    output::note(format!(
+        "policy features: {} instances, {} features of contexts and {} of retrieved fragments",
+        group(examples.all.len()),
+        count(LearnedPolicy::Learned),
+        count(LearnedPolicy::LearnedScored) - count(LearnedPolicy::Learned),
+    ));
+    Ok(())
 }

@@ -2,13 +2,11 @@
 
 mod clocks;
 mod explain;
-mod features;
 mod labels;
 mod page;
 pub(super) mod scored;
 mod sweep;
 mod tables;
-mod train;
 
 use anyhow::Result;
 
@@ -16,9 +14,9 @@ use crate::args::{PolicyArgs, PolicyCommand};
 
 pub(crate) fn run(args: &PolicyArgs) -> Result<()> {
     match &args.command {
-        PolicyCommand::Train(args) => train::run(args),
+        PolicyCommand::Train(args) => labels::run_train(args),
         PolicyCommand::Explain(args) => explain::run(args),
         PolicyCommand::Sweep(args) => sweep::run(args),
-        PolicyCommand::Features(args) => features::run(args),
+        PolicyCommand::Features(args) => labels::run_features(args),
     }
 }

@@ -28,13 +28,11 @@ pub(super) fn write(folder: &Path, swept: &Swept<'_>) -> Result<()> {
 fn charts(curves: &[SweepCurve], retrievers: &[String]) -> Vec<Chart> {
     let lines = |value: &dyn Fn(&SweepPoint) -> Option<(f64, f64)>| -> Vec<Line> {
         let swept = curves.iter().filter(|curve| curve.points.len() > 1);
-        swept
-            .map(|curve| Line {
-                name: curve.policy.to_string(),
-                points: curve.points.iter().filter_map(value).collect(),
-            })
-            .filter(|line| !line.points.is_empty())
-            .collect()
+        let line = |curve: &SweepCurve| Line {
+            name: curve.policy.to_string(),
+            points: curve.points.iter().filter_map(value).collect(),
+        };
+        swept.map(line).filter(|line| !line.points.is_empty()).collect()
     };
     let rate = |point: &SweepPoint| 100.0 * point.rag_rate;
     let mut charts = vec![
@@ -70,10 +68,7 @@ fn charts(curves: &[SweepCurve], retrievers: &[String]) -> Vec<Chart> {
         let bins = &curve.calibration.as_ref()?.bins;
         Some(Line {
             name: curve.policy.to_string(),
-            points: bins
-                .iter()
-                .map(|bin| (100.0 * bin.probability, 100.0 * bin.positive))
-                .collect(),
+            points: bins.iter().map(|b| (100.0 * b.probability, 100.0 * b.positive)).collect(),
         })
     });
     charts.push(Chart {

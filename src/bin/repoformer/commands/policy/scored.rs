@@ -5,19 +5,17 @@ use std::path::Path;
 
 use anyhow::Result;
 use repoformer::error::Error;
-use repoformer::selective::policy::model::{
-    CalibrationMethod, LearnedPolicy, PolicyModel, hold_out,
-};
+use repoformer::selective::policy::model::{CalibrationMethod, PolicyModel, hold_out};
 use repoformer::selective::policy::{Example, Policy};
 
 use crate::output::{self, fail, hinted};
 
 /// Trained policies by kind.
 #[derive(Debug, Default)]
-pub(in crate::commands) struct Trained(BTreeMap<&'static str, PolicyModel>);
+pub(crate) struct Trained(BTreeMap<&'static str, PolicyModel>);
 
 impl Trained {
-    pub(in crate::commands) fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self> {
+    pub(crate) fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self> {
         let mut models = BTreeMap::new();
         for path in paths {
             let model = read_model(path.as_ref())?;
@@ -33,7 +31,7 @@ impl Trained {
     }
 
     /// Warns of policies applied to their training data, or to another model's completions.
-    pub(in crate::commands) fn warn(&self, examples: &[Example], generator: Option<&str>) {
+    pub(crate) fn warn(&self, examples: &[Example], generator: Option<&str>) {
         for model in self.0.values() {
             let is_known = |name: &&String| examples.iter().any(|e| e.repository == **name);
             let both: Vec<&str> =
@@ -70,7 +68,7 @@ pub(super) fn read_model(path: &Path) -> Result<PolicyModel> {
 }
 
 /// Names the data that a policy lacks, and the flags that produce them.
-pub(in crate::commands) fn lacking(policy: Policy) -> String {
+pub(crate) fn lacking(policy: Policy) -> String {
     let flags = match policy {
         Policy::Entropy => "`complete --samples 20 --temperature 1` draws them",
         Policy::SelfDecision => {
@@ -82,17 +80,17 @@ pub(in crate::commands) fn lacking(policy: Policy) -> String {
 }
 
 /// Scores of the instances by one policy.
-pub(in crate::commands) struct Scored {
-    pub(in crate::commands) policy: Policy,
+pub(crate) struct Scored {
+    pub(crate) policy: Policy,
     /// Scores that order the instances; `None` where an instance lacks the policy's signal.
-    pub(in crate::commands) ordered: Vec<Option<f64>>,
+    pub(crate) ordered: Vec<Option<f64>>,
     /// Probabilities to compare with thresholds, for policies that have them.
-    pub(in crate::commands) probabilities: Option<Vec<Option<f64>>>,
+    pub(crate) probabilities: Option<Vec<Option<f64>>>,
 }
 
 impl Scored {
     /// Number of instances without a score.
-    pub(in crate::commands) fn lacking(&self) -> usize {
+    pub(crate) fn lacking(&self) -> usize {
         self.ordered.iter().filter(|score| score.is_none()).count()
     }
 }
@@ -101,36 +99,22 @@ impl Scored {
 ///
 /// # Errors
 /// No training data is left.
-pub(in crate::commands) fn score(
+pub(crate) fn score(
     policy: Policy,
-    (examples, more): (&[Example], &[Example]),
-    trained: &Trained,
-    (method, seed): (CalibrationMethod, u64),
-) -> Result<Scored> {
-    let (ordered, probabilities): (Vec<Option<f64>>, _) = match policy.learned() {
-        Some(kind) => {
-            let (ordered, probabilities) = learned(kind, (examples, more), trained, method)?;
-            let some = |scores: Vec<f64>| scores.into_iter().map(Some).collect::<Vec<_>>();
-            (some(ordered), Some(some(probabilities)))
-        }
-        None => {
-            let scores: Vec<Option<f64>> =
-                (examples.iter()).map(|example| policy.score(example, seed)).collect();
-            (scores.clone(), policy.is_probability().then_some(scores))
-        }
-    };
-    Ok(Scored { policy, ordered, probabilities })
-}
-
-fn learned(
-    kind: LearnedPolicy,
-    (examples, more): (&[Example], &[Example]),
+    examples: &[Example],
+    more: &[Example],
     trained: &Trained,
     method: CalibrationMethod,
-) -> Result<(Vec<f64>, Vec<f64>)> {
+    seed: u64,
+) -> Result<Scored> {
+    let Some(kind) = policy.learned() else {
+        let scores: Vec<_> = examples.iter().map(|example| policy.score(example, seed)).collect();
+        let probabilities = policy.is_probability().then(|| scores.clone());
+        return Ok(Scored { policy, ordered: scores, probabilities });
+    };
     if let Some(model) = trained.0.get(kind.name()) {
-        let scores: Vec<f64> = examples.iter().map(|e| model.probability(e)).collect();
-        return Ok((scores.clone(), scores));
+        let scores: Vec<_> = examples.iter().map(|e| Some(model.probability(e))).collect();
+        return Ok(Scored { policy, ordered: scores.clone(), probabilities: Some(scores) });
     }
     let mut repositories: Vec<&str> =
         (examples.iter().chain(more)).map(|example| example.repository.as_str()).collect();
@@ -145,5 +129,7 @@ fn learned(
         );
     }
     let held_out = hold_out(examples, more, kind, method)?;
-    Ok((held_out.ordered, held_out.probabilities))
+    let some = |scores: Vec<f64>| -> Vec<Option<f64>> { scores.into_iter().map(Some).collect() };
+    let probabilities = Some(some(held_out.probabilities));
+    Ok(Scored { policy, ordered: some(held_out.ordered), probabilities })
 }

@@ -1,6 +1,6 @@
 //! `policy sweep`: scores of policies, and their curves.
 
-pub(super) use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use repoformer::selective::policy::model::CalibrationMethod;
@@ -41,15 +41,14 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let policies = if asked { policies } else { Policy::ALL.to_vec() };
     let mut scored = Vec::new();
     for policy in policies {
-        let data = (examples.all.as_slice(), more.all.as_slice());
-        let found = score(policy, data, &trained, (method, args.seed)).and_then(known);
-        match found {
+        let found = score(policy, &examples.all, &more.all, &trained, method, args.seed);
+        match found.and_then(known) {
             Ok(found) if asked || found.lacking() == 0 => scored.push(found),
             // It was not requested, and would exclude instances from the other policies.
             Ok(found) => output::note(format!(
                 "policy sweep: policy {policy} is left out: {} of {} instances lack {} (--policy {policy} sweeps the rest)",
-                group(found.lacking() as u64),
-                group(examples.all.len() as u64),
+                group(found.lacking()),
+                group(examples.all.len()),
                 lacking(policy)
             )),
             Err(reason) if asked => return Err(reason),
@@ -60,7 +59,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     check_clocks(&examples, &retrievers, &clocks)?;
     let swept =
         Swept { finding: tables::finding(&examples), curves: &curves, retrievers: &retrievers };
-    write_data(&args.output, swept.text(args.format).as_bytes())?;
+    write_data(&args.output, swept.text(args.format))?;
     if let Some(folder) = &args.report {
         page::write(folder, &swept)?;
         output::note(format!("report: {}", folder.join("index.html").display()));
@@ -76,26 +75,21 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
 /// Checks that no input is overwritten.
 fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
     let times = args.latency.iter().map(|text| Path::new(clocks::named(text, "").1));
-    let files = [&args.labels.labels, &args.train_labels, &args.model];
-    let files = files.into_iter().flatten().chain(&args.base_latency);
-    let files = files.map(PathBuf::as_path);
-    check_output(Some(&args.output), &files.chain(times).collect::<Vec<_>>())
+    let files = [&args.labels.labels, &args.train_labels, &args.model].into_iter().flatten();
+    let files = files.chain(&args.base_latency).map(PathBuf::as_path);
+    check_output(Some(&args.output), files.chain(times))
 }
 
 /// Refuses a policy that can score no instance.
 fn known(scored: Scored) -> Result<Scored> {
     if scored.ordered.iter().any(Option::is_some) {
-        Ok(scored)
-    } else {
-        fail(
-            format!(
-                "policy {}: no instance has its signal: {}",
-                scored.policy,
-                lacking(scored.policy)
-            ),
-            "complete the instances and label them again",
-        )
+        return Ok(scored);
     }
+    let (policy, lacking) = (scored.policy, lacking(scored.policy));
+    fail(
+        format!("policy {policy}: no instance has its signal: {lacking}"),
+        "complete the instances and label them again",
+    )
 }
 
 /// Curves of the policies over the instances that all of them can score; the others are reported.
@@ -110,20 +104,23 @@ fn curves(
         if count > 0 {
             output::failed(&format!(
                 "{} instances are left out of every curve: policy {} lacks {}",
-                group(count as u64),
+                group(count),
                 scored.policy,
                 lacking(scored.policy)
             ));
         }
     }
-    let count = examples.all.len();
-    let kept: Vec<usize> = (0..count)
-        .filter(|&place| scored.iter().all(|scored| scored.ordered[place].is_some()))
-        .collect();
-    let mut place = 0..count;
-    examples.all.retain(|_| place.next().is_some_and(|place| kept.binary_search(&place).is_ok()));
+    let is_kept = |place: usize| scored.iter().all(|scored| scored.ordered[place].is_some());
+    let kept: Vec<bool> = (0..examples.all.len()).map(is_kept).collect();
+    let mut each = kept.iter();
+    examples.all.retain(|_| each.next() == Some(&true));
     let of_kept = |scores: &[Option<f64>]| -> Vec<f64> {
-        kept.iter().filter_map(|&place| scores[place]).collect()
+        scores
+            .iter()
+            .zip(&kept)
+            .filter(|(_, kept)| **kept)
+            .filter_map(|(score, _)| *score)
+            .collect()
     };
     let curve = |scored: &Scored| {
         let ordered = of_kept(&scored.ordered);
@@ -133,14 +130,8 @@ fn curves(
             (Some(probabilities), [_, ..]) => probabilities,
             _ => &ordered,
         };
-        SweepCurve::of(
-            scored.policy,
-            &examples.all,
-            scores,
-            probabilities.as_deref(),
-            thresholds,
-            clocks,
-        )
+        let probabilities = probabilities.as_deref();
+        SweepCurve::of(scored.policy, &examples.all, scores, probabilities, thresholds, clocks)
     };
     scored.iter().map(curve).collect()
 }
@@ -150,8 +141,7 @@ fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyMod
     for (name, clock) in retrievers.iter().zip(clocks) {
         let all = examples.all.len();
         let count = |knows: &dyn Fn(&str) -> bool| {
-            let known = examples.all.iter().filter(|example| knows(&example.id));
-            known.count()
+            examples.all.iter().filter(|example| knows(&example.id)).count()
         };
         let mut found = vec![(name.clone(), count(&|id| clock.knows(id)))];
         if clock.has_base() {
@@ -168,8 +158,8 @@ fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyMod
             if known < all {
                 output::warning(format!(
                     "{} of {} instances have no time of {name}; the mean of the others is used",
-                    group((all - known) as u64),
-                    group(all as u64)
+                    group(all - known),
+                    group(all)
                 ));
             }
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::args::ScoreFormat;
 use crate::output::group;
-use crate::table::Table;
+use crate::table::{Table, json_lines, json_text, or_dash, percent};
 
 /// Results of a sweep.
 pub(super) struct Swept<'a> {
@@ -26,13 +26,8 @@ impl Swept<'_> {
                 format!("{}\n\n{summary}\n{NOTE}\n", self.finding)
             }
             ScoreFormat::Tsv => table(curves, retrievers).tsv(),
-            ScoreFormat::Json => {
-                let records: Vec<Value> = records(curves, retrievers).collect();
-                format!("{:#}\n", Value::Array(records))
-            }
-            ScoreFormat::Jsonl => {
-                records(curves, retrievers).map(|record| format!("{record}\n")).collect()
-            }
+            ScoreFormat::Json => json_text(&records(curves, retrievers).collect()),
+            ScoreFormat::Jsonl => json_lines(records(curves, retrievers)),
         }
     }
 
@@ -84,24 +79,14 @@ fn threshold(threshold: f64) -> Option<f64> {
     threshold.is_finite().then_some(threshold)
 }
 
-fn hundredths(value: f64) -> String {
-    format!("{:.2}", 100.0 * value)
-}
-
-fn or_dash(value: Option<String>) -> String {
-    value.unwrap_or_else(|| "-".into())
-}
-
 /// Every point as a row.
 fn table(curves: &[SweepCurve], retrievers: &[String]) -> Table {
-    let mut head = vec!["policy", "threshold", "rag_rate", "em", "es"];
-    let of_time: Vec<[String; 2]> = retrievers
-        .iter()
-        .map(|name| [format!("latency_ms:{name}"), format!("speedup:{name}")])
-        .collect();
-    head.extend(of_time.iter().flatten().map(String::as_str));
-    head.push("abstention_precision");
-    let mut table = Table::new(&head);
+    let mut head = ["policy", "threshold", "rag_rate", "em", "es"].map(String::from).to_vec();
+    for name in retrievers {
+        head.extend([format!("latency_ms:{name}"), format!("speedup:{name}")]);
+    }
+    head.push("abstention_precision".into());
+    let mut table = Table::new(head);
     for curve in curves {
         for point in &curve.points {
             let mut row = vec![
@@ -126,11 +111,11 @@ fn table(curves: &[SweepCurve], retrievers: &[String]) -> Table {
 pub(super) fn finding(examples: &Examples) -> String {
     format!(
         "{} instances of {} repositories, ES x 100: never {}, always {}, oracle {}",
-        group(examples.all.len() as u64),
+        group(examples.all.len()),
         examples.repositories().len(),
-        hundredths(mean(&examples.all, |example| example.es_base)),
-        hundredths(mean(&examples.all, |example| example.es_rag)),
-        hundredths(mean(&examples.all, |e| e.es_base.max(e.es_rag))),
+        percent(mean(&examples.all, |example| example.es_base)),
+        percent(mean(&examples.all, |example| example.es_rag)),
+        percent(mean(&examples.all, |e| e.es_base.max(e.es_rag))),
     )
 }
 
@@ -139,18 +124,15 @@ pub(super) fn finding(examples: &Examples) -> String {
 fn summary(curves: &[SweepCurve], retrievers: &[String]) -> Table {
     let mut head: Vec<String> =
         ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"].map(String::from).to_vec();
-    let mut point = |title: &str, names: &[&str]| {
-        let names = names.iter().map(ToString::to_string);
-        let speedups = retrievers.iter().map(|name| format!("SU {name}"));
-        let mut names: Vec<String> = names.chain(speedups).collect();
-        names[0] = format!("{title} {}", names[0]);
-        head.extend(names);
-    };
-    point("| chosen elsewhere:", &["ES", "EM", "%RAG", "abstains rightly"]);
-    point("| best in hindsight:", &["ES", "EM", "%RAG", "threshold"]);
-    point("| as good as always:", &["%RAG"]);
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let mut table = Table::new(&head);
+    for names in [
+        &["| chosen elsewhere: ES", "EM", "%RAG", "abstains rightly"][..],
+        &["| best in hindsight: ES", "EM", "%RAG", "threshold"],
+        &["| as good as always: %RAG"],
+    ] {
+        head.extend(names.iter().map(ToString::to_string));
+        head.extend(retrievers.iter().map(|name| format!("SU {name}")));
+    }
+    let mut table = Table::new(head);
     for curve in curves {
         table.row(row(curve, retrievers.len()));
     }
@@ -168,7 +150,7 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
     let is_chosen = !matches!(curve.policy, Policy::Never | Policy::Always);
     let at = |rate: f64| {
         let point = curve.at_rate(rate).filter(|_| is_chosen);
-        or_dash(point.map(|point| hundredths(point.es)))
+        or_dash(point.map(|point| percent(point.es)))
     };
     let share = |point: &SweepPoint| Some(format!("{:.1}", 100.0 * point.rag_rate));
     let mut row = vec![
@@ -185,9 +167,9 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
             or_dash(latency.map(|latency| format!("{:.1}", 100.0 * latency.speedup)))
         }));
     };
-    let es = |point: &SweepPoint| Some(hundredths(point.es));
-    let em = |point: &SweepPoint| point.em.map(hundredths);
-    let abstains = |point: &SweepPoint| point.abstention_precision.map(hundredths);
+    let es = |point: &SweepPoint| Some(percent(point.es));
+    let em = |point: &SweepPoint| point.em.map(percent);
+    let abstains = |point: &SweepPoint| point.abstention_precision.map(percent);
     let value = |point: &SweepPoint| threshold(point.threshold).map(|t| format!("{t:.3}"));
     point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains]);
     point(curve.best(), &[&es, &em, &share, &value]);

@@ -1,0 +1,193 @@
+//! `window`, `vectorize`, `search` and `prompt`: a stage each.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use repoformer::evaluate::predictions::{self, JoinedPredictions};
+use repoformer::pipeline::{
+    self, Experiment, StageReport, artifact_text, cached_predictions, trec_run, write_beir,
+};
+use repoformer::retrieve::Mode;
+use repoformer::retrieve::dense::write_texts;
+use repoformer::store::artifact::digest;
+use repoformer::store::manifest::Manifest;
+
+use super::session::{
+    FIRST, WITHOUT_PREDICTION, check_not_tasks, check_single, completion, experiments,
+    experiments_of, label, modes, open,
+};
+use crate::args::{ExportFormat, PromptArgs, SearchArgs, VectorizeArgs, WindowArgs};
+use crate::output::{self, fail, write_data, write_json, write_manifest_beside};
+use crate::settings::{SettingFlags, Settings};
+
+/// Runs a stage on each experiment, and reports it.
+fn stage(
+    name: &str,
+    flags: &SettingFlags,
+    work: impl Fn(&Experiment, &Settings) -> Result<StageReport>,
+) -> Result<()> {
+    let settings = open(flags)?;
+    for experiment in experiments(&settings)? {
+        let report = work(&experiment, &settings)?;
+        output::report(&label(name, &experiment), &report);
+    }
+    Ok(())
+}
+
+pub(crate) fn window(args: &WindowArgs) -> Result<()> {
+    stage("window", &args.settings, |experiment, settings| {
+        let modes = modes(settings, &FIRST)?;
+        let searches_predictions = modes.contains(&Mode::Prediction);
+        if args.predictions.is_some() && !searches_predictions {
+            bail!("--predictions are searched with in mode rg-rg alone; add --mode rg-rg");
+        }
+        let mut report = pipeline::window_repositories(experiment)?;
+        if experiment.tasks.is_none() {
+            return Ok(report);
+        }
+        let read = || read_predictions(experiment, settings, args.predictions.as_deref());
+        let joined = searches_predictions.then(read).transpose()?;
+        report.merge(pipeline::window_queries(experiment, &modes, joined.as_ref())?);
+        report.problems.extend(joined.into_iter().flat_map(|joined| joined.problems));
+        Ok(report)
+    })
+}
+
+/// The predictions named, or the model's own for mode rg1.
+pub(super) fn read_predictions(
+    experiment: &Experiment,
+    settings: &Settings,
+    named: Option<&Path>,
+) -> Result<JoinedPredictions> {
+    let Some(tasks) = &experiment.tasks else {
+        bail!("predictions need the --tasks that they belong to")
+    };
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => cached_predictions(experiment, Mode::LeftContext, &completion(settings)?)?,
+    };
+    let joined = predictions::read(&path, tasks)?;
+    if joined.missing.len() < tasks.tasks.len() {
+        return Ok(joined);
+    }
+    let first = joined.problems.first().map_or(String::new(), |problem| format!(" ({problem})"));
+    fail(
+        format!("{}: holds no prediction for any of the tasks{first}", path.display()),
+        "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
+    )
+}
+
+pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
+    stage("vectorize", &args.settings, |experiment, settings| {
+        let modes = match experiment.tasks {
+            Some(_) => modes(settings, &FIRST)?,
+            None => Vec::new(),
+        };
+        if let Some(path) = &args.write_texts {
+            write_texts(path, &pipeline::dense_texts(experiment, &modes)?)?;
+            return Ok(StageReport::default());
+        }
+        let mut report = pipeline::vectorize_repositories(experiment)?;
+        if experiment.tasks.is_some() {
+            report.merge(pipeline::vectorize_queries(experiment, &modes)?);
+        }
+        Ok(report)
+    })
+}
+
+pub(crate) fn search(args: &SearchArgs) -> Result<()> {
+    stage("search", &args.settings, |experiment, settings| {
+        let modes = modes(settings, &FIRST)?;
+        let export = args.export.zip(args.output.as_deref());
+        if let Some((_, output)) = export {
+            check_one_output(settings, output, &modes)?;
+        }
+        let report = pipeline::search(experiment, &modes)?;
+        if let Some((format, output)) = export {
+            write_search(experiment, modes[0], format, output)?;
+        }
+        Ok(report)
+    })
+}
+
+fn write_search(
+    experiment: &Experiment,
+    mode: Mode,
+    format: ExportFormat,
+    output: &Path,
+) -> Result<()> {
+    match format {
+        ExportFormat::Trec => {
+            let run = trec_run(experiment, mode)?;
+            write_data(output, &run)?;
+            // A run has no place for it, so that it lies beside.
+            let mut manifest = search_manifest("trec-run", experiment, mode)?;
+            manifest.count("lines", run.iter().filter(|&&byte| byte == b'\n').count());
+            manifest.digest("run", &digest(&run));
+            write_manifest_beside(output, &manifest.to_record())
+        }
+        ExportFormat::Beir if output == Path::new("-") => {
+            bail!("a BEIR collection is a folder; name it with -o")
+        }
+        ExportFormat::Beir => {
+            write_beir(experiment, mode, output)?;
+            let manifest = search_manifest("beir-collection", experiment, mode)?;
+            write_json(&output.join("manifest.json"), &manifest.to_record())
+        }
+    }
+}
+
+/// Manifest of an exported search.
+fn search_manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Manifest> {
+    let layout = &experiment.layout;
+    let mut manifest = Manifest::new(kind);
+    manifest.setting("mode", mode.name());
+    manifest.setting("top-k", layout.top_k);
+    manifest.setting("language", layout.language.name());
+    manifest.setting("repositories", experiment.repositories.clone());
+    manifest.setting("query", layout.form.to_string());
+    manifest.setting("query-lines", layout.query_lines);
+    manifest.setting("ranker", layout.ranker.clone());
+    manifest.setting("align", layout.align.clone());
+    if let Some(tasks) = &experiment.tasks {
+        manifest.input("tasks", &tasks.path)?;
+        manifest.count("tasks", tasks.tasks.len());
+    }
+    Ok(manifest)
+}
+
+pub(crate) fn prompt(args: &PromptArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    let modes = modes(&settings, &WITHOUT_PREDICTION)?;
+    if let Some(output) = &args.output {
+        check_one_output(&settings, output, &modes)?;
+    }
+    for experiment in experiments_of(&settings, &modes)? {
+        let report = pipeline::prompt(&experiment, &modes)?;
+        if let Some(output) = &args.output {
+            copy_prompts(&experiment, modes[0], output)?;
+        }
+        output::report(&label("prompt", &experiment), &report);
+    }
+    Ok(())
+}
+
+/// Checks that `-o` takes the records of one task file and one mode, and is not the task file.
+fn check_one_output(settings: &Settings, output: &Path, modes: &[Mode]) -> Result<()> {
+    check_not_tasks(settings, Some(output))?;
+    check_single(settings)?;
+    check_one_mode(modes)
+}
+
+/// Checks that `-o` takes the records of one mode.
+pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
+    match modes {
+        [_] => Ok(()),
+        _ => bail!("-o takes the records of one mode: choose it with --mode"),
+    }
+}
+
+/// Writes a mode's prompts to where the user wants them.
+pub(super) fn copy_prompts(experiment: &Experiment, mode: Mode, output: &Path) -> Result<()> {
+    write_data(output, artifact_text(&experiment.layout.prompts(mode))?)
+}
