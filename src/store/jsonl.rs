@@ -364,10 +364,8 @@ mod tests {
     fn compressed_files_are_known_by_their_content() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tasks");
-        let mut encoder = flate2::write::GzEncoder::new(
-            File::create(&path).unwrap(),
-            flate2::Compression::fast(),
-        );
+        let level = flate2::Compression::fast();
+        let mut encoder = flate2::write::GzEncoder::new(File::create(&path).unwrap(), level);
         encoder.write_all(b"{\"a\": 7}\n").unwrap();
         encoder.finish().unwrap();
         // Two frames, as a file that was appended to has them.

@@ -67,29 +67,14 @@ impl Number for f32 {
 
 impl<'a> Column<'a> {
     /// A column of numbers in little-endian order.
-    pub fn numbers<N: Number + 'a>(name: &'static str, numbers: &'a [N]) -> Self {
-        Self::runs(name, [numbers])
-    }
-
-    /// A column of numbers that are not stored elsewhere.
-    pub fn owned<N: Number>(name: &'static str, numbers: Vec<N>) -> Self {
-        let turned: Vec<N> = numbers.into_iter().map(N::little_endian).collect();
-        Self { name, parts: vec![Cow::Owned(turned.as_bytes().to_vec())], checksum: None }
-    }
-
-    /// A column of several runs of numbers, concatenated.
-    pub fn runs<N: Number + 'a>(
-        name: &'static str,
-        runs: impl IntoIterator<Item = &'a [N]>,
-    ) -> Self {
-        let bytes = |run: &'a [N]| {
-            if cfg!(target_endian = "little") {
-                return Cow::Borrowed(run.as_bytes());
-            }
-            let turned: Vec<N> = run.iter().map(|n| n.little_endian()).collect();
+    pub fn numbers<N: Number>(name: &'static str, numbers: &'a [N]) -> Self {
+        let bytes = if cfg!(target_endian = "little") {
+            Cow::Borrowed(numbers.as_bytes())
+        } else {
+            let turned: Vec<N> = numbers.iter().map(|n| n.little_endian()).collect();
             Cow::Owned(turned.as_bytes().to_vec())
         };
-        Self { name, parts: runs.into_iter().map(bytes).collect(), checksum: None }
+        Self { name, parts: vec![bytes], checksum: None }
     }
 
     /// A column of texts with their digests; its checksum is the digest of these.
@@ -184,10 +169,11 @@ impl Columns {
     }
 
     fn check(&self, column: &ColumnHeader, digest: blake3::Hash) -> Result<()> {
-        if digest.to_hex().as_str() == column.checksum {
-            return Ok(());
-        }
-        Err(self.damaged("its checksum does not match"))
+        if digest.to_hex().as_str() == column.checksum { Ok(()) } else { Err(self.mismatch()) }
+    }
+
+    fn mismatch(&self) -> Error {
+        self.damaged("its checksum does not match")
     }
 
     /// Reads all columns and checks them, but for one that the caller checks; nothing is kept.
@@ -214,7 +200,7 @@ impl Columns {
         let (mut hasher, end) = (blake3::Hasher::new(), begin + column.bytes);
         for piece in pieces {
             if begin + piece.bytes > end || self.digest(begin, piece.bytes)? != piece.digest {
-                return Err(self.damaged("its checksum does not match"));
+                return Err(self.mismatch());
             }
             hasher.update(&piece.digest);
             begin += piece.bytes;
@@ -296,7 +282,7 @@ impl Columns {
         for piece in pieces {
             let part = left.split_at_checked(piece.bytes as usize);
             let part = part.filter(|(part, _)| blake3::hash(part) == piece.digest);
-            let (_, rest) = part.ok_or_else(|| self.damaged("its checksum does not match"))?;
+            let (_, rest) = part.ok_or_else(|| self.mismatch())?;
             hasher.update(&piece.digest);
             left = rest;
         }
@@ -315,7 +301,7 @@ impl Columns {
         }
         let bytes = self.bytes(begin + from, piece.bytes)?;
         if blake3::hash(&bytes) != piece.digest {
-            return Err(self.damaged("its checksum does not match"));
+            return Err(self.mismatch());
         }
         String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
     }

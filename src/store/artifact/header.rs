@@ -103,13 +103,6 @@ pub struct LineTotals {
     pub totals: BTreeMap<String, u64>,
 }
 
-/// Length and checksum of a text.
-#[derive(Debug, Clone)]
-pub(super) struct TextDigest {
-    pub(super) bytes: u64,
-    pub(super) checksum: String,
-}
-
 /// BLAKE3 of several texts, in hex; their lengths are hashed too, so that their borders count.
 pub(crate) fn digest_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = blake3::Hasher::new();
@@ -144,14 +137,14 @@ impl Header {
         }
     }
 
-    /// Header of a JSONL artifact.
-    pub(super) fn of_lines(identity: &Identity, totals: LineTotals, text: TextDigest) -> Self {
-        Self {
-            bytes: text.bytes,
-            checksum: text.checksum,
-            totals: totals.totals,
-            ..Self::of_columns(identity, totals.records, Vec::new())
-        }
+    /// Header of a JSONL artifact of this length and checksum.
+    pub(super) fn of_lines(
+        identity: &Identity,
+        LineTotals { records, totals }: LineTotals,
+        bytes: u64,
+        checksum: String,
+    ) -> Self {
+        Self { bytes, checksum, totals, ..Self::of_columns(identity, records, Vec::new()) }
     }
 
     /// Checksum of all columns: the digest of their headers.

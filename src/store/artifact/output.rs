@@ -40,8 +40,7 @@ impl OutputFile {
             }
             _ => Encoder::Plain(file),
         };
-        let path = path.to_owned();
-        Ok(Self { path, encoder })
+        Ok(Self { path: path.to_owned(), encoder })
     }
 
     /// Appends bytes.
@@ -69,7 +68,7 @@ impl OutputFile {
             Encoder::Zstd(file) => file.finish(),
         };
         let file = file.and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error));
-        file.map_err(cannot_write)?.finish(true)
+        file.map_err(cannot_write)?.finish()
     }
 }
 

@@ -14,14 +14,14 @@ use crate::error::{Error, Result};
 /// # Errors
 /// The folder or file cannot be written; nothing is left behind.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_file(path, &[bytes], true)
+    replace_file(path, &[bytes])
 }
 
-/// Writes a file from several parts; an expendable file need not be `synced`.
-pub(super) fn replace_file(path: &Path, parts: &[&[u8]], synced: bool) -> Result<()> {
+/// Writes a file from several parts.
+pub(super) fn replace_file(path: &Path, parts: &[&[u8]]) -> Result<()> {
     let mut file = Replacement::new(path)?;
     file.write(parts)?;
-    file.finish(synced)
+    file.finish()
 }
 
 /// Path of the folder that contains a file.
@@ -114,15 +114,13 @@ impl Replacement {
         }
     }
 
-    /// Moves the file into place; if `synced`, after the disk has it.
-    pub(super) fn finish(self, synced: bool) -> Result<()> {
+    /// Moves the file into place, after the disk has it.
+    pub(super) fn finish(self) -> Result<()> {
         let cannot_write = |e| Error::writing(&self.path, "write this file", e);
         let Target::Temporary(temporary) = self.file else {
             return Ok(());
         };
-        if synced {
-            temporary.as_file().sync_all().map_err(cannot_write)?;
-        }
+        temporary.as_file().sync_all().map_err(cannot_write)?;
         let placed = temporary.persist(&self.path);
         placed.map(|_| ()).map_err(|e| cannot_write(e.error))
     }
@@ -167,7 +165,7 @@ mod tests {
         let path = dir.path().join("a/file");
         let parts: Vec<Vec<u8>> = (0..3000_u32).map(|n| vec![n as u8; (n % 5) as usize]).collect();
         let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-        replace_file(&path, &slices, false).unwrap();
+        replace_file(&path, &slices).unwrap();
         assert_eq!(fs::read(&path).unwrap(), parts.concat());
         let mut dropped = Replacement::new(&path).unwrap();
         dropped.write(&[b"half"]).unwrap();
@@ -190,7 +188,7 @@ mod tests {
         File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
         remove_abandoned(dir.path());
         assert!(!old.exists() && new.exists() && temporary.path().exists());
-        written.finish(false).unwrap();
+        written.finish().unwrap();
     }
 
     #[cfg(unix)]

@@ -5,13 +5,13 @@
 //! folder, synced and renamed, so that a reader never sees half of one.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::columns::{Column, Columns};
-use super::header::{FORMAT, Header, Identity, LineTotals, TextDigest, hex};
+use super::header::{FORMAT, Header, Identity, LineTotals, hex};
 use super::payload::Payload;
-use super::replace::{Replacement, write_file};
+use super::replace::{Replacement, replace_file, write_file};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
@@ -41,18 +41,14 @@ pub fn digest(bytes: &[u8]) -> String {
 /// # Errors
 /// The folder or file cannot be written; nothing is left behind.
 pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Result<Header> {
-    let columns = payload.columns();
-    let columns = columns
-        .map_err(|e| Error::writing(path, "write this artifact", std::io::Error::other(e)))?;
+    let cannot_write = |e| Error::writing(path, "write this artifact", e);
+    let columns = payload.columns().map_err(|e| cannot_write(io::Error::other(e)))?;
     let described = columns.iter().map(Column::header).collect();
     let header = Header::of_columns(identity, payload.records(), described);
-    let json = serde_json::to_vec(&header)
-        .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
-    let mut file = Replacement::new(path)?;
+    let json = serde_json::to_vec(&header).map_err(|e| cannot_write(e.into()))?;
     let mut parts: Vec<&[u8]> = vec![MAGIC, &json, b"\n"];
     parts.extend(columns.iter().flat_map(|column| &column.parts).map(AsRef::as_ref));
-    file.write(&parts)?;
-    file.finish(true)?;
+    replace_file(path, &parts)?;
     Ok(header)
 }
 
@@ -70,15 +66,14 @@ pub fn write_lines(
         LineSink { path: path.to_owned(), file: None, hasher: blake3::Hasher::new(), bytes: 0 };
     let totals = make(&mut sink)?;
     sink.write(&[])?; // an empty artifact is one too
-    let known = TextDigest { bytes: sink.bytes, checksum: hex(&sink.hasher) };
-    let header = Header::of_lines(identity, totals, known);
+    let header = Header::of_lines(identity, totals, sink.bytes, hex(&sink.hasher));
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
     json.push(b'\n');
     // The header goes first: it describes one text, so beside an old text or none it only causes that to be written again.
     // A text without header would be taken for the user's own when an interrupted run resumes.
     write_file(&header_path(path), &json)?;
-    sink.file.map_or(Ok(()), |file| file.finish(true))?;
+    sink.file.map_or(Ok(()), Replacement::finish)?;
     Ok(header)
 }
 
@@ -202,34 +197,37 @@ pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
 /// Returns the state of the file at `path` compared with an identity; if that is current, its checksums are verified.
 pub fn state<T: Payload>(path: &Path, identity: &Identity) -> State {
     match open(path) {
-        Ok((header, mut columns)) => match compare(path, identity, Ok(header)) {
-            State::Current(header) => match T::check_columns(&mut columns) {
-                Ok(()) => State::Current(header),
-                Err(error) => compare(path, identity, Err(error)),
-            },
-            other => other,
-        },
-        Err(error) => compare(path, identity, Err(error)),
+        Ok((header, mut columns)) => {
+            compare(path, identity, Ok(header), || T::check_columns(&mut columns))
+        }
+        Err(error) => compare(path, identity, Err(error), || Ok(())),
     }
 }
 
 /// Returns the state of a JSONL artifact compared with an identity.
 pub fn state_jsonl(path: &Path, identity: &Identity) -> State {
-    match compare(path, identity, jsonl_header(path)) {
-        State::Current(_) => compare(path, identity, read_jsonl_header(path)),
-        other => other,
-    }
+    compare(path, identity, jsonl_header(path), || read_jsonl_header(path).map(|_| ()))
 }
 
-fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
-    match header {
-        Ok(header) if header.tool != env!("CARGO_PKG_VERSION") => {
-            State::Stale(format!("it was written by repoformer {}", header.tool))
+/// Compares a header with an identity, and verifies the content if they agree.
+fn compare(
+    path: &Path,
+    identity: &Identity,
+    header: Result<Header>,
+    verify: impl FnOnce() -> Result<()>,
+) -> State {
+    let compared = header.and_then(|header| {
+        if header.tool != env!("CARGO_PKG_VERSION") {
+            return Ok(State::Stale(format!("it was written by repoformer {}", header.tool)));
         }
-        Ok(header) => match header.identity.difference(identity) {
-            None => State::Current(Box::new(header)),
-            Some(difference) => State::Stale(difference),
-        },
+        if let Some(difference) = header.identity.difference(identity) {
+            return Ok(State::Stale(difference));
+        }
+        verify()?;
+        Ok(State::Current(Box::new(header)))
+    });
+    match compared {
+        Ok(state) => state,
         Err(_) if !path.exists() => State::Missing,
         Err(Error::Artifact { reason, .. }) => State::Damaged(reason),
         Err(error) => State::Damaged(error.to_string()),
@@ -241,13 +239,8 @@ fn compare(path: &Path, identity: &Identity, header: Result<Header>) -> State {
 /// # Errors
 /// Either is missing, truncated, or of another format version.
 pub fn jsonl_header(path: &Path) -> Result<Header> {
-    let length =
-        fs::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?.len();
-    let header = header_beside(path)?;
-    if length == header.bytes {
-        return Ok(header);
-    }
-    Err(not_the_file(path))
+    let file = fs::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    header_of(path, |header| file.len() == header.bytes)
 }
 
 /// Reads the header beside a JSONL artifact and verifies the file's checksum.
@@ -259,7 +252,7 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
     let mut hasher = blake3::Hasher::new();
     let hashed = File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
     hashed.map_err(cannot_read)?;
-    checked(path, hasher.finalize())
+    header_of(path, |header| hex(&hasher) == header.checksum)
 }
 
 /// Reads a JSONL artifact and its header, and verifies the checksum.
@@ -268,26 +261,19 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
 /// As for [`read_jsonl_header`].
 pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
     let text = fs::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
-    let header = checked(path, blake3::hash(&text))?;
+    let header = header_of(path, |header| digest(&text) == header.checksum)?;
     Ok((header, text))
 }
 
-fn header_beside(path: &Path) -> Result<Header> {
+/// Reads the header beside a JSONL artifact, which must match.
+fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Header> {
     let beside = header_path(path);
     let json = fs::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
-    parse_header(&beside, &json)
-}
-
-fn checked(path: &Path, found: blake3::Hash) -> Result<Header> {
-    let header = header_beside(path)?;
-    if found.to_hex().as_str() == header.checksum {
+    let header = parse_header(&beside, &json)?;
+    if matches(&header) {
         return Ok(header);
     }
-    Err(not_the_file(path))
-}
-
-fn not_the_file(path: &Path) -> Error {
-    Error::damaged(path, "it does not match its header")
+    Err(Error::damaged(path, "it does not match its header"))
 }
 
 #[cfg(test)]
@@ -298,25 +284,29 @@ mod tests {
     use crate::text::language::Language;
 
     fn windows() -> RepoFragments {
-        let file = |name: &str, text: &str| SourceFile {
-            path: format!("r/{name}"),
+        let file = |(path, text): (&str, &str)| SourceFile {
+            path: path.into(),
             text: text.into(),
             same_as: 0,
         };
-        let files = vec![file("a.py", "x = 1\n\ny = 2\n"), file("b.py", "\n"), file("c.py", "")];
-        RepoFragments::cut(
-            Repository { name: "r".into(), files },
-            Language::Python,
-            Cut::Windows(WindowShape::default()),
-        )
+        let files = [("r/a.py", "x = 1\n\ny = 2\n"), ("r/b.py", "\n"), ("r/c.py", "")];
+        let repository = Repository { name: "r".into(), files: files.map(file).into() };
+        RepoFragments::cut(repository, Language::Python, Cut::Windows(WindowShape::default()))
+    }
+
+    fn state(path: &Path, identity: &Identity) -> State {
+        super::state::<RepoFragments>(path, identity)
+    }
+
+    fn identity(window_size: usize) -> Identity {
+        let identity = Identity::new(RepoFragments::KIND);
+        identity.parameter("window-size", window_size).input("repository", "d")
     }
 
     fn written() -> (tempfile::TempDir, PathBuf, Identity) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/w.bin");
-        let identity = Identity::new(RepoFragments::KIND)
-            .parameter("window-size", 20)
-            .input("repository", "d");
+        let identity = identity(20);
         write(&path, &identity, &windows()).unwrap();
         (dir, path, identity)
     }
@@ -327,7 +317,7 @@ mod tests {
         let (header, back) = read::<RepoFragments>(&path).unwrap();
         assert_eq!(back, windows());
         assert_eq!((header.records, &header.identity), (2, &identity));
-        assert!(matches!(state::<RepoFragments>(&path, &identity), State::Current(_)));
+        assert!(matches!(state(&path, &identity), State::Current(_)));
         let names: Vec<_> =
             fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["w.bin"], "nothing temporary is left");
@@ -341,16 +331,10 @@ mod tests {
             let mut changed = bytes.clone();
             changed[at] ^= 0x20;
             fs::write(&path, &changed).unwrap();
-            assert!(
-                !matches!(state::<RepoFragments>(&path, &identity), State::Current(_))
-                    || changed_only_spelling(&changed, &bytes),
-                "byte {at}"
-            );
+            let is_current = matches!(state(&path, &identity), State::Current(_));
+            assert!(!is_current || changed_only_spelling(&changed, &bytes), "byte {at}");
             fs::write(&path, &bytes[..at]).unwrap();
-            assert!(
-                matches!(state::<RepoFragments>(&path, &identity), State::Damaged(_)),
-                "cut at {at}"
-            );
+            assert!(matches!(state(&path, &identity), State::Damaged(_)), "cut at {at}");
             assert!(read::<RepoFragments>(&path).is_err());
         }
     }
@@ -369,17 +353,12 @@ mod tests {
     #[test]
     fn stale_artifacts_say_why() {
         let (_dir, path, identity) = written();
-        let other = Identity::new(RepoFragments::KIND)
-            .parameter("window-size", 10)
-            .input("repository", "d");
-        assert_eq!(
-            state::<RepoFragments>(&path, &other),
-            State::Stale("window-size was 20, is 10".into())
-        );
-        assert_eq!(
-            state::<RepoFragments>(&path, &identity.input("repository", "e")),
-            State::Stale("repository changed".into())
-        );
+        for (other, reason) in [
+            (self::identity(10), "window-size was 20, is 10"),
+            (identity.input("repository", "e"), "repository changed"),
+        ] {
+            assert_eq!(state(&path, &other), State::Stale(reason.into()));
+        }
     }
 
     #[test]
@@ -390,14 +369,10 @@ mod tests {
             .replace("\"format\":2,\"tool\":\"0.1.0\"", "\"format\":7,\"tool\":\"9.0.0\"");
         fs::write(&path, text.as_bytes()).unwrap();
         let error = read::<RepoFragments>(&path).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("written by repoformer 9.0.0 in format 7; this is repoformer"),
-            "{error}"
-        );
+        let reason = "written by repoformer 9.0.0 in format 7; this is repoformer";
+        assert!(error.to_string().contains(reason), "{error}");
         assert!(error.hint().unwrap().contains("cache folder"));
-        assert!(matches!(state::<RepoFragments>(&path, &identity), State::Damaged(_)));
+        assert!(matches!(state(&path, &identity), State::Damaged(_)));
     }
 
     #[test]
