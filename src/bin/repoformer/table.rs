@@ -1,9 +1,28 @@
 //! Tables as aligned text or with tabs, records as JSON, and the numbers in them.
 
+use clap::ValueEnum;
 use repoformer::evaluate::statistics::Interval;
 use serde_json::Value;
 
-use crate::args::ScoreFormat;
+/// Format of tables of scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScoreFormat {
+    /// An aligned table
+    Text,
+    /// The table with tabs
+    Tsv,
+    /// One JSON object or list; scores between 0 and 1
+    Json,
+    /// One JSON object per line; scores between 0 and 1
+    Jsonl,
+}
+
+/// Format of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Text,
+    Json,
+}
 
 /// The table or the records, in the requested format.
 pub(crate) fn written(

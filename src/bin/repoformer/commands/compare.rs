@@ -1,8 +1,9 @@
 //! `compare`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
 use repoformer::error::Error;
 use repoformer::evaluate::comparison::{
     self, Comparison, ComparisonSettings, PerTask, ReadScores, Side,
@@ -16,11 +17,54 @@ use serde_json::Value;
 
 use super::comparison_text::{self, listed};
 use super::eval::{metrics, postprocess};
+use super::eval_args::known_metrics;
 use super::session::{completion, open, resampling, seed, without_repositories};
-use crate::args::{CompareArgs, ResampledUnit, ScoreFormat};
 use crate::output::{self, check_output, fail, hinted, write_data};
-use crate::settings::Settings;
-use crate::table::{json_lines, json_text};
+use crate::settings::{SettingFlags, Settings};
+use crate::table::{ScoreFormat, json_lines, json_text};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME picks one of
+    /// several predictions); with --tasks also a file of predictions, or a mode whose predictions are in the cache
+    a: String,
+    /// Scores of the system, likewise; differences are B - A
+    b: String,
+    /// Metric that predictions are scored by (repeatable, or separated by commas) [default: repocoder]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = known_metrics())]
+    metrics: Vec<String>,
+    /// How predictions are cut before they are scored, as in `eval` [default: own]
+    #[arg(long, value_name = "STEPS")]
+    postprocess: Option<String>,
+    /// Measure to compare, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    measure: Vec<String>,
+    /// Unit that intervals resample: repositories with all of their tasks, or single tasks [default: repository, where the
+    /// scores name two or more]
+    #[arg(long, value_name = "UNIT")]
+    resample: Option<ResampledUnit>,
+    /// Also compare within each repository
+    #[arg(long)]
+    by_repository: bool,
+    /// Also write the values of each task (with tsv and jsonl, only these)
+    #[arg(long)]
+    per_task: bool,
+    /// Format of the comparison; tsv and jsonl have a line per measure
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ScoreFormat,
+    /// File for the comparison (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+/// Unit that intervals resample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResampledUnit {
+    Repository,
+    Task,
+}
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);

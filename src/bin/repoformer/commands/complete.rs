@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use repoformer::pipeline::{
     self, Completion, Experiment, PromptText, TokenQuestion, artifact_text, complete_file,
 };
@@ -14,9 +15,54 @@ use super::session::{
     without_repositories,
 };
 use super::stages::check_one_mode;
-use crate::args::CompleteArgs;
 use crate::output::{self, check_output, fail, group, with_bar, write_data};
-use crate::settings::Settings;
+use crate::settings::{SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Prompts to complete [default: the data set's in the cache, mode by mode]
+    #[arg(long, value_name = "FILE")]
+    prompts: Option<PathBuf>,
+    /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    probability: ProbabilityArgs,
+    /// Instead of asking a server, write the requests without an answer for a batch endpoint (`-`: standard output)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request-timeout", "retry-failed"]
+    )]
+    write_batch: Option<PathBuf>,
+    /// Instead of asking a server, read a batch endpoint's answers, in any order, and its file of errors (repeatable)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Batches", conflicts_with_all = ["write_batch", "concurrency", "request-timeout", "retry-failed"]
+    )]
+    read_batch: Vec<PathBuf>,
+}
+
+/// The probability of one token.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --endpoint")]
+pub(crate) struct ProbabilityArgs {
+    /// Instead of completing, write the probability that this token comes next (`<cc>`: the model asks for cross-file
+    /// context)
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = [
+        "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "write_batch", "read_batch",
+    ])]
+    probability_of: Option<String>,
+    /// First cut prompts after the last occurrence of this text, or append it (`<eof>`)
+    #[arg(long, value_name = "TEXT", requires = "probability_of")]
+    after: Option<String>,
+    /// Id of the token in the model's vocabulary [default: the answer of the server's /tokenize]
+    #[arg(long, value_name = "N", requires = "probability_of")]
+    token_id: Option<u64>,
+}
 
 pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     let settings = open(&args.settings)?;

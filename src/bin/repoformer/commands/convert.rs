@@ -1,17 +1,57 @@
 //! `convert`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use clap::Args;
 use repoformer::complete::batch::Sampling;
 use repoformer::formats::convert::{self, Conversion, Emit, TargetFormat};
 use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
 
 use super::session::{read_tasks, repositories_in};
-use crate::args::ConvertArgs;
 use crate::output::{self, check_output, fail, group, hinted, plural};
 use crate::records_output::RecordsOutput;
+use crate::settings::Listed;
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// File to convert: JSONL, plain, gzip or zstd (`-`: standard input); its format is detected
+    #[arg(required_unless_present = "repos_dir")]
+    file: Option<PathBuf>,
+    /// Target format. Tasks: repoeval, repoformer, crosscodeeval, crosscodelongeval. Predictions: repocoder-predictions,
+    /// crosscodeeval-predictions. From prompts or tasks: batch-requests. From labels: labels. Repositories: repos (folders
+    /// in -o), packages, raw
+    #[arg(long, value_name = "FORMAT")]
+    to: String,
+    /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Folder that holds one folder per repository: source of packages and raw, and of what records lack
+    #[arg(long, value_name = "DIR")]
+    repos_dir: Option<PathBuf>,
+    /// Use only this repository of --repos-dir (repeatable, or separated by commas)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    repo: Vec<String>,
+    /// Language of the files of --repos-dir that packages and raw records take
+    #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::of(Language::ALL))]
+    language: String,
+    /// Tasks that the predictions or batch answers belong to
+    #[arg(long, value_name = "FILE")]
+    tasks: Option<PathBuf>,
+    /// Model of batch requests
+    #[arg(long, value_name = "NAME", required_if_eq("to", "batch-requests"))]
+    model: Option<String>,
+    /// Maximum tokens of a completion in batch requests
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    max_tokens: usize,
+    /// Temperature of batch requests
+    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    temperature: f64,
+    /// Text that ends a completion in batch requests (repeatable)
+    #[arg(long, value_name = "TEXT")]
+    stop: Vec<String>,
+}
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let to: TargetFormat = args.to.parse().map_err(|e| anyhow!("--to: {e}"))?;

@@ -23,7 +23,7 @@ use super::eval_retrieval;
 use super::session::{
     check_not_tasks, completed_modes, completion, open, resampling, without_repositories,
 };
-use crate::args::EvalArgs;
+use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
 use crate::table::percent;

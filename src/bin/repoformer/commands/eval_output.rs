@@ -13,9 +13,9 @@ use repoformer::store::artifact::{digest, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
-use crate::args::{EvalArgs, ScoreFormat};
+use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
-use crate::table::{Table, interval, json_lines, json_text, percent};
+use crate::table::{ScoreFormat, Table, interval, json_lines, json_text, percent};
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::session::single;
 use super::stages::read_predictions;
-use crate::args::EvalArgs;
+use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
 use crate::settings::Settings;
 use crate::table::{Table, or_dash, percent, written};

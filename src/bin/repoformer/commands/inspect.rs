@@ -1,8 +1,9 @@
 //! `inspect`: any artifact's header, or its records as JSONL.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
+use clap::{Args, ValueEnum};
 use repoformer::formats::records;
 use repoformer::pipeline::{Layout, RightContexts};
 use repoformer::repository::fragment::RepoFragments;
@@ -16,8 +17,26 @@ use repoformer::store::artifact::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::args::{InspectArgs, InspectFormat};
 use crate::output::{fail, hinted, write_data};
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Artifact in a cache folder
+    file: PathBuf,
+    /// Part to print: the header (text), or the records (jsonl)
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: InspectFormat,
+    /// Include the texts of windows, chunks and queries
+    #[arg(long)]
+    context: bool,
+}
+
+/// Part of an artifact that `inspect` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InspectFormat {
+    Text,
+    Jsonl,
+}
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     let text = match args.format {

@@ -5,6 +5,7 @@ mod comparison_text;
 pub(crate) mod complete;
 pub(crate) mod convert;
 pub(crate) mod eval;
+pub(crate) mod eval_args;
 #[cfg(target_os = "linux")]
 mod eval_exec;
 mod eval_output;

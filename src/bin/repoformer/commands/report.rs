@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use clap::Args;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::Resampling;
@@ -17,10 +18,38 @@ use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::{metrics, postprocess};
+use super::eval_args::known_metrics;
 use super::session::{completed_modes, completion, open, resampling, without_repositories};
-use crate::args::ReportArgs;
 use crate::output::{self, fail, write_json};
-use crate::settings::Settings;
+use crate::settings::{SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Predictions to show (repeatable) [default: the model's in the cache, mode by mode]
+    #[arg(long, value_name = "[NAME=]FILE")]
+    predictions: Vec<String>,
+    /// Results of unit tests, from `eval --exec --per-task --format jsonl`; NAME is the system's (repeatable)
+    #[arg(long, value_name = "[NAME=]FILE")]
+    exec: Vec<String>,
+    /// System that the others are compared with [default: the first]
+    #[arg(long, value_name = "NAME")]
+    baseline: Option<String>,
+    /// Metric (repeatable, or separated by commas); the edit similarity of the first is plotted [default:
+    /// repocoder,repoformer]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = known_metrics())]
+    metrics: Vec<String>,
+    /// How predictions are cut before they are scored, as in `eval` [default: own]
+    #[arg(long, value_name = "STEPS")]
+    postprocess: Option<String>,
+    /// Headline of the page [default: the benchmark's name]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures
+    #[arg(short, long, value_name = "DIR", default_value = "report")]
+    output: PathBuf,
+}
 
 /// Metrics of a report, unless others are named.
 pub(super) const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];

@@ -1,8 +1,9 @@
 //! `rg-rg`: the same stages as any other mode, with predictions as the query source.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
@@ -15,9 +16,27 @@ use super::rows::{self, Row};
 use super::server;
 use super::session::{check_completable, check_not_tasks, label, open, single};
 use super::stages::{copy_prompts, read_predictions};
-use crate::args::RgRgArgs;
 use crate::output::{self, check_output, fail, write_data};
-use crate::settings::Settings;
+use crate::settings::{SettingFlags, Settings};
+use crate::table::ScoreFormat;
+
+#[derive(Debug, Args)]
+pub(crate) struct RgRgArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Predictions to search with, of any model [default: the model's for mode rg1, in the cache]
+    #[arg(long, value_name = "FILE")]
+    predictions: Option<PathBuf>,
+    /// Also write the prompts to this file (`-`: standard output); with --iterations, those of the last one
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Also complete, and search again with the completions, this many times; prints a table of the iterations
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    iterations: Option<u32>,
+    /// Format of the table
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "iterations")]
+    format: ScoreFormat,
+}
 
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let settings = open(&args.settings)?;

@@ -9,9 +9,8 @@ use repoformer::retrieve::Mode;
 use serde_json::{Value, json};
 
 use super::selective::Selected;
-use crate::args::ScoreFormat;
 use crate::output;
-use crate::table::{Table, interval, or_dash, percent, written};
+use crate::table::{ScoreFormat, Table, interval, or_dash, percent, written};
 
 /// One row of the table.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use clap::Args;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{self, Completion, Experiment, Layout, StageReport, cached_predictions};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
@@ -10,15 +11,30 @@ use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
 use super::report::{self, Making};
-use super::rg_rg;
 use super::rows::{self, Row};
 use super::selective::{Policies, Selected};
-use super::server;
 use super::session::{begin, check_completable, experiments_of, label, modes, resampling, seed};
 use super::stages::read_predictions;
-use crate::args::RunArgs;
+use super::{rg_rg, server};
 use crate::output::{self, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
+use crate::table::ScoreFormat;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Format of the table
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ScoreFormat,
+    /// Also write a report of each task file, as BENCHMARK/index.html in this folder [default: report in the cache folder]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    report: Option<Option<PathBuf>>,
+    /// Probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of` (repeatable)
+    /// [default: the server's, where the prompt style names the token]
+    #[arg(long, value_name = "FILE", help_heading = "Selective retrieval")]
+    probabilities: Vec<PathBuf>,
+}
 
 /// The demonstration's data, for a program that runs outside its project.
 mod demo {
@@ -38,7 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let is_greedy = settings.parsed::<f64>("temperature")? == 0.0;
     let completion = server::model(&settings, (!is_greedy).then_some(seed), false)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
-    let policies = Policies::of(args, &settings)?;
+    let policies = Policies::of(&args.probabilities, &settings)?;
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     let resampling = resampling(&settings)?;
     for experiment in experiments_of(&settings, &modes)? {

@@ -1,6 +1,9 @@
 //! `sample`
 
+use std::path::PathBuf;
+
 use anyhow::Result;
+use clap::Args;
 use rayon::prelude::*;
 use repoformer::repository::corpus::Repository;
 use repoformer::task::sample::{Kind, Sampling, sample};
@@ -8,9 +11,31 @@ use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
 use super::session::{open, repos_dir, repositories_in, seed};
-use crate::args::SampleArgs;
 use crate::output::{self, group, plural, with_bar, write_data};
+use crate::settings::{Listed, SettingFlags};
 use crate::table::json_lines;
+
+#[derive(Debug, Args)]
+pub(crate) struct SampleArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Kind of the holes: line (a line of code), api (a call of a definition in another file), function (a body of 3 to 30
+    /// lines), chunk (a few lines)
+    #[arg(long, value_name = "KIND", value_parser = Listed::of(Kind::ALL))]
+    kind: String,
+    /// Maximum number of tasks per repository
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    per_repo: usize,
+    /// Maximum tokens of the left context
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    context_tokens: usize,
+    /// Minimum tokens of a sampled line
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    min_tokens: usize,
+    /// File for the tasks (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
 
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;

@@ -19,7 +19,6 @@ use super::policy::scored::{Trained, lacking, score};
 use super::report::Source;
 use super::server::resumable;
 use super::session::label;
-use crate::args::RunArgs;
 use crate::output::{self, fail, with_bar};
 use crate::settings::Settings;
 
@@ -43,7 +42,7 @@ pub(super) struct Policies {
 }
 
 impl Policies {
-    pub(super) fn of(args: &RunArgs, settings: &Settings) -> Result<Self> {
+    pub(super) fn of(probabilities: &[PathBuf], settings: &Settings) -> Result<Self> {
         let chosen = settings.list("policy");
         let mut names = BTreeSet::new();
         if let Some(twice) = chosen.iter().find(|name| !names.insert(name.as_str())) {
@@ -54,20 +53,20 @@ impl Policies {
         }
         let chosen: Vec<Chosen> = chosen.iter().map(|text| parse(text)).collect::<Result<_>>()?;
         let has_self = chosen.iter().any(|one| one.policy == Policy::SelfDecision);
-        if !args.probabilities.is_empty() && !has_self {
+        if !probabilities.is_empty() && !has_self {
             return fail(
                 "--probabilities is for policy self, which is not among the policies",
                 "add --policy self@0.5, or leave it out",
             );
         }
-        for path in &args.probabilities {
+        for path in probabilities {
             // Before the hours of completing.
             repoformer::store::jsonl::open(path)?;
         }
         Ok(Self {
             chosen,
             trained: Trained::read(settings.list("policy-model"))?,
-            probabilities: args.probabilities.clone(),
+            probabilities: probabilities.to_vec(),
             asked: settings.is_chosen("policy"),
         })
     }

@@ -1,8 +1,9 @@
 //! `window`, `vectorize`, `search` and `prompt`: a stage each.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::pipeline::{
     self, Experiment, StageReport, artifact_text, cached_predictions, trec_run, write_beir,
@@ -16,9 +17,57 @@ use super::session::{
     FIRST, WITHOUT_PREDICTION, check_not_tasks, check_single, completion, experiments,
     experiments_of, label, modes, open,
 };
-use crate::args::{ExportFormat, PromptArgs, SearchArgs, VectorizeArgs, WindowArgs};
 use crate::output::{self, fail, write_data, write_json, write_manifest_beside};
 use crate::settings::{SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct WindowArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Predictions for mode rg-rg [default: the model's for mode rg1, in the cache]
+    #[arg(long, value_name = "FILE")]
+    predictions: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VectorizeArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Instead of vectors, write the texts that need dense vectors, to be embedded elsewhere: lines `{"_id", "digest",
+    /// "text"}`
+    #[arg(long, value_name = "FILE")]
+    write_texts: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Also write the rankings of one mode in an information-retrieval format (chunks only)
+    #[arg(long, value_name = "FORMAT", requires = "output")]
+    export: Option<ExportFormat>,
+    /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
+    #[arg(short, long, value_name = "PATH", requires = "export")]
+    output: Option<PathBuf>,
+}
+
+/// Format of exported rankings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Lines of a TREC run
+    Trec,
+    /// A BEIR collection; its relevance judgements come from mode gt (search with --mode gt first)
+    Beir,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Also write the prompts of one mode to this file (`-`: standard output)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
 
 /// Runs a stage on each experiment, and reports it.
 fn stage(

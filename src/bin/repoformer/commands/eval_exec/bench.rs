@@ -11,7 +11,7 @@ use repoformer::task::TaskSet;
 use serde_json::{Map, Value, json};
 
 use super::messages::Named;
-use crate::args::{ExecArgs, Isolation, Switch};
+use crate::commands::eval_args::{ExecArgs, Isolation, Switch};
 use crate::output::{self, fail, write_json};
 
 /// Program that starts the guard: the running one, even if its file was replaced meanwhile.

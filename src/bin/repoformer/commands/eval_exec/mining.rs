@@ -8,7 +8,7 @@ use repoformer::task::TaskSet;
 
 use super::bench::Bench;
 use super::messages::list_tasks;
-use crate::args::EvalArgs;
+use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, fail, with_growing_bar, write_data};
 use crate::table::json_lines;
 

@@ -21,7 +21,7 @@ use self::results::Results;
 use self::samples::samples;
 use super::eval_output::write_with_manifest;
 use super::session::{resampling, single};
-use crate::args::{EvalArgs, ExecArgs};
+use crate::commands::eval_args::{EvalArgs, ExecArgs};
 use crate::output::{self, fail, with_growing_bar};
 use crate::settings::Settings;
 

@@ -5,9 +5,8 @@ use repoformer::execute::{Status, Summaries, Summary};
 use serde_json::{Map, Value, json};
 
 use super::messages::Named;
-use crate::args::ScoreFormat;
 use crate::commands::eval_output::{of_predictions, one_or_all};
-use crate::table::{Table, interval, json_lines, json_text, or_dash, percent};
+use crate::table::{ScoreFormat, Table, interval, json_lines, json_text, or_dash, percent};
 
 /// Results to write.
 pub(super) struct Results<'a> {

@@ -9,7 +9,7 @@ use repoformer::pipeline::{Experiment, cached_predictions};
 use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
-use crate::args::EvalArgs;
+use crate::commands::eval_args::EvalArgs;
 use crate::commands::session::{completed_modes, completion};
 use crate::output::{self, fail};
 use crate::settings::Settings;

@@ -1,22 +1,41 @@
 //! `label all`: from repositories to training sequences, with one model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 use repoformer::pipeline::{self, cached_predictions};
 use repoformer::retrieve::Mode;
 use repoformer::selective::label::verbalize::check_splits;
 use repoformer::store::manifest::Manifest;
 
-use super::judge::{self, check_threshold};
-use super::sample::{draw_instances, instances_digest};
-use super::verbalize::{Making, verbalize_labels, with_flags};
-use crate::args::{LabelAllArgs, LabelJudgeArgs, LabelSampleArgs};
+use super::judge::{self, LabelJudgeArgs, check_threshold};
+use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, instances_digest};
+use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_flags};
 use crate::commands::complete::complete_modes;
 use crate::commands::server;
 use crate::commands::session::{begin, check_completable, label, seed, without_repositories};
 use crate::output::{self, check_folder, fail, write_manifest_beside};
-use crate::settings::{Given, Settings};
+use crate::settings::{Given, SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelAllArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(flatten)]
+    drawing: DrawingFlags,
+    /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
+    threshold: f64,
+    /// Maximum tokens of a training sequence
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    max_sequence_tokens: usize,
+    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    sequences: SequenceFlags,
+}
 
 /// The subcommand, as the source of settings.
 const NAME: &str = "label all";

@@ -1,16 +1,44 @@
 //! `label judge`: whether retrieval helps a model with an instance.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use repoformer::error::Error;
 use repoformer::selective::label::{JudgeSettings, JudgeSummary, LengthCounts, judge};
 
-use crate::args::LabelJudgeArgs;
 use crate::commands::comparison_text::histogram;
 use crate::output::{self, check_output, check_rereadable, fail, group, hinted};
 use crate::records_output::RecordsOutput;
 use crate::table::Table;
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelJudgeArgs {
+    /// Instances from `label sample`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) instances: PathBuf,
+    /// Predictions of a model without retrieval (mode none)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: PathBuf,
+    /// Predictions of the same model with retrieval (mode given)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rag: PathBuf,
+    /// Prompts of --rag, for instances that do not carry their retrieved fragments: tasks of a benchmark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompts: Option<PathBuf>,
+    /// Probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) probabilities: Option<PathBuf>,
+    /// Name of the model [default: the predictions' own]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub(crate) threshold: f64,
+    /// File for the labels (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
 
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];

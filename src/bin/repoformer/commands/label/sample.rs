@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use repoformer::error::Error;
 use repoformer::selective::label::{
     CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard, collect,
@@ -10,11 +11,47 @@ use repoformer::selective::label::{
 };
 use repoformer::text::language::Language;
 
-use crate::args::LabelSampleArgs;
 use crate::commands::session::{open, repos_dir, repositories_in, seed};
 use crate::output::{self, check_output, fail, group, plural, with_bar};
 use crate::records_output::RecordsOutput;
-use crate::settings::Settings;
+use crate::settings::{Listed, SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelSampleArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Read repositories from records instead of folders: JSONL, plain, gzip or zstd
+    #[arg(long, value_name = "FILE")]
+    pub(crate) raw: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingFlags,
+    /// Part of the repositories: 2/8 is the second of eight
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+    /// Write tasks of a benchmark, without retrieved fragments, as in CrossCodeLongEval
+    #[arg(long)]
+    pub(crate) as_benchmark: bool,
+    /// File for the instances (`-`: standard output; compressed if the name ends in .gz or .zst). Until all are drawn,
+    /// FILE.drawn holds them: the same command resumes there
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+/// Instances to draw, and repositories to draw from.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DrawingFlags {
+    /// Kind of the holes: chunk (about three lines), function (a body of 3 to 30 lines)
+    #[arg(long, value_name = "KIND", default_value = "chunk",
+        value_parser = Listed::of([InstanceKind::Chunk, InstanceKind::Function].map(InstanceKind::name)))]
+    pub(crate) kind: String,
+    /// Number of clusters, and so of instances, per chunk or function of a repository [default: 0.2; 0.1 with --profile
+    /// repoformer-release]
+    #[arg(long, value_name = "R")]
+    pub(crate) ratio: Option<f64>,
+    /// Use every repository, not only those whose files import one another
+    #[arg(long)]
+    pub(crate) no_filter: bool,
+}
 
 pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;

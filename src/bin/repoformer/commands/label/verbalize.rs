@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use repoformer::error::Error;
 use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::selective::label::verbalize::{
@@ -10,11 +11,66 @@ use repoformer::selective::label::verbalize::{
 };
 use repoformer::text::tokenize::model::Encoder;
 
-use crate::args::{LabelVerbalizeArgs, SequenceFlags};
 use crate::commands::session::use_threads;
 use crate::output::{
     self, check_folder, check_output, check_rereadable, fail, group, hinted, plural, with_bar,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelVerbalizeArgs {
+    /// Labels of one model, from `label judge`
+    #[arg(long, value_name = "FILE")]
+    labels: PathBuf,
+    /// The model's tokenizer.json, or its folder; missing tokens are added to the copy in -o
+    #[arg(long, value_name = "FILE")]
+    tokenizer: PathBuf,
+    /// Style whose fill-in-the-middle tokens are used, as in `prompt`; repoformer and repoformer-released have their own
+    /// place for the decision
+    #[arg(long, value_name = "NAME|FILE", default_value = "starcoder")]
+    prompt_style: String,
+    /// Maximum tokens of a training sequence
+    #[arg(long, alias = "max-tokens", value_name = "N", default_value_t = 2048)]
+    max_sequence_tokens: usize,
+    /// Seed of the choice of held-out repositories
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Number of threads; the output does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Folder for train.jsonl, train.parquet, the other splits, tokenizer.json and prompt-style.toml
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    sequences: SequenceFlags,
+}
+
+/// Layout of training sequences.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sequences")]
+pub(crate) struct SequenceFlags {
+    /// Token that ends the current file; the model decides after it [default: the style's, or <eof>]
+    #[arg(long, value_name = "TOKEN")]
+    eof_token: Option<String>,
+    /// Token that asks for cross-file context, which follows it [default: the style's, or <cc>]
+    #[arg(long, value_name = "TOKEN")]
+    cc_token: Option<String>,
+    /// Token after each target that teaches the model to stop, such as <|endoftext|> [default: none, as in the released
+    /// program]
+    #[arg(long, value_name = "TOKEN")]
+    end_token: Option<String>,
+    /// Maximum tokens of a cross-file context; the first are kept
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    max_cc_tokens: usize,
+    /// Weight of the decision relative to the completion, in loss_weights
+    #[arg(long, value_name = "L", default_value_t = 1.0)]
+    lambda: f32,
+    /// Share of the repositories held out for validation
+    #[arg(long, value_name = "R", default_value_t = 0.1)]
+    validation: f64,
+    /// Share of the repositories held out for tests
+    #[arg(long, value_name = "R", default_value_t = 0.0)]
+    test: f64,
+}
 
 pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     use_threads(args.threads.min(1024))?;

@@ -1,15 +1,28 @@
 //! `policy explain`: the features that a trained policy uses.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use repoformer::selective::policy::model::{Calibration, FeatureCurve, PolicyModel, Training};
 use serde_json::{Value, json};
 
 use super::scored::read_model;
-use crate::args::{PolicyExplainArgs, ReportFormat};
 use crate::output::{group, write_data};
-use crate::table::{Table, json_text};
+use crate::table::{ReportFormat, Table, json_text};
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyExplainArgs {
+    /// Trained policy
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Number of features to list, the weightiest first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Format of the list
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ReportFormat,
+}
 
 /// Training data of a policy, and its quality on held-out data.
 pub(super) fn trained_on(training: &Training) -> String {

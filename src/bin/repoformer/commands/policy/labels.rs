@@ -1,17 +1,54 @@
 //! Labelled instances as the subcommands of `policy` read them, `policy train` and `policy features`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use repoformer::selective::policy::Examples;
 use repoformer::selective::policy::features::{Local, Retrieved};
 use repoformer::selective::policy::model::{LearnedPolicy, train};
 use serde_json::{Map, Value, json};
 
 use super::explain::trained_on;
-use crate::args::{LabelFlags, PolicyFeaturesArgs, PolicyTrainArgs};
 use crate::output::{self, check_output, fail, group, write_data};
 use crate::records_output::RecordsOutput;
+use crate::settings::Listed;
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyTrainArgs {
+    #[command(flatten)]
+    pub(crate) labels: LabelFlags,
+    /// Policy to train: learned (decides before retrieval), learned-scored (decides whether to show the retrieved fragments)
+    #[arg(long, value_name = "NAME", default_value = "learned",
+        value_parser = Listed::of([LearnedPolicy::Learned, LearnedPolicy::LearnedScored].map(LearnedPolicy::name)))]
+    pub(crate) policy: String,
+    /// Method that turns scores into probabilities
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
+    pub(crate) calibration: String,
+    /// File for the policy (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyFeaturesArgs {
+    #[command(flatten)]
+    pub(crate) labels: LabelFlags,
+    /// File for the records (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelFlags {
+    /// Labelled instances: JSONL, plain, gzip or zstd (repeatable)
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) labels: Vec<PathBuf>,
+    /// Leave out instances whose query contained the target (half of those from `label sample`): no query made before
+    /// completing does
+    #[arg(long)]
+    pub(crate) no_target_queries: bool,
+}
 
 /// Reads labelled instances, and reports those that are left out.
 pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples> {

@@ -1,6 +1,5 @@
 //! `policy`: when to retrieve.
 
-mod clocks;
 mod explain;
 mod labels;
 mod page;
@@ -9,11 +8,26 @@ mod sweep;
 mod tables;
 
 use anyhow::Result;
+use clap::Subcommand;
 
-use crate::args::{PolicyArgs, PolicyCommand};
+use explain::PolicyExplainArgs;
+use labels::{PolicyFeaturesArgs, PolicyTrainArgs};
+use sweep::PolicySweepArgs;
 
-pub(crate) fn run(args: &PolicyArgs) -> Result<()> {
-    match &args.command {
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Train a policy on labelled instances, calibrated on repositories outside its training data
+    Train(PolicyTrainArgs),
+    /// List the features that a trained policy weighs most
+    Explain(PolicyExplainArgs),
+    /// For each policy and threshold: share of retrievals, accuracy, latency
+    Sweep(Box<PolicySweepArgs>),
+    /// Write the features of labelled instances, for a learner of your own
+    Features(PolicyFeaturesArgs),
+}
+
+pub(crate) fn run(command: &PolicyCommand) -> Result<()> {
+    match command {
         PolicyCommand::Train(args) => labels::run_train(args),
         PolicyCommand::Explain(args) => explain::run(args),
         PolicyCommand::Sweep(args) => sweep::run(args),

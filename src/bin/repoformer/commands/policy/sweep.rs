@@ -3,17 +3,69 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
+use repoformer::error::Error;
 use repoformer::selective::policy::model::CalibrationMethod;
-use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve};
+use repoformer::selective::policy::sweep::{LatencyModel, RequestTimes, SweepCurve};
 use repoformer::selective::policy::{Examples, Policy};
 
-use super::clocks::{self, clocks};
-use super::labels::read_labels;
+use super::labels::{LabelFlags, read_labels};
 use super::page;
 use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, Swept};
-use crate::args::{LabelFlags, PolicySweepArgs};
-use crate::output::{self, check_output, fail, group, write_data};
+use crate::output::{self, check_output, fail, group, hinted, write_data};
+use crate::settings::Listed;
+use crate::table::ScoreFormat;
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicySweepArgs {
+    #[command(flatten)]
+    labels: LabelFlags,
+    /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(Policy::ALL))]
+    policy: Vec<String>,
+    /// Trained policy (repeatable) [default: learned policies are trained here, and score each repository after training on
+    /// the others]
+    #[arg(long, value_name = "FILE")]
+    model: Vec<PathBuf>,
+    /// More labelled instances for policies trained here; those of the scored repository are left out (repeatable)
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    train_labels: Vec<PathBuf>,
+    /// Method that turns scores of policies trained here into probabilities
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
+    calibration: String,
+    /// Retrieve where the score is above this (repeatable, or separated by commas) [default: at every fortieth of the
+    /// instances]
+    #[arg(long, value_name = "T", value_delimiter = ',', allow_negative_numbers = true)]
+    threshold: Vec<f64>,
+    /// Measured times, of a retriever if named: JSONL with task_id, retrieval_ms, generation_ms (repeatable)
+    #[arg(long, value_name = "[NAME=]FILE")]
+    latency: Vec<String>,
+    /// Measured times of completions without retrieval, in the same format [default: those with retrieval]
+    #[arg(long, value_name = "FILE")]
+    base_latency: Option<PathBuf>,
+    /// Time of a retrieval in milliseconds, of a retriever if named (repeatable)
+    #[arg(long, value_name = "[NAME=]MS")]
+    retrieval_ms: Vec<String>,
+    /// Time of a generation in milliseconds
+    #[arg(long, value_name = "MS")]
+    generation_ms: Option<f64>,
+    /// Time of the generator's own decision in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    decision_ms: f64,
+    /// Seed of policy random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Format: a summary of each policy (text), or every point
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ScoreFormat,
+    /// Also write a page with the curves to this folder: index.html and its figures
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// File for the summary or the points (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
 
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let (retrievers, clocks) = clocks(args)?;
@@ -74,7 +126,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
 
 /// Checks that no input is overwritten.
 fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
-    let times = args.latency.iter().map(|text| Path::new(clocks::named(text, "").1));
+    let times = args.latency.iter().map(|text| Path::new(named(text, "").1));
     let files = [&args.labels.labels, &args.train_labels, &args.model].into_iter().flatten();
     let files = files.chain(&args.base_latency).map(PathBuf::as_path);
     check_output(Some(&args.output), files.chain(times))
@@ -175,5 +227,80 @@ fn same_model(examples: &Examples, more: &Examples) -> Result<()> {
             "what helps one model may not help another: label both with the same model",
         ),
         _ => Ok(()),
+    }
+}
+
+/// The clocks and their retrievers' names, in the order of the flags.
+fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
+    let (mut names, mut clocks) = (Vec::new(), Vec::new());
+    for text in &args.latency {
+        let (name, file) = named(text, "measured");
+        names.push(name);
+        let base = args.base_latency.as_deref();
+        let clock = LatencyModel::read(Path::new(file), base, args.generation_ms);
+        let clock = clock.map_err(|error| match &error {
+            Error::Artifact { reason, hint, .. } if !hint.contains("none") => {
+                let field = reason.strip_prefix("has no ").unwrap_or("generation_ms");
+                let hint = format!("{hint}, or give --{}", field.replace('_', "-"));
+                hinted(error, hint)
+            }
+            _ => error.into(),
+        })?;
+        clocks.push(clock.deciding(args.decision_ms));
+    }
+    if args.latency.is_empty() && args.base_latency.is_some() {
+        return fail(
+            "--base-latency gives the times of completions without retrieval, but those with retrieval are missing",
+            "add --latency FILE",
+        );
+    }
+    for text in &args.retrieval_ms {
+        let (name, number) = named(text, "retrieval");
+        let retrieval = milliseconds("--retrieval-ms", number)?;
+        let Some(generation) = args.generation_ms else {
+            return fail(
+                "--retrieval-ms gives the time of a retrieval, but that of a generation is missing",
+                "add --generation-ms MS",
+            );
+        };
+        names.push(name);
+        let clock = LatencyModel::Given(RequestTimes::new(retrieval, generation));
+        clocks.push(clock.deciding(args.decision_ms));
+    }
+    if clocks.is_empty() && args.generation_ms.is_some() {
+        return fail(
+            "--generation-ms gives the time of a generation, but that of a retrieval is missing",
+            "add --retrieval-ms MS, or --latency FILE",
+        );
+    }
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].contains(name) {
+            return fail(
+                format!("two retrievers have the name '{name}'"),
+                "name them: --retrieval-ms sparse=12 --retrieval-ms dense=350",
+            );
+        }
+    }
+    for time in args.generation_ms.into_iter().chain([args.decision_ms]) {
+        milliseconds("a time", &time.to_string())?;
+    }
+    Ok((names, clocks))
+}
+
+/// `NAME=VALUE`, or a value alone.
+fn named<'a>(text: &'a str, otherwise: &str) -> (String, &'a str) {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !name.contains('/') => (name.into(), value),
+        _ => (otherwise.into(), text),
+    }
+}
+
+fn milliseconds(flag: &str, text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        _ => fail(
+            format!("invalid {flag} '{text}': expected a number of milliseconds"),
+            "a number of at least 0, as in 12.5",
+        ),
     }
 }

@@ -4,9 +4,8 @@ use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Examples, Policy};
 use serde_json::{Value, json};
 
-use crate::args::ScoreFormat;
 use crate::output::group;
-use crate::table::{Table, json_lines, json_text, or_dash, percent};
+use crate::table::{ScoreFormat, Table, json_lines, json_text, or_dash, percent};
 
 /// Results of a sweep.
 pub(super) struct Swept<'a> {

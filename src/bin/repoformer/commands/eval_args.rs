@@ -1,4 +1,4 @@
-//! Flags of the subcommands that judge predictions: `eval`, `compare`, `report`, and the guard of test runs.
+//! Flags of `eval`.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use clap::{Arg, Args, ValueEnum};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 
-use super::formats::ScoreFormat;
 use crate::settings::{Listed, SettingFlags};
+use crate::table::ScoreFormat;
 
 /// Names of the metrics, and `all`.
-fn metrics() -> Listed {
+pub(super) fn known_metrics() -> Listed {
     Listed::of(Metric::ALL).and("all")
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references", "tasks"])]
     pub(crate) pairs: Option<PathBuf>,
     /// Metric (repeatable, or separated by commas) [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metrics())]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = known_metrics())]
     pub(crate) metrics: Vec<String>,
     /// How predictions are cut before they are scored: own (for each metric as its program does), none, or steps separated
     /// by commas: fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, bracket,
@@ -72,84 +72,6 @@ pub(crate) struct EvalArgs {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) exec: Box<ExecArgs>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
-    #[command(flatten)]
-    pub(crate) settings: SettingFlags,
-    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME picks one of
-    /// several predictions); with --tasks also a file of predictions, or a mode whose predictions are in the cache
-    pub(crate) a: String,
-    /// Scores of the system, likewise; differences are B - A
-    pub(crate) b: String,
-    /// Metric that predictions are scored by (repeatable, or separated by commas) [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metrics())]
-    pub(crate) metrics: Vec<String>,
-    /// How predictions are cut before they are scored, as in `eval` [default: own]
-    #[arg(long, value_name = "STEPS")]
-    pub(crate) postprocess: Option<String>,
-    /// Measure to compare, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) measure: Vec<String>,
-    /// Unit that intervals resample: repositories with all of their tasks, or single tasks [default: repository, where the
-    /// scores name two or more]
-    #[arg(long, value_name = "UNIT")]
-    pub(crate) resample: Option<ResampledUnit>,
-    /// Also compare within each repository
-    #[arg(long)]
-    pub(crate) by_repository: bool,
-    /// Also write the values of each task (with tsv and jsonl, only these)
-    #[arg(long)]
-    pub(crate) per_task: bool,
-    /// Format of the comparison; tsv and jsonl have a line per measure
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: ScoreFormat,
-    /// File for the comparison (`-`: standard output)
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub(crate) output: PathBuf,
-}
-
-/// Unit that intervals resample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ResampledUnit {
-    Repository,
-    Task,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    #[command(flatten)]
-    pub(crate) settings: SettingFlags,
-    /// Predictions to show (repeatable) [default: the model's in the cache, mode by mode]
-    #[arg(long, value_name = "[NAME=]FILE")]
-    pub(crate) predictions: Vec<String>,
-    /// Results of unit tests, from `eval --exec --per-task --format jsonl`; NAME is the system's (repeatable)
-    #[arg(long, value_name = "[NAME=]FILE")]
-    pub(crate) exec: Vec<String>,
-    /// System that the others are compared with [default: the first]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) baseline: Option<String>,
-    /// Metric (repeatable, or separated by commas); the edit similarity of the first is plotted [default:
-    /// repocoder,repoformer]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metrics())]
-    pub(crate) metrics: Vec<String>,
-    /// How predictions are cut before they are scored, as in `eval` [default: own]
-    #[arg(long, value_name = "STEPS")]
-    pub(crate) postprocess: Option<String>,
-    /// Headline of the page [default: the benchmark's name]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) title: Option<String>,
-    /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures
-    #[arg(short, long, value_name = "DIR", default_value = "report")]
-    pub(crate) output: PathBuf,
-}
-
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-pub(crate) struct GuardArgs {
-    /// enclosed, enclosed-with-network, inside or open
-    pub(crate) stage: String,
 }
 
 /// How the repositories' own tests judge predictions.
