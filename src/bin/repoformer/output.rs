@@ -279,9 +279,9 @@ pub(crate) fn list(lines: Vec<String>, few: usize) {
 }
 
 /// Counts a failed check.
-pub(crate) fn failed(text: &str) {
+pub(crate) fn failed(text: impl AsRef<str>) {
     failures(1);
-    say_error(&with_flags(text));
+    say_error(&with_flags(text.as_ref()));
 }
 
 /// Counts failed checks that the output lists.
@@ -409,14 +409,14 @@ pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
 
 /// Checks that the output of several files is a folder.
 pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
-    let reason = match output == Path::new("-") {
-        true => format!("{command} writes several files"),
-        false if output.is_file() => {
-            format!("{}: this is a file, but {command} writes several files", output.display())
-        }
-        false => return Ok(()),
+    let start = if output == Path::new("-") {
+        String::new()
+    } else if output.is_file() {
+        format!("{}: this is a file, but ", output.display())
+    } else {
+        return Ok(());
     };
-    fail(reason, "name a folder with -o")
+    fail(format!("{start}{command} writes several files"), "name a folder with -o")
 }
 
 /// Writes data to a file, whole or not at all, or to standard output (`-`).

@@ -42,11 +42,9 @@ pub(super) fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
         let center = settings.parsed("center")?;
         let slices: Vec<usize> = settings.parsed_list("slice-size")?;
         for window_size in settings.parsed_list("window-size")? {
-            cuts.extend(
-                slices.iter().map(|&slice_size| {
-                    Cut::Windows(WindowShape { window_size, slice_size, center })
-                }),
-            );
+            for &slice_size in &slices {
+                cuts.push(Cut::Windows(WindowShape { window_size, slice_size, center }));
+            }
         }
     }
     cuts.iter().try_for_each(|cut| cut.check())?;
@@ -136,15 +134,15 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
     let completes = settings.text("model").is_some_and(|model| model != "in-context");
     let embeds = !completes || settings.text("embedding-model").is_some();
     let endpoint = settings.text("endpoint").filter(|_| embeds);
-    let source = match (settings.text("vectors"), endpoint) {
+    Ok(match (settings.text("vectors"), endpoint) {
         (Some(_), Some(_)) => {
             bail!("--vectors and --endpoint cannot both be where vectors come from")
         }
-        (Some(file), None) => DenseSource::File {
+        (Some(file), None) => Some(DenseSource::File {
             vectors: file.into(),
             texts: settings.text("vector-texts").map(Into::into),
             digest: Default::default(),
-        },
+        }),
         (None, Some(url)) => {
             let Some(model) = settings.text("embedding-model") else {
                 return fail(
@@ -152,17 +150,16 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
                     "name the model that the server embeds texts with",
                 );
             };
-            DenseSource::Endpoint {
+            Some(DenseSource::Endpoint {
                 url: url.to_owned(),
                 model: model.to_owned(),
                 batch: settings.parsed("embedding-batch")?,
                 concurrency: settings.parsed("embedding-concurrency")?,
                 timeout: Duration::from_secs(settings.parsed("embedding-timeout")?),
-            }
+            })
         }
-        (None, None) => return Ok(None),
-    };
-    Ok(Some(source))
+        (None, None) => None,
+    })
 }
 
 fn layout(settings: &Settings) -> Result<PromptLayout> {

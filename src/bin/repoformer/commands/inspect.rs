@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use repoformer::formats::records;
 use repoformer::pipeline::{Layout, RightContexts};
@@ -12,12 +12,12 @@ use repoformer::retrieve::rank::Words;
 use repoformer::retrieve::vector::TokenSets;
 use repoformer::retrieve::{Queries, Retrieval};
 use repoformer::store::artifact::{
-    Header, Payload, header_path, read, read_header, read_jsonl_header,
+    Header, Identity, Payload, header_path, read, read_header, read_jsonl_header,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::output::{fail, hinted, write_data};
+use crate::output::{fail, write_data};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -61,38 +61,30 @@ fn scores(path: &Path) -> Option<Map<String, Value>> {
 }
 
 fn header_text(path: &Path) -> Result<Vec<u8>> {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text += &format!("{name:<11} {value}\n");
     if let Some(scores) = scores(path) {
-        let lines = [
-            "kind        scores".to_owned(),
-            format!("records     {}", scores["all"]["n"]),
-            format!("predictions {}", scores["predictions"].as_str().unwrap_or("?")),
-            format!("missing     {}", scores.get("missing").unwrap_or(&Value::Null)),
-        ];
-        return Ok((lines.join("\n") + "\n").into_bytes());
+        line("kind", "scores".into());
+        line("records", scores["all"]["n"].to_string());
+        line("predictions", scores["predictions"].as_str().unwrap_or("?").into());
+        line("missing", scores.get("missing").unwrap_or(&Value::Null).to_string());
+        return Ok(text.into_bytes());
     }
     let header = if is_jsonl(path) { read_jsonl_header(path)? } else { read_header(path)? };
-    let Header { identity, format, tool, records, bytes, checksum, columns, totals } = header;
-    let mut lines = vec![
-        format!("kind        {}", identity.kind),
-        format!("records     {records}"),
-        format!("bytes       {bytes}"),
-        format!("checksum    {checksum}"),
-        format!("format      {format}"),
-        format!("written by  repoformer {tool}"),
-    ];
-    lines.extend(
-        columns
-            .iter()
-            .map(|column| format!("column      {} = {} bytes", column.name, column.bytes)),
-    );
-    lines.extend(totals.iter().map(|(name, total)| format!("total       {name} = {total}")));
-    lines.extend(
-        identity.parameters.iter().map(|(name, value)| format!("parameter   {name} = {value}")),
-    );
-    lines.extend(
-        identity.inputs.iter().map(|(name, digest)| format!("input       {name}: {digest}")),
-    );
-    Ok((lines.join("\n") + "\n").into_bytes())
+    let Identity { kind, parameters, inputs } = header.identity;
+    line("kind", kind);
+    line("records", header.records.to_string());
+    line("bytes", header.bytes.to_string());
+    line("checksum", header.checksum);
+    line("format", header.format.to_string());
+    line("written by", format!("repoformer {}", header.tool));
+    for column in header.columns {
+        line("column", format!("{} = {} bytes", column.name, column.bytes));
+    }
+    header.totals.iter().for_each(|(name, total)| line("total", format!("{name} = {total}")));
+    parameters.iter().for_each(|(name, value)| line("parameter", format!("{name} = {value}")));
+    inputs.iter().for_each(|(name, digest)| line("input", format!("{name}: {digest}")));
+    Ok(text.into_bytes())
 }
 
 fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
@@ -101,14 +93,13 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         read_jsonl_header(path)?;
         return Ok(std::fs::read(path)?);
     }
+    let mut out = Vec::new();
     if let Some(scores) = scores(path) {
-        let mut out = Vec::new();
         let tasks = scores.get("tasks").and_then(Value::as_array);
         tasks.into_iter().flatten().for_each(|task| line(&mut out, task));
         return Ok(out);
     }
     let kind = read_header(path)?.identity.kind;
-    let mut out = Vec::new();
     if kind == RepoFragments::KIND {
         let (_, fragments) = read::<RepoFragments>(path)?;
         let records = (0..fragments.len()).map(|f| records::fragment(&fragments, f, args.context));
@@ -127,10 +118,9 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     } else if kind == Words::KIND {
         let (_, words) = read::<Words>(path)?;
         for document in 0..words.documents() {
-            let counts = words.row(document);
-            let counts = counts.map(|(word, count)| {
-                (words.dictionary().word(word).to_owned(), Value::from(count))
-            });
+            let count =
+                |(word, count)| (words.dictionary().word(word).to_owned(), Value::from(count));
+            let counts = words.row(document).map(count);
             line(&mut out, &json!({ "words": counts.collect::<Map<_, _>>() }));
         }
     } else if kind == Matrix::KIND {
@@ -157,7 +147,8 @@ fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
         Some(Layout::cache_of_retrieval(path)?.join(within))
     };
     let (Some(fragments), Some(queries)) = (place("fragments-file"), place("queries-file")) else {
-        return Err(in_no_cache(path));
+        let reason = format!("{}: lies in no cache folder", path.display());
+        return fail(reason, "leave it where it was written");
     };
     let fragments = made_from::<RepoFragments>(path, &header, "fragments", &fragments)?;
     let queries = made_from::<Queries>(path, &header, "queries", &queries)?;
@@ -174,20 +165,13 @@ fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn in_no_cache(path: &Path) -> anyhow::Error {
-    hinted(anyhow!("{}: lies in no cache folder", path.display()), "leave it where it was written")
-}
-
 /// Reads the artifact at a place, which must be what this one was made from.
 fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path) -> Result<T> {
     let (found, payload) = read::<T>(place)?;
     if header.identity.inputs.get(input) != Some(&found.checksum) {
+        let (path, place) = (path.display(), place.display());
         return fail(
-            format!(
-                "{}: was made from other {input} than {} holds now",
-                path.display(),
-                place.display()
-            ),
+            format!("{path}: was made from other {input} than {place} holds now"),
             "make it again with `repoformer search`",
         );
     }

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 continue;
             }
             if !has_predictions(&experiment, mode, &completion)? {
-                output::failed(&format!("{mode} is left out: it has no prediction"));
+                output::failed(format!("{mode} is left out: it has no prediction"));
                 continue;
             }
             let row = Row::of(&experiment, mode, &completion, &resampling)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use repoformer::complete::server::{CompletionRequest, Sending};
-use repoformer::endpoint::{self, Endpoint};
+use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::error::Error;
 use repoformer::pipeline::{Asked, Completion, Server, file_name};
 
@@ -89,10 +89,8 @@ fn endpoint(settings: &Settings, model: &str) -> Result<Endpoint> {
             "name the server that has it, such as --endpoint http://localhost:8080",
         );
     };
-    let connection = endpoint::ConnectionSettings {
-        timeout: Duration::from_secs_f64(settings.parsed("request-timeout")?),
-        ..endpoint::ConnectionSettings::patient()
-    };
+    let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
+    let connection = ConnectionSettings { timeout, ..ConnectionSettings::patient() };
     Ok(Endpoint::new(url, connection)?.on_retry(announce))
 }
 

@@ -64,10 +64,10 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
 fn report_findings(report: &Validation, strict: bool) {
     for finding in &report.findings {
         let message = report.message(finding);
-        match finding.severity {
-            Severity::Error => output::failed(&message),
-            Severity::Note if strict => output::failed(&message),
-            Severity::Note => output::note(format!("note: {message}")),
+        if strict || finding.severity == Severity::Error {
+            output::failed(message);
+        } else {
+            output::note(format!("note: {message}"));
         }
     }
 }

@@ -44,10 +44,7 @@ pub(super) fn report_execution(name: &str, execution: &Execution, tasks: &TaskSe
             "" => String::new(),
             output => format!("\n{output}"),
         };
-        output::failed(&format!(
-            "{repository}: its tests cannot be run: {}{output}",
-            broken.reason
-        ));
+        output::failed(format!("{repository}: its tests cannot be run: {}{output}", broken.reason));
     }
     let excluded: Vec<_> = execution.tasks.iter().filter(|task| task.excluded.is_some()).collect();
     if !excluded.is_empty() {
@@ -81,14 +78,14 @@ pub(super) fn report_summaries(named: &[Named], summaries: &[Summaries], missing
         }
         for (k, rate) in &all.rates {
             if rate.is_none() && all.n > 0 {
-                output::failed(&format!(
+                output::failed(format!(
                     "{name}: pass@{k} needs more samples: a task has {}",
                     all.samples.0
                 ));
             }
         }
         if all.n == 0 {
-            output::failed(&format!("{name}: no task can be judged by its tests"));
+            output::failed(format!("{name}: no task can be judged by its tests"));
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn mine_tests(
     })?;
     for (place, reason) in &mined.broken {
         let name = &experiment.repositories[*place];
-        output::failed(&format!("{name}: its tests cannot be listed: {reason}"));
+        output::failed(format!("{name}: its tests cannot be listed: {reason}"));
     }
     let found: Vec<_> = mined.tasks.iter().filter(|mined| !mined.tests.is_empty()).collect();
     let lost: Vec<_> = (mined.tasks.iter())

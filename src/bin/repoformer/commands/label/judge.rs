@@ -72,7 +72,7 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     output.finish()?;
     output::problems(&judged.problems);
     for (reason, count) in &judged.lacking {
-        output::failed(&format!("{} instances are left out: {reason}", group(*count)));
+        output::failed(format!("{} instances are left out: {reason}", group(*count)));
     }
     if args.probabilities.is_some() && judged.probable < judged.gains.len() {
         output::warning(format!(

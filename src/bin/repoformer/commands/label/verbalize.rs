@@ -106,7 +106,7 @@ pub(super) fn verbalize_labels(
     let verbalized = verbalized.map_err(with_flags)?;
     output::problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
-        output::failed(&format!("{} instances are left out: {reason}", group(*count)));
+        output::failed(format!("{} instances are left out: {reason}", group(*count)));
     }
     report(&verbalized, settings, encoder);
     output::note(format!("written to {}", folder.display()));

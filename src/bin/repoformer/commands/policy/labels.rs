@@ -56,7 +56,7 @@ pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples>
     let mut examples = Examples::read(&flags.labels)?;
     output::problems(&examples.problems);
     for (missing, count) in &examples.unjudged {
-        output::failed(&format!(
+        output::failed(format!(
             "{} instances are left out: not labelled (no {missing})",
             group(*count)
         ));

@@ -154,7 +154,7 @@ fn curves(
     for scored in scored {
         let count = scored.lacking();
         if count > 0 {
-            output::failed(&format!(
+            output::failed(format!(
                 "{} instances are left out of every curve: policy {} lacks {}",
                 group(count),
                 scored.policy,
