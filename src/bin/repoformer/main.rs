@@ -59,7 +59,7 @@ enum Command {
     Search(SearchArgs),
     /// Build prompts from tasks and retrieval results
     Prompt(PromptArgs),
-    /// Complete prompts with the embedded model, with a server's model, or by batches
+    /// Complete prompts with the embedded model, with a model on a server, or in batches
     Complete(CompleteArgs),
     /// Retrieve again with predictions as queries: windows, vectors, search and prompts
     RgRg(RgRgArgs),

@@ -22,7 +22,7 @@ use crate::settings::{SettingFlags, Settings};
 pub(crate) struct CompleteArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Prompts to complete [default: the data set's in the cache, mode by mode]
+    /// Prompts to complete [default: the data set's prompts in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     prompts: Option<PathBuf>,
     /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
@@ -56,7 +56,7 @@ pub(crate) struct ProbabilityArgs {
         "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "write_batch", "read_batch",
     ])]
     probability_of: Option<String>,
-    /// First cut prompts after the last occurrence of this text, or append it (`<eof>`)
+    /// Cut each prompt after the last occurrence of this text first, or append the text if there is none (`<eof>`)
     #[arg(long, value_name = "TEXT", requires = "probability_of")]
     after: Option<String>,
     /// Id of the token in the model's vocabulary [default: the answer of the server's /tokenize]

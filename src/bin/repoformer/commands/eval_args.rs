@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Arg, Args, ValueEnum};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
+use repoformer::retrieve::QueryForm;
+use repoformer::retrieve::rank::Ranker;
 
 use crate::settings::{Listed, SettingFlags};
 use crate::table::ScoreFormat;
@@ -27,17 +29,19 @@ fn statuses() -> Listed {
 pub(crate) struct EvalArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// Predictions to score, of any model and mode [default: the model's in the cache, mode by mode]
+    /// Predictions to score, of any model and mode [default: the model's predictions in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
     /// Instead of predictions, measure the retrieval: its overlap with the targets (chunks only)
     #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
     pub(crate) retrieval: bool,
-    /// Rankers to compare with --retrieval (repeatable, or separated by commas unless one is a fusion) [default: --ranker]
-    #[arg(long, value_name = "NAME", requires = "retrieval")]
+    /// Ranker to compare with --retrieval, also several fused, as in rrf:jaccard,bm25 (repeatable; names can be separated by
+    /// commas, fusions cannot) [default: --ranker]
+    #[arg(long, value_name = "NAME", requires = "retrieval", value_parser = Listed::of(Ranker::NAMES))]
     pub(crate) rankers: Vec<String>,
-    /// Queries to compare with --retrieval (repeatable, or separated by commas) [default: --query]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "retrieval")]
+    /// Query to compare with --retrieval (repeatable, or separated by commas) [default: --query]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "retrieval",
+        value_parser = Listed::of(QueryForm::ALL))]
     pub(crate) queries: Vec<String>,
     /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references", "tasks"])]
@@ -78,7 +82,7 @@ pub(crate) struct EvalArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Execution", mut_args(only_in_long_help))]
 pub(crate) struct ExecArgs {
-    /// Put each prediction in its place in a copy and run the repository's tests: the unit-test pass rate
+    /// Measure the unit-test pass rate: put each prediction into a copy of its repository and run the tests
     #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
     pub(crate) exec: bool,
     /// Shell command that runs a task's tests; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest or
@@ -110,10 +114,10 @@ pub(crate) struct ExecArgs {
     /// Time limit of a run, in seconds [default: 60]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) timeout: Option<f64>,
-    /// Limit of the processor time of all processes of a run, in seconds [default: 4 times --timeout]
+    /// Limit of the processor time of all processes of a run together, in seconds [default: 4 times --timeout]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) cpu_limit: Option<f64>,
-    /// Limit of the memory of all processes of a run, in megabytes [default: 4096]
+    /// Limit of the memory of all processes of a run together, in megabytes [default: 4096]
     #[arg(long, value_name = "MB", requires = "exec")]
     pub(crate) memory_limit: Option<u64>,
     /// Limit of what a run writes, in megabytes [default: 1024]
@@ -125,8 +129,7 @@ pub(crate) struct ExecArgs {
     /// Whether tests can use the network (the setup always can) [default: off]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) network: Option<Switch>,
-    /// Whether runs are isolated: as far as the system allows (auto), completely or not at all (required), never (off)
-    /// [default: auto]
+    /// Isolation of runs: as far as the system allows (auto), complete or else an error (required), none (off) [default: auto]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) isolation: Option<Isolation>,
     /// Number of runs of the reference; tasks whose runs disagree are left out [default: 1]

@@ -27,7 +27,7 @@ use crate::settings::{SettingFlags, Settings};
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Predictions to show (repeatable) [default: the model's in the cache, mode by mode]
+    /// Predictions to show (repeatable) [default: the model's predictions in the cache, mode by mode]
     #[arg(long, value_name = "[NAME=]FILE")]
     predictions: Vec<String>,
     /// Results of unit tests, from `eval --exec --per-task --format jsonl`; NAME is the system's (repeatable)

@@ -24,13 +24,13 @@ use crate::table::ScoreFormat;
 pub(crate) struct RgRgArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Predictions to search with, of any model [default: the model's for mode rg1, in the cache]
+    /// Predictions to search with, of any model [default: the model's predictions for mode rg1, in the cache]
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
     /// Also write the prompts to this file (`-`: standard output); with --iterations, those of the last one
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Also complete, and search again with the completions, this many times; prints a table of the iterations
+    /// Number of times to complete the prompts and to search again with the completions; prints a table of the iterations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     iterations: Option<u32>,
     /// Format of the table

@@ -24,7 +24,7 @@ use crate::settings::{SettingFlags, Settings};
 pub(crate) struct WindowArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Predictions for mode rg-rg [default: the model's for mode rg1, in the cache]
+    /// Predictions for mode rg-rg [default: the model's predictions for mode rg1, in the cache]
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
 }

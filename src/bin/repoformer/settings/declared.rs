@@ -26,6 +26,15 @@ const MOST: u64 = u32::MAX as u64 / 4;
 const COUNT: Values = Whole(1..=MOST);
 const LIMIT: Values = Whole(0..=MOST);
 
+/// The profiles and configurations that the program carries.
+pub(super) const BUNDLED: [(&str, &str); 5] = [
+    ("demo", include_str!("../../../../configs/demo.toml")),
+    ("repocoder", include_str!("../../../../configs/repocoder.toml")),
+    ("repoformer-paper", include_str!("../../../../configs/repoformer-paper.toml")),
+    ("repoformer-release", include_str!("../../../../configs/repoformer-release.toml")),
+    ("crosscodeeval", include_str!("../../../../configs/crosscodeeval.toml")),
+];
+
 /// Rows: key, name of the value, values => help, then the fields that differ from [`Setting::new`].
 macro_rules! settings {
     ($($group:ident {
@@ -51,51 +60,55 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
              given (no query: the tasks' own cross-file context)",
             arity: Names, default_text: Some("the modes that the stage can serve");
-        "profile" "NAME" Text => "Bundled profile, or configs/NAME.toml in the working folder";
+        "profile" "NAME" OneOfOr(
+            || names(BUNDLED.map(|(name, _)| name)),
+            |_| true,
+            "the NAME of configs/NAME.toml in the working folder",
+        ) => "Named set of settings: {names}";
         "config" "FILE" Text => "File of settings (TOML)",
-            default_text: Some("repoformer.toml, where the working folder has one"), in_files: false;
+            default_text: Some("repoformer.toml in the working folder, if it exists"), in_files: false;
         "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
             default: Some("0"), default_text: Some("all cores");
     }
     Fragments {
         "unit" "UNIT" OneOf(|| names(["windows", "chunks"])) =>
-            "Kind of the fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
+            "Kind of fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
             default: Some("windows");
         "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
             default_text: Some("the language of most of the tasks' files");
         "walk" "NAME" OneOf(|| names([Walk::Glob, Walk::Rglob])) =>
-            "Files that count: glob skips hidden files and follows links (RepoCoder); rglob takes hidden files and follows no \
-             links to folders (Repoformer)",
+            "Source files that are read: glob skips hidden files and follows links (RepoCoder); rglob includes hidden files and does \
+             not follow links to folders (Repoformer)",
             default: Some("glob");
-        "window-size" "N" COUNT => "Lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
+        "window-size" "N" COUNT => "Number of lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
         "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2"), only_for: Some("windows"), arity: Names, alias: Some("slice");
         "center" "NAME" OneOf(|| names([Center::Half, Center::Step])) =>
-            "Lines of a window before the line that it is centred on: half a window, or one step",
+            "Number of lines of a window before its centre line: half the window (half), or one step (step)",
             default: Some("half"), only_for: Some("windows");
-        "chunk-size" "N" COUNT => "Non-blank lines of a chunk", default: Some("20"), only_for: Some("chunks");
-        "chunk-stride" "N" COUNT => "Lines between the starts of two chunks", default: Some("10"), only_for: Some("chunks");
+        "chunk-size" "N" COUNT => "Number of non-blank lines of a chunk", default: Some("20"), only_for: Some("chunks");
+        "chunk-stride" "N" COUNT => "Number of lines from the start of a chunk to the start of the next", default: Some("10"), only_for: Some("chunks");
         "hole-guard" "NAME" OneOf(|| names(["strict", "reference"])) =>
-            "How the hole is kept out of its own prompt: strictly, or as in RepoCoder's program",
+            "How the hole is kept out of its own prompt: always (strict), or as in RepoCoder's program (reference)",
             default: Some("strict"), only_for: Some("windows");
     }
     Search {
         "tokenizer" "NAME|FILE" Text =>
             "Tokenizer of one-gram vectors and of budgets: p50k_base, words, or a model's tokenizer.json; prompt style repocoder \
-             counts p50k_base",
+             always counts tokens of p50k_base",
             default: Some("p50k_base");
         "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "dense"])) =>
-            "Terms that lexical rankers compare: one-gram (tokens of --tokenizer) or words; dense asks for dense vectors",
-            default_text: Some("one-gram; words with chunks where no tokenizer is named");
+            "Terms that lexical rankers compare: tokens of --tokenizer (one-gram) or words; dense makes dense vectors instead",
+            default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
         "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.starts_with("rrf:"), "several fused, as in rrf:jaccard,bm25") =>
             "Ranker: {names}",
             default: Some("jaccard");
-        "top-k" "N" Whole(1..=u32::MAX as u64) => "Fragments kept per query", default: Some("20");
+        "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
         "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
-            "Text that is searched for; window is RepoCoder's, each other kind belongs to one mode",
+            "Text to search for; window is RepoCoder's, and each other kind belongs to one mode",
             default_text: Some("window with windows, last-n-lines with chunks");
-        "query-lines" "N" COUNT => "Lines of a query", default: Some("20");
+        "query-lines" "N" COUNT => "Number of lines of a query", default: Some("20");
         "ties" "NAME" OneOf(|| names([Ties::Nearest, Ties::Reference])) =>
-            "Order of equal scores: the nearest file first, or as in Repoformer's program",
+            "Order of equal scores: the nearest file first (nearest), or as in Repoformer's program (reference)",
             default: Some("nearest"), only_for: Some("chunks");
         "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
             default_text: Some("all"), only_for: Some("chunks");
@@ -104,8 +117,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     }
     Embeddings {
         "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with";
-        "embedding-batch" "N" COUNT => "Texts per embedding request", default: Some("64");
-        "embedding-concurrency" "N" Whole(1..=256) => "Simultaneous embedding requests", default: Some("2");
+        "embedding-batch" "N" COUNT => "Number of texts per embedding request", default: Some("64");
+        "embedding-concurrency" "N" Whole(1..=256) => "Number of simultaneous embedding requests", default: Some("2");
         "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of an embedding request, in seconds",
             default: Some("600");
         "vectors" "FILE" Text =>
@@ -115,14 +128,14 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     Prompts {
         "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");
         "max-prompt-tokens" "N" LIMIT =>
-            "Token budget: a whole prompt has at most this many; with prompt style repocoder, its retrieved part stays below it",
+            "Maximum tokens of a prompt; with prompt style repocoder, the retrieved part alone must have fewer",
             default: Some("2000");
         "align" "NAME" OneOf(|| names(Align::ALL)) =>
-            "Text shown for a fragment: the fragment (none), the next or the previous one, the lines one stride further down (extend), \
-             the function or class around it (enclosing), or what suits the query (auto)",
+            "Text shown for a fragment: the fragment (none), the next one (next), the previous one (previous), the lines one stride \
+             further down (extend), the function or class around it (enclosing), or what suits the query (auto)",
             default: Some("auto");
         "fragment-paths" "NAME" OneOf(|| names(["repository", "full"])) =>
-            "Start of a fragment's path: inside its repository, or with the repository's folder",
+            "Path shown for a fragment: within its repository (repository), or with the repository's folder (full)",
             default: Some("repository");
         "prompt-style" "NAME|FILE" OneOfOr(
             || names(["repocoder"].into_iter().chain(Style::names()).chain(["attach"])),
@@ -133,7 +146,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
             default: Some("yes");
         "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
-            default_text: Some("what remains");
+            default_text: Some("all that the budget leaves");
         "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
             default: Some("512");
         "max-cross-file-tokens" "N" LIMIT => "Maximum tokens of the cross-file context in a prompt",
@@ -154,18 +167,18 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
             "API of the server: /v1/completions or /v1/chat/completions",
             default: Some("completions"), commands: COMPLETING;
-        "concurrency" "N" COUNT => "Simultaneous requests", default: Some("4"), commands: COMPLETING;
-        "samples" "N" COUNT => "Completions per prompt", default: Some("1"), commands: COMPLETING;
+        "concurrency" "N" COUNT => "Number of simultaneous requests", default: Some("4"), commands: COMPLETING;
+        "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING;
         "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
-            "Temperature; 0 takes the likeliest token at each step",
+            "Temperature; 0 takes the most likely token at each step",
             default: Some("0"), commands: COMPLETING;
         "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
-            "Share of the probability that tokens are drawn from",
+            "Nucleus sampling: draws among the most likely tokens that together have this probability",
             default_text: Some("the server's"), commands: COMPLETING;
         "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
             arity: Texts, commands: COMPLETING;
         "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
-            "White space at the end of a prompt: sent (as-is), or kept back and dropped from the completion \
+            "White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion \
              (before-whitespace)",
             default: Some("before-whitespace"), commands: COMPLETING;
         "instruction" "TEXT" Text => "System message for a chat model",
@@ -184,8 +197,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "one with a threshold, as in learned@0.2",
         ) => "Add a row for a policy: {names}",
             arity: Names, commands: &["run"];
-        "policy-model" "FILE" Text => "Trained policy",
-            arity: Paths, default_text: Some("learned policies score each repository after training on the others"),
+        "policy-model" "FILE" Text => "Trained policy, from `policy train`",
+            arity: Paths, default_text: Some("learned policies are trained here, and score each repository after training on the others"),
             commands: &["run"];
     }
     Statistics {

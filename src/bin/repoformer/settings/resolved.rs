@@ -8,18 +8,9 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::declaration::{Given, Group, PREFIX, Setting, Values, nearest, variable};
-use super::declared::{SETTINGS, declared};
+use super::declared::{BUNDLED, SETTINGS, declared};
 use super::flags::SettingFlags;
 use crate::output::fail;
-
-/// The profiles and configurations that the program carries.
-const BUNDLED: [(&str, &str); 5] = [
-    ("demo", include_str!("../../../../configs/demo.toml")),
-    ("repocoder", include_str!("../../../../configs/repocoder.toml")),
-    ("repoformer-paper", include_str!("../../../../configs/repoformer-paper.toml")),
-    ("repoformer-release", include_str!("../../../../configs/repoformer-release.toml")),
-    ("crosscodeeval", include_str!("../../../../configs/crosscodeeval.toml")),
-];
 
 /// The file of settings that is read where no other is named.
 const FOUND_BY_ITSELF: &str = "repoformer.toml";

@@ -44,8 +44,8 @@ pub(crate) struct DrawingFlags {
     #[arg(long, value_name = "KIND", default_value = "chunk",
         value_parser = Listed::of([InstanceKind::Chunk, InstanceKind::Function].map(InstanceKind::name)))]
     pub(crate) kind: String,
-    /// Number of clusters, and so of instances, per chunk or function of a repository [default: 0.2; 0.1 with --profile
-    /// repoformer-release]
+    /// Number of instances per chunk or function of a repository, one from each cluster of similar code [default: 0.2; 0.1
+    /// with --profile repoformer-release]
     #[arg(long, value_name = "R")]
     pub(crate) ratio: Option<f64>,
     /// Use every repository, not only those whose files import one another

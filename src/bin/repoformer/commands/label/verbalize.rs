@@ -15,6 +15,15 @@ use crate::commands::session::use_threads;
 use crate::output::{
     self, check_folder, check_output, check_rereadable, fail, group, hinted, plural, with_bar,
 };
+use crate::settings::Listed;
+
+/// The bundled styles that have a place for the decision.
+fn deciding_styles() -> Listed {
+    let decides = |name: &&str| {
+        name.parse::<Style>().is_ok_and(|style| DecisionFrame::of(&style, None, None).is_ok())
+    };
+    Listed::of(Style::names().filter(decides))
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelVerbalizeArgs {
@@ -24,9 +33,9 @@ pub(crate) struct LabelVerbalizeArgs {
     /// The model's tokenizer.json, or its folder; missing tokens are added to the copy in -o
     #[arg(long, value_name = "FILE")]
     tokenizer: PathBuf,
-    /// Style whose fill-in-the-middle tokens are used, as in `prompt`; repoformer and repoformer-released have their own
-    /// place for the decision
-    #[arg(long, value_name = "NAME|FILE", default_value = "starcoder")]
+    /// Prompt style whose fill-in-the-middle tokens are used; repoformer and repoformer-released have their own place for
+    /// the decision
+    #[arg(long, value_name = "NAME|FILE", default_value = "starcoder", value_parser = deciding_styles())]
     prompt_style: String,
     /// Maximum tokens of a training sequence
     #[arg(long, alias = "max-tokens", value_name = "N", default_value_t = 2048)]
@@ -58,16 +67,16 @@ pub(crate) struct SequenceFlags {
     /// program]
     #[arg(long, value_name = "TOKEN")]
     end_token: Option<String>,
-    /// Maximum tokens of a cross-file context; the first are kept
+    /// Maximum tokens of a cross-file context; the first ones are kept
     #[arg(long, value_name = "N", default_value_t = 512)]
     max_cc_tokens: usize,
     /// Weight of the decision relative to the completion, in loss_weights
     #[arg(long, value_name = "L", default_value_t = 1.0)]
     lambda: f32,
-    /// Share of the repositories held out for validation
+    /// Share of the repositories that is held out for validation
     #[arg(long, value_name = "R", default_value_t = 0.1)]
     validation: f64,
-    /// Share of the repositories held out for tests
+    /// Share of the repositories that is held out for tests
     #[arg(long, value_name = "R", default_value_t = 0.0)]
     test: f64,
 }
