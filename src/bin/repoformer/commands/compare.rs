@@ -137,9 +137,9 @@ impl Scorer<'_> {
 fn reported(reading: ReadScores) -> PerTask {
     output::problems(&reading.problems);
     if reading.excluded > 0 {
+        let (name, count) = (&reading.scores.name, reading.excluded);
         output::warning(format!(
-            "{}: {} tasks are excluded: their unit tests are not conclusive",
-            reading.scores.name, reading.excluded
+            "{name}: {count} tasks are excluded: their unit tests are not conclusive"
         ));
     }
     reading.scores
@@ -181,11 +181,8 @@ fn warn(comparison: &Comparison) {
         [(&comparison.a, &comparison.b), (&comparison.b, &comparison.a)]
     {
         if !alone.is_empty() {
-            output::warning(format!(
-                "left out: {} in {name} only, not in {}",
-                listed(alone),
-                other.name
-            ));
+            let (tasks, other) = (listed(alone), &other.name);
+            output::warning(format!("left out: {tasks} in {name} only, not in {other}"));
         }
     }
     if comparison.moved > 0 {

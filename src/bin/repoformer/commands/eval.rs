@@ -153,12 +153,10 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
     let scores = score_tasks(tasks, &truth, &cutting, postprocess, Missing::Error)?;
     for mean in scores.all.means.iter().filter(|mean| mean.get("em") < Some(1.0)) {
         let values = mean.metric.values().iter().zip(&mean.values);
-        let values: Vec<String> =
-            values.map(|(name, value)| format!("{name} {}", percent(*value))).collect();
+        let values = values.map(|(name, value)| format!("{name} {}", percent(*value)));
+        let (metric, values) = (mean.metric, values.collect::<Vec<_>>().join(", "));
         output::warning(format!(
-            "{} truncates these targets, so even the reference text cannot score 100: it has {}",
-            mean.metric,
-            values.join(", ")
+            "{metric} truncates these targets, so even the reference text cannot score 100: it has {values}"
         ));
     }
     Ok(())
@@ -280,9 +278,9 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
         first == second
     };
     if given().count() > 1 && given().all(is_doubled) {
+        let file = path.display();
         output::warning(format!(
-            "{}: every task has the same samples twice; was the file appended to itself?",
-            path.display()
+            "{file}: every task has the same samples twice; was the file appended to itself?"
         ));
     }
 }
@@ -308,20 +306,16 @@ fn score(experiment: &Experiment, path: &Path, scoring: &Scoring) -> Result<Eval
     let Scoring { metrics, postprocess, missing } = scoring;
     let evaluation = evaluate(experiment, path, metrics, postprocess, *missing)?;
     output::problems(&evaluation.problems);
+    let (file, empty) = (path.display(), evaluation.empty);
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
     if *missing == Missing::Zero && without > 0 {
-        output::warning(format!(
-            "{}: {without} tasks have no prediction; they score 0",
-            path.display(),
-        ));
+        output::warning(format!("{file}: {without} tasks have no prediction; they score 0"));
     }
     warn_of_uneven(&evaluation, path);
     warn_of_doubled(&evaluation, path);
-    if evaluation.empty > 0 {
+    if empty > 0 {
         output::warning(format!(
-            "{}: {} empty predictions; they are scored as empty text",
-            path.display(),
-            evaluation.empty
+            "{file}: {empty} empty predictions; they are scored as empty text"
         ));
     }
     Ok(evaluation)

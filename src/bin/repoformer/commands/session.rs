@@ -203,24 +203,17 @@ fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<
 }
 
 pub(super) fn read_tasks(file: &Path) -> Result<TaskSet> {
-    let reading = TaskSet::read(file)?;
+    let (name, reading) = (file.display(), TaskSet::read(file)?);
     output::problems(&reading.problems);
     if reading.formats.len() > 1 {
-        let formats = reading.formats.iter();
-        let formats: Vec<String> =
-            formats.map(|(format, tasks)| format!("{tasks} of {format}")).collect();
+        let formats = reading.formats.iter().map(|(format, tasks)| format!("{tasks} of {format}"));
+        let formats = formats.collect::<Vec<_>>().join(", ");
         output::warning(format!(
-            "{}: holds tasks of several formats, {}; each is read as its own",
-            file.display(),
-            formats.join(", ")
+            "{name}: holds tasks of several formats, {formats}; each is read as its own"
         ));
     }
-    if reading.repeated_ids > 0 {
-        output::note(format!(
-            "{}: {} tasks repeat an id; their rows distinguish them",
-            file.display(),
-            reading.repeated_ids
-        ));
+    if let count @ 1.. = reading.repeated_ids {
+        output::note(format!("{name}: {count} tasks repeat an id; their rows distinguish them"));
     }
     Ok(reading.set)
 }

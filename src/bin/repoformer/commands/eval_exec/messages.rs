@@ -44,7 +44,8 @@ pub(super) fn report_execution(name: &str, execution: &Execution, tasks: &TaskSe
             "" => String::new(),
             output => format!("\n{output}"),
         };
-        output::failed(format!("{repository}: its tests cannot be run: {}{output}", broken.reason));
+        let reason = &broken.reason;
+        output::failed(format!("{repository}: its tests cannot be run: {reason}{output}"));
     }
     let excluded: Vec<_> = execution.tasks.iter().filter(|task| task.excluded.is_some()).collect();
     if !excluded.is_empty() {
@@ -60,10 +61,8 @@ pub(super) fn report_execution(name: &str, execution: &Execution, tasks: &TaskSe
             .filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
         list_tasks(tasks, of.collect());
     }
-    output::note(format!(
-        "exec {name}: {} runs, {} results known or shared",
-        execution.runs, execution.reused
-    ));
+    let Execution { runs, reused, .. } = execution;
+    output::note(format!("exec {name}: {runs} runs, {reused} results known or shared"));
 }
 
 pub(super) fn report_summaries(named: &[Named], summaries: &[Summaries], missing: Missing) {
@@ -71,18 +70,12 @@ pub(super) fn report_summaries(named: &[Named], summaries: &[Summaries], missing
         let all = &summary.all;
         if all.missing > 0 {
             let count = if missing == Missing::Skip { "are left out" } else { "count as failed" };
-            output::warning(format!(
-                "{name}: {} tasks have no prediction; they {count}",
-                all.missing
-            ));
+            let missing = all.missing;
+            output::warning(format!("{name}: {missing} tasks have no prediction; they {count}"));
         }
-        for (k, rate) in &all.rates {
-            if rate.is_none() && all.n > 0 {
-                output::failed(format!(
-                    "{name}: pass@{k} needs more samples: a task has {}",
-                    all.samples.0
-                ));
-            }
+        let least = all.samples.0;
+        for (k, _) in all.rates.iter().filter(|(_, rate)| rate.is_none() && all.n > 0) {
+            output::failed(format!("{name}: pass@{k} needs more samples: a task has {least}"));
         }
         if all.n == 0 {
             output::failed(format!("{name}: no task can be judged by its tests"));

@@ -56,16 +56,12 @@ pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples>
     let mut examples = Examples::read(&flags.labels)?;
     output::problems(&examples.problems);
     for (missing, count) in &examples.unjudged {
-        output::failed(format!(
-            "{} instances are left out: not labelled (no {missing})",
-            group(*count)
-        ));
+        let count = group(*count);
+        output::failed(format!("{count} instances are left out: not labelled (no {missing})"));
     }
     if examples.repeated > 0 {
-        output::warning(format!(
-            "{} instances repeat an id of their repository; each counts",
-            group(examples.repeated)
-        ));
+        let count = group(examples.repeated);
+        output::warning(format!("{count} instances repeat an id of their repository; each counts"));
     }
     let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
     if knowing > 0 {

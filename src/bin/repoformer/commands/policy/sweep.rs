@@ -151,16 +151,12 @@ fn curves(
     thresholds: &[f64],
     clocks: &[LatencyModel],
 ) -> Vec<SweepCurve> {
-    for scored in scored {
-        let count = scored.lacking();
-        if count > 0 {
-            output::failed(format!(
-                "{} instances are left out of every curve: policy {} lacks {}",
-                group(count),
-                scored.policy,
-                lacking(scored.policy)
-            ));
-        }
+    for scored in scored.iter().filter(|scored| scored.lacking() > 0) {
+        let (count, policy) = (group(scored.lacking()), scored.policy);
+        let signal = lacking(policy);
+        output::failed(format!(
+            "{count} instances are left out of every curve: policy {policy} lacks {signal}"
+        ));
     }
     let is_kept = |place: usize| scored.iter().all(|scored| scored.ordered[place].is_some());
     let kept: Vec<bool> = (0..examples.all.len()).map(is_kept).collect();
@@ -208,10 +204,9 @@ fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyMod
                 );
             }
             if known < all {
+                let (without, all) = (group(all - known), group(all));
                 output::warning(format!(
-                    "{} of {} instances have no time of {name}; the mean of the others is used",
-                    group(all - known),
-                    group(all)
+                    "{without} of {all} instances have no time of {name}; the mean of the others is used"
                 ));
             }
         }
