@@ -237,11 +237,12 @@ pub(crate) fn warning(text: impl AsRef<str>) {
     }
 }
 
-/// Number of items shown of which `few` are shown without `-v`.
+/// Number of items to show: `few` without `-v`, all with it.
 fn shown(few: usize) -> usize {
     if is_verbose() { usize::MAX } else { few }
 }
 
+/// Says how many items are not shown.
 fn note_hidden(indent: &str, hidden: usize) {
     if hidden > 0 {
         note(format!("{indent}… and {hidden} more like these (-v shows all)"));
