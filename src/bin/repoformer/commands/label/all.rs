@@ -57,10 +57,10 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         flags: &args.sequences,
     };
     making.check_output(folder)?;
-    let sequences = making.settings()?;
+    let (sequences, encoder) = making.settings()?;
     let completion = server::model(&settings, None, false)?;
     draw(args, &settings, &instances)?;
-    check_splits(&instances, sequences.0.held_out).map_err(with_flags)?;
+    check_splits(&instances, sequences.held_out).map_err(with_flags)?;
 
     let experiment = without_repositories(&settings)?;
     check_completable(&experiment)?;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         output: labels.clone(),
     };
     judge::run(&judging)?;
-    verbalize_labels(&labels, &sequences, folder)
+    verbalize_labels(&labels, &sequences, &encoder, folder)
 }
 
 /// The settings: the data lies in the folder, and the paper's profile is the default.

@@ -94,13 +94,15 @@ pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     };
     let written = args.output.join("tokenizer.json");
     check_output(Some(&written), &[&args.tokenizer, &args.tokenizer.join("tokenizer.json")])?;
-    verbalize_labels(&args.labels, &making.settings()?, &args.output)
+    let (settings, encoder) = making.settings()?;
+    verbalize_labels(&args.labels, &settings, &encoder, &args.output)
 }
 
 /// Verbalizes a file of labels into a folder, and reports it.
 pub(super) fn verbalize_labels(
     labels: &Path,
-    (settings, encoder): &(VerbalizeSettings, Encoder),
+    settings: &VerbalizeSettings,
+    encoder: &Encoder,
     folder: &Path,
 ) -> Result<()> {
     for output in outputs(folder) {
