@@ -71,10 +71,10 @@ impl Row {
         let count = selected.scores["all"]["n"].as_f64().unwrap_or(0.0);
         Self {
             benchmark: experiment.name.clone(),
-            mode: selected.policy.clone(),
+            mode: selected.source.name.clone(),
             intervals: intervals(&selected.scores, resampling),
             scores: selected.scores.clone(),
-            rag_rate: Some(selected.retrieved.len() as f64 / count.max(1.0)),
+            rag_rate: Some(selected.retrieved as f64 / count.max(1.0)),
             latency_ms: selected.latency_ms,
             ..Self::default()
         }

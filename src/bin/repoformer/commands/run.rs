@@ -126,7 +126,7 @@ fn leave_report(
 ) -> Result<PathBuf> {
     let making = Making { metrics: report::METRICS.to_vec(), resampling, ..Making::default() };
     let mut sources = report::of_cache(experiment, settings)?;
-    sources.extend(selected.into_iter().map(Selected::into_source));
+    sources.extend(selected.into_iter().map(|one| one.source));
     let folder = folder.join(&experiment.name);
     report::make(experiment, sources, &making, &folder)
 }

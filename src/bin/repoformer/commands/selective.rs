@@ -123,7 +123,9 @@ impl Policies {
                 )),
             }
         }
-        let chosen = all.iter().map(|one| (one.predictions.as_path(), &one.retrieved));
+        let chosen = all.iter().filter_map(|Selected { source, .. }| {
+            Some((source.predictions.as_path(), source.retrieved.as_ref()?))
+        });
         write_chosen(experiment, mode, &completion.model, &chosen.collect::<Vec<_>>())?;
         Ok(all)
     }
@@ -207,35 +209,15 @@ fn parse(text: &str) -> Result<Chosen> {
 }
 
 /// The choices of a policy.
-#[derive(Debug)]
 pub(super) struct Selected {
-    /// The policy's name, with its threshold.
-    pub(super) policy: String,
+    /// The chosen predictions, named after the policy with its threshold.
+    pub(super) source: Source,
     /// Scores of the chosen predictions, in the form of a mode's.
     pub(super) scores: Value,
-    /// Rows of the tasks that it retrieves for.
-    pub(super) retrieved: BTreeSet<usize>,
+    /// Number of tasks that it retrieves for.
+    pub(super) retrieved: usize,
     /// Mean milliseconds per task in the paper's latency model, where its parts were measured.
     pub(super) latency_ms: Option<f64>,
-    /// Path of the chosen predictions.
-    predictions: PathBuf,
-    /// Path of the predictions with retrieval.
-    augmented: PathBuf,
-    /// Path of their prompts.
-    prompts: PathBuf,
-}
-
-impl Selected {
-    /// The predictions as a source of a report.
-    pub(super) fn into_source(self) -> Source {
-        Source {
-            name: self.policy,
-            predictions: self.predictions,
-            made_as: Some(self.augmented),
-            prompts: Some(self.prompts),
-            retrieved: Some(self.retrieved),
-        }
-    }
 }
 
 /// Takes for each task the prediction that the policy chooses.
@@ -263,13 +245,18 @@ fn select(
         let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves));
         costs.sum::<f64>() / count
     };
+    let retrieved: BTreeSet<usize> =
+        rows.filter_map(|(task, _)| Some(task["row"].as_u64()? as usize)).collect();
     Selected {
-        policy: chosen.name.clone(),
-        retrieved: rows.filter_map(|(task, _)| Some(task["row"].as_u64()? as usize)).collect(),
         latency_ms: found.times.as_ref().map(latency),
         scores: json!({"all": all, "tasks": tasks}),
-        predictions: layout.chosen_predictions(&chosen.name, mode, model),
-        augmented: layout.predictions(mode, model),
-        prompts: layout.prompts(mode),
+        retrieved: retrieved.len(),
+        source: Source {
+            name: chosen.name.clone(),
+            predictions: layout.chosen_predictions(&chosen.name, mode, model),
+            made_as: Some(layout.predictions(mode, model)),
+            prompts: Some(layout.prompts(mode)),
+            retrieved: Some(retrieved),
+        },
     }
 }
