@@ -167,7 +167,7 @@ fn write_search(
 ) -> Result<()> {
     match format {
         ExportFormat::Trec => {
-            let run = trec_run(experiment, mode)?;
+            let run = trec_run(experiment, mode)?.into_bytes();
             write_data(output, &run)?;
             // A run has no place for it, so that it lies beside.
             let mut manifest = search_manifest("trec-run", experiment, mode)?;

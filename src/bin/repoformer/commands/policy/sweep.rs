@@ -259,7 +259,7 @@ fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
             );
         };
         names.push(name);
-        let clock = LatencyModel::Given(RequestTimes::new(retrieval, generation));
+        let clock = LatencyModel::given(RequestTimes::new(retrieval, generation));
         clocks.push(clock.deciding(args.decision_ms));
     }
     if clocks.is_empty() && args.generation_ms.is_some() {
