@@ -200,10 +200,8 @@ impl Dense {
 }
 
 /// A cosine for each fragment, by the number of the query.
-pub(super) fn cosines(
-    (fragments, queries): &(Matrix, Matrix),
-) -> impl Fn(usize) -> Vec<f64> + Sync {
-    |query| {
+pub(super) fn cosines(fragments: &Matrix, queries: &Matrix) -> impl Fn(usize) -> Vec<f64> + Sync {
+    move |query| {
         let mut out = Vec::new();
         // Sizes agree, as `Dense::read` saw to; where there is nothing, nothing is alike.
         if fragments.cosines(queries.row(query), &mut out).is_err() {

@@ -15,7 +15,6 @@ use crate::retrieve::{
 };
 use crate::store::artifact::Identity;
 use crate::task::TaskSet;
-use crate::text::language::Language;
 use crate::text::tokenize::model::Tokenizer;
 
 /// Input of a stage: a data set, its parameters, and where artifacts lie.
@@ -167,11 +166,6 @@ impl Experiment {
         self.retrieval.search.ranker = ranker;
         self.retrieval.form = form;
         self.layout.vectors = self.retrieval.search.vectors_name();
-    }
-
-    /// Language and walk: which files of a repository's folder count.
-    pub(super) fn files(&self) -> (Language, Walk) {
-        (self.layout.language, self.walk)
     }
 
     /// Lines that make a query in a mode.

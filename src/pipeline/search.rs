@@ -167,7 +167,7 @@ struct ReadSearch {
 
 impl ReadSearch {
     fn search(&self, index: &RepositoryIndex<'_>) -> Retrieval {
-        let cosines = self.dense.as_ref().map(cosines);
+        let cosines = self.dense.as_ref().map(|(fragments, queries)| cosines(fragments, queries));
         let vectors = QueryVectors {
             sets: self.sets.as_ref(),
             cosines: cosines.as_ref().map(|cosines| cosines as _),

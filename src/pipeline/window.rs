@@ -29,7 +29,7 @@ pub fn window_repositories(experiment: &Experiment) -> Result<StageReport> {
 
 fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport) -> Result<()> {
     let language = experiment.layout.language;
-    let reading = Repository::read_with(&experiment.repos_dir, name, experiment.files())?;
+    let reading = Repository::read_with(&experiment.repos_dir, name, language, experiment.walk)?;
     report.problems.extend(reading.skipped);
     let repository = reading.repository;
     if repository.files.is_empty() {

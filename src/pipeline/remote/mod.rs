@@ -44,9 +44,9 @@ impl Server {
         let PromptText { path, text, .. } = prompts;
         let mut problems = Vec::new();
         let records = self.records(path, text, completion, &mut problems);
-        let known = (Journal::open(&self.journal)?, Failures::default());
+        let (journal, failures) = (Journal::open(&self.journal)?, Failures::default());
         for record in records {
-            if let Some(reason) = self.entry(&known, &record.key())?.error {
+            if let Some(reason) = self.entry(&journal, &failures, &record.key())?.error {
                 problems.push(record.failed(path, &reason));
             }
         }
@@ -106,9 +106,9 @@ impl Server {
             Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
             None => Ok(Answer::default()),
         };
-        let answers = self.answered(&keys, tick, &ask)?;
+        let (journal, failures) = self.answered(&keys, tick, &ask)?;
         for (record, key) in records.into_iter().zip(&keys) {
-            let entry = self.entry(&answers, key)?;
+            let entry = self.entry(&journal, &failures, key)?;
             match &entry.error {
                 Some(reason) => predictions.problems.push(record.failed(path, reason)),
                 None => {
@@ -143,7 +143,7 @@ impl Server {
     }
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.
-    fn entry(&self, (journal, failures): &(Journal, Failures), key: &str) -> Result<Entry> {
+    fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<Entry> {
         let failed = |reason: String| Entry {
             key: key.to_owned(),
             samples: Vec::new(),

@@ -92,9 +92,9 @@ pub fn probabilities(
         Some(prober) => prober.ask(&cut[place]),
         None => Ok(Answer::default()),
     };
-    let answers = server.answered(&keys, tick, &ask)?;
+    let (journal, failures) = server.answered(&keys, tick, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
-        let entry = server.entry(&answers, key)?;
+        let entry = server.entry(&journal, &failures, key)?;
         let found = entry.samples.first().and_then(|sample| sample.tokens.first());
         match (found, &entry.error) {
             (Some(found), None) => {

@@ -23,15 +23,20 @@ impl Repository {
     /// # Errors
     /// The folder does not exist, is no folder, or `name` is not a single folder name.
     pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<Reading> {
-        Self::read_with(repos_dir, name, (language, Walk::Glob))
+        Self::read_with(repos_dir, name, language, Walk::Glob)
     }
 
     /// Reads the files of one language that a walk finds.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_with(repos_dir: &Path, name: &str, which: (Language, Walk)) -> Result<Reading> {
-        let (found, mut skipped) = source_files(repos_dir, name, which)?;
+    pub fn read_with(
+        repos_dir: &Path,
+        name: &str,
+        language: Language,
+        walk: Walk,
+    ) -> Result<Reading> {
+        let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
         let read = |file: &Found| {
             let bytes = read_bytes(&file.on_disk)?;
             let text = decode(&file.on_disk, bytes.content)?;
@@ -92,7 +97,8 @@ fn file_id(_metadata: &fs::Metadata, path: &Path) -> FileId {
 pub(crate) fn source_files(
     repos_dir: &Path,
     name: &str,
-    (language, walk): (Language, Walk),
+    language: Language,
+    walk: Walk,
 ) -> Result<(Vec<Found>, Vec<Error>)> {
     check_name(repos_dir, name)?;
     let root = &repos_dir.join(name);

@@ -39,7 +39,7 @@ pub fn read_folder(
     name: &str,
     language: Language,
 ) -> Result<(Vec<Content>, Vec<Error>)> {
-    let (found, mut skipped) = source_files(repos_dir, name, (language, Walk::Glob))?;
+    let (found, mut skipped) = source_files(repos_dir, name, language, Walk::Glob)?;
     let mut contents = Vec::new();
     for file in found {
         let read = read_bytes(&file.on_disk);

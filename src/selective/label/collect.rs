@@ -160,7 +160,7 @@ impl CollectSettings<'_> {
                 for names in names.chunks(at_once) {
                     let read = names.par_iter().map(|name| {
                         let language = self.drawing.language;
-                        let reading = Repository::read_with(dir, name, (language, *walk))?;
+                        let reading = Repository::read_with(dir, name, language, *walk)?;
                         Ok(Read {
                             repository: reading.repository,
                             said: None,
