@@ -68,7 +68,7 @@ pub(crate) enum ResampledUnit {
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
-    check_output(Some(&args.output), &[a_path, b_path])?;
+    check_output(Some(&args.output), [a_path, b_path])?;
     if a_path == Path::new("-") && b_path == Path::new("-") {
         return fail(
             "A and B cannot both be standard input, which is read once",

@@ -44,7 +44,7 @@ impl Row {
         resampling: &Resampling,
     ) -> Result<Row> {
         let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
-        report.warnings.iter().for_each(|rebuilt| output::warning(rebuilt));
+        report.warnings.iter().for_each(output::warning);
         output::problems(&report.problems);
         let row = Self {
             benchmark: experiment.name.clone(),

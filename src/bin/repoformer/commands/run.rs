@@ -96,7 +96,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     write_data(Path::new("-"), rows::text(&rows, args.format))?;
     rows::warn_of_gaps(&rows);
-    places.iter().for_each(|place| output::note(place));
+    places.iter().for_each(output::note);
     Ok(())
 }
 

@@ -95,8 +95,11 @@ impl Encoder {
     }
 }
 
+/// Tokens and their ids.
+type TokenIds = Vec<(String, u32)>;
+
 /// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
-fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, Vec<(String, u32)>)> {
+fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
     let read = tokenizers::Tokenizer::from_bytes(bytes);
     let mut tokenizer = read.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
     let special = |token: &&str| AddedToken::from(*token, true).normalized(false);

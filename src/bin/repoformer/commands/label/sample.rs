@@ -97,7 +97,7 @@ impl Wanted {
         }
         let (from, total) = match &args.raw {
             Some(file) => {
-                check_output(Some(&args.output), &[file])?;
+                check_output(Some(&args.output), [file])?;
                 (Repositories::Raw(file.clone(), settings.list("repo").to_vec()), 0)
             }
             None => {

@@ -93,7 +93,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
         flags: &args.sequences,
     };
     let written = args.output.join("tokenizer.json");
-    check_output(Some(&written), &[&args.tokenizer, &args.tokenizer.join("tokenizer.json")])?;
+    check_output(Some(&written), [&args.tokenizer, &args.tokenizer.join("tokenizer.json")])?;
     let (settings, encoder) = making.settings()?;
     verbalize_labels(&args.labels, &settings, &encoder, &args.output)
 }
@@ -106,7 +106,7 @@ pub(super) fn verbalize_labels(
     folder: &Path,
 ) -> Result<()> {
     for output in outputs(folder) {
-        check_output(Some(&output), &[labels])?;
+        check_output(Some(&output), [labels])?;
     }
     let verbalized = with_bar("label verbalize", 0, |bar| {
         verbalize(labels, encoder, settings, folder, &|records| {
