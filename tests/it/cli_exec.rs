@@ -126,7 +126,12 @@ fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value
     assert_eq!(statuses(&ran.stdout, 0), json!(wanted), "{}", ran.stderr);
     crate::support::assert_same(&before, &place.files("repos"));
     assert_eq!(times, place.times("repos"));
-    assert_eq!(with_argument(nap), 0, "a process is left behind");
+    // A busy machine takes its time to end what was killed.
+    let begin = Instant::now();
+    while with_argument(nap) > 0 {
+        assert!(begin.elapsed().as_secs() < 20, "a process is left behind");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let results = place.records("cache/exec/tasks/results.jsonl");
     let of = |word: usize| {
         results.iter().find(|r| r["kind"] == "prediction" && r["row"] == 0 && r["sample"] == word)
