@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -81,6 +82,16 @@ impl Drop for Server {
             let _ = thread.join();
         }
     }
+}
+
+/// A gate before answers that must not come: whoever passes waits until the sender is dropped.
+pub(crate) fn gate() -> (Sender<()>, impl Fn() + Send + Sync + 'static) {
+    let (sender, receiver) = channel();
+    let receiver = Mutex::new(receiver);
+    let pass = move || {
+        let _ = receiver.lock().unwrap().recv();
+    };
+    (sender, pass)
 }
 
 /// Settings whose waits are milliseconds. Its variable for the key is one that is not set.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::test_server::{Server, answer, ok, quick, refusal};
+use super::test_server::{Server, answer, gate, ok, quick, refusal};
 use super::*;
 
 fn failure(server: &Server) -> Error {
@@ -105,17 +105,19 @@ fn a_redirect_is_named_and_not_followed() {
 
 #[test]
 fn a_slow_server_is_left_and_asked_again() {
-    let server = Server::start(|number, _| {
+    let (_closed, pass) = gate();
+    let server = Server::start(move |number, _| {
         if number == 0 {
-            std::thread::sleep(Duration::from_millis(400));
+            pass();
         }
         ok(&json!({}))
     });
     let settings = ConnectionSettings { timeout: Duration::from_millis(100), ..quick() };
     let endpoint = Endpoint::new(&server.url(), settings.clone()).unwrap();
     assert_eq!(endpoint.post_json("/v1/x", &json!({})).unwrap(), json!({}));
-    let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_millis(400));
+    let (_closed, pass) = gate();
+    let server = Server::start(move |_, _| {
+        pass();
         ok(&json!({}))
     });
     let endpoint =

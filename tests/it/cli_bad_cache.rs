@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::{Place, Ran, assert_same, source, task};
 
@@ -229,11 +229,13 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
     assert_same(&place.files("cache"), &wanted);
 }
 
-/// Starts `run` and kills it after a while; tells whether it was still at work.
-fn killed_after(place: &Place, wait: Duration) -> bool {
+/// Starts `run` and kills it when the cache has so many files; tells whether it was still at work.
+fn killed_after(place: &Place, files: usize) -> bool {
     let mut command = place.command(&place.args(&["run"]));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    std::thread::sleep(wait);
+    while place.count("cache") < files && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_micros(200));
+    }
     let at_work = child.try_wait().unwrap().is_none();
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
@@ -242,14 +244,13 @@ fn killed_after(place: &Place, wait: Duration) -> bool {
 
 #[test]
 fn an_interrupted_run_is_taken_up_where_it_stopped() {
-    let begin = Instant::now();
     let (_, wanted) = ran();
-    let whole = begin.elapsed();
+    let whole = wanted.len();
     // From nothing, killed later and later; then killed again and again on the same cache.
     let mut interrupted = 0;
-    for step in 0..30_u32 {
+    for step in 0..30 {
         let place = Place::new();
-        interrupted += u32::from(killed_after(&place, whole * step / 30));
+        interrupted += usize::from(killed_after(&place, whole * step / 30));
         for (name, bytes) in without_temporary(place.files("cache")) {
             assert!(bytes == wanted[&name], "{name} is half-written after {step}/30");
         }
@@ -258,7 +259,7 @@ fn an_interrupted_run_is_taken_up_where_it_stopped() {
     }
     assert!(interrupted >= 5, "only {interrupted} runs were interrupted");
     let place = Place::new();
-    for step in 0..10_u32 {
+    for step in 0..10 {
         killed_after(&place, whole * step / 20);
     }
     place.stage(&["run"]).done().silent_on("warning");

@@ -551,11 +551,12 @@ fn retrieval_and_completion_take_turns() {
 #[test]
 fn an_interruption_says_how_to_go_on() {
     let place = prompted();
-    let is_awake = Arc::new(Mutex::new(false));
-    let awake = Arc::clone(&is_awake);
+    // The last answer does not come before the sender is dropped.
+    let (asleep, awake) = std::sync::mpsc::channel::<()>();
+    let awake = Mutex::new(awake);
     let (url, seen) = server(move |request| {
-        if request.prompt().contains("main") && !*awake.lock().unwrap() {
-            std::thread::sleep(std::time::Duration::from_secs(60));
+        if request.prompt().contains("main") {
+            let _ = awake.lock().unwrap().recv();
         }
         completion("x = 1")
     });
@@ -576,7 +577,7 @@ fn an_interruption_says_how_to_go_on() {
         said.contains("interrupted; cache/journal/org-tiny-1.jsonl keeps the answers"),
         "{said}"
     );
-    *is_awake.lock().unwrap() = true;
+    drop(asleep);
     let before = seen.lock().unwrap().len();
     place.stage(&args).done();
     assert_eq!(seen.lock().unwrap().len(), before + 1);

@@ -11,7 +11,8 @@ const CALC: &str =
     "def add(a, b):\n    return a + b\n\n\n# done\ndef twice(x):\n    return x + x\n";
 
 /// What the repository's "tests" do with each word that a prediction may hold: every kind of misbehaviour, without Python.
-/// `NAP` is a number of seconds that no other test sleeps.
+/// `NAP` is a number of seconds that no other test sleeps; each such sleep is ended. `GATE` is a pipe that nothing comes from
+/// before the test opens it.
 const SCRIPT: &str = r#"
 text=$(cat calc.py)
 case "$text" in
@@ -22,7 +23,7 @@ case "$text" in
 *NOISE*) head -c 200000000 /dev/zero | tr '\0' x; exit 0 ;;
 *FOREVER*) trap '' TERM INT HUP; while :; do sleep $NAP; done ;;
 *MEMORY*) tail /dev/zero; exit 0 ;;
-*DISK*) for i in 1 2 3 4 5 6 7 8; do head -c 6000000 /dev/zero > big$i; done; sleep 2; exit 1 ;;
+*DISK*) for i in 1 2 3 4 5 6 7 8; do head -c 6000000 /dev/zero > big$i || exit 1; done; sleep $NAP ;;
 *FORKS*) i=0; while [ $i -lt 200 ]; do sleep $NAP & i=$((i+1)); done; wait; exit 0 ;;
 *CPU*) while :; do :; done ;;
 *SIGNAL*) kill -9 $$ ;;
@@ -31,7 +32,7 @@ case "$text" in
 *SKIPPED*) echo '=== 2 skipped in 0.01s ==='; exit 0 ;;
 *MISSING*) no-such-command; exit $? ;;
 *DIRTY*) rm -r run.sh pkg; echo broken > calc.py; mkdir new; ln -s / new/root; chmod 0 new; exit 0 ;;
-*SLOW*) sleep 0.$NAP; exit 0 ;;
+*GATE*) read line <"$GATE"; exit 0 ;;
 *ESCAPE*) for at in .. "$USERS" /tmp /var/tmp /etc /dev/shm; do touch "$at/escape-$NAP"; done; rm -r "$USERS"/*; exit 0 ;;
 esac
 [ -f pkg/data ] && [ ! -e new ] || exit 3
@@ -79,7 +80,8 @@ fn predict(place: &Place, words: &[&str]) {
 }
 
 fn command(place: &Place, nap: &str) -> String {
-    format!("NAP={nap} USERS={} sh run.sh", place.path("repos/demo").display())
+    let (users, gate) = (place.path("repos/demo"), place.path("gate"));
+    format!("NAP={nap} USERS={} GATE={} sh run.sh", users.display(), gate.display())
 }
 
 fn exec<'a>(test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -192,9 +194,11 @@ fn summaries_are_the_same_for_any_number_of_threads() {
 fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     let place = place();
     let naps = "74242";
-    let words: Vec<String> = (0..8).map(|n| format!("SLOW{n}")).collect();
+    let words: Vec<String> =
+        ["FINE"; 2].iter().chain(&["GATE"; 6]).zip(0..).map(|(w, n)| format!("{w}{n}")).collect();
     predict(&place, &words.iter().map(String::as_str).collect::<Vec<_>>());
-    let test = command(&place, naps);
+    place.shell("mkfifo gate").done();
+    let test = command(&place, naps) + " " + naps;
     let args = exec(&test, &["--threads", "1", "--per-task", "--format", "json"]);
     let mut child = place
         .command(&place.args(&args))
@@ -205,7 +209,7 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     let results = place.path("cache/exec/tasks/results.jsonl");
     let lines = || fs::read_to_string(&results).unwrap_or_default().matches('\n').count();
     let begin = Instant::now();
-    // Two tasks' truths and planted failures, and some of the eight.
+    // Two tasks' truths and planted failures, and two of the eight: the third stands before the gate.
     while lines() < 6 {
         assert!(begin.elapsed() < Duration::from_secs(60), "no results come");
         std::thread::sleep(Duration::from_millis(5));
@@ -213,14 +217,14 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     child.kill().unwrap(); // SIGKILL: it can clean up nothing itself
     child.wait().unwrap();
     let begin = Instant::now();
-    let argument = format!("0.{naps}");
-    while with_argument(&argument) > 0 || with_argument(repoformer::execute::guard::SUBCOMMAND) > 0
-    {
+    while with_argument(naps) > 0 || with_argument(repoformer::execute::guard::SUBCOMMAND) > 0 {
         assert!(begin.elapsed() < Duration::from_secs(20), "a process is left behind");
         std::thread::sleep(Duration::from_millis(5));
     }
     let (known, text) = (lines(), fs::read_to_string(&results).unwrap());
-    assert!(known < 12);
+    assert_eq!(known, 6);
+    fs::remove_file(place.path("gate")).unwrap();
+    place.write("gate", "");
     fs::write(&results, format!("{text}{{\"task_id\": \"cut o")).unwrap();
     let ran = place.stage(&args).done().says(&[&format!("{} runs", 12 - known)]);
     assert_eq!(statuses(&ran.stdout, 0), json!(vec!["pass"; 8]));
@@ -348,11 +352,11 @@ fn a_copy_is_set_up_once_and_anew_when_its_repository_changes() {
         "the cause",
         "demo: its tests cannot be run",
     ]);
-    let args = exec("sh run.sh", &["--setup-cmd", "sleep 60", "--setup-timeout", "0.2"]);
+    let args = exec("sh run.sh", &["--setup-cmd", "tail -f /dev/null", "--setup-timeout", "0.1"]);
     place
         .stage(&args)
         .partly()
-        .says(&["did not end within the setup time limit (--setup-timeout) of 0.2 seconds"]);
+        .says(&["did not end within the setup time limit (--setup-timeout) of 0.1 seconds"]);
     place
         .stage(&exec("no-such-runner {tests}", &[]))
         .partly()
@@ -563,10 +567,13 @@ fn copies_lie_apart_from_what_is_the_users() {
 #[test]
 fn two_evaluations_do_not_share_copies() {
     let place = place();
-    predict(&place, &["SLOW"]);
-    let test = command(&place, "9");
+    predict(&place, &["GATE"]);
+    place.shell("mkfifo gate").done();
+    let test = command(&place, "4242.4");
+    // Behind namespaces the pipe may be another one.
+    let exec = |test| exec(test, &["--isolation", "off"]);
     let mut first = place
-        .command(&place.args(&exec(&test, &[])))
+        .command(&place.args(&exec(&test)))
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -577,9 +584,10 @@ fn two_evaluations_do_not_share_copies() {
         assert!(begin.elapsed() < Duration::from_secs(60), "no results come");
         std::thread::sleep(Duration::from_millis(2));
     }
-    place.stage(&exec(&test, &[])).failed().says(&["another evaluation", "--work-dir"]);
+    place.stage(&exec(&test)).failed().says(&["another evaluation", "--work-dir"]);
+    place.shell("timeout 20 sh -c ': > gate'").done();
     assert!(first.wait().unwrap().success());
-    place.stage(&exec(&test, &[])).done().says(&["0 runs"]);
+    place.stage(&exec(&test)).done().says(&["0 runs"]);
 }
 
 /// Python's own runner on the sample repositories: the truth passes, nonsense does not, and mining finds what the whole

@@ -206,6 +206,11 @@ impl Place {
             .collect()
     }
 
+    /// Number of files below a folder.
+    pub(crate) fn count(&self, folder: &str) -> usize {
+        self.paths(folder).len()
+    }
+
     /// When each file below a folder was last written.
     pub(crate) fn times(&self, folder: &str) -> BTreeMap<String, SystemTime> {
         self.paths(folder)

@@ -1,7 +1,8 @@
 use super::*;
 use crate::endpoint::ConnectionSettings;
-use crate::endpoint::test_server::{Request, Server, answer, ok, quick, refusal};
+use crate::endpoint::test_server::{Request, Server, answer, gate, ok, quick, refusal};
 use proptest::prelude::*;
+use std::sync::Barrier;
 use std::time::Duration;
 
 /// Vector that the test's model makes of a text: numbers from its digest.
@@ -125,12 +126,15 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
 
 #[test]
 fn with_several_requests_at_a_time_those_under_way_are_kept() {
-    let setting = Setting::new(|_, request| match request.input()[0] {
-        "bad" => refusal("400 Bad Request", "", "too long"),
-        _ => {
-            std::thread::sleep(Duration::from_millis(300));
-            ok(&answered(request, 3))
+    // All four are under way before the one is refused, and that comes first.
+    let all = Barrier::new(4);
+    let setting = Setting::new(move |_, request| {
+        all.wait();
+        if request.input()[0] == "bad" {
+            return refusal("400 Bad Request", "", "too long");
         }
+        std::thread::sleep(Duration::from_millis(100));
+        ok(&answered(request, 3))
     });
     let texts = ["a", "b", "c", "bad", "d", "e", "f", "g"];
     let embedder = setting.embedder().batch_size(1).concurrency(4);
@@ -146,8 +150,9 @@ fn with_several_requests_at_a_time_those_under_way_are_kept() {
 
 #[test]
 fn a_server_that_is_too_slow_is_given_up() {
-    let setting = Setting::new(|_, request| {
-        std::thread::sleep(Duration::from_millis(300));
+    let (_closed, pass) = gate();
+    let setting = Setting::new(move |_, request| {
+        pass();
         ok(&answered(request, 3))
     });
     let settings = ConnectionSettings { timeout: Duration::from_millis(50), retries: 1, ..quick() };
