@@ -163,7 +163,7 @@ fn a_full_disk_keeps_what_was_whole_and_nothing_half_written() {
     // No file may grow beyond 1, 2, … blocks of 512 bytes: it fails as on a full disk, each time a little later.
     let mut failed = 0;
     for blocks in [1, 2, 4, 8, 16, 32] {
-        let ran = place.shell(&format!("trap '' XFSZ; ulimit -f {blocks}; $BIN {args}"));
+        let ran = place.shell(&format!("trap '' XFSZ; ulimit -f {blocks}; repoformer {args}"));
         if ran.code == Some(0) {
             break;
         }
@@ -200,14 +200,14 @@ fn predictions_that_stopped_at_their_header_are_not_taken_for_somebodys_own() {
     let stage =
         |stage: &str| place.args(&[stage, "--mode", "none", "--benchmark", &name]).join(" ");
     for before in ["window", "prompt"] {
-        place.shell(&format!("$BIN {}", stage(before))).done();
+        place.shell(&format!("repoformer {}", stage(before))).done();
     }
     let complete = stage("complete");
     place
-        .shell(&format!("trap '' XFSZ; ulimit -f 1; $BIN {complete}"))
+        .shell(&format!("trap '' XFSZ; ulimit -f 1; repoformer {complete}"))
         .failed()
         .says(&[".header.json: cannot write this file: File too large"]);
-    place.shell(&format!("$BIN {complete}")).done();
+    place.shell(&format!("repoformer {complete}")).done();
     let predictions = format!("cache/predictions/{name}/none-one-gram-ws-20-ss-2-in-context.jsonl");
     assert!(place.read(&predictions).len() < 512, "or the limit does not part the two");
 }

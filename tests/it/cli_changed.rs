@@ -120,7 +120,7 @@ fn hundreds_of_repositories_are_not_held_open_at_once() {
     // Each thread has a few files open.
     let flags = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 2";
     for stage in ["window", "vectorize", "search", "prompt", "complete"] {
-        place.shell(&format!("ulimit -n 48; $BIN {stage} {flags}")).done();
+        place.shell(&format!("ulimit -n 48; repoformer {stage} {flags}")).done();
     }
     assert_eq!(place.records("cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl").len(), 60);
 }

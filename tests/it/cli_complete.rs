@@ -1,82 +1,12 @@
 //! `complete --endpoint`: a server's answers through the binary, what fails, and how it goes on.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
+use crate::support::server::{Answer, Request, completion, ok, refusal, server};
 use crate::support::{Place, TARGETS, parse_jsonl};
 use serde_json::{Value, json};
-
-/// A request: its path, and its body where it has one.
-#[derive(Debug, Clone)]
-struct Request {
-    path: String,
-    body: Value,
-}
-
-impl Request {
-    fn prompt(&self) -> &str {
-        self.body["prompt"].as_str().unwrap()
-    }
-}
-
-/// A server that answers each request with a status and a text, and lists no models; it keeps the requests.
-fn server(
-    answer: impl Fn(&Request) -> (&'static str, String) + Send + Sync + 'static,
-) -> (String, Arc<Mutex<Vec<Request>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (seen, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
-    let requests = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (seen, answer) = (Arc::clone(&requests), Arc::clone(&answer));
-            std::thread::spawn(move || {
-                let mut reader = BufReader::new(stream.unwrap());
-                let (mut length, mut line, mut path) = (0, String::new(), String::new());
-                while line != "\r\n" {
-                    line.clear();
-                    if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                        return;
-                    }
-                    if path.is_empty() {
-                        path = line.split(' ').nth(1).unwrap().to_owned();
-                    }
-                    if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
-                        length = text.trim().parse().unwrap();
-                    }
-                }
-                let mut body = vec![0; length];
-                reader.read_exact(&mut body).unwrap();
-                let body = serde_json::from_slice(&body).unwrap_or_default();
-                let request = Request { path, body };
-                let (status, text) = match request.body {
-                    Value::Null => refusal("404 Not Found", "no such page"),
-                    _ => {
-                        seen.lock().unwrap().push(request.clone());
-                        answer(&request)
-                    }
-                };
-                let length = text.len();
-                let head = format!(
-                    "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-                );
-                let _ = reader.get_mut().write_all((head + &text).as_bytes());
-            });
-        }
-    });
-    (url, seen)
-}
-
-fn completion(text: &str) -> (&'static str, String) {
-    let logprobs = json!({"content": [{"id": 3, "token": text, "logprob": -0.5}]});
-    let choice = json!({"index": 0, "text": text, "finish_reason": "stop", "logprobs": logprobs});
-    ("200 OK", json!({"choices": [choice]}).to_string())
-}
-
-fn refusal(status: &'static str, message: &str) -> (&'static str, String) {
-    (status, json!({"error": {"message": message}}).to_string())
-}
 
 /// A place with the prompts of three tasks.
 fn prompted() -> Place {
@@ -151,7 +81,7 @@ fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
         }
         let message = json!({"role": "assistant", "content": "x = 1"});
         let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
-        ("200 OK", json!({"choices": [choice]}).to_string())
+        ok(&json!({"choices": [choice]}))
     });
     let mut command = place.command(&place.args(&complete(&url, &["--api", "chat"])));
     command.env("REPOFORMER_API_KEY", "secret-key");
@@ -395,18 +325,18 @@ fn a_batch_of_a_file_of_prompts() {
 }
 
 /// An answer of one token, special to the model, with its probability.
-fn next_token(id: u64, logprob: f64) -> (&'static str, String) {
+fn next_token(id: u64, logprob: f64) -> Answer {
     let token = json!({"id": id, "token": "", "logprob": logprob});
     let choice =
         json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": {"content": [token]}});
-    ("200 OK", json!({"choices": [choice]}).to_string())
+    ok(&json!({"choices": [choice]}))
 }
 
 #[test]
 fn the_probability_of_a_token_behind_each_prompt() {
     let place = prompted();
     let (url, seen) = server(|request| match request.path.as_str() {
-        "/tokenize" => ("200 OK", json!({"tokens": [49_153]}).to_string()),
+        "/tokenize" => ok(&json!({"tokens": [49_153]})),
         _ => {
             assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
             next_token(49_153, -1.5)
@@ -591,7 +521,7 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
     let args = complete(&url, &["--concurrency", "1"]).join(" ");
     let data = "--repos-dir repos --tasks tasks.jsonl --cache-dir cache";
     // No file may grow beyond a kilobyte: the second answer does not fit.
-    let ran = place.shell(&format!("trap '' XFSZ; ulimit -f 2; $BIN {args} {data}"));
+    let ran = place.shell(&format!("trap '' XFSZ; ulimit -f 2; repoformer {args} {data}"));
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(journal.ends_with('\n'), "half a line stayed: {journal}");
     ran.failed().says(&["cannot append to this file", "journal", "resumes there"]);
@@ -628,7 +558,7 @@ fn a_model_decides_by_itself() {
     // Asks for retrieval in the first task alone.
     let (url, seen) = server(|request| {
         if request.path == "/tokenize" {
-            return ("200 OK", json!({"tokens": [7]}).to_string());
+            return ok(&json!({"tokens": [7]}));
         }
         if request.body.get("logit_bias").is_none() {
             return completion("\nx");

@@ -127,7 +127,7 @@ fn every_format_and_order_of_predictions_scores_alike() {
         (0..3).map(|row| json!({"task_id": TARGETS[row].0, "pred": [TEXTS[row]]})).collect();
     assert_eq!(scores(&place_with(&listed), &[]), wanted);
     let piped = place_with(&all())
-        .shell("$BIN eval --tasks tasks.jsonl --predictions - --format tsv < mine.jsonl")
+        .shell("repoformer eval --tasks tasks.jsonl --predictions - --format tsv < mine.jsonl")
         .done();
     assert!(piped.stdout.contains("all\t3\t33.33\t77.78"), "{}", piped.stdout);
 }

@@ -463,7 +463,7 @@ fn an_ordinary_user_is_enclosed_too() {
     let (nobody, test) =
         ("setpriv --reuid=65534 --regid=65534 --clear-groups", command(&place, "4242.3"));
     let prepare = format!(
-        "cp \"$BIN\" own && chmod 755 . own && chmod -R a+rwX repos cache && {nobody} unshare -Ur true"
+        "cp \"$(command -v repoformer)\" own && chmod 755 . own && chmod -R a+rwX repos cache && {nobody} unshare -Ur true"
     );
     if place.shell(&prepare).code != Some(0) {
         return; // not run by root, or no namespaces for ordinary users

@@ -77,9 +77,9 @@ fn a_conversion_costs_no_record_but_those_that_it_tells_of() {
     assert!(!place.path("none.jsonl").exists());
     place.run(&["convert", "--to", "raw"]).failed();
     let piped =
-        place.shell("cat tasks.jsonl | $BIN convert - --to repoeval | cmp - tasks.jsonl").done();
+        place.shell("cat tasks.jsonl | repoformer convert - --to repoeval | cmp - tasks.jsonl").done();
     assert_eq!(piped.stdout, "");
-    place.shell("$BIN convert tasks.jsonl --to repoeval | true").done();
+    place.shell("repoformer convert tasks.jsonl --to repoeval | true").done();
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn compressed_and_piped_tasks_are_the_same_tasks() {
     packed.stage(&["run", "--tasks", "tasks.jsonl.gz"]).done();
     assert_same(&packed.files("cache"), &plain.files("cache"));
     let line =
-        "$BIN run --repos-dir repos --tasks - --cache-dir piped --benchmark tasks < tasks.jsonl";
+        "repoformer run --repos-dir repos --tasks - --cache-dir piped --benchmark tasks < tasks.jsonl";
     plain.shell(line).done();
     assert_same(&plain.files("piped"), &plain.files("cache"));
     // Half of a compressed file is no task file.

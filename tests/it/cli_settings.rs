@@ -294,7 +294,7 @@ fn a_closed_pipe_ends_quietly() {
     place.write("repos/r/a.py", crate::support::source("name", 20_000));
     place.run(&["window", "--repos-dir", "repos", "--cache-dir", "cache"]).done();
     let inspect = "inspect --format jsonl --context cache/window/repos/r_ws20_slice2.bin";
-    let ran = place.shell(&format!("{{ $BIN {inspect}; echo $? >code; }} | head -n 1"));
+    let ran = place.shell(&format!("{{ repoformer {inspect}; echo $? >code; }} | head -n 1"));
     assert_eq!((ran.stdout.lines().count(), ran.stderr.as_str()), (1, ""));
     assert_eq!(place.read("code"), "0\n");
 }
@@ -303,12 +303,12 @@ fn a_closed_pipe_ends_quietly() {
 fn the_work_goes_on_where_nobody_hears_of_it() {
     let place = Place::new();
     for (stage, stderr) in [("window", "/dev/full"), ("vectorize", "/dev/null")] {
-        let line = format!("$BIN {} 2>{stderr}", place.args(&[stage]).join(" "));
+        let line = format!("repoformer {} 2>{stderr}", place.args(&[stage]).join(" "));
         place.shell(&line).done();
     }
-    let line = format!("$BIN {} 2>&1 >/dev/null | true", place.args(&["run"]).join(" "));
+    let line = format!("repoformer {} 2>&1 >/dev/null | true", place.args(&["run"]).join(" "));
     place.shell(&line).done();
-    place.shell(&format!("$BIN {} 2>&-", place.args(&["run"]).join(" "))).done();
+    place.shell(&format!("repoformer {} 2>&-", place.args(&["run"]).join(" "))).done();
     place.stage(&["run"]).done().silent_on("written");
 }
 
@@ -316,7 +316,7 @@ fn the_work_goes_on_where_nobody_hears_of_it() {
 fn standard_output_that_cannot_be_written_is_named() {
     let place = Place::new();
     place.all_stages(&[]);
-    let line = format!("$BIN {} >/dev/full", place.args(&["eval"]).join(" "));
+    let line = format!("repoformer {} >/dev/full", place.args(&["eval"]).join(" "));
     place.shell(&line).failed().says(&["error: standard output: cannot write: No space left"]);
 }
 

@@ -350,7 +350,7 @@ fn output_goes_to_a_file_or_to_stdout_besides_the_cache() {
     let predictions = place.read("cache/predictions/tasks/gt-one-gram-ws-20-ss-2-in-context.jsonl");
     let outside = place.run(&["complete", "--prompts", prompts]).done();
     assert_eq!(outside.stdout, predictions, "of a file of prompts, without any data set");
-    let piped = place.shell(&format!("$BIN complete --prompts - -o p.jsonl < {prompts}"));
+    let piped = place.shell(&format!("repoformer complete --prompts - -o p.jsonl < {prompts}"));
     assert_eq!(piped.done().stdout, "");
     assert_eq!(place.read("p.jsonl"), predictions);
 }

@@ -1,4 +1,5 @@
-//! One program of integration tests: the library is linked once. A module a subject; those named `cli_*` run the real binary.
+//! One program of integration tests: the library is linked once. A module a subject; those named `cli_*`
+//! run the real binary, and `transcripts` shows what it prints.
 
 #![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
 #![allow(clippy::print_stderr)] // the tests that are asked for say what they counted
@@ -30,3 +31,4 @@ mod report_browser;
 mod scores;
 mod support;
 mod tokenize;
+mod transcripts;

@@ -1,6 +1,8 @@
 //! The program as its users drive it: a folder with repositories and tasks written by the test, the built binary in a
 //! clean environment, and what it answered.
 
+pub(crate) mod server;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -177,15 +179,26 @@ impl Place {
         STAGES.iter().map(|stage| self.stage(&[*stage, more].concat()).done()).collect()
     }
 
-    /// A line of shell with `$BIN` for the program.
+    /// A line of shell that finds the program by its name, in an environment that holds nothing but the search path and
+    /// `PROJECT`, the folder of this project.
     pub(crate) fn shell(&self, line: &str) -> Ran {
+        self.shell_with(line, &[])
+    }
+
+    /// A line of shell with more in its environment.
+    pub(crate) fn shell_with(&self, line: &str, more: &[(&str, &str)]) -> Ran {
+        let binary = Path::new(env!("CARGO_BIN_EXE_repoformer"));
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let folders = binary.parent().map(Path::to_owned).into_iter();
+        let path = std::env::join_paths(folders.chain(std::env::split_paths(&inherited)));
         let mut command = Command::new("sh");
         command
             .args(["-c", line])
             .current_dir(self.dir.path())
             .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-            .env("BIN", env!("CARGO_BIN_EXE_repoformer"))
+            .env("PATH", path.unwrap())
+            .env("PROJECT", env!("CARGO_MANIFEST_DIR"))
+            .envs(more.iter().copied())
             .stdin(Stdio::null());
         Ran::of(command.output().unwrap())
     }
