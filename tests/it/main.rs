@@ -21,7 +21,6 @@ mod cli_languages;
 mod cli_policy;
 mod cli_report;
 mod cli_sample;
-mod cli_stages;
 mod cli_verbalize;
 mod endpoint;
 mod readme;
