@@ -15,7 +15,6 @@ mod cli_eval;
 #[cfg(target_os = "linux")]
 mod cli_exec;
 mod cli_formats;
-mod cli_inspect;
 mod cli_label;
 mod cli_languages;
 mod cli_policy;
