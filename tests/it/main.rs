@@ -7,7 +7,6 @@
 mod architecture;
 mod cli_bad_cache;
 mod cli_bad_input;
-mod cli_changed;
 mod cli_chunks;
 mod cli_compare;
 mod cli_complete;
