@@ -1,10 +1,10 @@
-//! A cache that is damaged, of another version, read-only or full, and runs that were interrupted.
+//! A cache that is damaged, read-only or full, and runs that were interrupted.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::{Place, Ran, assert_same, source, task};
+use crate::support::{Place, Ran, assert_same};
 
 /// Files that the program was writing when it was killed: hidden, and never read again.
 fn without_temporary(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
@@ -53,84 +53,6 @@ fn a_file_with_a_changed_byte_is_rebuilt_with_a_warning() {
         bytes
     };
     rebuilds_each(flip_last_digit_or_bit, "");
-}
-
-#[test]
-fn a_cache_of_another_version_is_rebuilt_and_names_both_versions() {
-    let replace = |bytes: &[u8], from: &str, to: &str| -> Vec<u8> {
-        let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
-        [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    let (place, wanted) = ran();
-    let path = "cache/window/repos/alpha_ws20_slice2.bin";
-    let bytes = std::fs::read(place.path(path)).unwrap();
-    place.write(path, replace(&bytes, &format!("\"tool\":\"{version}\""), "\"tool\":\"0.0.7\""));
-    let said = "warning: cache/window/repos/alpha_ws20_slice2.bin: stale (it was written by repoformer 0.0.7), rebuilt";
-    place.stage(&["run"]).done().says(&[said]);
-    assert_same(&place.files("cache"), &wanted);
-    let later = replace(&bytes, "\"format\":2", "\"format\":9");
-    place.write(path, &later);
-    let both = format!(
-        "written by repoformer {version} in format 9; this is repoformer {version} with format 2"
-    );
-    place.stage(&["vectorize"]).failed().says(&[
-        path,
-        &both,
-        "hint: make it again with `repoformer window`",
-    ]);
-    place.run(&["inspect", path]).failed().says(&[&both, "hint: ", "--cache-dir"]);
-    place.stage(&["run"]).done().says(&[&format!("warning: {path}: {both}; rebuilt")]);
-    assert_same(&place.files("cache"), &wanted);
-}
-
-#[test]
-fn a_damaged_artifact_upstream_names_the_command_that_makes_it_again() {
-    let (place, _) = ran();
-    let cut = |path: &str| {
-        let bytes = std::fs::read(place.path(path)).unwrap();
-        place.write(path, &bytes[..bytes.len() - 1]);
-    };
-    let prompts = "cache/prompts/tasks/gt-one-gram-ws-20-ss-2.jsonl";
-    let vectors = "cache/vector/tasks/gt/beta_ws20_slice2.one-gram.bin";
-    cut(vectors);
-    place.stage(&["search", "--mode", "gt"]).failed().says(&[
-        vectors,
-        "damaged: ",
-        "hint: make it again with `repoformer vectorize --mode gt`",
-    ]);
-    cut(prompts);
-    place.stage(&["complete", "--mode", "gt"]).failed().says(&[
-        prompts,
-        "damaged: ",
-        "hint: ",
-        "`repoformer prompt --mode gt`",
-    ]);
-}
-
-#[test]
-fn a_cache_folder_that_cannot_be_written() {
-    let place = Place::new();
-    place.write("file", "mine");
-    place
-        .stage(&["run", "--cache-dir", "file"])
-        .failed()
-        .says(&[
-            "error: file/window/repos: cannot create this folder",
-            "hint: a file is in the place of a folder; choose another cache folder (--cache-dir) or output path (-o)",
-        ]);
-    place.stage(&["run", "--cache-dir", "file/below"]).failed().says(&[
-        "error: file/below/window/repos: ",
-        "hint: ",
-        "--cache-dir",
-    ]);
-    assert_eq!(place.read("file"), "mine");
-    #[cfg(target_os = "linux")]
-    place.stage(&["run", "--cache-dir", "/proc/nowhere"]).failed().says(&[
-        "error: /proc/nowhere/window/repos: cannot create this folder",
-        "hint: ",
-        "--cache-dir",
-    ]);
 }
 
 #[cfg(unix)]
@@ -185,31 +107,6 @@ fn a_full_disk_keeps_what_was_whole_and_nothing_half_written() {
         "No space left on device",
         "hint: free some space",
     ]);
-}
-
-#[cfg(unix)]
-#[test]
-fn predictions_that_stopped_at_their_header_are_not_taken_for_somebodys_own() {
-    let place = Place::new();
-    place.write(
-        "tasks.jsonl",
-        task("alpha/0", "alpha/store.py", &source("store", 25), 0, 1).to_string(),
-    );
-    // The name makes the header longer than a block of 512 bytes; the one prediction is shorter.
-    let name = "n".repeat(200);
-    let stage =
-        |stage: &str| place.args(&[stage, "--mode", "none", "--benchmark", &name]).join(" ");
-    for before in ["window", "prompt"] {
-        place.shell(&format!("repoformer {}", stage(before))).done();
-    }
-    let complete = stage("complete");
-    place
-        .shell(&format!("trap '' XFSZ; ulimit -f 1; repoformer {complete}"))
-        .failed()
-        .says(&[".header.json: cannot write this file: File too large"]);
-    place.shell(&format!("repoformer {complete}")).done();
-    let predictions = format!("cache/predictions/{name}/none-one-gram-ws-20-ss-2-in-context.jsonl");
-    assert!(place.read(&predictions).len() < 512, "or the limit does not part the two");
 }
 
 #[test]
