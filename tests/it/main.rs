@@ -10,7 +10,6 @@ mod cli_bad_input;
 mod cli_chunks;
 mod cli_compare;
 mod cli_complete;
-mod cli_eval;
 #[cfg(target_os = "linux")]
 mod cli_exec;
 mod cli_formats;
