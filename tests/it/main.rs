@@ -8,7 +8,6 @@ mod architecture;
 mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_chunks;
-mod cli_compare;
 mod cli_complete;
 #[cfg(target_os = "linux")]
 mod cli_exec;
