@@ -12,7 +12,6 @@ mod cli_complete;
 #[cfg(target_os = "linux")]
 mod cli_exec;
 mod cli_formats;
-mod cli_label;
 mod cli_languages;
 mod cli_policy;
 mod cli_report;
