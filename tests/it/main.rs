@@ -15,7 +15,6 @@ mod cli_formats;
 mod cli_languages;
 mod cli_policy;
 mod cli_report;
-mod cli_sample;
 mod cli_verbalize;
 mod endpoint;
 mod readme;
