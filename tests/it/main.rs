@@ -14,7 +14,6 @@ mod cli_exec;
 mod cli_formats;
 mod cli_languages;
 mod cli_policy;
-mod cli_report;
 mod cli_verbalize;
 mod endpoint;
 mod readme;
