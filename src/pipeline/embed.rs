@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::dense::{DenseSource, Notice};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{StageReport, Step, Unread, check_digest, check_input, stale};
+use super::stage::{StageReport, Step, Unread, check_digest, check_input, check_parameters};
 use super::window::open_queries;
 use crate::endpoint::{ConnectionSettings, Endpoint};
 use crate::error::{Error, Result};
@@ -22,17 +22,9 @@ const TELL_EVERY: Duration = Duration::from_secs(5);
 /// Checks that vectors came from this source.
 fn check_source(source: &DenseSource, path: &Path, header: &Header, step: &Step) -> Result<()> {
     let wanted = source.identity(Identity::new(Matrix::KIND))?;
-    for (name, value) in &wanted.parameters {
-        let there = header.identity.parameters.get(name);
-        if there != Some(value) {
-            let was = there.map_or("a file", String::as_str);
-            return Err(stale(path, format!("{name} was {was}, is {value}"), step));
-        }
-    }
-    let digests = wanted.inputs.iter();
-    digests
-        .into_iter()
-        .try_for_each(|(name, digest)| check_digest(path, header, name, digest, step))
+    check_parameters(path, header, &wanted, step)?;
+    let mut digests = wanted.inputs.iter();
+    digests.try_for_each(|(name, digest)| check_digest(path, header, name, digest, step))
 }
 
 /// Where vectors are taken from while a stage runs.

@@ -22,7 +22,7 @@ impl OpenFragments {
     /// They are missing, or were cut otherwise.
     pub(super) fn open(experiment: &Experiment, repository: &str) -> Result<Self> {
         let path = experiment.layout.repo_windows(repository);
-        let (header, columns) = Unread::<RepoFragments>::open(&path, &WINDOW)?.into_columns();
+        let Unread { header, columns, .. } = Unread::<RepoFragments>::open(&path, &WINDOW)?;
         let wanted = experiment.cut(Identity::new(RepoFragments::KIND));
         let wanted = wanted.parameter("walk", experiment.walk);
         check_parameters(&path, &header, &wanted, &WINDOW)?;

@@ -131,18 +131,13 @@ impl std::fmt::Display for Step {
 /// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
 pub(super) struct Unread<T> {
     pub(super) header: Header,
-    columns: Columns,
+    pub(super) columns: Columns,
     /// Makes it again.
     step: Step,
     content: PhantomData<T>,
 }
 
 impl<T: Payload> Unread<T> {
-    /// The header, and the columns to be read.
-    pub(super) fn into_columns(self) -> (Header, Columns) {
-        (self.header, self.columns)
-    }
-
     /// # Errors
     /// It is missing, or its header is damaged.
     pub(super) fn open(path: &Path, step: &Step) -> Result<Self> {

@@ -456,14 +456,3 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         io.is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_in_threes() {
-        let numbers = [0, 999, 1000, 14457, 1234567].map(group);
-        assert_eq!(numbers, ["0", "999", "1,000", "14,457", "1,234,567"]);
-    }
-}

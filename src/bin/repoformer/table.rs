@@ -112,17 +112,3 @@ impl Table {
         self.rows.iter().map(line).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_line_up() {
-        let mut table = Table::new(["mode", "EM"]);
-        table.row(vec!["none".into(), "7.50".into()]);
-        table.row(vec!["rg-rg".into(), "12.50".into()]);
-        assert_eq!(table.text(), "mode      EM\nnone    7.50\nrg-rg  12.50\n");
-        assert_eq!(table.tsv(), "mode\tEM\nnone\t7.50\nrg-rg\t12.50\n");
-    }
-}
