@@ -1,5 +1,5 @@
-//! Repositories whose files cannot be read, or change while they are read. What is said of bad repositories and tasks
-//! otherwise stands in `tests/cmd/bad_input`.
+//! Repositories whose files cannot be read, or change while they are read. What is said of bad
+//! repositories and tasks otherwise stands in `tests/cmd/bad_input`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

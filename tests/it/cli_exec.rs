@@ -11,8 +11,8 @@ const CALC: &str =
     "def add(a, b):\n    return a + b\n\n\n# done\ndef twice(x):\n    return x + x\n";
 
 /// What the repository's "tests" do with each word that a prediction may hold: every kind of misbehaviour, without Python.
-/// `NAP` is a number of seconds that no other test sleeps; each such sleep is ended. `GATE` is a pipe that nothing comes from
-/// before the test opens it.
+/// `NAP` is a number of seconds that no other test sleeps; each such sleep is ended. `GATE` is a pipe
+/// that nothing comes from before the test opens it.
 const SCRIPT: &str = r#"
 text=$(cat calc.py)
 case "$text" in
@@ -209,7 +209,7 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     let results = place.path("cache/exec/tasks/results.jsonl");
     let lines = || fs::read_to_string(&results).unwrap_or_default().matches('\n').count();
     let begin = Instant::now();
-    // Two tasks' truths and planted failures, and two of the eight: the third stands before the gate.
+    // Two tasks' truths and planted failures, and two of the eight. The third is before the gate.
     while lines() < 6 {
         assert!(begin.elapsed() < Duration::from_secs(60), "no results come");
         std::thread::sleep(Duration::from_millis(5));

@@ -1,5 +1,5 @@
-//! One program of integration tests: the library is linked once. A module a subject; those named `cli_*`
-//! run the real binary, and `transcripts` shows what it prints.
+//! One program of integration tests: the library is linked once. A module a subject; those named
+//! `cli_*` run the real binary, and `transcripts` shows what it prints.
 
 #![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
 #![allow(clippy::print_stderr)] // the tests that are asked for say what they counted

@@ -179,8 +179,8 @@ impl Place {
         STAGES.iter().map(|stage| self.stage(&[*stage, more].concat()).done()).collect()
     }
 
-    /// A line of shell that finds the program by its name, in an environment that holds nothing but the search path and
-    /// `PROJECT`, the folder of this project.
+    /// A line of shell that finds the program by its name. The environment has nothing but the
+    /// search path and `PROJECT`, the folder of this project.
     pub(crate) fn shell(&self, line: &str) -> Ran {
         self.shell_with(line, &[])
     }

@@ -22,7 +22,8 @@ impl Request {
     }
 }
 
-/// A server that answers each request with a status and a text, and lists no models; it keeps the requests.
+/// A server that answers each request with a status and a text, and lists no models; it keeps the
+/// requests.
 pub(crate) fn server(
     answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
 ) -> (String, Arc<Mutex<Vec<Request>>>) {
