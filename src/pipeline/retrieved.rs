@@ -98,11 +98,10 @@ impl OnDisk {
             let pairs = retrieved.retrieval.found.iter().zip(&retrieved.queries.queries);
             let files = pairs.flat_map(|(found, query)| {
                 let hole = Hole::of_query(query, outline, guard);
+                let file_of = |fragment: u32| outline.first_place(fragment as usize).file;
                 found.hits.iter().flat_map(move |hit| {
-                    let named = hole.first_named_place(hit.fragment);
-                    let [own, text] =
-                        [hit.fragment, hit.text_of].map(|f| outline.first_place(f as usize));
-                    [named.file, own.file, text.file]
+                    let named = hole.first_named_place(hit.fragment).file;
+                    [named, file_of(hit.fragment), file_of(hit.text_of)]
                 })
             });
             files.collect()

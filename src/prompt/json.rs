@@ -44,12 +44,10 @@ pub(super) fn value(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
 #[inline(always)]
 fn plain_bytes(chunk: &[u8; CHUNK]) -> usize {
     let (words, _) = chunk.as_chunks::<8>();
-    let [first, second] = [words[0], words[1]].map(|word| escapes(u64::from_le_bytes(word)));
-    if first != 0 {
-        first.trailing_zeros() as usize / 8
-    } else {
+    match escapes(u64::from_le_bytes(words[0])) {
         // All zeros count as 64, one byte past the word.
-        8 + second.trailing_zeros() as usize / 8
+        0 => 8 + escapes(u64::from_le_bytes(words[1])).trailing_zeros() as usize / 8,
+        first => first.trailing_zeros() as usize / 8,
     }
 }
 

@@ -6,26 +6,16 @@
 //! 4. [`search`]: the k best fragments of every query, by the exact bit-sliced [`index`] or a lexical or dense ranker.
 //! 5. [`align`] and [`fragment_text`]: the lines that are shown for a fragment that was found.
 
-#[forbid(unsafe_code)]
 pub mod align;
-#[forbid(unsafe_code)]
 pub mod dense;
-#[forbid(unsafe_code)]
 pub mod form;
-#[forbid(unsafe_code)]
 pub mod fragment_text;
 pub mod index;
-#[forbid(unsafe_code)]
 pub mod mode;
-#[forbid(unsafe_code)]
 pub mod query;
-#[forbid(unsafe_code)]
 pub mod rank;
-#[forbid(unsafe_code)]
 pub mod search;
-#[forbid(unsafe_code)]
 pub mod vector;
-#[forbid(unsafe_code)]
 pub mod visibility;
 
 #[cfg(test)]

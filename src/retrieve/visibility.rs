@@ -124,6 +124,7 @@ impl<'a> Hole<'a> {
     }
 
     /// Whether a place lies in the hole's own file.
+    #[inline]
     pub fn is_own_file(&self, place: Place) -> bool {
         let Some(file) = self.file else { return false };
         match self.guard {
@@ -136,11 +137,13 @@ impl<'a> Hole<'a> {
     }
 
     /// Whether a place is in another file, or ends where the prompt starts or before.
+    #[inline]
     pub fn allows_place(&self, place: Place) -> bool {
         place.end <= self.context_start || !self.is_own_file(place)
     }
 
     /// Whether a fragment may be retrieved: one of its places is allowed.
+    #[inline]
     pub fn allows(&self, fragment: u32) -> bool {
         self.fragments.places(fragment as usize).any(|place| self.allows_place(place))
     }
@@ -155,6 +158,7 @@ impl<'a> Hole<'a> {
     }
 
     /// The first of a fragment's named places, its lines' source.
+    #[inline]
     pub fn first_named_place(&self, fragment: u32) -> Place {
         let mut places = self.fragments.places(fragment as usize);
         let named = match self.guard {

@@ -122,6 +122,7 @@ impl Lines {
     ///
     /// # Panics
     /// If `end` is beyond the last line.
+    #[inline]
     pub fn range(&self, start: usize, end: usize) -> &str {
         &self.text()[self.byte_range(start, end)]
     }

@@ -4,7 +4,7 @@
 //! blank space. The space matters only for writing (`a = b` and `a=b` are different texts); contexts are compared without it.
 //! Newlines and indentation are not tokens here: a line is the unit above the token and has its own indentation.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Number of a distinct token text, without the blank space before it.
 pub(super) type Core = u32;
@@ -61,14 +61,15 @@ impl Piece {
 /// The distinct token texts of one prompt.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
-    numbers: HashMap<String, Core>,
+    numbers: FxHashMap<String, Core>,
     texts: Vec<String>,
     names: Vec<bool>,
 }
 
 impl Vocabulary {
     pub(super) fn new() -> Self {
-        let mut vocabulary = Self { numbers: HashMap::new(), texts: Vec::new(), names: Vec::new() };
+        let mut vocabulary =
+            Self { numbers: FxHashMap::default(), texts: Vec::new(), names: Vec::new() };
         vocabulary.intern("\n");
         vocabulary
     }
@@ -165,7 +166,9 @@ fn token_length(text: &str) -> usize {
             return length;
         }
     }
-    let operator = OPERATORS.iter().find(|operator| text.starts_with(**operator));
+    let begins =
+        |with: &&&str| with.as_bytes()[0] == text.as_bytes()[0] && text.starts_with(**with);
+    let operator = OPERATORS.iter().find(begins);
     operator.map_or(first.len_utf8(), |operator| operator.len())
 }
 

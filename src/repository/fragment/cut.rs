@@ -23,6 +23,7 @@ pub struct Place {
 }
 
 impl Place {
+    #[inline]
     fn of(numbers: &[u32]) -> Self {
         Self { file: numbers[0], number: numbers[1], start: numbers[2], end: numbers[3] }
     }
@@ -142,6 +143,7 @@ impl RepoFragments {
     }
 
     /// Where a fragment occurs, in corpus order; at least one place.
+    #[inline]
     pub fn places(&self, fragment: usize) -> impl ExactSizeIterator<Item = Place> + '_ {
         let (from, to) =
             (self.first_place[fragment] as usize, self.first_place[fragment + 1] as usize);
@@ -149,6 +151,7 @@ impl RepoFragments {
     }
 
     /// Where a fragment occurs first.
+    #[inline]
     pub fn first_place(&self, fragment: usize) -> Place {
         Place::of(&self.places[4 * self.first_place[fragment] as usize..])
     }

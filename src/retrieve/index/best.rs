@@ -54,6 +54,7 @@ pub(super) struct Best {
 struct Worse(Hit);
 
 impl Ord for Worse {
+    #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.0.ranks_before(&other.0), other.0.ranks_before(&self.0)) {
             (true, _) => Ordering::Less,
@@ -86,6 +87,7 @@ impl Best {
     ///
     /// With the worst kept hit at o of u, x/(total + size − x) ≥ o/u is x (u + o) ≥ o (total + size). The windows
     /// come in blocks, the last first, so that an equal similarity is mostly not enough: the kept window is the later.
+    #[inline]
     pub(super) fn need(&self, total: u32, size: u32, end: u32) -> u32 {
         let worst = match self.kept.peek() {
             Some(Worse(worst)) if self.missing() == 0 => worst,

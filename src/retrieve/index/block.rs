@@ -89,6 +89,7 @@ impl Block {
     }
 
     /// The smallest and the largest set of a chunk.
+    #[inline]
     pub(super) fn sizes_of(&self, chunk: usize) -> (u32, u32) {
         let last = self.order.len().min((chunk + 1) * LANES) - 1;
         (self.sizes[chunk * LANES], self.sizes[last])
@@ -100,6 +101,7 @@ impl Block {
     }
 
     /// Reads everything in order, which brings it into the cache faster than the queries' scattered reads would.
+    #[inline]
     pub(super) fn warm(&self) {
         let lines = self.lines.iter().fold(0, |all, line| all ^ line.0[0]);
         let postings = self.postings.iter().step_by(32).fold(0, |all, posting| all ^ posting);

@@ -83,8 +83,9 @@ macro_rules! kernel {
             }
             let mut left = 8 * column.rows.len() as u32;
             for rows in column.rows {
-                let [a, b, c, d, e, f, g, h] = rows.each_ref().map(|row| &column.lines[*row as usize]);
-                let lines = [load(a, part), load(b, part), load(c, part), load(d, part), load(e, part), load(f, part), load(g, part), load(h, part)];
+                let [a, b, c, d, e, f, g, h] = rows;
+                let line = |row: &u32| &column.lines[*row as usize];
+                let lines = [load(line(a), part), load(line(b), part), load(line(c), part), load(line(d), part), load(line(e), part), load(line(f), part), load(line(g), part), load(line(h), part)];
                 add_eight(&mut planes, lines);
                 left -= 8;
                 if column.need > left && !any(at_least(&planes, column.need - left)) {

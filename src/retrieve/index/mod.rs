@@ -12,20 +12,13 @@
 //! 7. Blocks go from the last to the first: the later window wins among equals, so ties end early too.
 //! 8. Windows without a common token fill up what is missing in the end, the later first.
 
-#[forbid(unsafe_code)]
 mod best;
-#[forbid(unsafe_code)]
 mod block;
-#[forbid(unsafe_code)]
 mod build;
-#[forbid(unsafe_code)]
 mod kernels;
-#[forbid(unsafe_code)]
 mod query;
-#[forbid(unsafe_code)]
 mod select;
 mod simd;
-#[forbid(unsafe_code)]
 mod terms;
 #[cfg(test)]
 mod tests;

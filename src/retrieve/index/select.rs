@@ -84,7 +84,8 @@ fn highest<const P: usize>(planes: &[Line; P], needs: &[u32; 8], seen: &Lanes) -
     // Above the need by `many` there are too many, by `none` none.
     let (mut many, mut none) = (0, 1_u64 << P);
     let lanes = |more: u64| {
-        let needs = needs.map(|need| u32::try_from(u64::from(need) + more).unwrap_or(u32::MAX));
+        let need = |need| u32::try_from(u64::from(need) + more).unwrap_or(u32::MAX);
+        let needs = std::array::from_fn(|group| need(needs[group]));
         without(at_least(planes, &needs), seen)
     };
     while none - many > 1 {
@@ -110,7 +111,8 @@ fn at_least<const P: usize>(planes: &[Line; P], needs: &[u32; 8]) -> Lanes {
             *reached = (plane & *reached) | (clear & (plane | *reached));
         }
     }
-    reached.map(|reached| reached & possible)
+    reached.iter_mut().for_each(|reached| *reached &= possible);
+    reached
 }
 
 /// A word of equal bytes in which bit j stands for the j-th 64 lanes.

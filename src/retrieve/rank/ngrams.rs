@@ -14,7 +14,7 @@ use super::words::{Row, Words};
 use crate::text::language::Language;
 use crate::text::lines::is_space;
 
-/// Stands behind the last token of each document.
+/// Follows the last token of each document.
 const END: u32 = u32::MAX;
 /// A token of the query that no document has.
 const UNKNOWN: u32 = u32::MAX - 1;
@@ -93,8 +93,9 @@ impl Ngrams {
         let penalty = (1.0 - 2.0_f64).exp();
         for (document, (score, counts)) in scores.iter_mut().zip(counts).enumerate() {
             if *score > 0.0 {
-                let [two, three, four] = [0, 1, 2].map(|n| shares[n][counts[n] as usize]);
-                let sum = exact_sum([UNIFORM * (*score / total).ln(), two, three, four]);
+                let share = |n: usize| shares[n][counts[n] as usize];
+                let one = UNIFORM * (*score / total).ln();
+                let sum = exact_sum([one, share(0), share(1), share(2)]);
                 let is_short = self.inverted.words.length(document) == 1;
                 *score = if is_short { penalty } else { 1.0 } * sum.exp();
             }
