@@ -32,7 +32,7 @@ pub(crate) struct EvalArgs {
     /// Predictions to score, of any model and mode [default: the model's predictions in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
-    /// Instead of predictions, measure the retrieval: its overlap with the targets (chunks only)
+    /// Instead of predictions, measure the retrieval: its overlap with the targets
     #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
     pub(crate) retrieval: bool,
     /// Ranker to compare with --retrieval, also several fused, as in rrf:jaccard,bm25 (repeatable; names can be separated by

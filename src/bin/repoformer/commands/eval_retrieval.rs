@@ -1,8 +1,10 @@
 //! `eval --retrieval`: rankers and queries side by side, without a model.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, anyhow, bail};
 use repoformer::evaluate::quality::RetrievalQuality;
-use repoformer::pipeline::{self, Experiment, retrieval_quality};
+use repoformer::pipeline::{self, Experiment, StageReport, retrieval_quality};
 use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
 use serde_json::{Value, json};
@@ -49,10 +51,17 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     if forms.is_empty() {
         forms.push(experiment.retrieval.form);
     }
-    // Chunks and their words, which all rankers share.
     output::report("window", &pipeline::window_repositories(&experiment)?);
-    output::report("vectorize", &pipeline::vectorize_repositories(&experiment)?);
-    let mut rows = Vec::new();
+    let (mut rows, mut vectors) = (Vec::new(), StageReport::default());
+    let mut kinds = BTreeSet::new();
+    for ranker in &rankers {
+        experiment.search_with(ranker.clone(), forms[0]);
+        let is_dense = ranker.parts().contains(&Ranker::Dense);
+        if kinds.insert((experiment.layout.vectors.clone(), is_dense)) {
+            vectors.merge(pipeline::vectorize_repositories(&experiment)?);
+        }
+    }
+    output::report("vectorize", &vectors);
     for ranker in rankers {
         for &form in &forms {
             experiment.search_with(ranker.clone(), form);

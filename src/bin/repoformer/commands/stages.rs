@@ -43,7 +43,7 @@ pub(crate) struct VectorizeArgs {
 pub(crate) struct SearchArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Also write the rankings of one mode in an information-retrieval format (chunks only)
+    /// Also write the rankings of one mode in an information-retrieval format
     #[arg(long, value_name = "FORMAT", requires = "output")]
     export: Option<ExportFormat>,
     /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
