@@ -232,10 +232,8 @@ struct Wanted<'a> {
 
 impl Sources {
     fn open(experiment: &Experiment, mode: Mode, shared: &mut Shared) -> Result<Self> {
-        // Chunks keep no blank lines, by which holes are numbered.
-        let holds_holes = matches!(experiment.prompts.layout, PromptLayout::RepoCoder)
-            && experiment.layout.cut.is_windows()
-            && !mode.retrieves();
+        let holds_holes =
+            matches!(experiment.prompts.layout, PromptLayout::RepoCoder) && !mode.retrieves();
         let repositories = experiment.repositories.iter();
         for (repository, fragments) in repositories.zip(&mut shared.fragments) {
             if fragments.is_none() && (mode.retrieves() || holds_holes) {
@@ -366,7 +364,8 @@ impl Sources {
             let lost = match &experiment.prompts.layout {
                 // The tasks without a hole were reported when queries were made; without retrieval there are none to make.
                 PromptLayout::RepoCoder if self.mode.retrieves() => continue,
-                PromptLayout::RepoCoder => {
+                // Chunks keep no blank lines, by which holes are numbered.
+                PromptLayout::RepoCoder if experiment.layout.cut.is_windows() => {
                     read[part].fragments.and_then(|fragments| hole_lines(task, fragments).err())
                 }
                 PromptLayout::Style(_) if self.mode.retrieves() => Some(

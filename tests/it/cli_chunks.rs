@@ -1,5 +1,5 @@
-//! Repoformer's manner through the binary: the released program's texts, every ranker, query, alignment and prompt style on
-//! the sample repositories, dense vectors from a file and a server, and what is said about bad input.
+//! Chunks through the binary: the released program's texts, every ranker, query, alignment and prompt style on the
+//! sample repositories, dense vectors from a file and a server, and what is said about bad input.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -187,6 +187,13 @@ fn rankers_and_queries_are_compared_without_a_model() {
         "{}",
         ran.stdout
     );
+    // On windows, rankers compare different terms: sets of tokens, counts of tokens.
+    let windows = ["--retrieval", "--format", "json", "--rankers", "jaccard,bm25"];
+    let rows = place.run(&[&["eval"], &with(&data, &windows)[..]].concat()).done();
+    let rows: Value = serde_json::from_str(&rows.stdout).unwrap();
+    let names: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row["retrieval"]).collect();
+    assert_eq!(names, ["jaccard", "bm25"]);
+    assert!(rows.as_array().unwrap().iter().all(|row| row["all"]["n"] == 20), "{rows}");
 }
 
 #[test]
@@ -477,11 +484,21 @@ fn rankers_tokenizers_and_styles_serve_both_ways_to_cut() {
         &["--unit", "windows", "--prompt-style", "starcoder"],
         &["--unit", "chunks", "--prompt-style", "repocoder"],
     ];
-    for (number, flags) in table.into_iter().enumerate() {
+    for (number, flags) in table.iter().enumerate() {
         let made = made(&format!("cache-{number}"), flags);
         assert_eq!(made.len(), 1, "{flags:?}");
         assert!(made.values().all(|texts| *texts != default), "{flags:?}");
     }
+    // Without retrieval, RepoCoder's prompts depend on the task alone.
+    let none = |cache: &str, name: &str, flags: &[&str]| {
+        let args = [&data[..4], &["--cache-dir".into(), cache.into()]].concat();
+        place.run(&[&["prompt", "--mode", "none"], &with(&args, flags)[..]].concat()).done();
+        place.records(&format!("{cache}/prompts/tasks/{name}"))
+    };
+    let of_windows = none("default", "none-one-gram-ws-20-ss-2.jsonl", &[]);
+    let of_chunks = none("cache-8", "none-repocoder.jsonl", table[8]);
+    assert!(of_windows[0]["metadata"]["prompt_tokens"].as_u64().unwrap() > 0);
+    assert!(of_chunks == of_windows);
     // Four sizes in one run, one of which is the default.
     let mut sizes = made("sizes", &["--window-size", "20,10", "--slice", "2,1"]);
     assert_eq!(sizes.remove(name).unwrap(), default);
