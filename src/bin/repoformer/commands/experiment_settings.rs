@@ -22,12 +22,18 @@ pub(super) fn cuts_chunks(settings: &Settings) -> Result<bool> {
             false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
             true => ("windows", "leave it out, or cut windows with --unit windows"),
         };
-        return fail(
-            format!("--{key} is a setting of {other}, and files are cut into {unit}"),
-            way,
-        );
+        let reason = format!("--{key} is a setting of {other}, and files are cut into {unit}");
+        return fail(reason, way);
     }
     Ok(is_chunks)
+}
+
+/// Refuses settings that were chosen for this run and that another choice does not use.
+fn refuse_unused(settings: &Settings, keys: &[&str], by: &str, flag: &str) -> Result<()> {
+    keys.iter().find(|key| settings.is_chosen(key)).map_or(Ok(()), |key| {
+        let way = format!("leave it out, or choose another {flag}");
+        fail(format!("--{key} is not used by {by}"), way)
+    })
 }
 
 /// Every way to cut files that was asked for: one, or each window size with each slice size.
@@ -60,6 +66,9 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
             "--query window is made of windows, and files are cut into chunks",
             "choose another --query, or cut windows with --unit windows",
         );
+    }
+    if form == QueryForm::Window {
+        refuse_unused(settings, &["query-lines"], "query window", "--query")?;
     }
     let limit = |key| Ok::<_, anyhow::Error>(settings.parsed_option(key)?.unwrap_or(usize::MAX));
     let visibility = match is_chunks {
@@ -163,7 +172,17 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
 }
 
 fn layout(settings: &Settings) -> Result<PromptLayout> {
-    let style = match settings.text("prompt-style").unwrap_or_default() {
+    let name = settings.text("prompt-style").unwrap_or_default();
+    if ["repocoder", "attach"].contains(&name) {
+        let own = if name == "attach" { "max-prompt-tokens" } else { "fragment-paths" };
+        let mut unused = vec!["right-context", "max-left-tokens", "max-right-tokens", own];
+        // What fits decides which functions and classes are shown.
+        if settings.text("align") != Some("enclosing") {
+            unused.push("max-cross-file-tokens");
+        }
+        refuse_unused(settings, &unused, &format!("prompt style {name}"), "--prompt-style")?;
+    }
+    let style = match name {
         "repocoder" => return Ok(PromptLayout::RepoCoder),
         "attach" => return Ok(PromptLayout::Attach),
         _ => settings.parsed::<Style>("prompt-style")?,
