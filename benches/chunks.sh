@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Repoformer's manner as processes: CPU, wall time and memory of chunks to cross-file texts (released settings, 200 line tasks a
+# Chunks as processes: CPU, wall time and memory of chunks to cross-file texts (released settings, 200 line tasks a
 # repository), of every ranker on all chunks, and of CrossCodeEval-sized data: folders of the same repositories as a thousand small
 # ones, 2,665 tasks.
 # usage: benches/chunks.sh REPOS_DIR      (one folder a repository)

@@ -1,4 +1,4 @@
-//! What divan does not do: growth in one table, data and timings for peers in other languages, runs to count
+//! Measurements that divan does not make: growth in one table, data and timings for peers in other languages, runs to count
 //! instructions of. Times are CPU seconds of this one thread, which a busy machine disturbs less.
 //! `cargo bench --bench measure -- COMMAND`; see benches/README.md.
 

@@ -12,7 +12,7 @@ use repoformer::text::language::Language;
 
 const TOP_K: usize = 10;
 
-/// What is ranked by, with a fusion of two.
+/// The rankers, and a fusion of two.
 const RANKERS: [&str; 8] = [
     "jaccard",
     "bm25",

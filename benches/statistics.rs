@@ -35,7 +35,7 @@ fn interval_by_repositories(bencher: Bencher<'_, '_>, number: usize) {
         .bench(|| resampling.interval(&groups, &DIFFERENCES));
 }
 
-/// What `compare` asks for: two systems and their difference, two measures, from the same resamples.
+/// The intervals of `compare`: two systems and their difference, two measures, from the same resamples.
 #[divan::bench]
 fn six_intervals_by_task(bencher: Bencher<'_, '_>) {
     let (groups, resampling) = (Groups::tasks(TASKS), Resampling::default());

@@ -45,7 +45,7 @@ fn as_repository(mut files: Vec<repoformer::repository::corpus::SourceFile>) -> 
     Repository { name: "all".into(), files }
 }
 
-/// What tasks are drawn from and what is tokenized: all of a small corpus, an even sample of a large one.
+/// Files that tasks are drawn from and that are tokenized: all of a small corpus, an even sample of a large one.
 pub static SAMPLE: LazyLock<Repository> = LazyLock::new(|| {
     let mut bytes = 0;
     let shuffled = growth::shuffled(&REPOSITORY.files).into_iter();
@@ -87,7 +87,7 @@ pub static VECTORS: LazyLock<TokenSets> =
 
 const VISIBILITY: Visibility = Visibility::Guarded(HoleGuard::Strict);
 
-/// What one mode searches with and finds, a query a line task.
+/// Queries and results of one mode, a query a line task.
 pub struct Searched {
     pub mode: Mode,
     pub queries: Queries,

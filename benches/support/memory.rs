@@ -12,7 +12,7 @@ struct Line([u64; 8]);
 /// Bytes read in order in one measurement, so that even the nearest cache keeps the clock busy.
 const READ: usize = 1 << 31;
 
-/// What reading a collection of cache lines costs.
+/// Cost of reading a collection of cache lines.
 pub struct Reading {
     /// Bytes a second, all in order, over and over.
     pub in_order: f64,

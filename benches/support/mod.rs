@@ -1,4 +1,4 @@
-//! What the benches share: the corpus stage by stage, growing collections of windows, and plain twins of the fast paths.
+//! Shared by the benches: the corpus stage by stage, growing collections of windows, and plain twins of the fast paths.
 
 // Each bench is a program of its own, which uses its part, may stop where its input is wrong, and says what it leaves out.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]

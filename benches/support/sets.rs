@@ -60,7 +60,7 @@ impl<'a> Searcher<'a> {
         Self { index: Index::new(windows), queries, scratch: Scratch::default() }
     }
 
-    /// The same with the instructions of a level instead of the fastest.
+    /// Uses the instructions of one level instead of the fastest.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.index = self.index.with_level(level);

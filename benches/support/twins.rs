@@ -1,4 +1,4 @@
-//! The same results by plain means: what the fast paths are measured beside, and checked against.
+//! Plain twins of the fast paths, which are measured beside them and checked against them.
 
 use std::cmp::Ordering;
 
@@ -28,7 +28,7 @@ pub fn hash_sets(sets: &Sets, count: usize) -> Vec<FxHashSet<u16>> {
     sets.iter().take(count).map(|set| set.iter().copied().collect()).collect()
 }
 
-/// The same with sorted runs.
+/// Finds the best sets by merging sorted runs.
 pub fn by_sorted_merge(sets: &Sets, count: usize, query: &[u16], k: usize) -> Vec<Hit> {
     best(k, query.len(), sets.iter().take(count), |set| {
         let (mut i, mut j, mut common) = (0, 0, 0);

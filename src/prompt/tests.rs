@@ -273,7 +273,7 @@ proptest! {
         }
     }
 
-    /// What modes and threads share changes nothing either.
+    /// Caches shared by modes and threads change no prompt.
     #[test]
     fn lines_are_the_plain_records(
         texts in prop::collection::vec(source(), 1..4), window_size in 1_usize..9, prompt in source(),

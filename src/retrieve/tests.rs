@@ -120,7 +120,7 @@ fn files_with_link(texts: &[String], linked: usize) -> Vec<SourceFile> {
     files
 }
 
-/// What is shown for the first query, with any alignment.
+/// Fragments shown for the first query, with any alignment.
 fn shown(
     fragments: &RepoFragments,
     queries: &Queries,

@@ -29,7 +29,7 @@ impl TaskSet {
             return Err(problems.into_iter().next().unwrap_or_else(|| Error::Artifact {
                 path: path.to_owned(),
                 reason: "the file holds no task".into(),
-                hint: "name a task file, or draw tasks with `repoformer sample`".into(),
+                hint: "name a task file, or draw tasks from repositories".into(),
             }));
         }
         let mut seen: FxHashSet<&str> = FxHashSet::default();

@@ -194,7 +194,7 @@ fn nobody_there_is_told_at_once() {
         .silent_on("kept in");
 }
 
-/// What a batch endpoint says to a request.
+/// Answer of a batch endpoint to a request.
 fn batch_answer(request: &Value, text: &str) -> Value {
     let body = json!({"choices": [{"index": 0, "text": text, "finish_reason": "length"}]});
     json!({"id": "batch_1", "custom_id": request["custom_id"], "error": null,
@@ -477,7 +477,7 @@ fn retrieval_and_completion_take_turns() {
     place.stage(&["rg-rg", "--iterations", "0"]).failed();
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn an_interruption_says_how_to_go_on() {
     let place = prompted();
@@ -491,8 +491,11 @@ fn an_interruption_says_how_to_go_on() {
         completion("x = 1")
     });
     let args = complete(&url, &["--concurrency", "1"]);
-    let mut child =
-        place.command(&place.args(&args)).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    // A shell starts background jobs with Ctrl-C ignored, and their children inherit that.
+    let mut command = std::process::Command::new("/usr/bin/env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_repoformer")]);
+    command.args(place.args(&args)).current_dir(place.path("")).env_clear();
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let journal = place.path("cache/journal/org-tiny-1.jsonl");
     let lines = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count();
     while lines() < 2 {

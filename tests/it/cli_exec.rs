@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const CALC: &str =
     "def add(a, b):\n    return a + b\n\n\n# done\ndef twice(x):\n    return x + x\n";
 
-/// What the repository's "tests" do with each word that a prediction may hold: every kind of misbehaviour, without Python.
+/// Script that stands in for the repository's tests: each word in a prediction brings one kind of misbehaviour, without Python.
 /// `NAP` is a number of seconds that no other test sleeps; each such sleep is ended. `GATE` is a pipe
 /// that nothing comes from before the test opens it.
 const SCRIPT: &str = r#"

@@ -1,7 +1,7 @@
 //! Against a real model: `REPOFORMER_ENDPOINT=http://localhost:8080 cargo test --test it -- --ignored endpoint`.
 //!
-//! What a model writes differs from one processor to another, so these tests look at what is around it: fields, numbers of
-//! samples, probabilities, what is kept. A key, if the server wants one, is taken from `REPOFORMER_API_KEY`.
+//! The text of a model differs from one processor to another, so these tests look at everything around it: fields, numbers
+//! of samples, probabilities, cached answers. A key, if the server wants one, is taken from `REPOFORMER_API_KEY`.
 
 use crate::support::{Place, Ran, TARGETS, jsonl, parse_jsonl};
 use repoformer::endpoint::{ConnectionSettings, Endpoint};

@@ -250,7 +250,7 @@ fn edge_cases_holes_on_the_first_line_are_served() {
     }
 }
 
-/// The same through the program: stage by stage with the profile, results read from what it prints and writes.
+/// Repeats the comparison through the program: stage by stage with the profile, results read from what it prints and writes.
 fn through_the_binary(fixture: &Fixture, repos: &Path, tasks: &Path) {
     let dir = tempfile::tempdir().unwrap();
     let repoformer = |arguments: &[&str]| {

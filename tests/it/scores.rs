@@ -19,7 +19,7 @@ use repoformer::text::language::{Language, identifiers, without_strings};
 use repoformer::text::lines::strip;
 use serde_json::{Value, json};
 
-/// What comparing a file gave.
+/// Result of comparing one file.
 #[derive(Debug, Default)]
 struct Compared {
     equal: usize,

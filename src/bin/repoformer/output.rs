@@ -72,7 +72,7 @@ pub(crate) fn fail<T>(reason: impl Display, hint: impl Into<String>) -> Result<T
 }
 
 /// Settings and files in the library's messages, and the flags or commands that choose them.
-const FLAGS: [(&str, &str); 39] = [
+const FLAGS: [(&str, &str); 40] = [
     ("choose other repositories", "--repo"),
     ("completion server", "--endpoint"),
     ("number of lines to write", "--max-lines"),
@@ -89,6 +89,7 @@ const FLAGS: [(&str, &str); 39] = [
     ("the pairs file", "`repoformer eval --pairs`"),
     ("result of an evaluation", "`repoformer eval`"),
     ("window and search stages", "`repoformer window`, `search`"),
+    ("draw tasks from repositories", "`repoformer sample`"),
     ("score it as labels", "`repoformer label judge`"),
     ("convert it to folders", "`repoformer convert --to repos -o DIR`"),
     ("convert it to predictions", "`repoformer convert --to repocoder-predictions --tasks FILE`"),

@@ -22,7 +22,7 @@ fn place() -> (tempfile::TempDir, std::path::PathBuf) {
     (dir, path)
 }
 
-/// What came of each prompt, and how many were asked for.
+/// Answer to each prompt, and the number of prompts asked for.
 #[derive(Debug)]
 struct Outcome {
     entries: Vec<Entry>,
@@ -350,7 +350,7 @@ fn what_a_server_does_not_know_is_left_out() {
     assert!(server.requests().len() <= 4 + 2 * 3, "found out once by each connection at most");
 }
 
-/// What passed while a server refused is no part of what a completion takes.
+/// Time spent waiting while a server refuses is not part of a completion's latency.
 #[test]
 fn waiting_for_a_server_is_not_its_latency() {
     let server = Server::start(|number, _| match number {

@@ -153,7 +153,7 @@ struct Sets {
     /// Sets in the order of the file; few.
     named: Vec<(Option<String>, Records)>,
     problems: Vec<Error>,
-    /// What the first object without the scores of a task holds, and the hint for it.
+    /// Contents of the first object that lacks a task's scores, and the hint for it.
     refused: Option<(String, &'static str)>,
 }
 

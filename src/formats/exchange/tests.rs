@@ -13,7 +13,7 @@ fn ranking<'a>(query: &'a str, hits: &[(&'a str, f64)]) -> Ranking<'a> {
     Ranking { query, hits }
 }
 
-/// What was encoded, by RFC 3986.
+/// Undoes the percent-encoding of RFC 3986.
 fn decoded(id: &str) -> String {
     let mut bytes = id.bytes();
     let mut text = Vec::new();

@@ -21,7 +21,7 @@ pub struct TokenQuestion {
     pub text: String,
     /// Its number in the model's vocabulary, where it is known.
     pub id: Option<u64>,
-    /// Prompts are cut behind the last such text, or behind the first that the token itself follows, since what was retrieved
+    /// Prompts are cut after the last such text, or after the first that the token itself follows, since what was retrieved
     /// may hold more of them; it is added where there is none.
     pub after: Option<String>,
 }

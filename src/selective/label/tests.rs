@@ -227,7 +227,7 @@ fn raw_records_say_what_they_import() {
     assert_eq!(Facts::said(&read(&record), Language::Java), Some(Facts::default()));
 }
 
-/// One that is broken off after some repositories goes on behind them, and its output is that of one that was not.
+/// An interrupted run resumes after its finished repositories and writes the bytes of an undisturbed one.
 #[test]
 fn a_drawing_goes_on_where_it_was_broken_off() {
     let dir = tempfile::tempdir().unwrap();

@@ -68,11 +68,11 @@ impl Stream {
     }
 }
 
-/// What tells whether a hole may be drawn.
+/// Decides whether a hole may be drawn.
 struct Draw<'a> {
     sampling: &'a Sampling,
     count_tokens: &'a (dyn Fn(&str) -> usize + Sync),
-    /// (file, first line) → line behind the last, of the holes drawn so far.
+    /// (file, first line) → line after the last, of the holes drawn so far.
     drawn: BTreeMap<(usize, usize), usize>,
     ground_truths: FxHashSet<&'a str>,
 }

@@ -93,6 +93,6 @@ pub(super) struct Hole {
     pub(super) file: usize,
     /// 0-based first line.
     pub(super) start: usize,
-    /// The line behind the last.
+    /// The line after the last.
     pub(super) end: usize,
 }

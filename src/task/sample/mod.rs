@@ -5,7 +5,7 @@
 //! repository defines in another file; function bodies of 3 to 30 lines. [`Kind::Chunk`] is
 //! Repoformer's fourth kind (appendix D, algorithm 1): a run of about Poisson(3) lines.
 //!
-//! What another file defines, and so what counts as an API, shows in Python's imports and in the declared types of the
+//! Definitions of other files, which are what counts as an API, show in Python's imports and in the declared types of the
 //! other languages; the rules are above `resolve.rs` and `typed/mod.rs`. Documentation (docstrings, Javadoc, `///`)
 //! stays in the prompt: it tells what to write.
 //!

@@ -124,7 +124,7 @@ fn classify(lines: &Lines, syntax: &Syntax<'_>) -> Vec<LineClass> {
     let mut classes: Vec<LineClass> = lines.iter().map(of_line).collect();
     preorder(syntax.tree(), |node, depth| {
         if node.is_error() || node.is_missing() {
-            // An error at the end can stand behind the last line.
+            // An error at the end can lie after the last line.
             let end = rows(node).end.min(classes.len());
             classes[rows(node).start.min(end)..end].fill(LineClass::Broken);
             return false;

@@ -39,7 +39,7 @@ pub(super) fn places(
     holes.iter().map(|hole| (path(hole), hole.start..hole.end)).collect()
 }
 
-/// `file:first line-line behind the last` of every candidate.
+/// `file:first line-line after the last` of every candidate.
 fn holes(kind: Kind, files: &[(&str, &str)]) -> Vec<String> {
     let places = places(kind, Language::Python, files).into_iter();
     places.map(|(path, lines)| format!("{path}:{}-{}", lines.start, lines.end)).collect()

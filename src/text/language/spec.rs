@@ -27,7 +27,7 @@ pub(crate) struct LanguageSpec {
     pub(crate) comment_ends: &'static [&'static str],
     /// Whether a line that begins with `#` is no code: a comment, or a line for the preprocessor.
     pub(crate) has_hash_lines: bool,
-    /// Whether the grammar needs a newline behind the last line, as the preprocessor's lines do.
+    /// Whether the grammar needs a newline after the last line, as the preprocessor's lines do.
     pub(crate) needs_last_newline: bool,
     /// Keywords of CrossCodeEval (its `scripts/keywords`, after dpu-utils).
     pub(crate) keywords: Keywords,

@@ -24,7 +24,7 @@ fn opened(report: &Report, place: &str) -> Browser {
     browser
 }
 
-/// What stands under the list: how many tasks it shows.
+/// Text under the list: the number of tasks it shows.
 fn shown(browser: &mut Browser) -> String {
     browser.text("#count")
 }

@@ -35,7 +35,7 @@ pub(crate) struct Place {
     dir: tempfile::TempDir,
 }
 
-/// What the program answered.
+/// Exit code and output of one run of the program.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,

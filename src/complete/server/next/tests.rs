@@ -30,7 +30,7 @@ fn token() -> NextToken {
     NextToken { text: "<cc>".into(), id: CC }
 }
 
-/// What a server is read as saying of `<cc>` behind these prompts.
+/// Probabilities of `<cc>` after these prompts, read from the server's answers.
 fn probabilities(server: &Server, prompts: &[&str]) -> Vec<Result<f64, String>> {
     let (endpoint, token) = (server.endpoint(), token());
     let prober = Prober::new(&endpoint, "m", &token);

@@ -63,7 +63,7 @@ fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
     let statements: Vec<Node<'_>> =
         inside.iter().copied().filter(|node| !is_comment(*node)).collect();
     let start = rows(open).end;
-    // What is behind the last statement on its line, such as a comment, goes with it; the brace must not.
+    // Text after the last statement on its line, such as a comment, goes with it; the brace must not.
     let is_whole_lines = inside.first()?.start_position().row >= start
         && rows(*inside.last()?).end <= close.start_position().row;
     body_of(syntax, is_whole_lines.then_some(start), &statements)
