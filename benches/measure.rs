@@ -134,11 +134,7 @@ fn head(columns: &[&str]) {
 fn growth(figure: Option<&Path>) {
     const COLUMNS: [&str; 4] = ["index", "batch", "one-query", "term-at-a-time"];
     head(&[
-        "windows",
-        "index, µs/window",
-        "batch, µs/query",
-        "one query, µs",
-        "a term at a time, µs",
+        "windows", "index, µs/window", "batch, µs/query", "one query, µs", "a term at a time, µs",
     ]);
     let mut points: Vec<(f64, [f64; 4])> = Vec::new();
     for size in sizes() {
@@ -175,15 +171,8 @@ fn growth(figure: Option<&Path>) {
 /// Each level of instructions beside the twin, in µs a query and how many times faster than it.
 fn levels() {
     head(&[
-        "windows",
-        "instructions",
-        "batch, µs/query",
-        "faster",
-        "one query, µs",
-        "faster",
-        "a term at a time, µs",
-        "index, µs/window",
-        "index, bytes/window",
+        "windows", "instructions", "batch, µs/query", "faster", "one query, µs", "faster",
+        "a term at a time, µs", "index, µs/window", "index, bytes/window",
     ]);
     for size in sizes() {
         work::check_twins(size);

@@ -61,19 +61,8 @@ pub struct Work {
 
 /// All that [`prepare`] knows; the first four groups are the library's own.
 pub const NAMES: [&str; 13] = [
-    "files",
-    "prompt-counts",
-    "window-sets",
-    "index",
-    "batch",
-    "one-query",
-    "lines",
-    "bodies",
-    "metric",
-    "term-at-a-time",
-    "sorted-merge",
-    "hash-sets",
-    "bm25",
+    "files", "prompt-counts", "window-sets", "index", "batch", "one-query", "lines", "bodies",
+    "metric", "term-at-a-time", "sorted-merge", "hash-sets", "bm25",
 ];
 
 /// Does all that is not part of the operation itself. Collections of windows have `size` windows.

@@ -11,13 +11,7 @@ use crate::task::{Format, Task};
 
 /// Fields of a task's metadata that a prompt writes itself: the task may have been a prompt once.
 pub(super) const WRITTEN_ANEW: [&str; 8] = [
-    "query_window",
-    "top_k_context",
-    "window_size",
-    "slice_size",
-    "sample",
-    "row",
-    "mode",
+    "query_window", "top_k_context", "window_size", "slice_size", "sample", "row", "mode",
     "prompt_tokens",
 ];
 

@@ -9,13 +9,7 @@ use crate::task::Format;
 
 /// Fields of a task's scores, each an object: the unit tests, and the names of the metrics.
 const SCORED_BY: [&str; 7] = [
-    "exec",
-    "repocoder",
-    "repoformer",
-    "repoformer-difflib",
-    "crosscodeeval",
-    "repobench",
-    "chars",
+    "exec", "repocoder", "repoformer", "repoformer-difflib", "crosscodeeval", "repobench", "chars",
 ];
 
 /// A kind of record.

@@ -23,13 +23,8 @@ const RIGHT_LINES: usize = 50;
 
 /// Fields of the top level that tasks have for what a [`Task`] names.
 const NAMED: [&str; 7] = [
-    "prompt",
-    "groundtruth",
-    "right_context",
-    "full_right_context",
-    "full_left_context",
-    "metadata",
-    "crossfile_context",
+    "prompt", "groundtruth", "right_context", "full_right_context", "full_left_context",
+    "metadata", "crossfile_context",
 ];
 
 impl Task {

@@ -65,18 +65,8 @@ fn compare_with_the_released_program(
     let mut compared = 0;
     for (mode, query) in [("rg1", "last_n_lines"), ("gt", "groundtruth")] {
         let args = [
-            "--repos-dir",
-            repos,
-            "--tasks",
-            tasks,
-            "--cache-dir",
-            "cache",
-            "--profile",
-            "repoformer-release",
-            "--prompt-style",
-            "attach",
-            "--mode",
-            mode,
+            "--repos-dir", repos, "--tasks", tasks, "--cache-dir", "cache", "--profile",
+            "repoformer-release", "--prompt-style", "attach", "--mode", mode,
         ];
         place.run(&[&["window"], &args[..]].concat());
         place.run(&[&["vectorize"], &args[..]].concat()).done();
@@ -260,13 +250,7 @@ fn prompts_of_every_style_stay_within_their_budget() {
         "specials = [\"<SUF>\", \"<MID>\"]\ntemplate = \"<SUF>{right}{cross_file}<MID>{left}\"\n",
     );
     let more = [
-        "--profile",
-        "repoformer-paper",
-        "--mode",
-        "rg1",
-        "--prompt-style",
-        "./mine.toml",
-        "-o",
+        "--profile", "repoformer-paper", "--mode", "rg1", "--prompt-style", "./mine.toml", "-o",
         "-",
     ];
     let ran = place.run(&[&["prompt"], &with(&data, &more)[..]].concat()).done();
@@ -337,16 +321,8 @@ const DENSE_CHUNKS: (&str, &str) =
     ("alpha_chunk5_stride5", "alpha_chunk5_stride5.last-n-lines5.dense.top3");
 
 const DENSE: [&str; 10] = [
-    "--unit",
-    "chunks",
-    "--vectorizer",
-    "dense",
-    "--chunk-size",
-    "5",
-    "--chunk-stride",
-    "5",
-    "--query-lines",
-    "5",
+    "--unit", "chunks", "--vectorizer", "dense", "--chunk-size", "5", "--chunk-stride", "5",
+    "--query-lines", "5",
 ];
 
 #[test]
@@ -604,12 +580,8 @@ fn every_artifact_shows_its_records() {
     assert_eq!(
         names,
         [
-            "dense vectors",
-            "queries",
-            "repository fragments",
-            "retrieval results",
-            "right contexts",
-            "word vectors"
+            "dense vectors", "queries", "repository fragments", "retrieval results",
+            "right contexts", "word vectors"
         ]
     );
     // The first five lines: store_0 = store(0) to store_4 = store(4).

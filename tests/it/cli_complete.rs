@@ -290,14 +290,7 @@ fn a_batch_of_a_file_of_prompts() {
         "{\"prompt\": \"a = \"}\n{\"prompt\": \"b = \", \"metadata\": {\"stop\": [\"<end>\"]}}\n{\"prompt\": 3}\n",
     );
     let flags = [
-        "complete",
-        "--prompts",
-        "prompts.jsonl",
-        "--model",
-        "tiny",
-        "--max-tokens",
-        "8",
-        "--api",
+        "complete", "--prompts", "prompts.jsonl", "--model", "tiny", "--max-tokens", "8", "--api",
         "chat",
     ];
     let of = |more: &[&'static str]| [&flags[..], more].concat();
@@ -343,14 +336,7 @@ fn the_probability_of_a_token_behind_each_prompt() {
         }
     });
     let flags = [
-        "complete",
-        "--mode",
-        "none",
-        "--endpoint",
-        &url,
-        "--model",
-        "m",
-        "--probability-of",
+        "complete", "--mode", "none", "--endpoint", &url, "--model", "m", "--probability-of",
         "<cc>",
     ];
     let ran = place.stage(&[&flags[..], &["--after", "<eof>"]].concat()).done();
@@ -374,14 +360,7 @@ fn the_probability_of_a_token_behind_each_prompt() {
         _ => completion("x"),
     });
     let ask = [
-        "complete",
-        "--mode",
-        "none",
-        "--endpoint",
-        &deaf,
-        "--model",
-        "m",
-        "--probability-of",
+        "complete", "--mode", "none", "--endpoint", &deaf, "--model", "m", "--probability-of",
         "<cc>",
     ];
     place.stage(&ask).failed().says(&["does not say which token", "--token-id"]);
@@ -573,25 +552,9 @@ fn a_model_decides_by_itself() {
         next_token(7, logprob)
     });
     let run = [
-        "run",
-        "--unit",
-        "chunks",
-        "--prompt-style",
-        "starcoder",
-        "--mode",
-        "none,rg1",
-        "--endpoint",
-        &url,
-        "--model",
-        "tiny",
-        "--max-tokens",
-        "8",
-        "--policy",
-        "self@0.3",
-        "--format",
-        "jsonl",
-        "--cache-dir",
-        "cache",
+        "run", "--unit", "chunks", "--prompt-style", "starcoder", "--mode", "none,rg1",
+        "--endpoint", &url, "--model", "tiny", "--max-tokens", "8", "--policy", "self@0.3",
+        "--format", "jsonl", "--cache-dir", "cache",
     ];
     let ran = place.stage(&run).done();
     let of_self = parse_jsonl(&ran.stdout).pop().unwrap();

@@ -111,16 +111,8 @@ fn misbehave(isolation: &str, nap: &str, more: &[(&str, &str)]) -> (Place, Value
     let (before, times) = (place.files("repos"), place.times("repos"));
     let test = command(&place, nap);
     let limits = [
-        "--timeout",
-        "6",
-        "--cpu-limit",
-        "2",
-        "--memory-limit",
-        "150",
-        "--disk-limit",
-        "16",
-        "--process-limit",
-        "40",
+        "--timeout", "6", "--cpu-limit", "2", "--memory-limit", "150", "--disk-limit", "16",
+        "--process-limit", "40",
     ];
     let flags = ["--per-task", "--format", "json", "--isolation", isolation, "--threads", "2"];
     let ran = place.stage(&exec(&test, &[&limits[..], &flags].concat())).done();
@@ -290,16 +282,8 @@ fn rates_have_one_denominator() {
     let place = place();
     predict(&place, &["FINE", "WRONG", "WRONG2", "WRONG3"]);
     let base = [
-        "eval",
-        "--exec",
-        "--test-cmd",
-        "sh run.sh",
-        "--predictions",
-        "p.jsonl",
-        "--format",
-        "tsv",
-        "--pass-k",
-        "1,2,5",
+        "eval", "--exec", "--test-cmd", "sh run.sh", "--predictions", "p.jsonl", "--format", "tsv",
+        "--pass-k", "1,2,5",
     ];
     let run = |missing: &str| place.stage(&[&base[..], &["--missing", missing]].concat());
     run("error").failed().says(&["demo/1", "1 of 2 tasks have none", "--missing zero"]);
@@ -386,13 +370,7 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
     ];
     assert_eq!(place.records("map.jsonl"), wanted);
     let args = [
-        "eval",
-        "--exec",
-        "--test-cmd",
-        "sh t.sh {tests}",
-        "--check-references",
-        "--format",
-        "tsv",
+        "eval", "--exec", "--test-cmd", "sh t.sh {tests}", "--check-references", "--format", "tsv",
         "--tests",
     ];
     let ran = place.stage(&[&args[..], &["map.jsonl"]].concat()).done();
@@ -600,18 +578,8 @@ fn the_sample_repositories_by_their_unit_tests() {
     let (repos, tasks) = (data.join("repos"), data.join("tasks/function.jsonl"));
     let (repos, tasks) = (repos.to_str().unwrap(), tasks.to_str().unwrap());
     let base = [
-        "eval",
-        "--exec",
-        "--repos-dir",
-        repos,
-        "--tasks",
-        tasks,
-        "--cache-dir",
-        "cache",
-        "--repo",
-        "tidewatch",
-        "--format",
-        "json",
+        "eval", "--exec", "--repos-dir", repos, "--tasks", tasks, "--cache-dir", "cache", "--repo",
+        "tidewatch", "--format", "json",
     ];
     let run = |more: &[&str]| -> Value {
         let ran = place.run(&[&base[..], more].concat()).done();

@@ -35,26 +35,8 @@ fn assert_cut_from_its_file(repository: &Repository, task: &Task) {
 fn looks_like_a_function(language: Language, line: &str, next: &str) -> bool {
     let text = line.trim();
     let words = [
-        "if",
-        "for",
-        "foreach",
-        "while",
-        "switch",
-        "catch",
-        "lock",
-        "using",
-        "else",
-        "do",
-        "return",
-        "new",
-        "}",
-        "fixed",
-        "synchronized",
-        "try",
-        ".",
-        "//",
-        "*",
-        "(",
+        "if", "for", "foreach", "while", "switch", "catch", "lock", "using", "else", "do",
+        "return", "new", "}", "fixed", "synchronized", "try", ".", "//", "*", "(",
     ];
     let is_statement = words.iter().any(|word| text.starts_with(word));
     let opens = match language {

@@ -108,14 +108,8 @@ fn retrievers_have_times_of_their_own_and_measured_ones_count() {
     let other = json!({"task_id": "other", "generation_ms": 9});
     place.write("other.jsonl", jsonl(&[other]));
     let more = [
-        "--policy",
-        "never",
-        "--latency",
-        "index=times.jsonl",
-        "--retrieval-ms",
-        "dense=300",
-        "--generation-ms",
-        "100",
+        "--policy", "never", "--latency", "index=times.jsonl", "--retrieval-ms", "dense=300",
+        "--generation-ms", "100",
     ];
     let never = points(&place, &more);
     let retrievers = &never[0]["retrievers"];
@@ -176,43 +170,29 @@ fn a_trained_policy_is_a_file() {
     // On repositories that it has not seen.
     place.write("more.jsonl", jsonl(&labels(5..7)));
     let sweep = [
-        "policy",
-        "sweep",
-        "--labels",
-        "more.jsonl",
-        "--policy",
-        "learned,learned-scored",
-        "--format",
-        "jsonl",
+        "policy", "sweep", "--labels", "more.jsonl", "--policy", "learned,learned-scored",
+        "--format", "jsonl",
     ];
     let models = ["--model", "learned.json", "--model", "scored.json"];
     let ran = place.run(&[&sweep[..], &models].concat()).done();
     assert!(parse_jsonl(&ran.stdout).iter().all(|point| point["auc"].as_f64().unwrap() > 0.99));
     let seen = [
-        "policy",
-        "sweep",
-        "--labels",
-        "labels.jsonl",
-        "--policy",
-        "learned",
-        "--model",
+        "policy", "sweep", "--labels", "labels.jsonl", "--policy", "learned", "--model",
         "learned.json",
     ];
     place.run(&seen).done().says(&["trained on 3 of these repositories (repo0, repo1, repo2)"]);
     let others = [&sweep[..], &["--train-labels", "labels.jsonl"]].concat();
     assert!(parse_jsonl(&place.run(&others).done().stdout)[0]["auc"].as_f64().unwrap() > 0.99);
     place.write("learned.json", text.replace("\"version\": 1", "\"version\": 7"));
-    place.run(&["policy", "explain", "learned.json"]).failed().says(&[
-        "learned.json",
-        "of version 7",
-        "policy train",
-    ]);
+    place
+        .run(&["policy", "explain", "learned.json"])
+        .failed()
+        .says(&["learned.json", "of version 7", "policy train"]);
     place.write("learned.json", text.replace("\"indent\"", "\"moon\""));
-    place.run(&[&sweep[..], &models].concat()).failed().says(&[
-        "'moon'",
-        "'indent'",
-        "policy train",
-    ]);
+    place
+        .run(&[&sweep[..], &models].concat())
+        .failed()
+        .says(&["'moon'", "'indent'", "policy train"]);
     place.write("learned.json", "[]");
     place.run(&["policy", "explain", "learned.json"]).failed().says(&["not a trained policy"]);
 }
@@ -235,11 +215,9 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     let mut two = labels(0..2);
     two[59]["generation_model"] = json!("other");
     place.write("two.jsonl", jsonl(&two));
-    train("two.jsonl").failed().says(&[
-        "two.jsonl: line 60",
-        "judged by model other",
-        "give the labels of one",
-    ]);
+    train("two.jsonl")
+        .failed()
+        .says(&["two.jsonl: line 60", "judged by model other", "give the labels of one"]);
     place.write("one.jsonl", jsonl(&labels(0..1)));
     train("one.jsonl").done().says(&["all instances are of one repository (repo0)"]);
     place
@@ -276,16 +254,8 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
 fn a_page_shows_the_curves() {
     let place = place();
     let sweep = [
-        "policy",
-        "sweep",
-        "--labels",
-        "labels.jsonl",
-        "--report",
-        "page",
-        "--generation-ms",
-        "9",
-        "--retrieval-ms",
-        "1",
+        "policy", "sweep", "--labels", "labels.jsonl", "--report", "page", "--generation-ms", "9",
+        "--retrieval-ms", "1",
     ];
     let text = place.run(&sweep).done().says(&["page/index.html"]).stdout;
     assert!(text.contains("learned-scored") && text.contains("SU retrieval"), "{text}");
@@ -301,17 +271,8 @@ fn run_adds_a_row_a_policy() {
     let place = Place::empty();
     // Settings that name no data: the demonstration's.
     let run = [
-        "run",
-        "--profile",
-        "repoformer-paper",
-        "--cache-dir",
-        "cache",
-        "--mode",
-        "none,rg1",
-        "--format",
-        "jsonl",
-        "--resamples",
-        "100",
+        "run", "--profile", "repoformer-paper", "--cache-dir", "cache", "--mode", "none,rg1",
+        "--format", "jsonl", "--resamples", "100",
     ];
     let ran = place.run(&run).done();
     let rows = parse_jsonl(&ran.stdout);

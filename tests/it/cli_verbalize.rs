@@ -10,14 +10,7 @@ use parquet::record::{Field, Row};
 use serde_json::{Value, json};
 
 const VERBALIZE: [&str; 8] = [
-    "label",
-    "verbalize",
-    "--labels",
-    "labels.jsonl",
-    "--tokenizer",
-    "tokenizer.json",
-    "-o",
-    "out",
+    "label", "verbalize", "--labels", "labels.jsonl", "--tokenizer", "tokenizer.json", "-o", "out",
 ];
 
 /// The tokenizer of 900 tokens that is built like StarCoder's.
@@ -88,11 +81,7 @@ fn real_instances_come_back() {
     ran.says(&["train: ", "validation: ", "% positive", "<cc> = 900, <eof> = 901"]);
     let read = |name: &str| std::fs::read(place.path(&format!("out/{name}"))).unwrap();
     let names = [
-        "train.jsonl",
-        "train.parquet",
-        "validation.jsonl",
-        "validation.parquet",
-        "tokenizer.json",
+        "train.jsonl", "train.parquet", "validation.jsonl", "validation.parquet", "tokenizer.json",
         "prompt-style.toml",
     ];
     let first = names.map(read);
@@ -275,14 +264,8 @@ fn tokens_and_weights_are_named_on_the_command_line() {
     let place = place();
     place.write("labels.jsonl", jsonl(&labels()));
     let flags = [
-        "--prompt-style",
-        "repoformer-released",
-        "--end-token",
-        "<|endoftext|>",
-        "--lambda",
-        "0.5",
-        "--validation",
-        "0",
+        "--prompt-style", "repoformer-released", "--end-token", "<|endoftext|>", "--lambda", "0.5",
+        "--validation", "0",
     ];
     let ran = place.run(&[&VERBALIZE[..], &flags].concat()).done();
     // In the order of the released program, whose <cfc_info> is the first token behind the vocabulary.
@@ -310,27 +293,14 @@ fn all_of_it_in_one_command() {
     let place = place();
     place.add_samples();
     let all = [
-        "label",
-        "all",
-        "--repos-dir",
-        "repos",
-        "--no-filter",
-        "--kind",
-        "function",
-        "--tokenizer",
-        "tokenizer.json",
-        "-o",
-        "out",
+        "label", "all", "--repos-dir", "repos", "--no-filter", "--kind", "function", "--tokenizer",
+        "tokenizer.json", "-o", "out",
     ];
     let ran = place.run(&[&all[..], &["--ratio", "0.3"]].concat());
     ran.says(&["label sample: ", "label judge: ", "% positive", "train: "]);
     let first = place.files("out");
     let names = [
-        "instances.jsonl",
-        "labels.jsonl",
-        "train.jsonl",
-        "train.parquet",
-        "validation.jsonl",
+        "instances.jsonl", "labels.jsonl", "train.jsonl", "train.parquet", "validation.jsonl",
         "tokenizer.json",
     ];
     assert!(names.iter().all(|name| first.contains_key(*name)), "{:?}", first.keys());
@@ -349,17 +319,8 @@ fn all_of_it_in_one_command() {
     let paper =
         ["--profile", "repoformer-paper", "--tokenizer", "tokenizer.json", "--cache-dir", "cache"];
     let sample = [
-        "label",
-        "sample",
-        "--repos-dir",
-        "repos",
-        "--no-filter",
-        "--kind",
-        "function",
-        "--ratio",
-        "0.3",
-        "-o",
-        "instances.jsonl",
+        "label", "sample", "--repos-dir", "repos", "--no-filter", "--kind", "function", "--ratio",
+        "0.3", "-o", "instances.jsonl",
     ];
     place.run(&sample).done();
     assert_eq!(place.read("instances.jsonl"), place.read("out/instances.jsonl"));
@@ -377,13 +338,7 @@ fn all_of_it_in_one_command() {
         .done();
     assert_eq!(place.read("labels.jsonl"), place.read("out/labels.jsonl"));
     let verbalize = [
-        "label",
-        "verbalize",
-        "--labels",
-        "labels.jsonl",
-        "--tokenizer",
-        "tokenizer.json",
-        "-o",
+        "label", "verbalize", "--labels", "labels.jsonl", "--tokenizer", "tokenizer.json", "-o",
         "by-hand",
     ];
     let ran = place.run(&verbalize);

@@ -270,16 +270,8 @@ fn through_the_binary(fixture: &Fixture, repos: &Path, tasks: &Path) {
     let cache = dir.path().join("cache");
     let place = [repos, tasks, &cache].map(|path| path.to_str().unwrap());
     let data = [
-        "--profile",
-        "repocoder",
-        "--repos-dir",
-        place[0],
-        "--tasks",
-        place[1],
-        "--cache-dir",
-        place[2],
-        "--benchmark",
-        "b",
+        "--profile", "repocoder", "--repos-dir", place[0], "--tasks", place[1], "--cache-dir",
+        place[2], "--benchmark", "b",
     ];
     let stage = |name: &[&str]| repoformer(&[name, &data].concat());
     for name in ["window", "vectorize", "search"] {
@@ -347,10 +339,7 @@ fn check_printed(prompt: &Value, found: &Value, wanted: &Value) {
             .collect();
         assert_eq!(path.join("/"), wanted[0].as_str().unwrap());
         let ours = [
-            &place["start_line_no"],
-            &place["end_line_no"],
-            &hit["sim_score"],
-            &hit["overlap"],
+            &place["start_line_no"], &place["end_line_no"], &hit["sim_score"], &hit["overlap"],
             &hit["union"],
         ];
         assert_eq!(ours.to_vec(), wanted.as_array().unwrap()[1..6].iter().collect::<Vec<_>>());

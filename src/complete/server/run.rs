@@ -236,13 +236,8 @@ fn is_too_long(reason: &str) -> bool {
     let reason = reason.to_lowercase();
     let has = |words: &str| reason.contains(words);
     let of_context = [
-        "context size",
-        "context length",
-        "context_length",
-        "context window",
-        "maximum context",
-        "too many tokens",
-        "inputs tokens",
+        "context size", "context length", "context_length", "context window", "maximum context",
+        "too many tokens", "inputs tokens",
     ];
     // A list of stop texts may be too long as well.
     let of_text = has("too long") && ["prompt", "input", "token"].into_iter().any(has);

@@ -317,14 +317,8 @@ fn lock(work_dir: &Path) -> Result<fs::File> {
 fn surroundings(guard: &Guard) -> String {
     let enclosure = &guard.enclosure;
     let names = [
-        "PATH",
-        "PYTHONPATH",
-        "PYTHONHOME",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "NODE_PATH",
-        "JAVA_HOME",
-        "LD_LIBRARY_PATH",
+        "PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH",
+        "JAVA_HOME", "LD_LIBRARY_PATH",
     ];
     let values =
         names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));

@@ -6,12 +6,8 @@ use super::{pytest, unittest};
 /// Judges by the last known summary in the output, or else by the exit code alone.
 pub(super) fn judge(code: i32, output: &str) -> (Option<Counts>, Verdict) {
     let nothing = [
-        "No tests found",
-        "No test files found",
-        "No tests to run",
-        "No test is available",
-        "No test matches",
-        "> Task :test NO-SOURCE",
+        "No tests found", "No test files found", "No tests to run", "No test is available",
+        "No test matches", "> Task :test NO-SOURCE",
     ];
     if let Some(counts) = counts(output) {
         return (Some(counts), by_counts(code, counts));

@@ -347,15 +347,7 @@ fn a_prompt_whose_context_was_cut_in_a_line_is_split() {
 /// Code without special tokens.
 fn code(parts: std::ops::Range<usize>) -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
-        "    return self.path\n",
-        "\n\n",
-        "\r\n",
-        "\t",
-        "  ",
-        "# note\n",
-        "漢字",
-        "e\u{301}",
-        "😀",
+        "    return self.path\n", "\n\n", "\r\n", "\t", "  ", "# note\n", "漢字", "e\u{301}", "😀",
         "0123456789",
     ]);
     let part = prop_oneof![3 => known.prop_map(str::to_owned), 1 => "[a-z_=.()]{1,12}"];

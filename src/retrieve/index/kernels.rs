@@ -302,15 +302,8 @@ macro_rules! vectors {
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2 {
     vectors!(
-        "avx2",
-        __m256i,
-        4,
-        _mm256_set1_epi64x,
-        _mm256_and_si256,
-        _mm256_or_si256,
-        _mm256_xor_si256,
-        _mm256_add_epi8,
-        _mm256_srli_epi64
+        "avx2", __m256i, 4, _mm256_set1_epi64x, _mm256_and_si256, _mm256_or_si256,
+        _mm256_xor_si256, _mm256_add_epi8, _mm256_srli_epi64
     );
 
     #[inline]

@@ -153,10 +153,7 @@ static TYPES: TypeRules = TypeRules {
         Variable::of("pair_pattern", VALUE),
     ],
     function_values: &[
-        "arrow_function",
-        "function_expression",
-        "generator_function",
-        "function_type",
+        "arrow_function", "function_expression", "generator_function", "function_type",
     ],
     exports,
     visibility: Visibility::Exports,

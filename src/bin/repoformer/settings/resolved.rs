@@ -17,14 +17,7 @@ const FOUND_BY_ITSELF: &str = "repoformer.toml";
 
 /// Variables that are not settings: the server's key, the mark of test runs, and what the project's own tests read.
 const OTHER_VARIABLES: [&str; 9] = [
-    "API_KEY",
-    "RUN",
-    "CORPORA",
-    "CORPUS",
-    "EMBEDDINGS",
-    "EMBEDDINGS_MODEL",
-    "FIXTURES",
-    "LABELS",
+    "API_KEY", "RUN", "CORPORA", "CORPUS", "EMBEDDINGS", "EMBEDDINGS_MODEL", "FIXTURES", "LABELS",
     "NLTK_WORDS",
 ];
 

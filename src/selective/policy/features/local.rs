@@ -177,21 +177,8 @@ const BRANCHES: &[&str] = &[
 const CLASSES: &[&str] = &["class", "interface", "enum", "struct", "record"];
 /// Modifiers at the beginning of a line.
 const MODIFIERS: &[&str] = &[
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "static",
-    "final",
-    "abstract",
-    "sealed",
-    "export",
-    "default",
-    "async",
-    "override",
-    "virtual",
-    "partial",
-    "readonly",
+    "public", "private", "protected", "internal", "static", "final", "abstract", "sealed",
+    "export", "default", "async", "override", "virtual", "partial", "readonly",
 ];
 
 /// Returns a line's first word that is not a modifier, after brackets that close the previous block.
