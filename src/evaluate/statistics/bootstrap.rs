@@ -135,12 +135,12 @@ fn draw(mut stream: ChaCha8Rng, times: &mut [f64]) {
 /// Dot product in eight lanes: a fixed order of additions that the compiler can vectorize.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
-    let (a_eights, b_eights) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest = a_eights.remainder().iter().zip(b_eights.remainder());
-    let rest: f64 = rest.map(|(a, b)| a * b).sum();
-    for (a, b) in a_eights.zip(b_eights) {
-        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-            *lane += a * b;
+    let ((a_eights, a_rest), (b_eights, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    // Loops over indices are compiled in one piece; iterators need inlining across code units.
+    for at in 0..a_eights.len().min(b_eights.len()) {
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += a_eights[at][lane] * b_eights[at][lane];
         }
     }
     lanes.iter().sum::<f64>() + rest

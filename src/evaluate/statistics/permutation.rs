@@ -94,8 +94,8 @@ impl SignFlips {
             let mut stream = streams.get(number);
             for table in &tables {
                 stream.fill_bytes(&mut signs);
-                for (sum, &sign) in sums.iter_mut().zip(&signs) {
-                    *sum += table[usize::from(sign)];
+                for at in 0..AT_A_TIME {
+                    sums[at] += table[usize::from(signs[at])];
                 }
             }
             let size = AT_A_TIME.min(self.flips - number * AT_A_TIME);

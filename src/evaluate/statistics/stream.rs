@@ -28,6 +28,7 @@ impl Streams {
 
 /// Draws a uniform number below `n`, which is at most 2³² (Lemire, *Fast random integer generation in an
 /// interval*, 2019).
+#[inline]
 pub(super) fn below(stream: &mut ChaCha8Rng, n: u64) -> u64 {
     loop {
         let product = u64::from(stream.next_u32()) * n;

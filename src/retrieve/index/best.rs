@@ -65,6 +65,7 @@ impl Ord for Worse {
 }
 
 impl PartialOrd for Worse {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

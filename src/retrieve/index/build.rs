@@ -148,8 +148,8 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
 
     /// Writes each term's positions, ascending.
     fn post(&mut self, block: &Block) {
-        for (position, window) in block.order.iter().enumerate() {
-            let window = block.first as usize + usize::from(*window);
+        for position in 0..block.order.len() {
+            let window = block.first as usize + usize::from(block.order[position]);
             let set = self.first[window] as usize..self.first[window + 1] as usize;
             for token in &self.tokens[set] {
                 let next = &mut self.next[(*token).into() as usize];

@@ -16,12 +16,14 @@ pub(super) struct Line(pub(super) [u64; 8]);
 pub(super) const LANES: usize = 512;
 
 /// The bit of a line that stands for a lane: its word and its place in that.
+#[inline]
 pub(super) fn bit_of_lane(lane: usize) -> (usize, usize) {
     let (byte, bit) = (lane % 64, lane / 64 % 8);
     (byte / 8, 8 * (byte % 8) + bit)
 }
 
 /// The inverse of [`bit_of_lane`].
+#[inline]
 pub(super) fn lane_of_bit(word: usize, bit: usize) -> usize {
     64 * (bit % 8) + 8 * word + bit / 8
 }

@@ -66,9 +66,8 @@ impl<'a> Chunk<'a> {
             while bits != 0 {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
-                let planes = (0..).zip(planes);
-                let count = planes
-                    .fold(0, |count, (p, plane)| count | ((plane.0[word] >> bit & 1) as u32) << p);
+                let bit_of = |p: usize| ((planes[p].0[word] >> bit & 1) as u32) << p;
+                let count = (0..P).fold(0, |count, p| count | bit_of(p));
                 let at = self.start + lane_of_bit(word, bit as usize);
                 let window = self.block.first + u32::from(self.block.order[at]);
                 let hit = Hit::new(window, count, self.block.sizes[at], self.total);
@@ -107,8 +106,9 @@ fn at_least<const P: usize>(planes: &[Line; P], needs: &[u32; 8]) -> Lanes {
     let mut reached = [possible; 8];
     for (p, plane) in planes.iter().enumerate() {
         let clear = byte_of(|group| needs[group] >> p & 1 == 0);
-        for (reached, plane) in reached.iter_mut().zip(plane.0) {
-            *reached = (plane & *reached) | (clear & (plane | *reached));
+        for word in 0..8 {
+            let (plane, before) = (plane.0[word], reached[word]);
+            reached[word] = (plane & before) | (clear & (plane | before));
         }
     }
     reached.iter_mut().for_each(|reached| *reached &= possible);
@@ -116,15 +116,18 @@ fn at_least<const P: usize>(planes: &[Line; P], needs: &[u32; 8]) -> Lanes {
 }
 
 /// A word of equal bytes in which bit j stands for the j-th 64 lanes.
+#[inline]
 fn byte_of(bit: impl Fn(usize) -> bool) -> u64 {
     let byte = (0..8).fold(0, |byte, group| byte | u64::from(bit(group)) << group);
     byte * 0x0101_0101_0101_0101
 }
 
+#[inline]
 fn without(lanes: Lanes, seen: &Lanes) -> Lanes {
     std::array::from_fn(|i| lanes[i] & !seen[i])
 }
 
+#[inline]
 fn population(lanes: &Lanes) -> u32 {
     lanes.iter().map(|word| word.count_ones()).sum()
 }

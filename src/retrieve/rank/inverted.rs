@@ -50,6 +50,7 @@ impl Inverted {
     }
 
     /// Documents that have a word, and how often each has it.
+    #[inline]
     pub(super) fn postings(&self, word: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range = self.range(word);
         let counts = self.counts[range.clone()].iter().copied();

@@ -79,12 +79,12 @@ impl BitParallel for Indel {
         for &symbol in text {
             let matches = &matches[symbol.into() as usize * words..][..words];
             let mut carry = false;
-            for (word, &matches) in column.iter_mut().zip(matches) {
-                let both = *word & matches;
-                let (sum, over) = word.overflowing_add(both);
+            for at in 0..words {
+                let both = column[at] & matches[at];
+                let (sum, over) = column[at].overflowing_add(both);
                 let (sum, again) = sum.overflowing_add(u64::from(carry));
                 carry = over || again;
-                *word = sum | (*word - both);
+                column[at] = sum | (column[at] - both);
             }
         }
         let last = pattern.len() - ROWS * (words - 1);

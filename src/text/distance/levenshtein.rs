@@ -138,6 +138,7 @@ impl BitParallel for Levenshtein {
 
 /// Computes the steps in the last row, where each step in row 0 is `top`: stripes of words go through the whole text one after
 /// another, each passing the steps in its last row to the next.
+#[inline]
 fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top: u8) -> Vec<u8> {
     let mut last_row = vec![top; text.len()];
     let mut matches = vec![[0; STRIPE]; symbols];
@@ -163,6 +164,7 @@ const TOP_BITS: u8 = 1;
 
 /// Processes a stripe of `WORDS` words; `above` is the step of the row above it for each column, and afterwards that of its
 /// last row, which is bit `last` of its last word.
+#[inline]
 fn stripe<const WORDS: usize, S: Copy + Into<u32>>(
     text: &[S],
     matches: &[[u64; STRIPE]],
@@ -174,8 +176,8 @@ fn stripe<const WORDS: usize, S: Copy + Into<u32>>(
         let matches = &matches[symbol.into() as usize];
         let mut carry = Step { rises: u64::from(*bits & 1), falls: u64::from(*bits >> 1) };
         let mut step = carry;
-        for (column, &matches) in columns.iter_mut().zip(matches) {
-            step = column.advance(matches, carry);
+        for word in 0..WORDS {
+            step = columns[word].advance(matches[word], carry);
             carry = Step { rises: step.rises >> (ROWS - 1), falls: step.falls >> (ROWS - 1) };
         }
         *bits = (step.rises >> last & 1) as u8 | ((step.falls >> last & 1) as u8) << 1;
