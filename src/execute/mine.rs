@@ -130,7 +130,7 @@ fn in_parallel<T: Send>(
     job: impl Fn(usize, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().map_err(|e| {
-        Error::execution(format!("cannot start {workers} threads: {e}"), "choose fewer (--threads)")
+        Error::execution(format!("cannot start {workers} threads: {e}"), "choose fewer threads")
     })?;
     let worker = || rayon::current_thread_index().unwrap_or(0);
     let numbers = (0..jobs).into_par_iter().with_max_len(1);
