@@ -21,6 +21,7 @@ impl Sets {
         self.first.len() - 1
     }
 
+    #[inline]
     pub fn get(&self, index: usize) -> &[u16] {
         &self.tokens[self.first[index] as usize..self.first[index + 1] as usize]
     }

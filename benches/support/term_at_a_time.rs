@@ -29,7 +29,10 @@ struct Block {
 impl TermAtATime {
     pub fn new(sets: &Sets, count: usize) -> Self {
         let tokens = &sets.tokens[..sets.first[count] as usize];
-        let vocabulary = tokens.iter().max().map_or(0, |max| *max as usize + 1);
+        let mut vocabulary = 0;
+        for token in tokens {
+            vocabulary = vocabulary.max(usize::from(*token) + 1);
+        }
         let blocks = (0..count)
             .step_by(BLOCK)
             .map(|from| Block::new(sets, from..count.min(from + BLOCK), vocabulary))
@@ -78,12 +81,8 @@ impl Block {
         }
         let mut next = first.clone();
         let mut postings = vec![0; first[vocabulary] as usize];
-        for place in 0..windows.len() {
-            for &token in set(place) {
-                let next = &mut next[usize::from(token)];
-                postings[*next as usize] = place as u16;
-                *next += 1;
-            }
+        for (place, window) in (0_u16..).zip(&windows) {
+            fill(sets.get(*window as usize), place, &mut next, &mut postings);
         }
         Self { windows, runs, first, postings }
     }
@@ -112,6 +111,16 @@ impl Block {
             }
             from = to;
         }
+    }
+}
+
+/// Notes a place for each token, where the token's next posting goes.
+fn fill(set: &[u16], place: u16, next: &mut [u32], postings: &mut [u16]) {
+    for token in set {
+        let next = &mut next[usize::from(*token)];
+        let at = *next as usize;
+        *next += 1;
+        postings[at] = place;
     }
 }
 

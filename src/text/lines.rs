@@ -191,11 +191,13 @@ pub fn strip(line: &str) -> &str {
 }
 
 /// Python's `str.isspace()` of one character, which is also what `\s` matches there.
+#[inline]
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
 /// Whether a character separates lines for `str.splitlines`.
+#[inline]
 pub(crate) fn is_separator(c: char) -> bool {
     matches!(
         c,

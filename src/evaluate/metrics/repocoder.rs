@@ -7,7 +7,7 @@
 
 use super::PairScore;
 use crate::text::distance::levenshtein;
-use crate::text::lines::{Lines, strip};
+use crate::text::lines::{is_separator, strip};
 
 /// Scores one prediction: an exact match line by line, and the edit similarity of the joined lines.
 ///
@@ -33,10 +33,15 @@ pub fn score(target: &str, prediction: &str) -> PairScore {
 
 /// Joins the first `limit` non-blank lines of a text, each stripped as in Python, by `\n`, and counts them.
 pub(crate) fn stripped_lines(text: &str, limit: usize) -> (String, usize) {
-    let lines = Lines::new(text);
     let (mut joined, mut count) = (String::with_capacity(text.len()), 0);
-    let stripped = lines.iter().map(strip).filter(|line| !line.is_empty());
-    for line in stripped.take(limit) {
+    for line in text.split(is_separator) {
+        let line = strip(line);
+        if line.is_empty() {
+            continue;
+        }
+        if count == limit {
+            break;
+        }
         if count > 0 {
             joined.push('\n');
         }

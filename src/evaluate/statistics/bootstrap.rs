@@ -108,7 +108,7 @@ impl Resampling {
                 |times, (number, means)| {
                     draw(streams.get(number), times);
                     for (mean, measure) in means.iter_mut().zip(measures) {
-                        *mean = dot(times, &measure.sums) / dot(times, &measure.counts);
+                        *mean = self::mean(times, measure);
                     }
                 },
             );
@@ -125,25 +125,51 @@ impl Resampling {
 
 /// Draws as many groups as there are, with replacement, and counts each.
 fn draw(mut stream: ChaCha8Rng, times: &mut [f64]) {
-    times.fill(0.0);
+    for times in times.iter_mut() {
+        *times = 0.0;
+    }
     let n = times.len() as u64;
     for _ in 0..n {
         times[below(&mut stream, n) as usize] += 1.0;
     }
 }
 
-/// Dot product in eight lanes: a fixed order of additions that the compiler can vectorize.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let ((a_eights, a_rest), (b_eights, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    // Loops over indices are compiled in one piece; iterators need inlining across code units.
-    for at in 0..a_eights.len().min(b_eights.len()) {
-        for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += a_eights[at][lane] * b_eights[at][lane];
+/// Mean over the tasks of groups that were drawn so many times each. Both dot products add in eight lanes: a fixed order that
+/// the compiler can vectorize.
+fn mean(times: &[f64], totals: &Totals) -> f64 {
+    let (eights, rest) = times.as_chunks();
+    let ((sums, rest_sums), (counts, rest_counts)) =
+        (totals.sums.as_chunks(), totals.counts.as_chunks());
+    let (sum_lanes, count_lanes) = lanes(eights, sums, counts);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for at in 0..rest.len() {
+        sum += rest[at] * rest_sums[at];
+        count += rest[at] * rest_counts[at];
+    }
+    (added(&sum_lanes) + sum) / (added(&count_lanes) + count)
+}
+
+fn added(lanes: &Eight) -> f64 {
+    let mut sum = 0.0;
+    for lane in lanes {
+        sum += lane;
+    }
+    sum
+}
+
+type Eight = [f64; 8];
+
+/// Adds up `times` · `sums` and `times` · `counts`, lane by lane. Inlined, the loop would be vectorized badly.
+#[inline(never)]
+fn lanes(times: &[Eight], sums: &[Eight], counts: &[Eight]) -> (Eight, Eight) {
+    let (mut sum, mut count) = ([0.0; 8], [0.0; 8]);
+    for at in 0..times.len().min(sums.len()).min(counts.len()) {
+        for lane in 0..8 {
+            sum[lane] += times[at][lane] * sums[at][lane];
+            count[lane] += times[at][lane] * counts[at][lane];
         }
     }
-    lanes.iter().sum::<f64>() + rest
+    (sum, count)
 }
 
 /// Returns the interval from the k-th smallest to the k-th largest of B means,

@@ -8,6 +8,7 @@
 //!
 //! For differences of −1, 0 or 1, as of exact match, the exact test by task is McNemar's exact test.
 
+use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
 
@@ -90,20 +91,27 @@ impl SignFlips {
         let streams = Streams::new(SIGN_FLIPS, self.seed);
         let tables: Vec<[f64; 256]> = numbers.chunks(8).map(signed_sums).collect();
         let block = |number: usize| {
-            let (mut sums, mut signs) = ([0.0; AT_A_TIME], [0u8; AT_A_TIME]);
-            let mut stream = streams.get(number);
-            for table in &tables {
-                stream.fill_bytes(&mut signs);
-                for at in 0..AT_A_TIME {
-                    sums[at] += table[usize::from(signs[at])];
-                }
-            }
             let size = AT_A_TIME.min(self.flips - number * AT_A_TIME);
+            let sums = random_sums(streams.get(number), &tables);
             sums[..size].iter().filter(|sum| sum.abs() >= least).count()
         };
         let blocks = self.flips.div_ceil(AT_A_TIME);
         (0..blocks).into_par_iter().map(block).sum()
     }
+}
+
+/// Sums of all numbers with random signs, from the tables of each eight.
+fn random_sums(mut stream: ChaCha8Rng, tables: &[[f64; 256]]) -> [f64; AT_A_TIME] {
+    let mut sums = [0.0; AT_A_TIME];
+    for table in tables {
+        for eight in sums.as_chunks_mut::<8>().0 {
+            let signs = stream.next_u64().to_le_bytes();
+            for at in 0..8 {
+                eight[at] += table[usize::from(signs[at])];
+            }
+        }
+    }
+    sums
 }
 
 /// Sums up to eight numbers for each byte: numbers whose bit is not set are negated.

@@ -119,12 +119,12 @@ impl Matrix {
         let own = dot(query, query);
         // Widened once for all rows.
         let query: Vec<f64> = query.iter().map(|number| f64::from(*number)).collect();
-        let rows = self.numbers.chunks_exact(self.dim).zip(&self.squares);
-        out.extend(rows.map(|(row, square)| {
+        for (row, square) in self.numbers.chunks_exact(self.dim).zip(&self.squares) {
             // The product of two sums of squares of f32 neither overflows an f64 nor vanishes in it.
             let length = (own * square).sqrt();
-            if length > 0.0 { (dot(&query, row) / length).clamp(-1.0, 1.0) } else { 0.0 }
-        }));
+            let cosine = if length > 0.0 { dot(&query, row) / length } else { 0.0 };
+            out.push(cosine.clamp(-1.0, 1.0));
+        }
         Ok(())
     }
 
@@ -140,20 +140,9 @@ impl Matrix {
     }
 }
 
-/// Scalar product of two vectors of one size, lane by lane, the lanes added in pairs.
-#[inline]
+/// Scalar product of two vectors of one size: the sums of the lanes, added in pairs.
 fn dot<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
-    let (ones, rest) = one.as_chunks::<LANES>();
-    let (others, other_rest) = other.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for (one, other) in ones.iter().zip(others) {
-        for lane in 0..LANES {
-            sums[lane] += one[lane].into() * f64::from(other[lane]);
-        }
-    }
-    for ((sum, one), other) in sums.iter_mut().zip(rest).zip(other_rest) {
-        *sum += (*one).into() * f64::from(*other);
-    }
+    let mut sums = lane_sums(one, other);
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
@@ -162,6 +151,23 @@ fn dot<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
         half /= 2;
     }
     sums[0]
+}
+
+/// The products' sums, lane by lane. Together with what follows, the loop would be vectorized badly or not at all.
+#[inline(never)]
+fn lane_sums<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> [f64; LANES] {
+    let (ones, rest) = one.as_chunks::<LANES>();
+    let (others, other_rest) = other.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for at in 0..ones.len().min(others.len()) {
+        for lane in 0..LANES {
+            sums[lane] += ones[at][lane].into() * f64::from(others[at][lane]);
+        }
+    }
+    for lane in 0..rest.len().min(other_rest.len()) {
+        sums[lane] += rest[lane].into() * f64::from(other_rest[lane]);
+    }
+    sums
 }
 
 const SHAPE: &str = "rows and numbers a row";

@@ -18,6 +18,7 @@ pub struct Hit {
 
 impl Hit {
     /// Hit of a window of `size` tokens that shares `overlap` of them with a query of `total`.
+    #[inline]
     pub(super) fn new(window: u32, overlap: u32, size: u32, total: u32) -> Self {
         let union = total + size - overlap;
         Self { window, overlap, union }
@@ -29,12 +30,14 @@ impl Hit {
     }
 
     /// Whether this similarity is above another's. Fractions of 32-bit numbers compare exactly by cross-multiplication.
+    #[inline]
     fn beats(&self, other: &Self) -> bool {
         u64::from(self.overlap) * u64::from(other.union.max(1))
             > u64::from(other.overlap) * u64::from(self.union.max(1))
     }
 
     /// Best first: by similarity, then the later window.
+    #[inline]
     fn ranks_before(&self, other: &Self) -> bool {
         self.beats(other) || (!other.beats(self) && self.window > other.window)
     }
@@ -79,6 +82,7 @@ impl Best {
     }
 
     /// How many hits are still to find before one has to beat another.
+    #[inline]
     pub(super) fn missing(&self) -> usize {
         self.k - self.kept.len()
     }

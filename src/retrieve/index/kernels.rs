@@ -185,28 +185,29 @@ pub(super) mod portable {
     }
     #[inline(always)]
     fn load(line: &Line, part: usize) -> V {
-        std::array::from_fn(|i| line.0[WORDS * part + i])
+        [line.0[WORDS * part], line.0[WORDS * part + 1]]
     }
     #[inline(always)]
     fn load_bytes(bytes: &[u8; 64], part: usize) -> V {
         let (words, _) = bytes.as_chunks::<8>();
-        std::array::from_fn(|i| u64::from_le_bytes(words[WORDS * part + i]))
+        let word = |i: usize| u64::from_le_bytes(words[WORDS * part + i]);
+        [word(0), word(1)]
     }
     #[inline(always)]
     fn store(line: &mut Line, part: usize, v: V) {
-        line.0[WORDS * part..][..WORDS].copy_from_slice(&v);
+        (line.0[WORDS * part], line.0[WORDS * part + 1]) = (v[0], v[1]);
     }
     #[inline(always)]
     fn and(a: V, b: V) -> V {
-        std::array::from_fn(|i| a[i] & b[i])
+        [a[0] & b[0], a[1] & b[1]]
     }
     #[inline(always)]
     fn or(a: V, b: V) -> V {
-        std::array::from_fn(|i| a[i] | b[i])
+        [a[0] | b[0], a[1] | b[1]]
     }
     #[inline(always)]
     fn xor(a: V, b: V) -> V {
-        std::array::from_fn(|i| a[i] ^ b[i])
+        [a[0] ^ b[0], a[1] ^ b[1]]
     }
     #[inline(always)]
     fn xor3(a: V, b: V, c: V) -> V {
@@ -218,15 +219,15 @@ pub(super) mod portable {
     }
     #[inline(always)]
     fn double(a: V) -> V {
-        a.map(|a| a << 1)
+        [a[0] << 1, a[1] << 1]
     }
     #[inline(always)]
     fn half(a: V) -> V {
-        a.map(|a| a >> 1)
+        [a[0] >> 1, a[1] >> 1]
     }
     #[inline(always)]
     fn any(a: V) -> bool {
-        a.iter().fold(0, |any, a| any | a) != 0
+        a[0] | a[1] != 0
     }
 
     kernel!();

@@ -43,16 +43,21 @@ impl<'a> Chunk<'a> {
             if all {
                 return;
             }
-            seen.iter_mut().zip(lanes).for_each(|(seen, lanes)| *seen |= lanes);
+            for word in 0..8 {
+                seen[word] |= lanes[word];
+            }
         }
     }
 
     /// Overlap that each 64 lanes in a row need, as their smallest set does.
     fn needs(&self, best: &Best) -> [u32; 8] {
-        std::array::from_fn(|group| {
-            let size = self.block.sizes.get(self.start + 64 * group);
-            size.map_or(u32::MAX, |size| best.need(self.total, *size, self.block.end()))
-        })
+        let mut needs = [u32::MAX; 8];
+        for (group, need) in needs.iter_mut().enumerate() {
+            if let Some(size) = self.block.sizes.get(self.start + 64 * group) {
+                *need = best.need(self.total, *size, self.block.end());
+            }
+        }
+        needs
     }
 
     fn offer<const P: usize>(
@@ -62,7 +67,8 @@ impl<'a> Chunk<'a> {
         best: &mut Best,
         allowed: &impl Fn(u32) -> bool,
     ) {
-        for (word, mut bits) in lanes.iter().copied().enumerate() {
+        for (word, bits) in lanes.iter().enumerate() {
+            let mut bits = *bits;
             while bits != 0 {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
@@ -83,9 +89,11 @@ fn highest<const P: usize>(planes: &[Line; P], needs: &[u32; 8], seen: &Lanes) -
     // Above the need by `many` there are too many, by `none` none.
     let (mut many, mut none) = (0, 1_u64 << P);
     let lanes = |more: u64| {
-        let need = |need| u32::try_from(u64::from(need) + more).unwrap_or(u32::MAX);
-        let needs = std::array::from_fn(|group| need(needs[group]));
-        without(at_least(planes, &needs), seen)
+        let mut higher = *needs;
+        for need in &mut higher {
+            *need = u32::try_from(u64::from(*need) + more).unwrap_or(u32::MAX);
+        }
+        without(at_least(planes, &higher), seen)
     };
     while none - many > 1 {
         let middle = many + (none - many) / 2;
@@ -111,7 +119,9 @@ fn at_least<const P: usize>(planes: &[Line; P], needs: &[u32; 8]) -> Lanes {
             reached[word] = (plane & before) | (clear & (plane | before));
         }
     }
-    reached.iter_mut().for_each(|reached| *reached &= possible);
+    for word in &mut reached {
+        *word &= possible;
+    }
     reached
 }
 
@@ -124,7 +134,11 @@ fn byte_of(bit: impl Fn(usize) -> bool) -> u64 {
 
 #[inline]
 fn without(lanes: Lanes, seen: &Lanes) -> Lanes {
-    std::array::from_fn(|i| lanes[i] & !seen[i])
+    let mut left = lanes;
+    for word in 0..8 {
+        left[word] &= !seen[word];
+    }
+    left
 }
 
 #[inline]

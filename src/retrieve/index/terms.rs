@@ -22,10 +22,14 @@ impl Terms {
         let from = terms.len();
         match (self, query) {
             (Self::Direct(table), TokenSet::Narrow(ids)) => {
-                terms.extend(ids.iter().filter_map(|id| direct(table, usize::from(*id))));
+                for id in ids {
+                    push_direct(table, usize::from(*id), terms);
+                }
             }
             (Self::Direct(table), TokenSet::Wide(ids)) => {
-                terms.extend(ids.iter().filter_map(|id| direct(table, *id as usize)));
+                for id in ids {
+                    push_direct(table, *id as usize, terms);
+                }
             }
             (Self::Map(map), query) => {
                 terms.extend(query.iter().filter_map(|id| map.get(&id).copied()));
@@ -43,9 +47,13 @@ impl Terms {
     }
 }
 
-fn direct(table: &[u16], id: usize) -> Option<u32> {
-    let next = *table.get(id)?;
-    (next > 0).then(|| u32::from(next) - 1)
+#[inline]
+fn push_direct(table: &[u16], id: usize, terms: &mut Vec<u32>) {
+    if let Some(next) = table.get(id)
+        && *next > 0
+    {
+        terms.push(u32::from(*next) - 1);
+    }
 }
 
 /// All sets, their tokens as numbers small enough to count in an array: the ids themselves where these are small.
@@ -111,10 +119,12 @@ fn frequencies<N: Copy + Into<u32>>(tokens: &[N], numbers: usize) -> Vec<u32> {
 
 /// The numbers that occur, the most frequent first; equal ones in ascending order.
 fn by_frequency(counts: &[u32]) -> Vec<u32> {
-    let occurring = (0..).zip(counts).filter(|(_, count)| **count > 0);
-    let mut keys: Vec<u64> = occurring
-        .map(|(number, count): (u64, _)| u64::from(u32::MAX - count) << 32 | number)
-        .collect();
+    let mut keys = Vec::new();
+    for (number, count) in counts.iter().enumerate() {
+        if *count > 0 {
+            keys.push(u64::from(u32::MAX - count) << 32 | number as u64);
+        }
+    }
     keys.sort_unstable();
     keys.into_iter().map(|key| key as u32).collect()
 }

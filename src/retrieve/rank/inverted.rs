@@ -18,33 +18,22 @@ pub(super) struct Inverted {
 
 impl Inverted {
     pub(super) fn new(words: Words) -> Self {
-        let size = words.dictionary().len();
-        let mut first = vec![0; size + 1];
         let numbers = words.numbers();
-        for number in numbers {
-            first[*number as usize + 1] += 1;
-        }
-        for word in 0..size {
-            first[word + 1] += first[word];
-        }
+        let mut first = vec![0; words.dictionary().len() + 1];
+        count(numbers, &mut first[1..]);
         let mut next = first.clone();
         let (mut documents, mut counts) = (vec![0; numbers.len()], vec![0; numbers.len()]);
-        for document in 0..words.documents() {
-            for (number, count) in words.row(document) {
-                let place = &mut next[number as usize];
-                documents[*place as usize] = document as u32;
-                counts[*place as usize] = count;
-                *place += 1;
-            }
-        }
+        fill(&words, &mut next, &mut documents, &mut counts);
         Self { words, first, documents, counts }
     }
 
+    #[inline]
     fn range(&self, word: u32) -> Range<usize> {
         self.first[word as usize] as usize..self.first[word as usize + 1] as usize
     }
 
     /// The documents that have a word, ascending.
+    #[inline]
     pub(super) fn documents_of(&self, word: u32) -> &[u32] {
         &self.documents[self.range(word)]
     }
@@ -53,12 +42,40 @@ impl Inverted {
     #[inline]
     pub(super) fn postings(&self, word: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range = self.range(word);
-        let counts = self.counts[range.clone()].iter().copied();
-        self.documents[range].iter().copied().zip(counts)
+        let (documents, counts) = (&self.documents[range.clone()], &self.counts[range]);
+        (0..documents.len()).map(move |at| (documents[at], counts[at]))
     }
 
     /// How many documents have each word.
-    pub(super) fn frequencies(&self) -> impl Iterator<Item = u32> {
-        self.first.windows(2).map(|pair| pair[1] - pair[0])
+    pub(super) fn frequencies(&self) -> Vec<u32> {
+        let mut frequencies = self.first[1..].to_vec();
+        for word in 0..frequencies.len() {
+            frequencies[word] -= self.first[word];
+        }
+        frequencies
+    }
+}
+
+/// Makes each word's place in `ends` the number of postings of it and of all words before it.
+fn count(numbers: &[u32], ends: &mut [u32]) {
+    for number in numbers {
+        ends[*number as usize] += 1;
+    }
+    let mut end = 0;
+    for count in ends {
+        end += *count;
+        *count = end;
+    }
+}
+
+/// Writes the documents and counts of each word from where `next` says, which moves on to the word's end.
+fn fill(words: &Words, next: &mut [u32], documents: &mut [u32], counts: &mut [u32]) {
+    for document in 0..words.documents() {
+        for (number, count) in words.row(document) {
+            let next = &mut next[number as usize];
+            let place = *next as usize;
+            *next += 1;
+            (documents[place], counts[place]) = (document as u32, count);
+        }
     }
 }

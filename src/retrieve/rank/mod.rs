@@ -161,8 +161,7 @@ impl Index {
         assert_eq!(priority.len(), documents, "a priority for each document");
         scratch.prepare(self, priority);
         if let Ranker::Fusion(rankers) = ranker {
-            scratch.fused.clear();
-            scratch.fused.resize(documents, 0.0);
+            zeros(&mut scratch.fused, documents);
             for ranker in rankers {
                 self.score(ranker, query, scratch);
                 scratch.order(priority, documents);
@@ -184,8 +183,7 @@ impl Index {
 
     /// Leaves the score of every document in the scratch; those of documents that are no candidates mean nothing.
     fn score(&self, ranker: &Ranker, query: &Query<'_>, scratch: &mut Scratch) {
-        scratch.scores.clear();
-        scratch.scores.resize(self.words().documents(), 0.0);
+        zeros(&mut scratch.scores, self.words().documents());
         match ranker {
             Ranker::Jaccard => self.jaccard(query, scratch),
             Ranker::Bm25 => self.bm25(query, scratch),
@@ -211,8 +209,7 @@ impl Index {
         scratch.words.sort_unstable();
         scratch.words.dedup();
         let size = scratch.words.len() as u32 + unknown;
-        scratch.overlaps.clear();
-        scratch.overlaps.resize(words.documents(), 0);
+        zeros(&mut scratch.overlaps, words.documents());
         for word in &scratch.words {
             for document in self.words.documents_of(*word) {
                 scratch.overlaps[*document as usize] += 1;
@@ -249,8 +246,7 @@ impl Index {
         scratch.parts.clear();
         for (number, line) in query.lines.iter().enumerate() {
             self.known_words(&self.words, line, &mut scratch.words);
-            scratch.line.clear();
-            scratch.line.resize(scratch.scores.len(), 0.0);
+            zeros(&mut scratch.line, scratch.scores.len());
             let (words, scores) = (&scratch.words, &mut scratch.line);
             scratch.parts.add(&okapi, &self.words, &self.logs[0], words, scores);
             let weight = weights.at(query.distance(number));
@@ -287,13 +283,24 @@ impl Index {
     }
 }
 
+/// Makes a buffer so many zeros: a loop over what is there is one call to clear memory.
+fn zeros<N: Copy + Default>(buffer: &mut Vec<N>, length: usize) {
+    buffer.resize(length, N::default());
+    for number in buffer.iter_mut() {
+        *number = N::default();
+    }
+}
+
 impl Scratch {
     /// Forgets the statistics of other candidates.
     fn prepare(&mut self, index: &Index, priority: &[u32]) {
-        let is_candidate = || priority.iter().map(|priority| *priority != u32::MAX);
-        if self.index != index.number || !self.is_candidate.iter().copied().eq(is_candidate()) {
+        let mut known = self.is_candidate.iter().zip(priority);
+        let is_known = self.index == index.number
+            && self.is_candidate.len() == priority.len()
+            && known.all(|(is, priority)| *is == (*priority != u32::MAX));
+        if !is_known {
             self.is_candidate.clear();
-            self.is_candidate.extend(is_candidate());
+            self.is_candidate.extend(priority.iter().map(|priority| *priority != u32::MAX));
             self.index = index.number;
             (self.okapi, self.tf_idf) = (None, None);
         }

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inverted::Inverted;
 use super::words::{Row, Words};
+use super::zeros;
 use crate::text::language::Language;
 use crate::text::lines::is_space;
 
@@ -85,8 +86,7 @@ impl Ngrams {
     pub(super) fn score(&self, query: &str, counts: &mut Vec<[u32; 3]>, scores: &mut [f64]) {
         let mut query = Query::new(self, query);
         let total = query.unigrams(self, scores);
-        counts.clear();
-        counts.resize(scores.len(), [0; 3]);
+        zeros(counts, scores.len());
         query.longer(self, counts);
         let length = query.tokens.len();
         let shares = [2, 3, 4].map(|n| shares(length, n));
@@ -118,9 +118,10 @@ fn sort_by(
     }
     let (mut next, mut sorted) = (first.clone(), vec![(0, 0); pairs.len()]);
     for pair in pairs {
-        let place = &mut next[token(pair.0 as usize) as usize];
-        sorted[*place as usize] = *pair;
-        *place += 1;
+        let next = &mut next[token(pair.0 as usize) as usize];
+        let place = *next;
+        *next = place + 1;
+        sorted[place as usize] = *pair;
     }
     (sorted, first)
 }

@@ -34,12 +34,17 @@ impl Okapi {
     pub(super) fn new(inverted: &Inverted, statistics: Statistics, logs: &[f64]) -> Self {
         let mean = statistics.length as f64 / statistics.candidates as f64;
         let words = &inverted.words;
-        let norm = |document| K1 * (1.0 - B + B * f64::from(words.length(document)) / mean);
-        let norms = (0..words.documents()).map(norm).collect();
+        let mut norms = vec![0.0; words.documents()];
+        for (document, norm) in norms.iter_mut().enumerate() {
+            *norm = K1 * (1.0 - B + B * f64::from(words.length(document)) / mean);
+        }
         let (mut sum, mut known) = (0.0, 0_usize);
-        for frequency in statistics.frequencies.iter().filter(|f| **f > 0) {
-            sum += logs[statistics.candidates - *frequency as usize] - logs[*frequency as usize];
-            known += 1;
+        for frequency in &statistics.frequencies {
+            let frequency = *frequency as usize;
+            if frequency > 0 {
+                sum += logs[statistics.candidates - frequency] - logs[frequency];
+                known += 1;
+            }
         }
         let floor = EPSILON * (sum / known as f64);
         Self { statistics, floor, norms }
@@ -94,8 +99,9 @@ impl Parts {
                 self.range_of.insert(*word, range.clone());
                 range
             });
-            for (document, part) in inverted.documents_of(*word).iter().zip(&self.parts[range]) {
-                scores[*document as usize] += part;
+            let (documents, parts) = (inverted.documents_of(*word), &self.parts[range]);
+            for at in 0..parts.len() {
+                scores[documents[at] as usize] += parts[at];
             }
         }
     }

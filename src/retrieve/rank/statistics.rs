@@ -17,15 +17,15 @@ impl Statistics {
     /// Statistics of the documents that `is_candidate` marks. Mostly that is all but one file's, so that those left out are
     /// subtracted; where they are more than half, the candidates are counted.
     pub(super) fn of(inverted: &Inverted, is_candidate: &[bool]) -> Self {
-        let candidates = is_candidate.iter().filter(|is| **is).count();
+        let mut candidates = 0;
+        for is in is_candidate {
+            candidates += usize::from(*is);
+        }
         let subtract = 2 * candidates >= is_candidate.len();
         let words = &inverted.words;
         let counted = (0..words.documents()).filter(|document| is_candidate[*document] != subtract);
-        let mut frequencies = if subtract {
-            inverted.frequencies().collect()
-        } else {
-            vec![0; words.dictionary().len()]
-        };
+        let mut frequencies =
+            if subtract { inverted.frequencies() } else { vec![0; words.dictionary().len()] };
         let mut length: u64 = 0;
         for document in counted {
             length += u64::from(words.length(document));

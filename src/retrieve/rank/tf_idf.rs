@@ -19,12 +19,22 @@ pub(super) struct TfIdf {
 impl TfIdf {
     /// `logs` are those of n + 1 for all n up to the number of documents.
     pub(super) fn new(inverted: &Inverted, statistics: Statistics, logs: &[f64]) -> Self {
-        let idf = |frequency: &u32| logs[statistics.candidates] - logs[*frequency as usize] + 1.0;
-        let idf: Vec<f64> = statistics.frequencies.iter().map(idf).collect();
+        let all = logs[statistics.candidates];
+        let mut idf = vec![0.0; statistics.frequencies.len()];
+        for (idf, frequency) in idf.iter_mut().zip(&statistics.frequencies) {
+            *idf = all - logs[*frequency as usize] + 1.0;
+        }
         let words = &inverted.words;
-        let square = |(word, count): (u32, u32)| (f64::from(count) * idf[word as usize]).powi(2);
-        let length = |document| words.row(document).map(square).sum::<f64>().sqrt();
-        Self { lengths: (0..words.documents()).map(length).collect(), statistics, idf }
+        let mut lengths = vec![0.0; words.documents()];
+        for (document, length) in lengths.iter_mut().enumerate() {
+            let mut squares = 0.0;
+            for (word, count) in words.row(document) {
+                let entry = f64::from(count) * idf[word as usize];
+                squares += entry * entry;
+            }
+            *length = f64::sqrt(squares);
+        }
+        Self { statistics, idf, lengths }
     }
 
     /// The cosine of every document with a query of these words, repeats included.

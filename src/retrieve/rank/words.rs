@@ -216,10 +216,11 @@ impl Words {
     ///
     /// # Panics
     /// Where there is no document of this number.
+    #[inline]
     pub fn row(&self, document: usize) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range = self.range(document);
-        let counts = self.counts[range.clone()].iter().copied();
-        self.numbers[range].iter().copied().zip(counts)
+        let (numbers, counts) = (&self.numbers[range.clone()], &self.counts[range]);
+        (0..numbers.len()).map(move |at| (numbers[at], counts[at]))
     }
 
     /// How many distinct words a document has.
@@ -231,6 +232,7 @@ impl Words {
     ///
     /// # Panics
     /// Where there is no document of this number.
+    #[inline]
     pub fn length(&self, document: usize) -> u32 {
         self.lengths[document]
     }
@@ -240,6 +242,7 @@ impl Words {
         self.lengths.iter().map(|length| u64::from(*length)).sum()
     }
 
+    #[inline]
     fn range(&self, document: usize) -> Range<usize> {
         self.first[document] as usize..self.first[document + 1] as usize
     }

@@ -74,18 +74,28 @@ fn without_common_ends<'a>(a: &'a str, b: &'a str) -> (&'a str, &'a str) {
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     // Eight bytes at a time, then the rest one by one.
-    let words = a.chunks_exact(8).zip(b.chunks_exact(8));
-    let skipped = 8 * words.take_while(|(a, b)| a == b).count();
-    let rest = a[skipped..].iter().zip(&b[skipped..]);
-    skipped + rest.take_while(|(a, b)| a == b).count()
+    let (least, mut same) = (a.len().min(b.len()), 0);
+    while same + 8 <= least && a[same..same + 8] == b[same..same + 8] {
+        same += 8;
+    }
+    while same < least && a[same] == b[same] {
+        same += 1;
+    }
+    same
 }
 
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    let words = a.rchunks_exact(8).zip(b.rchunks_exact(8));
-    let skipped = 8 * words.take_while(|(a, b)| a == b).count();
-    let rest = a[..a.len() - skipped].iter().rev();
-    let rest = rest.zip(b[..b.len() - skipped].iter().rev());
-    skipped + rest.take_while(|(a, b)| a == b).count()
+    let (least, mut same) = (a.len().min(b.len()), 0);
+    let (a, b) = (&a[a.len() - least..], &b[b.len() - least..]);
+    while same + 8 <= least
+        && a[least - same - 8..least - same] == b[least - same - 8..least - same]
+    {
+        same += 8;
+    }
+    while same < least && a[least - same - 1] == b[least - same - 1] {
+        same += 1;
+    }
+    same
 }
 
 /// Numbers the pattern's characters from 1 and all others 0 in both texts, and returns the count of numbers: tables

@@ -57,7 +57,9 @@ impl IdSet {
                 let Some(bits) = self.bits.get_mut(word) else {
                     continue;
                 };
-                out.extend(ones(std::mem::take(bits)).map(|bit| (word << 6 | bit) as u16));
+                for bit in ones(std::mem::take(bits)) {
+                    out.push((word << 6 | bit) as u16);
+                }
             }
         }
     }
