@@ -1,9 +1,8 @@
-//! Lays out the tokenizer's tables, so that the program starts with them ready:
-//! the vocabulary as a perfect hash and the Unicode classes of its pattern.
+//! Lays out the tokenizer's tables, so that the program starts with them ready: the vocabulary as a perfect hash and the
+//! Unicode classes of its pattern.
 //!
-//! The ranks are those that `tiktoken-rs` carries and the classes those of
-//! `regex-syntax`, which is where tiktoken's own pattern takes them from. All
-//! numbers are written little-endian, whatever machine builds.
+//! The ranks are those of `data/p50k_base.tiktoken` and the classes those of `regex-syntax`, which is where tiktoken's own
+//! pattern takes them from. All numbers are written little-endian, whatever machine builds.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +26,9 @@ const PILOT_BITS: u32 = 13;
 const LONG_SLOTS: usize = 1 << 10;
 /// Code points of a block of the class table.
 const BLOCK: usize = 256;
+
+/// The ranks of p50k_base: a line a token, its bytes in base64 and its id.
+const RANKS: &str = "data/p50k_base.tiktoken";
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -63,6 +65,7 @@ fn demo_files() -> Outcome<String> {
 
 fn main() -> Outcome<()> {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={RANKS}");
     println!("cargo::rerun-if-changed=src/text/tokenize/key.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     fs::write(folder.join("demo_files.rs"), demo_files()?)?;
@@ -110,8 +113,31 @@ fn main() -> Outcome<()> {
 
 /// The bytes of every id.
 fn tokens() -> Outcome<Vec<Vec<u8>>> {
-    let oracle = tiktoken_rs::p50k_base()?;
-    (0..VOCABULARY).map(|id| Ok(oracle.decode_bytes(&[u32::from(id)])?)).collect()
+    let mut tokens = vec![Vec::new(); usize::from(VOCABULARY)];
+    tokens[usize::from(END_OF_TEXT)] = b"<|endoftext|>".to_vec();
+    for line in fs::read_to_string(RANKS)?.lines() {
+        let (token, id) = line.split_once(' ').ok_or("a line of ranks without an id")?;
+        let place = tokens.get_mut(id.parse::<usize>()?).ok_or("a rank beyond the vocabulary")?;
+        *place = from_base64(token).ok_or("a token that is not base64")?;
+    }
+    match tokens.iter().position(Vec::is_empty) {
+        Some(id) => Err(format!("{RANKS} has no token {id}").into()),
+        None => Ok(tokens),
+    }
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::new());
+    for c in text.trim_end_matches('=').bytes() {
+        bits = bits << 6 | DIGITS.iter().position(|digit| *digit == c)? as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    Some(bytes)
 }
 
 /// The ids that a text can hold, with their bytes.
