@@ -63,7 +63,7 @@
 //! // Prompt, completion, score.
 //! let shown = FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
 //! let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget: Budget::default() };
-//! let prompt = Builder::new(&windows, &P50k::new(), settings).build(&task, Some(found));
+//! let prompt = Builder::new(&windows, &P50k, settings).build(&task, Some(found));
 //! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&task.prompt));
 //! let limits = Limits { max_lines: 1, max_tokens: 100 };
 //! let prediction = complete(&prompt.text, &limits).text;

@@ -61,7 +61,7 @@ pub static SAMPLE: LazyLock<Repository> = LazyLock::new(|| {
 });
 
 fn draw(kind: Kind) -> Vec<Task> {
-    let p50k = P50k::new();
+    let p50k = P50k;
     let sampling = Sampling { per_repository: QUERIES, ..Sampling::new(kind) };
     let mut tasks = sample(&SAMPLE, &sampling, &|text| p50k.count(text));
     tasks.iter_mut().enumerate().for_each(|(row, task)| task.row = row);
@@ -83,7 +83,7 @@ pub static WINDOWS: LazyLock<RepoFragments> = LazyLock::new(|| windows(&REPOSITO
 pub static SAMPLE_WINDOWS: LazyLock<RepoFragments> = LazyLock::new(|| windows(&SAMPLE));
 
 pub static VECTORS: LazyLock<TokenSets> =
-    LazyLock::new(|| TokenSets::of_fragments(&WINDOWS, &P50k::new()));
+    LazyLock::new(|| TokenSets::of_fragments(&WINDOWS, &P50k));
 
 const VISIBILITY: Visibility = Visibility::Guarded(HoleGuard::Strict);
 
@@ -102,7 +102,7 @@ impl Searched {
             length: WindowShape::default().window_size,
         };
         let queries = Queries::of_tasks(asked, &LINE_TASKS, &WINDOWS).queries;
-        let sets = TokenSets::of_queries(&queries, &P50k::new());
+        let sets = TokenSets::of_queries(&queries, &P50k);
         let settings = SearchSettings {
             ranker: Ranker::Jaccard,
             vocabulary: Vocabulary::Tokens(Tokenizer::p50k_base()),

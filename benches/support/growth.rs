@@ -33,12 +33,12 @@ pub static GROWTH: LazyLock<Growth> = LazyLock::new(|| {
     let held_out = QUERIES.min(files.len() / 8).max(1);
     let long_enough = |file: &&SourceFile| file.lines().count() >= 40;
     let held_out: Vec<_> = files.iter().copied().filter(long_enough).take(held_out).collect();
-    let queries = TokenSets::of_queries(&queries(&held_out), &P50k::new());
+    let queries = TokenSets::of_queries(&queries(&held_out), &P50k);
     let kept = files.into_iter().filter(|file| !held_out.iter().any(|held| held.path == file.path));
     let repository = Repository { name: "all".into(), files: kept.cloned().collect() };
     let cut = Cut::Windows(WindowShape::default());
     let windows = RepoFragments::cut(repository, Language::Python, cut);
-    let sets = Sets::of(&TokenSets::of_fragments(&windows, &P50k::new()));
+    let sets = Sets::of(&TokenSets::of_fragments(&windows, &P50k));
     Growth { windows, sets, queries }
 });
 

@@ -18,7 +18,7 @@ use super::twins;
 
 /// The ids of every file; how many.
 pub fn tokenize_files() -> usize {
-    let (mut cache, mut ids, mut count) = (PieceCache::new(), Vec::new(), 0);
+    let (mut cache, mut ids, mut count) = (PieceCache::default(), Vec::new(), 0);
     for file in &SAMPLE.files {
         ids.clear();
         P50k.encode_into(&file.text, &mut cache, &mut ids);
@@ -29,7 +29,7 @@ pub fn tokenize_files() -> usize {
 
 /// The lengths of all prompts, added up.
 pub fn count_prompts() -> usize {
-    let mut cache = PieceCache::new();
+    let mut cache = PieceCache::default();
     let count = |prompt: &String| P50k.count_with(prompt, &mut cache);
     PROMPTS.iter().map(count).sum()
 }

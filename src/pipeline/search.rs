@@ -195,7 +195,7 @@ pub(super) fn time_each(
     experiment: &Experiment,
     mode: Mode,
 ) -> Result<FxHashMap<(u64, u64), Duration>> {
-    let (tokenizer, mut times) = (P50k::new(), FxHashMap::default());
+    let (tokenizer, mut times) = (P50k, FxHashMap::default());
     let search = &experiment.retrieval.search;
     if experiment.ranks_dense() {
         return Ok(times);

@@ -30,7 +30,7 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
         if search.by_p50k_sets() {
             let identity = of(TokenSets::KIND);
             report.ensure(path, &identity, |_| {
-                Ok(TokenSets::of_fragments(fragments.read_all()?, &P50k::new()))
+                Ok(TokenSets::of_fragments(fragments.read_all()?, &P50k))
             })?;
         } else {
             let identity = of(Words::KIND);
@@ -107,7 +107,7 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Stag
                     .input("queries", &*queries.header.checksum);
                 let path = experiment.layout.query_vectors(mode, repository);
                 report.ensure(path, &identity, |_| {
-                    Ok(TokenSets::of_queries(&queries.read(None)?, &P50k::new()))
+                    Ok(TokenSets::of_queries(&queries.read(None)?, &P50k))
                 })?;
             }
             Ok(())

@@ -62,7 +62,7 @@ fn numbered(name: &str, count: usize) -> String {
 #[test]
 fn the_head_is_twenty_tokens() {
     let frame = Frame::of(&windows(&[], WindowShape::default()));
-    assert_eq!(P50k::new().count(&frame.opening()), HEAD_TOKENS);
+    assert_eq!(P50k.count(&frame.opening()), HEAD_TOKENS);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
     let long = format!("s = '{}'\n", "word ".repeat(400));
     let windows = windows(&[("a.py", long), ("b.py", numbered("x", 3))], WindowShape::default());
     let task = Task::new("r/0".into(), "r/b.py", 3, 3, "", "own\n");
-    let p50k = P50k::new();
+    let p50k = P50k;
     let hits = (0..windows.len() as u32).map(hit).collect();
     let within = |tokens| {
         let budget = Budget { tokens, blocks: 10 };
@@ -90,7 +90,7 @@ fn threads_that_count_the_same_lines_at_once_agree() {
     let shape = WindowShape { window_size: 40, slice_size: 40, ..WindowShape::default() };
     let windows = windows(&[("a.py", numbered("some_name", 400))], shape);
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
-    let (p50k, hole) = (P50k::new(), Hole::of(&task, &windows, HoleGuard::Strict));
+    let (p50k, hole) = (P50k, Hole::of(&task, &windows, HoleGuard::Strict));
     let texts = FragmentText::new(&windows, shown(Align::None, HoleGuard::Strict), |_| true);
     let numbers = 0..windows.len() as u32;
     let blocks: Vec<Block> = numbers.map(|n| Block::of(n, &texts, &hole)).collect();
@@ -134,7 +134,7 @@ fn prompts(
     guard: HoleGuard,
     budget: Budget,
 ) -> Vec<(Prompt, Found)> {
-    let p50k = P50k::new();
+    let p50k = P50k;
     let targets = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
     let predictions: Vec<Vec<String>> = targets.collect();
     let predictions = (mode == Mode::Prediction).then_some(&predictions[..]);
@@ -247,7 +247,7 @@ proptest! {
         let names = ["a.py", "b/c d.py", "é.py"];
         let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
         let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
-        let p50k = P50k::new();
+        let p50k = P50k;
         let (counts, mut scratch) = (BlockCounts::new(&windows, &p50k), Scratch::default());
         let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
         let hole = Hole::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
@@ -286,7 +286,7 @@ proptest! {
         let mut task = Task::new("r/0".into(), "r/a.py", 0, 0, "\"", &prompt);
         task.metadata.extend(metadata);
         task.extra = extra;
-        let (p50k, own_tokens, mut scratch) = (P50k::new(), OnceLock::new(), Scratch::default());
+        let (p50k, own_tokens, mut scratch) = (P50k, OnceLock::new(), Scratch::default());
         let (tasks, budget) = (TaskSet { path: "t".into(), tasks: vec![task] }, Budget { tokens, blocks: 3 });
         let shared = Builder::new(&windows, &p50k, settings(Mode::Without, guard, budget)).counts();
         for mode in [Mode::LeftContext, Mode::GroundTruth, Mode::Prediction] {

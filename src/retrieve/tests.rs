@@ -55,8 +55,8 @@ fn search_sets(
     queries: &Queries,
     settings: &SearchSettings,
 ) -> Retrieval {
-    let vectors = Vectors::Sets(TokenSets::of_fragments(fragments, &P50k::new()));
-    let sets = TokenSets::of_queries(queries, &P50k::new());
+    let vectors = Vectors::Sets(TokenSets::of_fragments(fragments, &P50k));
+    let sets = TokenSets::of_queries(queries, &P50k);
     let query_vectors = QueryVectors { sets: Some(&sets), ..QueryVectors::default() };
     RepositoryIndex::new(fragments, vectors, settings).search(queries, query_vectors)
 }

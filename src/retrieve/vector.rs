@@ -330,7 +330,7 @@ mod tests {
             let files = texts.iter().enumerate().map(file).collect();
             let shape = WindowShape { window_size: w, ..WindowShape::default() };
             let fragments = RepoFragments::cut(Repository { name: "r".into(), files }, Language::Python, Cut::Windows(shape));
-            let p50k = P50k::new();
+            let p50k = P50k;
             let sets = TokenSets::of_fragments(&fragments, &p50k);
             prop_assert_eq!(sets.len(), fragments.len());
             for window in 0..fragments.len() {

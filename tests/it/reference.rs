@@ -54,7 +54,7 @@ impl Fixture {
         let reading = Repository::read(repos, name, Language::Python).unwrap();
         let cut = Cut::Windows(WindowShape::default());
         let windows = RepoFragments::cut(reading.repository, Language::Python, cut);
-        let vectors = TokenSets::of_fragments(&windows, &P50k::new());
+        let vectors = TokenSets::of_fragments(&windows, &P50k);
         let tasks = TaskSet::read(&folder.join(format!("{name}.tasks.jsonl.gz"))).unwrap();
         assert!(tasks.problems.is_empty(), "{:?}", tasks.problems);
         Self { folder: folder.into(), name: name.into(), windows, vectors, tasks: tasks.set }
@@ -73,7 +73,7 @@ impl Fixture {
         assert_eq!(sha256(digests.join("\n")), wanted["digest_contexts"].as_str().unwrap());
         let texts = (0..self.windows.len()).map(|w| {
             let ids: Vec<String> =
-                P50k::new().encode(self.windows.text(w)).iter().map(u16::to_string).collect();
+                P50k.encode(self.windows.text(w)).iter().map(u16::to_string).collect();
             ids.join(",")
         });
         assert_eq!(
@@ -86,7 +86,7 @@ impl Fixture {
     }
 
     fn search(&self, queries: &Queries) -> (TokenSets, Retrieval) {
-        let sets = TokenSets::of_queries(queries, &P50k::new());
+        let sets = TokenSets::of_queries(queries, &P50k);
         let settings = SearchSettings {
             ranker: Ranker::Jaccard,
             vocabulary: Vocabulary::Tokens(Tokenizer::p50k_base()),
@@ -146,7 +146,7 @@ impl Fixture {
             assert_eq!(&ours.as_array().unwrap()[..columns], wanted.as_array().unwrap(), "{at}");
         }
         assert_eq!(top.len(), wanted["top20"].as_array().unwrap().len(), "{at}");
-        let p50k = P50k::new();
+        let p50k = P50k;
         let budget = Budget::default();
         let shown = FragmentTextSettings {
             align: Align::Auto.settled(queries.form, queries.mode),

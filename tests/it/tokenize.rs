@@ -13,7 +13,7 @@ fn expected(text: &str) -> Vec<u16> {
 }
 
 fn check(text: &str) {
-    let p50k = P50k::new();
+    let p50k = P50k;
     let ids = p50k.encode(text);
     assert_eq!(ids, expected(text), "{text:?}");
     assert_eq!(p50k.count(text), ids.len(), "{text:?}");
@@ -26,7 +26,7 @@ fn check_run(tokens: &LineTokens, text: &str, start: usize, end: usize, cache: &
     let (mut ids, mut set) = (Vec::new(), Vec::new());
     tokens.slice_into(text, start, end, cache, &mut ids);
     assert_eq!(ids, right, "{start}..{end} of {text:?}");
-    tokens.set_into(text, start, end, cache, &mut IdSet::new(), &mut set);
+    tokens.set_into(text, start, end, cache, &mut IdSet::default(), &mut set);
     let right: Vec<u16> = right.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
     assert_eq!(set, right, "{start}..{end} of {text:?}");
 }
@@ -39,7 +39,7 @@ fn bounds(text: &str) -> (Vec<usize>, Vec<usize>) {
 }
 
 fn check_every_run(text: &str, cache: &mut PieceCache) {
-    let tokens = LineTokens::new(&P50k::new(), cache, text);
+    let tokens = LineTokens::new(&P50k, cache, text);
     let (starts, ends) = bounds(text);
     for (line, &start) in starts.iter().enumerate() {
         for &end in &ends[line..] {
@@ -95,31 +95,31 @@ proptest! {
 
     #[test]
     fn a_memo_with_a_past_changes_nothing(texts in proptest::collection::vec(nasty(), 1..8)) {
-        let mut cache = PieceCache::new();
+        let mut cache = PieceCache::default();
         for text in texts.iter().chain(&texts) {
             let mut ids = vec![3];
-            P50k::new().encode_into(text, &mut cache, &mut ids);
+            P50k.encode_into(text, &mut cache, &mut ids);
             prop_assert_eq!(&ids[1..], expected(text));
-            prop_assert_eq!(P50k::new().count_with(text, &mut cache), ids.len() - 1);
+            prop_assert_eq!(P50k.count_with(text, &mut cache), ids.len() - 1);
         }
     }
 
     #[test]
     fn runs_of_nasty_lines(text in nasty()) {
-        check_every_run(&text, &mut PieceCache::new());
+        check_every_run(&text, &mut PieceCache::default());
     }
 
     #[test]
     fn runs_of_nearly_blank_lines(text in blank()) {
-        check_every_run(&text, &mut PieceCache::new());
+        check_every_run(&text, &mut PieceCache::default());
     }
 
     #[test]
     fn slices_at_offsets_that_are_no_lines(text in nasty(), from in any::<proptest::sample::Index>(), to in any::<proptest::sample::Index>()) {
         let cuts: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
         let (a, b) = (cuts[from.index(cuts.len())], cuts[to.index(cuts.len())]);
-        let mut cache = PieceCache::new();
-        let tokens = LineTokens::new(&P50k::new(), &mut cache, &text);
+        let mut cache = PieceCache::default();
+        let tokens = LineTokens::new(&P50k, &mut cache, &text);
         check_run(&tokens, &text, a.min(b), a.max(b), &mut cache);
     }
 }
@@ -142,7 +142,7 @@ fn every_character_alone_and_among_others() {
 
 #[test]
 fn every_token_alone_and_behind_a_letter() {
-    let p50k = P50k::new();
+    let p50k = P50k;
     for id in 0..P50k::VOCABULARY as u16 {
         if let Ok(token) = String::from_utf8(p50k.decode(&[id])) {
             check(&token);
@@ -155,9 +155,9 @@ fn every_token_alone_and_behind_a_letter() {
 fn decoding_gives_the_bytes_of_the_oracle() {
     for id in 0..P50k::VOCABULARY as u16 {
         let bytes = p50k_base_singleton().decode_bytes(&[u32::from(id)]).unwrap();
-        assert_eq!(P50k::new().decode(&[id]), bytes, "{id}");
+        assert_eq!(P50k.decode(&[id]), bytes, "{id}");
     }
-    assert!(P50k::new().decode(&[50_281, u16::MAX]).is_empty());
+    assert!(P50k.decode(&[50_281, u16::MAX]).is_empty());
 }
 
 #[test]
@@ -200,14 +200,14 @@ fn pieces_too_long_to_be_kept_or_scanned() {
 fn one_line_of_megabytes_takes_no_quadratic_time() {
     for unit in ["a", " ", "=", "x!"] {
         let line = unit.repeat(2_000_000 / unit.len());
-        let ids = P50k::new().encode(&line);
-        assert_eq!(P50k::new().decode(&ids), line.as_bytes());
+        let ids = P50k.encode(&line);
+        assert_eq!(P50k.decode(&ids), line.as_bytes());
     }
 }
 
 #[test]
 fn a_memo_that_overflows_stays_right() {
-    let (p50k, mut cache) = (P50k::new(), PieceCache::new());
+    let (p50k, mut cache) = (P50k, PieceCache::default());
     for round in 0..2 {
         for number in 0..100_000_u32 {
             let text = format!(
@@ -248,11 +248,11 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 #[ignore = "reads the files under REPOFORMER_CORPUS"]
 fn real_files_and_their_windows() {
-    let mut cache = PieceCache::new();
+    let mut cache = PieceCache::default();
     for path in corpus() {
         let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
         check(&text);
-        let tokens = LineTokens::new(&P50k::new(), &mut cache, &text);
+        let tokens = LineTokens::new(&P50k, &mut cache, &text);
         let (starts, ends) = bounds(&text);
         for size in [1_usize, 20] {
             for line in (0..starts.len()).step_by(size.div_ceil(2)) {

@@ -146,15 +146,8 @@ fn mean(times: &[f64], totals: &Totals) -> f64 {
         sum += rest[at] * rest_sums[at];
         count += rest[at] * rest_counts[at];
     }
-    (added(&sum_lanes) + sum) / (added(&count_lanes) + count)
-}
-
-fn added(lanes: &Eight) -> f64 {
-    let mut sum = 0.0;
-    for lane in lanes {
-        sum += lane;
-    }
-    sum
+    let added = |lanes: Eight| lanes.iter().sum::<f64>();
+    (added(sum_lanes) + sum) / (added(count_lanes) + count)
 }
 
 type Eight = [f64; 8];

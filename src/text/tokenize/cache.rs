@@ -1,15 +1,13 @@
 //! Memo of the ids of pieces that are not a single short token.
 //!
-//! Most pieces are in the vocabulary and never come here. The others (rarer
-//! names, a newline with its indentation) repeat so much in code that merging
-//! each of them once is worth a table.
+//! Most pieces are in the vocabulary and never come here. The others (rarer names, a newline with its indentation)
+//! repeat so much in code that merging each of them once is worth a table.
 
 use super::key::{HEAD, Key};
 use super::merge::merge_into;
 use super::vocabulary;
 
-/// Longer pieces are merged every time: they hardly repeat, and keeping them
-/// would let one odd file fill the memory.
+/// Longer pieces are merged every time: they hardly repeat, and keeping them would let one odd file fill the memory.
 const LONGEST_KEPT: usize = 64;
 /// Slots of the first table.
 const FEWEST_SLOTS: usize = 1 << 8;
@@ -25,13 +23,12 @@ const SCRATCH_KEPT: usize = 1 << 16;
 
 /// A memo of the ids of pieces, for one thread, to be reused across texts.
 ///
-/// It changes how fast a text is tokenized and never the result. It is empty
-/// and without memory at first, and holds at most about 65,000 pieces of at
-/// most 64 bytes: 4 MiB of slots, and 12 MiB more if all were of the longest.
+/// It changes how fast a text is tokenized and never the result. It is empty and without memory at first, and holds at
+/// most about 65,000 pieces of at most 64 bytes: 4 MiB of slots, and 12 MiB more if all were of the longest.
 ///
 /// ```
 /// use repoformer::text::tokenize::{P50k, PieceCache};
-/// let (p50k, mut cache, mut ids) = (P50k::new(), PieceCache::new(), Vec::new());
+/// let (p50k, mut cache, mut ids) = (P50k, PieceCache::default(), Vec::new());
 /// for text in ["def main", "():\n    pass\n"] {
 ///     p50k.encode_into(text, &mut cache, &mut ids);
 /// }
@@ -66,11 +63,6 @@ struct Slot {
 const EMPTY: Slot = Slot { head: u128::MAX, piece: 0, ids: 0, count: 0, inline: [0; INLINE] };
 
 impl PieceCache {
-    /// An empty memo.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The ids of the piece `bytes[start..end]`, which is not empty.
     #[inline(always)]
     pub(super) fn ids_of(&mut self, bytes: &[u8], start: usize, end: usize) -> Ids<'_> {

@@ -9,9 +9,8 @@ pub(crate) const HEAD: usize = 14;
 
 /// Up to [`HEAD`] bytes, the first in the lowest place, filled up with 0xFF.
 ///
-/// 0xFF occurs in no UTF-8 text, so two different pieces never share a key
-/// (filling with zeros would confuse `.` and `.\0`), and the length needs no
-/// room of its own.
+/// 0xFF occurs in no UTF-8 text, so two different pieces never share a key (filling with zeros would confuse `.` and
+/// `.\0`), and the length needs no room of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Key(pub(crate) u128);
 
@@ -74,8 +73,7 @@ fn sixteen_at_the_end(bytes: &[u8], start: usize) -> u128 {
     u128::from_le_bytes(chunk)
 }
 
-/// The hash of a piece longer than [`HEAD`]: that of its head, with the rest
-/// folded in eight bytes at a time.
+/// The hash of a piece longer than [`HEAD`]: that of its head, with the rest folded in eight bytes at a time.
 pub(crate) fn hash_long(piece: &[u8], seed: u64) -> u64 {
     let mut hash = Key::of(piece, 0, piece.len()).hash(seed);
     let mut words = piece.get(HEAD..).unwrap_or_default().chunks_exact(8);

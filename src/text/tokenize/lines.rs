@@ -1,13 +1,11 @@
 //! Ids of any run of whole lines, from one tokenization of the text.
 //!
-//! No id spans two pieces, and pieces depend on what surrounds them at one
-//! point alone: a run of whitespace gives its last character to what follows,
-//! unless the text ends there. A run of lines starts after a newline and ends
-//! before one, so both its cuts lie in whitespace (or at the text's own ends).
-//! Every piece between its first and its last character that is not whitespace
-//! is therefore a piece of the whole text too, and only the whitespace before
-//! and after them is tokenized again. Cutting the whole text's ids at the
-//! newlines would be wrong: `\n\n` is a token, and so is `\n` with U+00A0.
+//! No id spans two pieces, and pieces depend on what surrounds them at one point alone: a run of whitespace gives its
+//! last character to what follows, unless the text ends there. A run of lines starts after a newline and ends before
+//! one, so both its cuts lie in whitespace (or at the text's own ends). Every piece between its first and its last
+//! character that is not whitespace is therefore a piece of the whole text too, and only the whitespace before and
+//! after them is tokenized again. Cutting the whole text's ids at the newlines would be wrong: `\n\n` is a token, and
+//! so is `\n` with U+00A0.
 
 use super::P50k;
 use super::cache::PieceCache;
@@ -21,7 +19,7 @@ use super::set::IdSet;
 ///
 /// ```
 /// use repoformer::text::tokenize::{LineTokens, P50k, PieceCache};
-/// let (p50k, mut cache) = (P50k::new(), PieceCache::new());
+/// let (p50k, mut cache) = (P50k, PieceCache::default());
 /// let text = "if a:\n    b()\n\n    c()\n";
 /// let tokens = LineTokens::new(&p50k, &mut cache, text);
 ///
@@ -65,13 +63,10 @@ impl LineTokens {
         notes.finish()
     }
 
-    /// Appends the ids of `text[start..end]`, just as [`P50k::encode`] gives
-    /// them for that string on its own.
+    /// Appends the ids of `text[start..end]`, just as [`P50k::encode`] gives them for that string on its own.
     ///
-    /// `text` is the text this was made of, `start` the start of a line and
-    /// `end` the end of one (the offset of its `\n`, or the length of the
-    /// text). Other offsets give the right ids too, but not faster than
-    /// `encode`.
+    /// `text` is the text this was made of, `start` the start of a line and `end` the end of one (the offset of its
+    /// `\n`, or the length of the text). Other offsets give the right ids too, but not faster than `encode`.
     ///
     /// # Panics
     ///
@@ -92,11 +87,11 @@ impl LineTokens {
     ///
     /// ```
     /// use repoformer::text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
-    /// let mut cache = PieceCache::new();
+    /// let mut cache = PieceCache::default();
     /// let text = "a = a\nb = b";
-    /// let tokens = LineTokens::new(&P50k::new(), &mut cache, text);
+    /// let tokens = LineTokens::new(&P50k, &mut cache, text);
     /// let mut ids = Vec::new();
-    /// tokens.set_into(text, 0, 11, &mut cache, &mut IdSet::new(), &mut ids);
+    /// tokens.set_into(text, 0, 11, &mut cache, &mut IdSet::default(), &mut ids);
     /// assert_eq!(ids, [64, 65, 198, 257, 275, 796]);
     /// ```
     ///
@@ -211,9 +206,8 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Sets for the lines that started in the whitespace before this piece where
-    /// that whitespace ends: before its last character, which is part of the
-    /// same piece in every run that contains it.
+    /// Sets for the lines that started in the whitespace before this piece where that whitespace ends: before its last
+    /// character, which is part of the same piece in every run that contains it.
     fn body_after_whitespace(&mut self, start: usize) {
         let joined = self.text.as_bytes().get(start) == Some(&b' ');
         for line in self.lines.iter_mut().skip(self.known) {

@@ -1,16 +1,14 @@
 //! Byte pair merging: the ids of one piece that is not a token itself.
 //!
-//! Starting from single bytes, the neighbours whose joined bytes have the
-//! lowest rank are joined, the leftmost first, until no two neighbours make a
-//! token. Ids are ranks.
+//! Starting from single bytes, the neighbours whose joined bytes have the lowest rank are joined, the leftmost first,
+//! until no two neighbours make a token. Ids are ranks.
 
 use super::vocabulary::{SIZE, rank};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Pieces of up to this many bytes are merged by scanning, which takes
-/// quadratic time but beats a queue while everything stays in registers and
-/// first-level cache.
+/// Pieces of up to this many bytes are merged by scanning, which takes quadratic time but beats a queue while
+/// everything stays in registers and first-level cache.
 pub(super) const SCANNED: usize = 64;
 
 /// Replaces the rank of neighbours that are not a token.
@@ -29,8 +27,7 @@ pub(super) fn merge_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u
 /// Merges by looking for the lowest rank anew after every merge.
 fn merge_short_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u16>) {
     let pair = |from: usize, to: usize| rank(bytes, from, to).unwrap_or(NONE);
-    // Part `n` is `bytes[bounds[n]..bounds[n + 1]]`, and `ranks[n]` belongs to
-    // it joined with part `n + 1`.
+    // Part `n` is `bytes[bounds[n]..bounds[n + 1]]`, and `ranks[n]` belongs to it joined with part `n + 1`.
     let mut bounds = [end; SCANNED + 1];
     let mut ranks = [NONE; SCANNED];
     let mut parts = end - start;
@@ -62,8 +59,7 @@ fn merge_short_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u16>) 
     ids.extend(bounds[..=parts].windows(2).filter_map(|part| rank(bytes, part[0], part[1])));
 }
 
-/// Merges with a queue of the possible merges: O(n log n) for n bytes, with up
-/// to some 20 bytes of memory for each.
+/// Merges with a queue of the possible merges: O(n log n) for n bytes, with up to some 20 bytes of memory for each.
 fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
     let length = piece.len();
     // At a part's first byte: its length, that of the part before it, and the

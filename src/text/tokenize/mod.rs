@@ -1,19 +1,18 @@
 //! The tokenizer p50k_base (that of OpenAI's Codex models), exact and fast.
 //!
-//! [`P50k::encode`] gives the result of tiktoken's `encode_ordinary`. A text is
-//! cut into *pieces* by a fixed pattern, and each piece becomes one or more
+//! [`P50k::encode`] gives the result of tiktoken's `encode_ordinary`. A text is cut into *pieces* by a fixed pattern,
+//! and each piece becomes one or more
 //! *ids*; no id spans two pieces. Three things make it fast: the cutting is
-//! written by hand instead of a regular expression, a piece that is one token
-//! is found in one probe of a table that the build lays out, and the ids of all
-//! other pieces are remembered in a [`PieceCache`].
+//! written by hand instead of a regular expression, a piece that is one token is found in one probe of a table that the
+//! build lays out, and the ids of all other pieces are remembered in a [`PieceCache`].
 //!
-//! [`LineTokens`] tokenizes a text once and then gives the ids of any run of
-//! its lines, as if that run had been tokenized on its own.
+//! [`LineTokens`] tokenizes a text once and then gives the ids of any run of its lines, as if that run had been
+//! tokenized on its own.
 //!
 //! [`model`] has the tokenizers of other models, for the budgets of prompts.
 //!
-//! [`each_word`] is another tokenizer: the words that the lexical rankers ([`crate::retrieve::rank`]) compare, and [`Dictionary`]
-//! numbers them.
+//! [`each_word`] is another tokenizer: the words that the lexical rankers ([`crate::retrieve::rank`]) compare, and
+//! [`Dictionary`] numbers them.
 
 mod cache;
 mod classes;
@@ -39,7 +38,7 @@ use cache::Ids;
 ///
 /// ```
 /// use repoformer::text::tokenize::P50k;
-/// let p50k = P50k::new();
+/// let p50k = P50k;
 /// assert_eq!(p50k.encode("def f(x):\n        return x"), [4299, 277, 7, 87, 2599, 198, 50262, 1441, 2124]);
 /// assert_eq!(p50k.count("def f(x):\n        return x"), 9);
 /// assert_eq!(p50k.decode(&[4299, 277, 7]), b"def f(");
@@ -56,31 +55,25 @@ impl P50k {
     /// ```
     pub const VOCABULARY: usize = vocabulary::SIZE;
 
-    /// The tokenizer.
-    pub const fn new() -> Self {
-        Self
-    }
-
     /// The ids of `text`, in order; special tokens are read as plain text.
     ///
     /// ```
     /// use repoformer::text::tokenize::P50k;
-    /// assert_eq!(P50k::new().encode("\n\nl'été"), [198, 198, 75, 6, 25125, 2634]);
-    /// assert!(P50k::new().encode("").is_empty());
+    /// assert_eq!(P50k.encode("\n\nl'été"), [198, 198, 75, 6, 25125, 2634]);
+    /// assert!(P50k.encode("").is_empty());
     /// ```
     pub fn encode(&self, text: &str) -> Vec<u16> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 8);
-        self.encode_into(text, &mut PieceCache::new(), &mut ids);
+        self.encode_into(text, &mut PieceCache::default(), &mut ids);
         ids
     }
 
-    /// Appends the ids of `text` to `out`. With one `cache` for many texts this
-    /// is the fastest way to tokenize them.
+    /// Appends the ids of `text` to `out`. With one `cache` for many texts this is the fastest way to tokenize them.
     ///
     /// ```
     /// use repoformer::text::tokenize::{P50k, PieceCache};
     /// let mut ids = vec![7];
-    /// P50k::new().encode_into("lambda: 0", &mut PieceCache::new(), &mut ids);
+    /// P50k.encode_into("lambda: 0", &mut PieceCache::default(), &mut ids);
     /// assert_eq!(ids, [7, 50033, 25, 657]);
     /// ```
     pub fn encode_into(&self, text: &str, cache: &mut PieceCache, out: &mut Vec<u16>) {
@@ -91,17 +84,17 @@ impl P50k {
     ///
     /// ```
     /// use repoformer::text::tokenize::P50k;
-    /// assert_eq!(P50k::new().count("import numpy as np\n"), 6);
+    /// assert_eq!(P50k.count("import numpy as np\n"), 6);
     /// ```
     pub fn count(&self, text: &str) -> usize {
-        self.count_with(text, &mut PieceCache::new())
+        self.count_with(text, &mut PieceCache::default())
     }
 
     /// Number of ids of `text`, with a memo that is reused across texts.
     ///
     /// ```
     /// use repoformer::text::tokenize::{P50k, PieceCache};
-    /// assert_eq!(P50k::new().count_with("np.zeros(3)", &mut PieceCache::new()), 7);
+    /// assert_eq!(P50k.count_with("np.zeros(3)", &mut PieceCache::default()), 7);
     /// ```
     pub fn count_with(&self, text: &str, cache: &mut PieceCache) -> usize {
         let mut count = 0;
@@ -122,13 +115,12 @@ impl P50k {
         self.each_piece(text, until, cache, |_, end, ids| visit(end, ids.count()));
     }
 
-    /// Returns the bytes of `ids`. They need not be UTF-8, since an id may
-    /// be a part of a character. 50,256 gives `<|endoftext|>`, as in tiktoken;
-    /// an invalid id gives nothing.
+    /// Returns the bytes of `ids`. They need not be UTF-8, since an id may be a part of a character. 50,256 gives
+    /// `<|endoftext|>`, as in tiktoken; an invalid id gives nothing.
     ///
     /// ```
     /// use repoformer::text::tokenize::P50k;
-    /// let p50k = P50k::new();
+    /// let p50k = P50k;
     /// assert_eq!(p50k.decode(&p50k.encode("naïve 漢字")), "naïve 漢字".as_bytes());
     /// assert_eq!(p50k.decode(&[50_256, 60_000]), b"<|endoftext|>");
     /// ```

@@ -1,15 +1,12 @@
 //! Splitting of a text by the pattern of p50k_base, written by hand.
 //!
-//! The pattern is
-//! `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`.
-//! A *piece* is one match of it; every character is in exactly one. Where a
-//! piece ends depends on nothing before it, so a text is cut from left to right
-//! without state. Runs of ASCII are measured eight bytes at a time.
+//! The pattern is `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`. A *piece* is one
+//! match of it; every character is in exactly one. Where a piece ends depends on nothing before it, so a text is cut
+//! from left to right without state. Runs of ASCII are measured eight bytes at a time.
 
 use super::classes::Class;
 
-/// The end of the piece that starts at byte `at`, which must be a piece's
-/// start before the end of `text`.
+/// The end of the piece that starts at byte `at`, which must be a piece's start before the end of `text`.
 #[inline(always)]
 pub(super) fn end_of_piece(text: &str, at: usize) -> usize {
     let first = text.as_bytes().get(at).copied();

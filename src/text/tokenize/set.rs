@@ -13,7 +13,7 @@ const GROUPS: usize = WORDS.div_ceil(64);
 ///
 /// ```
 /// use repoformer::text::tokenize::IdSet;
-/// let (mut set, mut ids) = (IdSet::new(), Vec::new());
+/// let (mut set, mut ids) = (IdSet::default(), Vec::new());
 /// set.insert_all(&[198, 7, 50_280, 7]);
 /// set.drain_into(&mut ids);
 /// assert_eq!(ids, [7, 198, 50_280]);
@@ -26,16 +26,11 @@ pub struct IdSet {
 
 impl Default for IdSet {
     fn default() -> Self {
-        Self::new()
+        Self { bits: Box::new([0; WORDS]), words: [0; GROUPS] }
     }
 }
 
 impl IdSet {
-    /// An empty set.
-    pub fn new() -> Self {
-        Self { bits: Box::new([0; WORDS]), words: [0; GROUPS] }
-    }
-
     /// Adds ids; numbers beyond the vocabulary are left out.
     pub fn insert_all(&mut self, ids: &[u16]) {
         for &id in ids {
@@ -83,7 +78,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_sorted_set_and_empty_after_a_reading(runs in proptest::collection::vec(proptest::collection::vec(0..SIZE as u16, 0..300), 1..4)) {
-            let mut set = IdSet::new();
+            let mut set = IdSet::default();
             for ids in runs {
                 let mut read = Vec::new();
                 set.insert_all(&ids);
@@ -95,7 +90,7 @@ mod tests {
 
     #[test]
     fn numbers_beyond_the_vocabulary_are_left_out() {
-        let (mut set, mut read) = (IdSet::new(), Vec::new());
+        let (mut set, mut read) = (IdSet::default(), Vec::new());
         set.insert_all(&[u16::MAX, 0, 50_368]);
         set.drain_into(&mut read);
         assert_eq!(read, [0]);

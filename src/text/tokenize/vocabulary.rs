@@ -1,9 +1,8 @@
 //! Ranks of p50k_base: the id of a run of bytes, and the bytes of an id.
 //!
-//! `build.rs` places every token of at most [`HEAD`] bytes into a perfect
-//! hash, so a lookup is one small load for the displacement of its group, one
-//! load of a slot that holds key and id together, and one comparison, whether
-//! it hits or misses. The 270 longer tokens have a table of their own.
+//! `build.rs` places every token of at most [`HEAD`] bytes into a perfect hash, so a lookup is one small load for the
+//! displacement of its group, one load of a slot that holds key and id together, and one comparison, whether it hits or
+//! misses. The 270 longer tokens have a table of their own.
 
 use super::key::{HEAD, Key, hash_long};
 

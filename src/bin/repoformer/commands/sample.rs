@@ -51,7 +51,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         min_tokens: args.min_tokens,
         ..Sampling::new(kind)
     };
-    let p50k = P50k::new();
+    let p50k = P50k;
     let drawn: Vec<_> = with_bar("sample", names.len(), |bar| {
         let draw = |name: &String| {
             let reading = Repository::read(&dir, name, language)?;

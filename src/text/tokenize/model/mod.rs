@@ -28,7 +28,7 @@ const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);
 
 thread_local! {
 /// Memo of `P50k` across texts; it never changes a count.
-    static PIECES: RefCell<PieceCache> = RefCell::new(PieceCache::new());
+    static PIECES: RefCell<PieceCache> = RefCell::new(PieceCache::default());
 }
 
 /// Counts a text in tokens and truncates it to a number of them. Cheap to clone, and safe to share among threads.
@@ -78,7 +78,7 @@ impl Tokenizer {
     /// The number of tokens of a text on its own, in which no character is special.
     pub fn count(&self, text: &str) -> usize {
         match &self.0 {
-            Kind::P50k => PIECES.with_borrow_mut(|pieces| P50k::new().count_with(text, pieces)),
+            Kind::P50k => PIECES.with_borrow_mut(|pieces| P50k.count_with(text, pieces)),
             Kind::Words => words(text).count(),
             Kind::File(file) => file.count(text),
         }
@@ -97,7 +97,7 @@ impl Tokenizer {
         match &self.0 {
             Kind::P50k => {
                 let mut ids = Vec::with_capacity(text.len() / 3 + 8);
-                PIECES.with_borrow_mut(|pieces| P50k::new().encode_into(text, pieces, &mut ids));
+                PIECES.with_borrow_mut(|pieces| P50k.encode_into(text, pieces, &mut ids));
                 ids.iter().for_each(|id| visit(&id.to_string()));
             }
             Kind::Words => words(text).for_each(|range| visit(&text[range])),
@@ -237,7 +237,7 @@ impl FromStr for Tokenizer {
 
 fn p50k_spans(text: &str) -> Vec<Range<usize>> {
     let mut ids = Vec::with_capacity(text.len() / 3 + 8);
-    PIECES.with_borrow_mut(|pieces| P50k::new().encode_into(text, pieces, &mut ids));
+    PIECES.with_borrow_mut(|pieces| P50k.encode_into(text, pieces, &mut ids));
     let mut end = 0;
     let spans = ids.into_iter().map(|id| {
         let start = end;
