@@ -11,7 +11,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inverted::Inverted;
 use super::words::{Row, Words};
-use super::zeros;
 use crate::text::language::Language;
 use crate::text::lines::is_space;
 
@@ -86,7 +85,8 @@ impl Ngrams {
     pub(super) fn score(&self, query: &str, counts: &mut Vec<[u32; 3]>, scores: &mut [f64]) {
         let mut query = Query::new(self, query);
         let total = query.unigrams(self, scores);
-        zeros(counts, scores.len());
+        counts.clear();
+        counts.resize(scores.len(), [0; 3]);
         query.longer(self, counts);
         let length = query.tokens.len();
         let shares = [2, 3, 4].map(|n| shares(length, n));
