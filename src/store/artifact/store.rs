@@ -62,10 +62,15 @@ pub fn write_lines(
     identity: &Identity,
     make: impl FnOnce(&mut LineSink) -> Result<LineTotals>,
 ) -> Result<Header> {
-    let mut sink =
-        LineSink { path: path.to_owned(), file: None, hasher: blake3::Hasher::new(), bytes: 0 };
+    let mut sink = LineSink {
+        path: path.to_owned(),
+        file: None,
+        waiting: Vec::new(),
+        hasher: blake3::Hasher::new(),
+        bytes: 0,
+    };
     let totals = make(&mut sink)?;
-    sink.write(&[])?; // an empty artifact is one too
+    sink.flush()?; // an empty artifact is one too
     let header = Header::of_lines(identity, totals, sink.bytes, hex(&sink.hasher));
     let mut json = serde_json::to_vec_pretty(&header)
         .map_err(|e| Error::writing(path, "write this artifact", e.into()))?;
@@ -82,9 +87,14 @@ pub fn write_lines(
 pub struct LineSink {
     path: PathBuf,
     file: Option<Replacement>,
+    /// Lines that are not written yet.
+    waiting: Vec<u8>,
     hasher: blake3::Hasher,
     bytes: u64,
 }
+
+/// Bytes of lines that are hashed and written at once.
+const AT_ONCE: usize = 1 << 18;
 
 impl LineSink {
     /// Writes the next lines.
@@ -92,13 +102,20 @@ impl LineSink {
     /// # Errors
     /// They cannot be written.
     pub fn write(&mut self, lines: &[u8]) -> Result<()> {
+        self.waiting.extend_from_slice(lines);
+        if self.waiting.len() >= AT_ONCE { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(Replacement::new(&self.path)?),
         };
-        self.hasher.update(lines);
-        self.bytes += lines.len() as u64;
-        file.write(&[lines])
+        self.hasher.update(&self.waiting);
+        self.bytes += self.waiting.len() as u64;
+        file.write(&[&self.waiting])?;
+        self.waiting.clear();
+        Ok(())
     }
 }
 
