@@ -160,12 +160,12 @@ impl<'a> Hole<'a> {
     /// The first of a fragment's named places, its lines' source.
     #[inline]
     pub fn first_named_place(&self, fragment: u32) -> Place {
-        let mut places = self.fragments.places(fragment as usize);
-        let named = match self.guard {
-            HoleGuard::Reference => places.next(),
-            HoleGuard::Strict => places.find(|place| self.allows_place(*place)),
-        };
-        named.unwrap_or_else(|| self.fragments.first_place(fragment as usize))
+        for place in self.fragments.places(fragment as usize) {
+            if self.guard == HoleGuard::Reference || self.allows_place(place) {
+                return place;
+            }
+        }
+        self.fragments.first_place(fragment as usize)
     }
 
     /// The line of a place's file at which extension stops.

@@ -155,7 +155,8 @@ impl Eq for Lines {}
 fn each_newline(bytes: &[u8], mut visit: impl FnMut(usize)) {
     const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
-    for (word, at) in words.iter().zip((0..).step_by(8)) {
+    for (number, word) in words.iter().enumerate() {
+        let at = 8 * number;
         let word = u64::from_le_bytes(*word) ^ u64::from_le_bytes([b'\n'; 8]);
         // No sum carries into the next byte: 0x7f + 0x7f is the most.
         let mut zeros = !(((word & LOW) + LOW) | word | LOW);
@@ -165,8 +166,11 @@ fn each_newline(bytes: &[u8], mut visit: impl FnMut(usize)) {
         }
     }
     let begin = bytes.len() - rest.len();
-    let rest = rest.iter().zip(begin..);
-    rest.filter(|(byte, _)| **byte == b'\n').for_each(|(_, at)| visit(at));
+    for (place, byte) in rest.iter().enumerate() {
+        if *byte == b'\n' {
+            visit(begin + place);
+        }
+    }
 }
 
 fn newlines(text: &str) -> usize {
