@@ -173,21 +173,20 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
 
 fn layout(settings: &Settings) -> Result<PromptLayout> {
     let name = settings.text("prompt-style").unwrap_or_default();
-    if ["repocoder", "attach"].contains(&name) {
-        let own = if name == "attach" { "max-prompt-tokens" } else { "fragment-paths" };
-        let mut unused = vec!["right-context", "max-left-tokens", "max-right-tokens", own];
-        // What fits decides which functions and classes are shown.
-        if settings.text("align") != Some("enclosing") {
-            unused.push("max-cross-file-tokens");
+    let (layout, unused) = match name {
+        "repocoder" => (PromptLayout::RepoCoder, "fragment-paths"),
+        "attach" => (PromptLayout::Attach, "max-prompt-tokens"),
+        _ => {
+            let right = settings.text("right-context") == Some("yes");
+            let style = settings.parsed::<Style>("prompt-style")?;
+            return Ok(PromptLayout::Style(style.including(Include { right, cross_file: true })));
         }
-        refuse_unused(settings, &unused, &format!("prompt style {name}"), "--prompt-style")?;
-    }
-    let style = match name {
-        "repocoder" => return Ok(PromptLayout::RepoCoder),
-        "attach" => return Ok(PromptLayout::Attach),
-        _ => settings.parsed::<Style>("prompt-style")?,
     };
-    let include =
-        Include { right: settings.text("right-context") == Some("yes"), cross_file: true };
-    Ok(PromptLayout::Style(style.including(include)))
+    let mut unused = vec!["right-context", "max-left-tokens", "max-right-tokens", unused];
+    // With this alignment, the budget decides which functions and classes are shown.
+    if settings.text("align") != Some("enclosing") {
+        unused.push("max-cross-file-tokens");
+    }
+    refuse_unused(settings, &unused, &format!("prompt style {name}"), "--prompt-style")?;
+    Ok(layout)
 }
