@@ -398,14 +398,15 @@ mod tests {
         let path = dir.path().join("rg1-ws-20.jsonl");
         let identity = Identity::new("prompts").input("tasks", "d");
         assert_eq!(state_jsonl(&path, &identity), State::Missing);
+        let text = b"{}\n".repeat(AT_ONCE);
         let make = |sink: &mut LineSink| {
-            sink.write(b"{}")?;
-            sink.write(b"\n")?;
+            text.chunks(1_000).try_for_each(|part| sink.write(part))?;
             let totals = [("tokens".to_owned(), 7)].into();
             Ok(LineTotals { records: 1, totals })
         };
         let header = write_lines(&path, &identity, make).unwrap();
-        assert_eq!((header.bytes, header.checksum), (3, digest(b"{}\n")));
+        assert_eq!((header.bytes, header.checksum), (text.len() as u64, digest(&text)));
+        assert!(fs::read(&path).unwrap() == text);
         assert_eq!(read_jsonl_header(&path).unwrap().totals["tokens"], 7);
         assert!(matches!(state_jsonl(&path, &identity), State::Current(_)));
         fs::write(&path, b"{}").unwrap();
