@@ -1,13 +1,9 @@
 //! Fits the additive model: regularised logistic regression on each feature and its bends.
 
-use linfa::Dataset;
-use linfa::traits::Fit;
-use linfa_logistic::LogisticRegression;
-use ndarray::{Array1, Array2};
-
 use super::additive::{Additive, FeatureCurve};
 use super::calibration::rounded;
 use super::learned::{LearnedPolicy, values};
+use super::logistic::Rows;
 use crate::error::{Error, Result};
 use crate::selective::policy::Example;
 use crate::selective::policy::features::BUCKETS;
@@ -43,41 +39,39 @@ impl Column {
 /// discarded: differences between repositories do not generalize.
 ///
 /// # Errors
-/// All labels are equal, or the regression fails.
+/// All labels are equal, or a feature is not finite.
 pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive> {
     let rows: Vec<Vec<f64>> =
         examples.iter().map(|example| values(kind, example).map(f64::from).collect()).collect();
     let columns = columns(&rows);
     let words = if examples.len() >= LEAST_FOR_WORDS { BUCKETS } else { 0 };
     let (groups, count) = groups(examples);
-    let width = columns.len() + words + count;
-    let mut matrix = Array2::<f64>::zeros((rows.len(), width));
-    for (number, row) in rows.iter().enumerate() {
-        let mut target = matrix.row_mut(number);
-        for (place, column) in columns.iter().enumerate() {
-            target[place] = (column.raw(row[column.feature]) - column.mean) / column.deviation;
-        }
-        for bucket in 0..words {
-            // A bucket is 0 or 1: about half a standard deviation.
-            target[columns.len() + bucket] = f64::from(examples[number].hashed.has(bucket));
-        }
-        target[columns.len() + words + groups[number]] = LEVEL;
-    }
-    let labels: Array1<bool> = examples.iter().map(|example| example.label).collect();
+    let labels: Vec<bool> = examples.iter().map(|example| example.label).collect();
     if labels.iter().all(|&label| label) || !labels.iter().any(|&label| label) {
         let reason =
             "are all equal: retrieval helped always or never, so there is nothing to learn";
         return Err(Error::parameter("labels", reason));
     }
-    let fitted = LogisticRegression::default()
-        .alpha(REGULARISATION)
-        .max_iterations(300)
-        .gradient_tolerance(2e-4 * examples.len() as f64)
-        .fit(&Dataset::new(matrix, labels))
-        .map_err(|e| Error::parameter("labels", format!("cannot be learned from: {e}")))?;
-    // The regression takes the first label as positive.
-    let sign = if fitted.labels().pos.class { 1.0 } else { -1.0 };
-    let weights: Vec<f64> = fitted.params().iter().map(|weight| sign * weight).collect();
+    let scaled = |row: &Vec<f64>| {
+        let value = |c: &Column| (c.raw(row[c.feature]) - c.mean) / c.deviation;
+        columns.iter().map(value).collect()
+    };
+    // A bucket is 0 or 1: about half a standard deviation.
+    let sparse = |(example, group): (&&Example, usize)| {
+        let buckets = (0..words).filter(|&bucket| example.hashed.has(bucket));
+        let mut row: Vec<_> = buckets.map(|bucket| (columns.len() + bucket, 1.0)).collect();
+        row.push((columns.len() + words + group, LEVEL));
+        row
+    };
+    let data = Rows {
+        width: columns.len() + words + count,
+        dense: rows.iter().map(scaled).collect(),
+        sparse: examples.iter().zip(groups).map(sparse).collect(),
+        labels,
+    };
+    let Some(weights) = data.fit(REGULARISATION) else {
+        return Err(Error::parameter("labels", "have features that are not finite numbers"));
+    };
     Ok(assemble(kind, &rows, &columns, &weights, words))
 }
 

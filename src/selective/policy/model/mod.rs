@@ -5,6 +5,7 @@ mod calibration;
 mod file;
 mod fit;
 mod learned;
+mod logistic;
 #[cfg(test)]
 mod tests;
 mod train;

@@ -1,0 +1,218 @@
+//! Regularised logistic regression, by the limited-memory BFGS method (Nocedal and Wright, *Numerical Optimization*, 7.2).
+
+use std::collections::VecDeque;
+
+/// Number of earlier steps that shape the next one.
+const MEMORY: usize = 10;
+/// Greatest number of steps.
+const STEPS: usize = 1000;
+/// Length of the gradient, for each row, at which the weights are taken for the best.
+const TOLERANCE: f64 = 1e-6;
+/// Share of the expected gain that a step must bring.
+const LEAST_GAIN: f64 = 1e-4;
+
+/// Rows of columns with a label each.
+#[derive(Default)]
+pub(super) struct Rows {
+    /// Number of columns.
+    pub(super) width: usize,
+    /// Values of the first columns, one vector of equal length for each row.
+    pub(super) dense: Vec<Vec<f64>>,
+    /// Columns and values of the rest of each row that are not 0.
+    pub(super) sparse: Vec<Vec<(usize, f64)>>,
+    /// Labels.
+    pub(super) labels: Vec<bool>,
+}
+
+impl Rows {
+    /// Returns the weights of the columns with the least loss: the summed negative log-likelihood of the labels, and half of
+    /// `regularisation` times the squared weights. The intercept is neither regularised nor returned. `None` if a value is not
+    /// finite.
+    pub(super) fn fit(&self, regularisation: f64) -> Option<Vec<f64>> {
+        let mut at = vec![0.0; self.width + 1];
+        let (mut loss, mut gradient) = self.loss(&at, regularisation);
+        let mut steps: VecDeque<Step> = VecDeque::new();
+        let least = TOLERANCE * self.labels.len() as f64;
+        for _ in 0..STEPS {
+            let length = dot(&gradient, &gradient).sqrt();
+            if length <= least || !length.is_finite() {
+                break;
+            }
+            let direction = direction(&steps, &gradient);
+            let slope = dot(&direction, &gradient);
+            let mut scale = if steps.is_empty() { 1.0 / length } else { 1.0 };
+            let next = loop {
+                let next: Vec<f64> =
+                    at.iter().zip(&direction).map(|(x, d)| x + scale * d).collect();
+                let (lost, slopes) = self.loss(&next, regularisation);
+                if lost <= loss + LEAST_GAIN * scale * slope {
+                    break Some((next, lost, slopes));
+                }
+                scale /= 2.0;
+                // No step is better within the precision of numbers.
+                if scale < 1e-12 {
+                    break None;
+                }
+            };
+            let Some((next, lost, slopes)) = next else { break };
+            steps.truncate(MEMORY - 1);
+            steps.push_front(Step::between((&at, &gradient), (&next, &slopes)));
+            (at, loss, gradient) = (next, lost, slopes);
+        }
+        at.pop();
+        (loss.is_finite() && at.iter().all(|weight| weight.is_finite())).then_some(at)
+    }
+
+    /// Returns the loss and its gradient at weights, of which the last is the intercept.
+    fn loss(&self, weights: &[f64], regularisation: f64) -> (f64, Vec<f64>) {
+        let (weights, intercept) = (&weights[..self.width], weights[self.width]);
+        let mut loss = dot(weights, weights) * regularisation / 2.0;
+        let mut gradient: Vec<f64> = weights.iter().map(|w| w * regularisation).collect();
+        let mut level = 0.0;
+        for ((dense, sparse), &label) in self.dense.iter().zip(&self.sparse).zip(&self.labels) {
+            let rest: f64 = sparse.iter().map(|&(column, value)| value * weights[column]).sum();
+            let odds = intercept + dot(dense, &weights[..dense.len()]) + rest;
+            let label = f64::from(label);
+            loss += odds.max(0.0) - label * odds + (-odds.abs()).exp().ln_1p();
+            let residual = 1.0 / (1.0 + (-odds).exp()) - label;
+            add(&mut gradient[..dense.len()], residual, dense);
+            for &(column, value) in sparse {
+                gradient[column] += residual * value;
+            }
+            level += residual;
+        }
+        gradient.push(level);
+        (loss, gradient)
+    }
+}
+
+/// Step between two points.
+struct Step {
+    moved: Vec<f64>,
+    /// Change of the gradient.
+    turned: Vec<f64>,
+    /// Product of both: positive, for the loss is convex.
+    product: f64,
+}
+
+impl Step {
+    fn between(from: (&[f64], &[f64]), to: (&[f64], &[f64])) -> Self {
+        let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect();
+        let (moved, turned): (Vec<f64>, Vec<f64>) = (minus(to.0, from.0), minus(to.1, from.1));
+        let product = dot(&moved, &turned);
+        Self { moved, turned, product }
+    }
+}
+
+/// Returns the direction of the next step: downhill, corrected by the curvature that the last steps met, the latest first.
+fn direction(steps: &VecDeque<Step>, gradient: &[f64]) -> Vec<f64> {
+    let mut direction: Vec<f64> = gradient.iter().map(|slope| -slope).collect();
+    let mut shares = Vec::with_capacity(steps.len());
+    for step in steps {
+        let share = dot(&step.moved, &direction) / step.product;
+        add(&mut direction, -share, &step.turned);
+        shares.push(share);
+    }
+    if let Some(latest) = steps.front() {
+        let scale = latest.product / dot(&latest.turned, &latest.turned);
+        direction.iter_mut().for_each(|value| *value *= scale);
+    }
+    for (step, share) in steps.iter().zip(shares).rev() {
+        let other = dot(&step.turned, &direction) / step.product;
+        add(&mut direction, share - other, &step.moved);
+    }
+    direction
+}
+
+/// Returns the product of two vectors, in eight sums that the compiler keeps in vector registers.
+#[inline(never)]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (mut sums, (a, rest), (b, other)) = ([0.0; 8], a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().zip(other).map(|(a, b)| a * b).sum::<f64>()
+}
+
+/// Adds a multiple of a vector.
+#[inline(never)]
+fn add(to: &mut [f64], factor: f64, vector: &[f64]) {
+    for (to, value) in to.iter_mut().zip(vector) {
+        *to += factor * value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Computes the loss of one row after the other, over a whole row of columns.
+    fn plain_loss(rows: &Rows, weights: &[f64], intercept: f64, regularisation: f64) -> f64 {
+        let mut loss = weights.iter().map(|w| w * w).sum::<f64>() * regularisation / 2.0;
+        for (row, &label) in rows.labels.iter().enumerate() {
+            let mut values = rows.dense[row].clone();
+            values.resize(rows.width, 0.0);
+            for &(column, value) in &rows.sparse[row] {
+                values[column] += value;
+            }
+            let odds: f64 = intercept + values.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>();
+            loss += (1.0 + (if label { -odds } else { odds }).exp()).ln();
+        }
+        loss
+    }
+
+    proptest! {
+        #[test]
+        fn no_other_weights_have_less_loss(
+            rows in prop::collection::vec(
+                (prop::collection::vec(-3.0..3.0, 11), 11..15_usize, 0.5..5.0, any::<bool>()),
+                2..60,
+            ),
+            regularisation in 0.1..50.0,
+        ) {
+            let mut all = Rows { width: 15, ..Rows::default() };
+            for (dense, column, value, label) in rows {
+                all.dense.push(dense);
+                all.sparse.push(vec![(column, value)]);
+                all.labels.push(label);
+            }
+            // With equal labels, the best intercept is infinite.
+            all.labels[0] = !all.labels[1];
+            let weights = all.fit(regularisation).unwrap();
+            // The best intercept for these weights, by halving.
+            let slope = |at: f64| {
+                let loss = |at| plain_loss(&all, &weights, at, regularisation);
+                loss(at + 1e-5) - loss(at - 1e-5)
+            };
+            let (mut low, mut high) = (-200.0, 200.0);
+            for _ in 0..60 {
+                let middle = (low + high) / 2.0;
+                if slope(middle) < 0.0 { low = middle } else { high = middle }
+            }
+            for column in 0..15 {
+                let moved = |by: f64| {
+                    let mut weights = weights.clone();
+                    weights[column] += by;
+                    plain_loss(&all, &weights, low, regularisation)
+                };
+                let gradient = (moved(1e-4) - moved(-1e-4)) / 2e-4;
+                prop_assert!(gradient.abs() < 1e-3, "column {column}: {gradient}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_finite_are_refused() {
+        let mut rows = Rows { width: 1, ..Rows::default() };
+        for value in [1.0, f64::NAN, 2.0] {
+            rows.dense.push(vec![value]);
+            rows.sparse.push(Vec::new());
+            rows.labels.push(value == 1.0);
+        }
+        assert_eq!(rows.fit(1.0), None);
+    }
+}
