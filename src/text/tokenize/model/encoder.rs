@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokenizers::AddedToken;
 
-use super::file::{Encoded, File, Part, not_a_tokenizer, not_read, tokenizer_error};
+use super::file::{Encoded, File, Part, not_read, parse, tokenizer_error};
 use super::{Kind, Tokenizer};
 use crate::error::Result;
 
@@ -100,8 +100,7 @@ type TokenIds = Vec<(String, u32)>;
 
 /// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
 fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
-    let read = tokenizers::Tokenizer::from_bytes(bytes);
-    let mut tokenizer = read.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
+    let mut tokenizer = parse(path, bytes)?;
     let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
     let new: Vec<AddedToken> = tokens.iter().map(special).collect();
     tokenizer.add_special_tokens(&new);

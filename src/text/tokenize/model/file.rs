@@ -74,8 +74,7 @@ impl File {
 
     /// Reads the content of a file.
     pub(super) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let read = Tokenizer::from_bytes(bytes);
-        let mut special = read.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
+        let mut special = parse(path, bytes)?;
         let unlimited = special.with_truncation(None).map(|_| ());
         unlimited.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
         let around = tokens_around(&special);
@@ -291,12 +290,15 @@ pub(super) fn not_read(path: &Path, reason: io::Error) -> Error {
     }
 }
 
+/// Parses the content of a file.
+pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Tokenizer> {
+    // The crate's `from_bytes` is generic: its whole parser would be compiled again here.
+    let read = str::from_utf8(bytes).map_err(tokenizers::Error::from).and_then(str::parse);
+    read.map_err(|e| not_a_tokenizer(path, bytes, &*e))
+}
+
 /// Error for a file that is not a tokenizer.
-pub(super) fn not_a_tokenizer(
-    path: &Path,
-    bytes: &[u8],
-    reason: &(dyn std::error::Error + 'static),
-) -> Error {
+fn not_a_tokenizer(path: &Path, bytes: &[u8], reason: &(dyn std::error::Error + 'static)) -> Error {
     let what = match serde_json::from_slice::<Value>(bytes) {
         Err(e) => format!("it is not a tokenizer.json, which is JSON ({e})"),
         Ok(Value::Object(fields)) if fields.contains_key("model") => {
