@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, parse_by_name};
@@ -14,6 +13,7 @@ use crate::evaluate::metrics::Metric;
 use crate::evaluate::pairs::Pair;
 use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe};
 use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
+use crate::repository::parallel;
 use crate::task::TaskSet;
 use crate::text::language::Language;
 
@@ -406,21 +406,19 @@ pub fn score_tasks(
         return Err(tasks.error(task, reason));
     }
     let cuts = Cuts::new(metrics, postprocess, true);
-    let scored = pairs
-        .par_iter()
-        .filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty())
-        .map(|(task, samples)| {
-            let (scores, cut) = cuts.score(metrics, Hole::of(task), samples);
-            TaskScore {
-                row: task.row,
-                task_id: task.id.clone(),
-                repository: Some(task.repository.clone()),
-                scores,
-                raw: (*samples).clone(),
-                cut,
-            }
-        })
-        .collect();
+    let wanted =
+        pairs.iter().filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty());
+    let scored = parallel::map(wanted, |(task, samples)| {
+        let (scores, cut) = cuts.score(metrics, Hole::of(task), samples);
+        TaskScore {
+            row: task.row,
+            task_id: task.id.clone(),
+            repository: Some(task.repository.clone()),
+            scores,
+            raw: (*samples).clone(),
+            cut,
+        }
+    });
     Ok(Scores::of(metrics, scored, count, cuts))
 }
 
@@ -433,25 +431,22 @@ pub fn score_pairs(
 ) -> Scores {
     let mut cuts = Cuts::new(metrics, postprocess, false);
     cuts.are_shown = cuts.recipes.iter().any(|recipe| !recipe.is_empty());
-    let scored = pairs
-        .par_iter()
-        .map(|pair| {
-            let hole = Hole {
-                left_context: pair.prompt.as_deref().unwrap_or_default(),
-                target: &pair.target,
-                language: pair.language.unwrap_or(language),
-            };
-            let (scores, cut) = cuts.score(metrics, hole, &pair.samples);
-            TaskScore {
-                row: pair.row,
-                task_id: pair.task_id.clone(),
-                repository: None,
-                scores,
-                raw: pair.samples.iter().filter(|_| cuts.are_shown).cloned().collect(),
-                cut,
-            }
-        })
-        .collect();
+    let scored = parallel::map(pairs, |pair| {
+        let hole = Hole {
+            left_context: pair.prompt.as_deref().unwrap_or_default(),
+            target: &pair.target,
+            language: pair.language.unwrap_or(language),
+        };
+        let (scores, cut) = cuts.score(metrics, hole, &pair.samples);
+        TaskScore {
+            row: pair.row,
+            task_id: pair.task_id.clone(),
+            repository: None,
+            scores,
+            raw: pair.samples.iter().filter(|_| cuts.are_shown).cloned().collect(),
+            cut,
+        }
+    });
     Scores::of(metrics, scored, 0, cuts)
 }
 

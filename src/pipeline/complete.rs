@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::completion::{Completion, Predictions, drop_retrieved, record_line};
@@ -15,6 +14,7 @@ use super::stage::{StageReport, Step, check_input, check_parameters, require_jso
 use crate::complete::in_context::{self, Finish, Generation, Limits};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
+use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::store::artifact::{self, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, At, Fields, Object};
@@ -134,18 +134,14 @@ fn complete_text(
     completion: &Completion,
     tick: &(dyn Fn() + Sync),
 ) -> Predictions {
-    let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
-    let made: Vec<Result<_>> = records
-        .into_par_iter()
-        .map(|(at, bytes)| {
-            let mut latency = Latency::of_prompt(bytes);
-            let begin = Instant::now();
-            let line = complete_record(path, at, bytes, completion)?;
-            latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
-            tick();
-            Ok((line, latency))
-        })
-        .collect();
+    let made = parallel::map(jsonl::records(text), |(at, bytes)| {
+        let mut latency = Latency::of_prompt(bytes);
+        let begin = Instant::now();
+        let line = complete_record(path, at, bytes, completion)?;
+        latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
+        tick();
+        Ok((line, latency))
+    });
     let mut predictions = Predictions::default();
     for made in made {
         match made {

@@ -17,6 +17,7 @@ use super::stage::{
 use crate::error::Result;
 use crate::prompt::{BlockCounts, Builder, BuilderSettings, Scratch};
 use crate::repository::fragment::RepoFragments;
+use crate::repository::parallel;
 use crate::retrieve::query::hole_lines;
 use crate::retrieve::{Align, Found, Mode, Query};
 use crate::store::artifact::{self, Header, Identity, LineSink, LineTotals};
@@ -285,9 +286,9 @@ impl Sources {
         emit: Emit<'_>,
     ) -> Result<LineTotals> {
         let Shared { fragments, blocks, own_tokens } = shared;
-        let parts = self.parts.par_iter_mut().zip(fragments);
-        let read: Vec<Result<ReadPart<'_>>> =
-            parts.map(|(part, fragments)| part.read(experiment, fragments.as_mut())).collect();
+        let parts = self.parts.iter_mut().zip(fragments);
+        let read =
+            parallel::map(parts, |(part, fragments)| part.read(experiment, fragments.as_mut()));
         let read: Vec<ReadPart<'_>> = read.into_iter().collect::<Result<_>>()?;
         let makers: Result<Vec<Maker<'_>>> = (read.iter().zip(blocks))
             .map(|(read, blocks)| read.maker(experiment, self.mode, blocks))

@@ -1,6 +1,5 @@
 //! Retrieval quality: tasks + rankings → how near what was retrieved comes to the targets.
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::contexts::{RightContexts, open_needed_contexts, right_context};
@@ -10,6 +9,7 @@ use super::retrieved::OnDisk;
 use super::stage::by_repository;
 use crate::error::Result;
 use crate::evaluate::quality::{RetrievalQuality, RetrievalTarget, TaskQuality};
+use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::retrieve::QueryForm;
 use crate::text::language::{Language, identifiers};
@@ -53,9 +53,9 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     let contexts = contexts.as_ref().map(RightContexts::map).unwrap_or_default();
     let texts = retrieved.texts(experiment, fragments);
     let tasks = experiment.tasks()?;
-    let first = retrieved.retrieval.found.par_iter();
-    let first = first.zip(&retrieved.queries.queries);
-    let of_task = first.filter(|(found, _)| found.sample == 0).filter_map(|(found, query)| {
+    let all = retrieved.retrieval.found.iter().zip(&retrieved.queries.queries);
+    let first = all.filter(|(found, _)| found.sample == 0);
+    let of_task = parallel::map(first, |(found, query)| {
         let task = tasks.of_row(found.row as usize)?;
         let right = right_context(task, &contexts);
         let language = Language::of_path(&task.path).unwrap_or(experiment.layout.language);
@@ -77,5 +77,5 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
             measures,
         })
     });
-    Ok(of_task.collect())
+    Ok(of_task.into_iter().flatten().collect())
 }

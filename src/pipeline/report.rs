@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
@@ -16,6 +15,7 @@ use crate::evaluate::score::{Scores, TaskScore};
 use crate::evaluate::statistics::{Estimate, Groups, Resampling, SignFlips};
 use crate::prompt::shown::{Fragment, read_fragments};
 use crate::report::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
+use crate::repository::parallel;
 use crate::task::{Task, TaskSet};
 use crate::text::language::{Language, identifiers, without_strings};
 
@@ -215,7 +215,7 @@ fn system(
         means,
         n: scores.all.n,
         comparison: None,
-        outcomes: tasks.tasks.par_iter().map(outcome).collect(),
+        outcomes: parallel::map(&tasks.tasks, outcome),
     };
     Ok((system, scores))
 }

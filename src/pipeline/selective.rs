@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -12,6 +11,7 @@ use super::experiment::Experiment;
 use super::remote::{Latency, latencies};
 use crate::error::{Error, Result};
 use crate::prompt::shown::read_fragments;
+use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::selective::label::{self, signals};
 use crate::selective::policy::features::Request;
@@ -184,9 +184,9 @@ pub fn write_chosen(
 /// The record of each row's first prediction, which is the one that is scored.
 fn by_row(text: &[u8]) -> BTreeMap<usize, &[u8]> {
     let records: Vec<&[u8]> = jsonl::records(text).map(|(_, bytes)| bytes).collect();
-    let rows = records.par_iter().map(|bytes| Latency::of_prompt(bytes).row);
+    let rows = parallel::map(&records, |bytes| Latency::of_prompt(bytes).row);
     let mut found = BTreeMap::new();
-    for (row, record) in rows.collect::<Vec<_>>().into_iter().zip(records) {
+    for (row, record) in rows.into_iter().zip(records) {
         if let Some(row) = row {
             found.entry(row as usize).or_insert(record);
         }

@@ -3,10 +3,9 @@
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::experiment::Experiment;
 use crate::error::{Access, Error, Result};
+use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::store::artifact::{
     self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
@@ -255,8 +254,7 @@ pub(super) fn by_repository<T: Send>(
     experiment: &Experiment,
     work: impl Fn(&str) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let repositories = experiment.repositories.par_iter();
-    let results: Vec<Result<T>> = repositories.map(|repository| work(repository)).collect();
+    let results = parallel::map(&experiment.repositories, |repository| work(repository));
     results.into_iter().collect()
 }
 
@@ -265,15 +263,11 @@ pub(super) fn for_each_repository(
     experiment: &Experiment,
     work: impl Fn(&str, &mut StageReport) -> Result<()> + Sync,
 ) -> Result<StageReport> {
-    let reports: Vec<(StageReport, Result<()>)> = experiment
-        .repositories
-        .par_iter()
-        .map(|repository| {
-            let mut report = StageReport::default();
-            let outcome = work(repository, &mut report);
-            (report, outcome)
-        })
-        .collect();
+    let reports = parallel::map(&experiment.repositories, |repository| {
+        let mut report = StageReport::default();
+        let outcome = work(repository, &mut report);
+        (report, outcome)
+    });
     let mut all = StageReport::default();
     let mut failed = None;
     for (report, outcome) in reports {

@@ -6,7 +6,7 @@ use super::fragments::OpenFragments;
 use super::stage::{
     StageReport, Step, Unread, check_digest, check_input, check_parameters, for_each_repository,
 };
-use rayon::prelude::*;
+use crate::repository::parallel;
 
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::JoinedPredictions;
@@ -50,8 +50,7 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
         (tasks, contexts, digest_parts(sources))
     });
     let cut = experiment.layout.cut;
-    let files = repository.files.into_par_iter();
-    let files: Vec<FragmentFile> = files.map(|file| FragmentFile::new(file, cut)).collect();
+    let files = parallel::map(repository.files, |file| FragmentFile::new(file, cut));
     let identity = experiment
         .cut(Identity::new(RepoFragments::KIND))
         .parameter("repository", name)

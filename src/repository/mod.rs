@@ -2,4 +2,5 @@
 
 pub mod corpus;
 pub mod fragment;
+pub mod parallel;
 pub mod record;

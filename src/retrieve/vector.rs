@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::repository::fragment::RepoFragments;
-use crate::retrieve::query::Queries;
+use crate::repository::parallel;
+use crate::retrieve::query::{Queries, Query};
 use crate::store::artifact::{Column, Columns, Payload, check_offsets};
 use crate::text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 
@@ -96,22 +97,18 @@ impl TokenSets {
 
     /// Sets of queries, in their order.
     pub fn of_queries(queries: &Queries, tokenizer: &P50k) -> Self {
-        let parts: Vec<Part> = queries
-            .queries
-            .par_chunks(64)
-            .map(|queries| {
-                let mut part = Part::default();
-                for query in queries {
-                    let mut ids = tokenizer.encode(&query.text);
-                    ids.sort_unstable();
-                    ids.dedup();
-                    part.tokens.extend_from_slice(&ids);
-                    part.ends.push(part.tokens.len());
-                }
-                part
-            })
-            .collect();
-        Self::concatenate(parts)
+        let of_some = |queries: &[Query]| {
+            let mut part = Part::default();
+            for query in queries {
+                let mut ids = tokenizer.encode(&query.text);
+                ids.sort_unstable();
+                ids.dedup();
+                part.tokens.extend_from_slice(&ids);
+                part.ends.push(part.tokens.len());
+            }
+            part
+        };
+        Self::concatenate(parallel::map(queries.queries.chunks(64), of_some))
     }
 
     /// Appends a set: distinct ids in ascending order.

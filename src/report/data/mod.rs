@@ -18,10 +18,10 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use rayon::prelude::*;
 
 use super::Report;
 use super::group::Lengths;
+use crate::repository::parallel;
 
 /// Renders every block of a report as an element, in the order of the page.
 pub(super) fn blocks(report: &Report, lengths: &Lengths) -> String {
@@ -33,10 +33,8 @@ pub(super) fn blocks(report: &Report, lengths: &Lengths) -> String {
     };
     let names = [named("tasks", &tasks.blocks), named("lines", &pool.blocks)].concat();
     let bytes = tasks.blocks.iter().chain(&pool.blocks).map(Vec::as_slice);
-    let all: Vec<(String, &[u8])> =
-        summary.into_iter().chain(names.into_iter().zip(bytes)).collect();
-    let encoded: Vec<String> = all.par_iter().map(|(name, bytes)| element(name, bytes)).collect();
-    encoded.concat()
+    let all = summary.into_iter().chain(names.into_iter().zip(bytes));
+    parallel::map(all, |(name, bytes)| element(&name, bytes)).concat()
 }
 
 fn element(name: &str, bytes: &[u8]) -> String {

@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
 use super::{Reading, Repository, SourceFile, Walk, check_name};
 use crate::error::{Error, Result};
+use crate::repository::parallel;
 use crate::text::language::Language;
 use crate::text::lines::universal_newlines;
 
@@ -42,7 +42,7 @@ impl Repository {
             let text = decode(&file.on_disk, bytes.content)?;
             Ok((bytes.id, universal_newlines(text)))
         };
-        let read: Vec<Result<(FileId, String)>> = found.par_iter().map(read).collect();
+        let read: Vec<Result<(FileId, String)>> = parallel::map(&found, read);
         let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
         let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
         for (found, read) in found.into_iter().zip(read) {

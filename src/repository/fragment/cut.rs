@@ -1,10 +1,10 @@
 //! Cutting files into fragments, and merging windows of equal text.
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::{Cut, WindowShape};
 use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::parallel;
 use crate::text::language::Language;
 use crate::text::lines::{Lines, strip};
 use crate::text::tokenize::is_word;
@@ -113,8 +113,7 @@ impl RepoFragments {
     /// assert_eq!(texts, ["a\nb", "b\nc", "c\n)"], "neither brackets alone nor blank lines");
     /// ```
     pub fn cut(repository: Repository, language: Language, cut: Cut) -> Self {
-        let files = repository.files.into_par_iter();
-        let files = files.map(|file| FragmentFile::new(file, cut)).collect();
+        let files = parallel::map(repository.files, |file| FragmentFile::new(file, cut));
         Self::cut_files(repository.name, files, language, cut)
     }
 
@@ -217,8 +216,7 @@ fn chunks(files: &[FragmentFile], cut: Cut) -> (Vec<u32>, Vec<u32>) {
             .flat_map(|(number, (start, end))| [file as u32, number, start, end])
             .collect()
     };
-    let places: Vec<Vec<u32>> = files.par_iter().enumerate().map(of_file).collect();
-    let places = places.concat();
+    let places = parallel::map(files.iter().enumerate(), of_file).concat();
     ((0..=places.len() as u32 / 4).collect(), places)
 }
 

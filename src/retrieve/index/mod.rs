@@ -27,8 +27,7 @@ pub use best::Hit;
 pub use query::Scratch;
 pub use simd::Level;
 
-use rayon::prelude::*;
-
+use crate::repository::parallel;
 use crate::retrieve::vector::{TokenSet, TokenSets};
 use block::Block;
 use query::Request;
@@ -126,10 +125,8 @@ impl Index {
         let threads = rayon::current_num_threads();
         let share = queries.len().div_ceil(threads).max(1);
         let length = if threads == 1 { share } else { share.div_ceil(4).max(PART.min(share)) };
-        let starts: Vec<usize> = (0..queries.len()).step_by(length).collect();
         let part = |start: usize| self.search_part(queries, start, length, k, &allowed);
-        let parts: Vec<Vec<Vec<Hit>>> = starts.into_par_iter().map(part).collect();
-        parts.into_iter().flatten().collect()
+        parallel::map((0..queries.len()).step_by(length), part).into_iter().flatten().collect()
     }
 
     /// One thread's share: blocks outermost.

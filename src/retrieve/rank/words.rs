@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::error::Result;
+use crate::repository::parallel;
 use crate::retrieve::vector::TokenSets;
 use crate::store::artifact::{Column, Columns, Payload, check_offsets};
 use crate::text::tokenize::Dictionary;
@@ -91,8 +90,7 @@ impl Words {
         if texts.len() <= BATCH || rayon::current_num_threads() == 1 {
             return Self::of_batch(texts, vocabulary);
         }
-        let parts = texts.par_chunks(BATCH);
-        let parts: Vec<Self> = parts.map(|part| Self::of_batch(part, vocabulary)).collect();
+        let parts = parallel::map(texts.chunks(BATCH), |part| Self::of_batch(part, vocabulary));
         let mut all = Self::default();
         for part in &parts {
             all.append(part);

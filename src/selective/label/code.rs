@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::parallel;
 use crate::text::lines::strip;
 use crate::text::tokenize::{Dictionary, each_word};
 
@@ -101,8 +101,7 @@ pub(super) struct Code {
 
 impl Code {
     pub(super) fn of(repository: Repository) -> Self {
-        let files = repository.files.into_par_iter().map(CodeFile::of);
-        let mut files: Vec<CodeFile> = files.collect();
+        let mut files = parallel::map(repository.files, CodeFile::of);
         let (mut dictionary, mut first, mut words) = (Dictionary::default(), vec![0], Vec::new());
         let (mut numbers, mut folders) = (FxHashMap::default(), Vec::new());
         for file in &mut files {

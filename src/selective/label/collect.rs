@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::draw::{Drawing, Instance, draw};
 use super::filter::{Facts, Filter, Rejection};
 use super::journal::{self, Journal, RepositoryDraw};
 use super::written::RecordFormat;
 use crate::error::{Error, Result};
 use crate::repository::corpus::{Repository, Walk};
+use crate::repository::parallel;
 use crate::repository::record::RawRepository;
 use crate::store::jsonl::Reader;
 
@@ -91,13 +90,13 @@ pub fn collect(
     let mut collected = CollectSummary::default();
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
     collecting.for_each_batch(&mut |batch| {
-        let drawn = batch.into_par_iter().map(|read| {
+        let drawn = parallel::map(batch, |read| {
             let read = read?;
             let drawn = collecting.draw(read.repository, read.said, journal.as_ref());
             progress();
             Ok((drawn, read.skipped))
         });
-        for drawn in drawn.collect::<Vec<_>>() {
+        for drawn in drawn {
             let (mut outcome, skipped) = match drawn {
                 Ok(drawn) => drawn,
                 Err(error) => {
@@ -129,11 +128,11 @@ pub fn collect(
 pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Error>)> {
     let (mut hasher, mut problems) = (blake3::Hasher::new(), Vec::new());
     collecting.for_each_batch(&mut |batch| {
-        let keys = batch.into_par_iter().map(|read| match read {
+        let keys = parallel::map(batch, |read| match read {
             Ok(read) => (collecting.key(&read.repository, read.said.as_ref()), read.skipped),
             Err(error) => (error.to_string(), vec![error]),
         });
-        for (key, skipped) in keys.collect::<Vec<_>>() {
+        for (key, skipped) in keys {
             hasher.update(key.as_bytes());
             problems.extend(skipped);
         }
@@ -158,7 +157,7 @@ impl CollectSettings<'_> {
                 let is_held = |name: &&String| self.shard.holds(name);
                 let names: Vec<&String> = names.iter().filter(is_held).collect();
                 for names in names.chunks(at_once) {
-                    let read = names.par_iter().map(|name| {
+                    let read = parallel::map(names, |name| {
                         let language = self.drawing.language;
                         let reading = Repository::read_with(dir, name, language, *walk)?;
                         Ok(Read {
@@ -167,7 +166,7 @@ impl CollectSettings<'_> {
                             skipped: reading.skipped,
                         })
                     });
-                    take(read.collect())?;
+                    take(read)?;
                 }
             }
             Repositories::Raw(path, wanted) => {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::repository::corpus::Repository;
 use crate::repository::fragment::path_in_repository;
+use crate::repository::parallel;
 use crate::repository::record::{PythonFile, RawRepository};
 use crate::text::language::{Language, Resolution};
 use crate::text::lines::Lines;
@@ -174,7 +174,7 @@ fn facts_of_part(repository: &Repository, language: Language) -> impl Fn(Range<u
     let paths: Vec<&str> = files.map(|file| path_in_repository(&file.path)).collect();
     let modules = PythonFile::modules(paths.iter().copied());
     move |part| {
-        let of_each = part.into_par_iter().map(|number| {
+        let of_each = parallel::map(part, |number| {
             let file = &repository.files[number];
             let python = match language.spec().resolution {
                 Resolution::Modules => PythonFile::read_imports(&file.text).unwrap_or_default(),
@@ -187,6 +187,6 @@ fn facts_of_part(repository: &Repository, language: Language) -> impl Fn(Range<u
                 local_imports: python.local_imports(paths[number], &modules).len(),
             }
         });
-        of_each.reduce(Facts::default, Facts::and)
+        of_each.into_iter().fold(Facts::default(), Facts::and)
     }
 }

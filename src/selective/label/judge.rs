@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -16,6 +15,7 @@ use crate::evaluate::predictions;
 use crate::evaluate::score::{Missing, score_tasks};
 use crate::evaluate::statistics::Buckets;
 use crate::prompt::shown::{self, read_fragments};
+use crate::repository::parallel;
 use crate::store::artifact;
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::task::cross_file::CrossFile;
@@ -221,12 +221,12 @@ impl<'a> JudgeInputs<'a> {
             return Ok(None);
         }
         let path = self.judging.instances;
-        let read = lines.into_par_iter().filter_map(|(at, line)| {
+        let read = parallel::map(lines, |(at, line)| {
             let object = jsonl::parse(path, at.line, &line);
             // Problems of the others were reported at the first reading.
             object.and_then(|object| instance(path, at, object)).ok()
         });
-        let (tasks, labels): (Vec<Task>, Vec<Label>) = read.unzip();
+        let (tasks, labels): (Vec<Task>, Vec<Label>) = read.into_iter().flatten().unzip();
         for (place, task) in tasks.iter().enumerate() {
             let before = self.tasks.tasks.get(first + place);
             if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {

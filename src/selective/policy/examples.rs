@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use serde_json::Value;
 
 use super::features::{Context, Hashed, Local, Request, Retrieved};
 use crate::error::{Error, Result};
+use crate::repository::parallel;
 use crate::selective::label::{Label, Signals};
 use crate::store::jsonl::{self, At, Object};
 use crate::text::language::Language;
@@ -193,14 +193,11 @@ impl Examples {
         batch: &mut Vec<(At, Object)>,
         models: &mut BTreeMap<String, (PathBuf, usize)>,
     ) {
-        let read: Vec<Result<Read>> = std::mem::take(batch)
-            .into_par_iter()
-            .map(|(at, object)| {
-                let label = Label::read(path, at.line, object)?;
-                let example = Example::of(&label);
-                Ok((at.line, label.generation_model, example))
-            })
-            .collect();
+        let read = parallel::map(batch.drain(..), |(at, object)| -> Result<Read> {
+            let label = Label::read(path, at.line, object)?;
+            let example = Example::of(&label);
+            Ok((at.line, label.generation_model, example))
+        });
         for read in read {
             match read {
                 Ok((line, model, Ok(example))) => {

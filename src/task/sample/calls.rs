@@ -3,13 +3,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::names::Names;
 use super::resolve::Modules;
 use super::source::{self, Source};
 use super::typed::{self, Unit};
 use crate::repository::corpus::Repository;
+use crate::repository::parallel;
 use crate::text::language::{Language, Resolution};
 
 /// The files, and per file the calls' lines, ordered; of calls that begin on one line the longest.
@@ -37,13 +36,12 @@ pub(super) fn read_all(
 
 fn of_modules(modules: &Modules<'_>, names: &[Names]) -> Vec<Vec<Range<usize>>> {
     let of_file = |(file, names): (usize, &Names)| {
-        let callees = names.callees.par_iter();
-        let counts: Vec<bool> =
-            callees.map(|callee| modules.is_in_another_file(file, callee)).collect();
+        let counts = |callee: &String| modules.is_in_another_file(file, callee);
+        let counts = parallel::map(&names.callees, counts);
         let calls = names.calls.iter().filter(|call| counts[call.callee]);
         calls.map(|call| call.lines.clone()).collect()
     };
-    names.par_iter().enumerate().map(of_file).collect()
+    parallel::map(names.iter().enumerate(), of_file)
 }
 
 /// The lines of calls that are ordered by their first line.

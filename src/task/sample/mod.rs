@@ -23,9 +23,8 @@ mod resolve;
 mod source;
 mod typed;
 
-use rayon::prelude::*;
-
 use crate::repository::corpus::Repository;
+use crate::repository::parallel;
 use crate::task::Task;
 use crate::text::language::Language;
 pub(crate) use draw::Stream;
@@ -62,23 +61,20 @@ pub fn sample(
 ) -> Vec<Task> {
     let (sources, holes) = candidates(repository, sampling.kind, sampling.language);
     let drawn = draw::draw(&sources, sampling, count_tokens, &repository.name, holes);
-    drawn
-        .into_par_iter()
-        .enumerate()
-        .filter_map(|(number, hole)| {
-            let lines = &sources[hole.file].as_ref()?.lines;
-            let context_start =
-                context::start(lines, hole.start, sampling.context_tokens, count_tokens);
-            Some(Task::new(
-                format!("{}/{number}", repository.name),
-                &repository.files[hole.file].path,
-                context_start,
-                hole.start,
-                lines.range(hole.start, hole.end),
-                context::prompt(lines, context_start, hole.start),
-            ))
-        })
-        .collect()
+    let task = |(number, hole): (usize, Hole)| {
+        let lines = &sources[hole.file].as_ref()?.lines;
+        let context_start =
+            context::start(lines, hole.start, sampling.context_tokens, count_tokens);
+        Some(Task::new(
+            format!("{}/{number}", repository.name),
+            &repository.files[hole.file].path,
+            context_start,
+            hole.start,
+            lines.range(hole.start, hole.end),
+            context::prompt(lines, context_start, hole.start),
+        ))
+    };
+    parallel::map(drawn.into_iter().enumerate(), task).into_iter().flatten().collect()
 }
 
 /// The rows of every function's body that can be cut out, by file: none of generated files, nor of those with other line ends than

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use tree_sitter::{Node, Tree};
 
 use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::parallel;
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, rows};
 use crate::text::language::{Grammar, Language, LanguageSpec, Layout, Prose};
 use crate::text::lines::Lines;
@@ -64,8 +64,8 @@ pub(super) fn read_all<T: Send + Default>(
         let extracted = extract(file, &source, &syntax);
         Some((Some(source), extracted))
     };
-    let files = repository.files.par_iter().enumerate();
-    files.map(|file| read(file).unwrap_or_default()).unzip()
+    let files = repository.files.iter().enumerate();
+    parallel::map(files, |file| read(file).unwrap_or_default()).into_iter().unzip()
 }
 
 /// Index of the first file that is the same file on disk.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use rayon::prelude::*;
 use repoformer::repository::corpus::Repository;
+use repoformer::repository::parallel;
 use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
             bar.inc(1);
             Ok((tasks, reading.skipped))
         };
-        names.par_iter().map(draw).collect()
+        parallel::map(&names, draw)
     });
     let (mut text, mut total) = (String::new(), 0);
     for (name, outcome) in names.iter().zip(drawn) {

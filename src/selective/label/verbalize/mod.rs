@@ -17,14 +17,13 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use self::row::Row;
 use self::split::{Occurrences, Plan, digest, repository_of};
 use self::summary::nothing;
 use self::write::SplitFiles;
 use super::Label;
 use crate::error::{Error, Result};
+use crate::repository::parallel;
 use crate::store::artifact::write_file;
 use crate::store::jsonl::{self, Reader};
 use crate::text::tokenize::model::Encoder;
@@ -64,8 +63,7 @@ pub fn verbalize(
         }
     }
     for_each_part(labels, |part| {
-        let made = part.par_iter().map(|record| make(labels, record, &plan, encoder, settings));
-        for made in made.collect::<Vec<_>>() {
+        for made in parallel::map(part, |record| make(labels, record, &plan, encoder, settings)) {
             match made {
                 Ok(Ok(made)) => {
                     verbalized.inexact += usize::from(!made.is_exact);
@@ -138,7 +136,7 @@ fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
     let mut found = Occurrences::default();
     let (mut judgements, mut unread) = (BTreeMap::new(), Vec::<Error>::new());
     for_each_part(path, |part| {
-        let read = part.par_iter().map(|record| {
+        let read = parallel::map(part, |record| {
             let label = read(path, record)?;
             let usable = sequence::label_of(&label).is_ok();
             let Some(repository) = repository_of(&label).filter(|_| usable) else {
@@ -147,7 +145,7 @@ fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
             let seen = (digest(&label), repository.to_owned());
             Ok(Some((seen, judgement(&label), record.line)))
         });
-        for read in read.collect::<Vec<_>>() {
+        for read in read {
             match read {
                 Ok(None) => {}
                 Ok(Some(((instance, repository), judgement, line))) => {
@@ -206,11 +204,11 @@ fn judgement(label: &Label) -> String {
 pub fn check_splits(instances: &Path, held_out: Proportions) -> Result<()> {
     let mut repositories = BTreeSet::new();
     for_each_part(instances, |part| {
-        let of_each = part.par_iter().filter_map(|record| {
+        let of_each = parallel::map(part, |record| {
             let label = read(instances, record).ok()?;
             repository_of(&label).map(str::to_owned)
         });
-        repositories.extend(of_each.collect::<Vec<_>>());
+        repositories.extend(of_each.into_iter().flatten());
         Ok(())
     })?;
     held_out.of(repositories.len()).map(|_| ())

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
 use super::Additive;
 use super::calibration::{Calibration, CalibrationMethod};
 use super::file::{PolicyModel, Training};
 use super::fit::fit;
 use super::learned::{LearnedPolicy, values};
 use crate::error::{Error, Result};
+use crate::repository::parallel;
 use crate::selective::policy::measure::{area, expected_error};
 use crate::selective::policy::{Example, Examples};
 
@@ -65,24 +64,22 @@ pub fn hold_out(
     let all: Vec<&Example> = examples.iter().chain(more).collect();
     let folds = folds(&all);
     let count = folds.iter().max().map_or(0, |last| last + 1);
-    let models: Vec<Additive> = (0..count)
-        .into_par_iter()
-        .map(|part| {
-            let others = all.iter().zip(&folds).filter(|(_, of)| **of != part);
-            let others: Vec<&Example> = others.map(|(example, _)| *example).collect();
-            let own = all.iter().zip(&folds).find(|(_, of)| **of == part);
-            fit(&others, kind).map_err(|error| match own {
-                Some((example, _)) => Error::parameter(
-                    "labels",
-                    format!(
-                        "without those of repository {}: {error}; held-out quality needs more, or other, repositories",
-                        example.repository
-                    ),
+    let models = parallel::map(0..count, |part| {
+        let others = all.iter().zip(&folds).filter(|(_, of)| **of != part);
+        let others: Vec<&Example> = others.map(|(example, _)| *example).collect();
+        let own = all.iter().zip(&folds).find(|(_, of)| **of == part);
+        fit(&others, kind).map_err(|error| match own {
+            Some((example, _)) => Error::parameter(
+                "labels",
+                format!(
+                    "without those of repository {}: {error}; held-out quality needs more, or other, repositories",
+                    example.repository
                 ),
-                None => error,
-            })
+            ),
+            None => error,
         })
-        .collect::<Result<_>>()?;
+    });
+    let models: Vec<Additive> = models.into_iter().collect::<Result<_>>()?;
     let score = |(example, part): (&Example, &usize)| {
         models[*part].log_odds(values(kind, example), &example.hashed)
     };

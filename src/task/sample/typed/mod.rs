@@ -28,9 +28,8 @@ pub(super) use unit::Unit;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::repository::corpus::Repository;
+use crate::repository::parallel;
 use crate::text::language::{Language, TypeRules};
 use resolve::Program;
 
@@ -46,7 +45,7 @@ pub(super) fn calls_of_others(
         let counting = unit.calls.iter().filter(|call| program.is_in_another_file(file, call));
         counting.map(|call| call.lines.clone()).collect()
     };
-    units.par_iter().enumerate().map(of_file).collect()
+    parallel::map(units.iter().enumerate(), of_file)
 }
 
 #[cfg(test)]
