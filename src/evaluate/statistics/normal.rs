@@ -16,16 +16,20 @@ pub(super) fn interval(values: &[f64], level: f64) -> Option<Interval> {
     }
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
-    let central = |power: i32| values.iter().map(|v| (v - mean).powi(power)).sum::<f64>() / n;
-    let deviation = central(2).sqrt();
+    let (mut squares, mut cubes) = (0.0, 0.0);
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    for &value in values {
+        let from_mean = value - mean;
+        squares += from_mean * from_mean;
+        cubes += from_mean * from_mean * from_mean;
+        (least, most) = (value.min(least), value.max(most));
+    }
+    let deviation = (squares / n).sqrt();
     // Equal values have no spread, and no skewness.
-    let skewness = if deviation > 0.0 { central(3) / deviation.powi(3) / n.sqrt() } else { 0.0 };
+    let skewness = if deviation > 0.0 { cubes / n / deviation.powi(3) / n.sqrt() } else { 0.0 };
     if skewness.abs() > SKEWED {
         return None;
     }
-    let (least, most) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
     let end = |p: f64| {
         let z = quantile(p);
         let moved = z + skewness * (z * z - 1.0) / 6.0;
