@@ -250,24 +250,34 @@ fn p50k_spans(text: &str) -> Vec<Range<usize>> {
 
 /// The tokens of [`Tokenizer::words`].
 fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let is_word = |at| match Class::at(text, at) {
-        Some(Class::Letter | Class::Number) => true,
-        _ => text.as_bytes()[at] == b'_',
-    };
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let mut at = 0;
     std::iter::from_fn(move || {
-        while Class::at(text, at) == Some(Class::Space) {
-            at += width(text, at);
-        }
-        let start = at;
-        at += width(text, at);
-        if start < at && is_word(start) {
-            while at < text.len() && is_word(at) {
-                at += width(text, at);
-            }
-        }
+        let start = run_end(text, at, is_space, |class| class == Class::Space);
+        let is_letter = |class| matches!(class, Class::Letter | Class::Number);
+        let end = run_end(text, start, is_word, is_letter);
+        at = if end > start { end } else { start + width(text, start) };
         (start < at).then_some(start..at)
     })
+}
+
+/// Returns where the characters from `at` on end that are in the sets, told apart by ASCII byte and by class beyond ASCII.
+#[inline(always)]
+fn run_end(
+    text: &str,
+    mut at: usize,
+    ascii: impl Fn(u8) -> bool,
+    beyond: impl Fn(Class) -> bool,
+) -> usize {
+    while let Some(&byte) = text.as_bytes().get(at) {
+        match byte {
+            ..128 if ascii(byte) => at += 1,
+            128.. if Class::at(text, at).is_some_and(&beyond) => at += width(text, at),
+            _ => break,
+        }
+    }
+    at
 }
 
 /// Number of bytes of the character that starts at `at`; 0 at the end.
