@@ -282,6 +282,33 @@ fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
     })
 }
 
+/// Names the values of an enumeration: `ALL`, `name()`, `Display` and `FromStr`, whose error lists the known names.
+macro_rules! named {
+    ($type:ident, $what:literal: $($value:ident = $name:literal),+ $(,)?) => {
+        impl $type {
+            /// Every value.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            /// The value's name in settings and files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name),+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        $crate::error::parse_by_name!($type, $what);
+    };
+}
+
+pub(crate) use named;
+
 /// Implements `FromStr` for a type with `ALL` and `name()`; its error lists the known names.
 macro_rules! parse_by_name {
     ($type:ty, $what:literal) => {

@@ -4,11 +4,10 @@
 //! repository, rounded to four digits. Sums run in the order of the tasks, whatever the number of threads.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result, parse_by_name};
+use crate::error::{Error, Result, named};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::pairs::Pair;
 use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe};
@@ -36,25 +35,12 @@ pub enum Missing {
     Skip,
 }
 
-impl Missing {
-    const ALL: [Self; 3] = [Self::Error, Self::Zero, Self::Skip];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Zero => "zero",
-            Self::Skip => "skip",
-        }
-    }
+named! {
+    Missing, "treatment of missing predictions":
+    Error = "error",
+    Zero = "zero",
+    Skip = "skip",
 }
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-parse_by_name!(Missing, "treatment of missing predictions");
 
 /// Values of a metric, or their means.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,14 +1,12 @@
 //! Alignment: the lines that are shown for a fragment that was found. Where the query is what stands before the hole, what
 //! follows the chunk is what resembles the hole (Lu et al. 2022, ReACC).
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::form::QueryForm;
 use super::mode::Mode;
 use super::visibility::Hole;
-use crate::error::parse_by_name;
+use crate::error::named;
 use crate::repository::fragment::{Cut, Place, RepoFragments};
 
 /// Lines that are shown for a fragment.
@@ -31,23 +29,17 @@ pub enum Align {
     Enclosing,
 }
 
+named! {
+    Align, "alignment":
+    Auto = "auto",
+    None = "none",
+    Next = "next",
+    Previous = "previous",
+    Extend = "extend",
+    Enclosing = "enclosing",
+}
+
 impl Align {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Auto, Self::None, Self::Next, Self::Previous, Self::Extend, Self::Enclosing];
-
-    /// The name on the command line and in paths.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::None => "none",
-            Self::Next => "next",
-            Self::Previous => "previous",
-            Self::Extend => "extend",
-            Self::Enclosing => "enclosing",
-        }
-    }
-
     /// Alignment that `auto` stands for with queries of this form in this mode, as in the reference programs.
     #[must_use]
     pub fn settled(self, form: QueryForm, mode: Mode) -> Self {
@@ -60,14 +52,6 @@ impl Align {
         }
     }
 }
-
-impl fmt::Display for Align {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-parse_by_name!(Align, "alignment");
 
 /// Some lines of a file, which are shown for a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,11 +1,9 @@
 //! Forms of queries: which lines of a task's contexts are searched with.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::mode::Mode;
-use crate::error::parse_by_name;
+use crate::error::named;
 use crate::text::lines::strip;
 
 /// Lines of a prediction that a query takes, at most, where it takes no right context.
@@ -39,35 +37,20 @@ pub enum QueryForm {
     SurroundingOnly,
 }
 
+named! {
+    QueryForm, "query":
+    Window = "window",
+    LastLines = "last-n-lines",
+    FirstLines = "first-n-lines",
+    LeftRight = "left-right",
+    GroundTruth = "ground-truth",
+    Prediction = "prediction",
+    PredictionLeftRight = "prediction-left-right",
+    Surrounding = "surrounding",
+    SurroundingOnly = "surrounding-without-target",
+}
+
 impl QueryForm {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Window,
-        Self::LastLines,
-        Self::FirstLines,
-        Self::LeftRight,
-        Self::GroundTruth,
-        Self::Prediction,
-        Self::PredictionLeftRight,
-        Self::Surrounding,
-        Self::SurroundingOnly,
-    ];
-
-    /// The name on the command line and in paths.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Window => "window",
-            Self::LastLines => "last-n-lines",
-            Self::FirstLines => "first-n-lines",
-            Self::LeftRight => "left-right",
-            Self::GroundTruth => "ground-truth",
-            Self::Prediction => "prediction",
-            Self::PredictionLeftRight => "prediction-left-right",
-            Self::Surrounding => "surrounding",
-            Self::SurroundingOnly => "surrounding-without-target",
-        }
-    }
-
     /// The mode that searches with it; the first of three for windows.
     pub fn mode(self) -> Mode {
         match self {
@@ -127,14 +110,6 @@ impl QueryForm {
         ([before, behind].concat().join("\n"), hole)
     }
 }
-
-impl fmt::Display for QueryForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-parse_by_name!(QueryForm, "query");
 
 /// Texts that a task's query can be made of.
 pub(super) struct Contexts<'a> {

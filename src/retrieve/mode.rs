@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::parse_by_name;
+use crate::error::named;
 
 /// A setting of the experiment: where the query comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -25,36 +25,22 @@ pub enum Mode {
     Given,
 }
 
+named! {
+    Mode, "mode":
+    Without = "none",
+    LeftContext = "rg1",
+    Prediction = "rg-rg",
+    GroundTruth = "gt",
+    Given = "given",
+}
+
 /// The settings that RepoCoder compares, in the order of a results table.
 pub const REPOCODER_MODES: [Mode; 4] =
     [Mode::Without, Mode::LeftContext, Mode::Prediction, Mode::GroundTruth];
 
 impl Mode {
-    /// All of them, in the order of a results table.
-    pub const ALL: [Self; 5] =
-        [Self::Without, Self::LeftContext, Self::Prediction, Self::GroundTruth, Self::Given];
-
-    /// The name on the command line and in paths.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Without => "none",
-            Self::LeftContext => "rg1",
-            Self::Prediction => "rg-rg",
-            Self::GroundTruth => "gt",
-            Self::Given => "given",
-        }
-    }
-
     /// Whether it searches at all.
     pub fn retrieves(self) -> bool {
         !matches!(self, Self::Without | Self::Given)
     }
 }
-
-impl std::fmt::Display for Mode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-parse_by_name!(Mode, "mode");

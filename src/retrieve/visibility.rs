@@ -1,12 +1,11 @@
 //! Visibility: which fragments a query may see, and which of them comes first where scores are equal.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::query::Query;
+use crate::error::named;
 use crate::repository::fragment::{Place, RepoFragments};
 use crate::task::Task;
 
@@ -68,25 +67,10 @@ pub enum HoleGuard {
     Reference,
 }
 
-impl FromStr for HoleGuard {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "strict" => Ok(Self::Strict),
-            "reference" => Ok(Self::Reference),
-            other => Err(format!("unknown hole guard '{other}'; known: strict, reference")),
-        }
-    }
-}
-
-impl fmt::Display for HoleGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Strict => "strict",
-            Self::Reference => "reference",
-        })
-    }
+named! {
+    HoleGuard, "hole guard":
+    Strict = "strict",
+    Reference = "reference",
 }
 
 /// A task's hole among the fragments of its repository.
@@ -223,25 +207,10 @@ pub enum Ties {
     Reference,
 }
 
-impl FromStr for Ties {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "nearest" => Ok(Self::Nearest),
-            "reference" => Ok(Self::Reference),
-            other => Err(format!("unknown ties '{other}'; known: nearest, reference")),
-        }
-    }
-}
-
-impl fmt::Display for Ties {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nearest => "nearest",
-            Self::Reference => "reference",
-        })
-    }
+named! {
+    Ties, "ties":
+    Nearest = "nearest",
+    Reference = "reference",
 }
 
 /// Works out what the queries of a repository see.

@@ -212,9 +212,10 @@ fn mixed_files_are_read_record_by_record() {
     assert!(reading.problems.is_empty());
     assert_eq!(reading.formats, [(Format::RepoEval, 2), (Format::CrossCodeEval, 1)]);
     for format in Format::ALL {
-        assert_eq!(format.to_string().parse(), Ok(format));
+        assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
     }
-    assert!("swebench".parse::<Format>().unwrap_err().contains("repoformer, crosscodeeval"));
+    let unknown = "swebench".parse::<Format>().unwrap_err().to_string();
+    assert!(unknown.contains("repoformer, crosscodeeval"), "{unknown}");
 }
 
 #[test]

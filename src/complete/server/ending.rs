@@ -4,9 +4,7 @@
 //! prompt that ends in white space, the model must continue from tokens that it has never seen end there, which halves the
 //! exact matches of small models. So the white space is withheld, and removed from the completion.
 
-use std::fmt;
-
-use crate::error::parse_by_name;
+use crate::error::named;
 
 /// Treatment of white space at the end of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,28 +16,15 @@ pub enum Ending {
     BeforeWhitespace,
 }
 
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
+named! {
+    Ending, "prompt end":
+    AsIs = "as-is",
+    BeforeWhitespace = "before-whitespace",
 }
-
-parse_by_name!(Ending, "prompt end");
 
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl Ending {
-    /// Every treatment.
-    pub const ALL: [Self; 2] = [Self::AsIs, Self::BeforeWhitespace];
-
-    /// Returns the name, which can be parsed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AsIs => "as-is",
-            Self::BeforeWhitespace => "before-whitespace",
-        }
-    }
-
     /// Splits a prompt into the part that is sent and the part that is withheld.
     ///
     /// ```

@@ -1,12 +1,11 @@
 //! Requests for completions.
 
-use std::fmt;
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
 use super::Ending;
-use crate::error::parse_by_name;
+use crate::error::named;
 use crate::store::artifact::digest_parts;
 
 /// A server's API for completions.
@@ -19,18 +18,13 @@ pub enum Api {
     Chat,
 }
 
+named! {
+    Api, "API":
+    Completions = "completions",
+    Chat = "chat",
+}
+
 impl Api {
-    /// Every API.
-    pub const ALL: [Self; 2] = [Self::Completions, Self::Chat];
-
-    /// Returns the name, which can be parsed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Completions => "completions",
-            Self::Chat => "chat",
-        }
-    }
-
     /// Path of requests.
     pub fn path(self) -> &'static str {
         match self {
@@ -39,14 +33,6 @@ impl Api {
         }
     }
 }
-
-impl fmt::Display for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-parse_by_name!(Api, "API");
 
 /// Default instruction for a chat model.
 const INSTRUCTION: &str = "You complete source code. The user's message is the beginning of a file. Answer with the code that comes \

@@ -16,9 +16,7 @@
 //!
 //! Post-processing of predictions ([`crate::evaluate::postprocess`]) matters as much as the formulas.
 
-use std::fmt;
-
-use crate::error::parse_by_name;
+use crate::error::named;
 use crate::text::language::{Language, identifiers, without_comment_signs, without_strings};
 use repoformer::Fuzz;
 
@@ -60,29 +58,17 @@ pub enum Metric {
     Chars,
 }
 
+named! {
+    Metric, "metric":
+    RepoCoder = "repocoder",
+    Repoformer = "repoformer",
+    RepoformerDifflib = "repoformer-difflib",
+    CrossCodeEval = "crosscodeeval",
+    RepoBench = "repobench",
+    Chars = "chars",
+}
+
 impl Metric {
-    /// All metrics, in the order of tables.
-    pub const ALL: [Self; 6] = [
-        Self::RepoCoder,
-        Self::Repoformer,
-        Self::RepoformerDifflib,
-        Self::CrossCodeEval,
-        Self::RepoBench,
-        Self::Chars,
-    ];
-
-    /// Name of the metric, as users write it and JSON has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RepoCoder => "repocoder",
-            Self::Repoformer => "repoformer",
-            Self::RepoformerDifflib => "repoformer-difflib",
-            Self::CrossCodeEval => "crosscodeeval",
-            Self::RepoBench => "repobench",
-            Self::Chars => "chars",
-        }
-    }
-
     /// Names of the metric's values, in the order of [`score`](Self::score).
     pub fn values(self) -> &'static [&'static str] {
         match self {
@@ -159,14 +145,6 @@ impl Metric {
             Self::RepoCoder | Self::RepoBench | Self::Chars => {}
         }
         best
-    }
-}
-
-parse_by_name!(Metric, "metric");
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

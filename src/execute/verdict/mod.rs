@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use self::status::{Counts, by_code, verdict};
 pub use self::status::{Status, Verdict};
 use super::guard::{Ended, RunOutcome};
-use crate::error::parse_by_name;
+use crate::error::named;
 
 /// How the end of a test command is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,22 +41,15 @@ pub enum Runner {
     ExitCode,
 }
 
-parse_by_name!(Runner, "runner");
+named! {
+    Runner, "runner":
+    Auto = "auto",
+    Pytest = "pytest",
+    Unittest = "unittest",
+    ExitCode = "exit-code",
+}
 
 impl Runner {
-    /// Every runner.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Pytest, Self::Unittest, Self::ExitCode];
-
-    /// Returns the name used on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Pytest => "pytest",
-            Self::Unittest => "unittest",
-            Self::ExitCode => "exit-code",
-        }
-    }
-
     /// Determines the runner from a command if it is `Auto`.
     #[must_use]
     pub fn of_command(self, command: &str) -> Self {

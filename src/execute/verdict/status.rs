@@ -1,9 +1,8 @@
 //! Statuses and verdicts of test runs.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-use crate::error::parse_by_name;
+use crate::error::named;
 
 /// Status of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,38 +24,15 @@ pub enum Status {
     EnvironmentBroken,
 }
 
-impl Status {
-    /// Every status, in the order of a results table.
-    pub const ALL: [Self; 7] = [
-        Self::Pass,
-        Self::Fail,
-        Self::Error,
-        Self::Timeout,
-        Self::OutOfMemory,
-        Self::NoTests,
-        Self::EnvironmentBroken,
-    ];
-
-    /// Returns the name used in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Error => "error",
-            Self::Timeout => "timeout",
-            Self::OutOfMemory => "out-of-memory",
-            Self::NoTests => "no-tests",
-            Self::EnvironmentBroken => "environment-broken",
-        }
-    }
-}
-
-parse_by_name!(Status, "status");
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
+named! {
+    Status, "status":
+    Pass = "pass",
+    Fail = "fail",
+    Error = "error",
+    Timeout = "timeout",
+    OutOfMemory = "out-of-memory",
+    NoTests = "no-tests",
+    EnvironmentBroken = "environment-broken",
 }
 
 /// A status and its explanation.

@@ -12,6 +12,7 @@ mod listing;
 
 pub(crate) use listing::{decode, read_bytes, source_files};
 
+use crate::error::named;
 use std::fs;
 use std::path::{Component, Path};
 
@@ -65,25 +66,10 @@ pub enum Walk {
     Rglob,
 }
 
-impl std::str::FromStr for Walk {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "glob" => Ok(Self::Glob),
-            "rglob" => Ok(Self::Rglob),
-            other => Err(format!("unknown walk '{other}'; known: glob, rglob")),
-        }
-    }
-}
-
-impl std::fmt::Display for Walk {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Glob => "glob",
-            Self::Rglob => "rglob",
-        })
-    }
+named! {
+    Walk, "walk":
+    Glob = "glob",
+    Rglob = "rglob",
 }
 
 impl Repository {

@@ -1,7 +1,7 @@
 //! Two ways to cut a file: overlapping windows of all its lines, and chunks of its non-blank lines.
 
+use crate::error::named;
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -106,25 +106,10 @@ pub enum Center {
     Step,
 }
 
-impl FromStr for Center {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "half" => Ok(Self::Half),
-            "step" => Ok(Self::Step),
-            other => Err(format!("unknown center '{other}'; known: half, step")),
-        }
-    }
-}
-
-impl fmt::Display for Center {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Half => "half",
-            Self::Step => "step",
-        })
-    }
+named! {
+    Center, "center":
+    Half = "half",
+    Step = "step",
 }
 
 /// Size and overlap of windows.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::code::{Code, CodeFile};
 use super::nearest::{Hit, Question, nearest};
-use crate::error::parse_by_name;
+use crate::error::named;
 use crate::repository::corpus::Repository;
 use crate::repository::fragment::ChunkShape;
 use crate::retrieve::rank::Words;
@@ -24,20 +24,11 @@ pub enum InstanceKind {
     Function,
 }
 
-impl InstanceKind {
-    /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Chunk, Self::Function];
-
-    /// Name of the kind, as users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Chunk => "chunk",
-            Self::Function => "function",
-        }
-    }
+named! {
+    InstanceKind, "kind of instance":
+    Chunk = "chunk",
+    Function = "function",
 }
-
-parse_by_name!(InstanceKind, "kind of instance");
 
 /// Settings of drawing instances.
 #[derive(Debug, Clone, PartialEq)]

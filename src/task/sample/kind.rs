@@ -1,9 +1,7 @@
 //! Kinds of holes, and how they are drawn.
 
-use std::fmt;
-use std::str::FromStr;
+use crate::error::named;
 
-use crate::error::{Error, Result};
 use crate::text::language::Language;
 
 /// Kind of a hole.
@@ -19,40 +17,12 @@ pub enum Kind {
     Chunk,
 }
 
-impl Kind {
-    /// Every kind, in the order of their size.
-    pub const ALL: [Self; 4] = [Self::Line, Self::Api, Self::Chunk, Self::Function];
-
-    /// The name that [`FromStr`] reads.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Line => "line",
-            Self::Api => "api",
-            Self::Function => "function",
-            Self::Chunk => "chunk",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        kind.ok_or_else(|| Error::Parameter {
-            name: "kind",
-            reason: format!(
-                "unknown kind '{text}'; known: {}",
-                Self::ALL.map(Self::name).join(", ")
-            ),
-        })
-    }
+named! {
+    Kind, "kind of task":
+    Line = "line",
+    Api = "api",
+    Chunk = "chunk",
+    Function = "function",
 }
 
 /// How tasks are drawn.

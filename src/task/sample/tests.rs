@@ -58,7 +58,7 @@ fn kinds_parse_as_they_print() {
         assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
     }
     let message = "lines".parse::<Kind>().unwrap_err().to_string();
-    assert_eq!(message, "kind: unknown kind 'lines'; known: line, api, chunk, function");
+    assert_eq!(message, "unknown kind of task 'lines'; known: line, api, chunk, function");
 }
 
 #[test]

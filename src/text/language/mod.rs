@@ -23,8 +23,8 @@ pub(crate) use spec::{
 
 pub mod syntax;
 
+use crate::error::parse_by_name;
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ languages! {
 }
 
 impl Language {
-    /// The name that [`FromStr`] reads, CrossCodeEval's.
+    /// The name in settings and files, CrossCodeEval's.
     pub fn name(self) -> &'static str {
         self.spec().name
     }
@@ -130,17 +130,7 @@ impl fmt::Display for Language {
     }
 }
 
-impl FromStr for Language {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|language| language.name() == name);
-        named.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("unknown language '{name}'; known: {names}")
-        })
-    }
-}
+parse_by_name!(Language, "language");
 
 #[cfg(test)]
 mod tests {

@@ -117,8 +117,7 @@ fn nothing_done(outcome: &mut Conversion) -> Result<()> {
 
 fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let repos_dir = args.repos_dir.as_deref();
-    let language: Language =
-        args.language.parse().map_err(|e: String| anyhow!("--language: {e}"))?;
+    let language: Language = args.language.parse().map_err(|e| anyhow!("--language: {e}"))?;
     Ok(match (kind, &args.file, repos_dir) {
         (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
             let names = repositories_in(dir, &args.repo)?;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::parse_by_name;
+use crate::error::named;
 
 /// Method of calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,20 +14,11 @@ pub enum CalibrationMethod {
     Isotonic,
 }
 
-impl CalibrationMethod {
-    /// All methods.
-    pub const ALL: [Self; 2] = [Self::Platt, Self::Isotonic];
-
-    /// Name of the method, as users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Platt => "platt",
-            Self::Isotonic => "isotonic",
-        }
-    }
+named! {
+    CalibrationMethod, "calibration":
+    Platt = "platt",
+    Isotonic = "isotonic",
 }
-
-parse_by_name!(CalibrationMethod, "calibration");
 
 /// Increasing map from log-odds to probabilities.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,8 @@
 //! Kinds of learned policies, and their features.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use crate::error::parse_by_name;
+use crate::error::named;
 use crate::selective::policy::Example;
 use crate::selective::policy::features::{Local, Retrieved};
 
@@ -19,18 +17,13 @@ pub enum LearnedPolicy {
     LearnedScored,
 }
 
+named! {
+    LearnedPolicy, "learned policy":
+    Learned = "learned",
+    LearnedScored = "learned-scored",
+}
+
 impl LearnedPolicy {
-    /// All learned policies.
-    pub const ALL: [Self; 2] = [Self::Learned, Self::LearnedScored];
-
-    /// Name of the policy, as users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Learned => "learned",
-            Self::LearnedScored => "learned-scored",
-        }
-    }
-
     /// Names and meanings of the features, in order.
     pub fn features(self) -> impl Iterator<Item = (String, &'static str)> {
         let local = Local::FEATURES.iter();
@@ -44,14 +37,6 @@ impl LearnedPolicy {
             .chain(retrieved.map(|(name, meaning)| (format!("retrieved.{name}"), *meaning)))
     }
 }
-
-impl fmt::Display for LearnedPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-parse_by_name!(LearnedPolicy, "learned policy");
 
 /// Returns an example's features, in the order of [`LearnedPolicy::features`].
 pub(super) fn values(kind: LearnedPolicy, example: &Example) -> impl Iterator<Item = f32> {
