@@ -556,6 +556,24 @@ fn a_server_embeds_each_text_once() {
 }
 
 #[test]
+fn what_is_asked_of_a_server_is_said_unless_quiet() {
+    for quiet in [true, false] {
+        let place = Place::new();
+        let (url, _) = server(1);
+        let args = [&DENSE[..], &["--endpoint", &url, "--embedding-model", "letters"]].concat();
+        place.run(&place.args(&[&["window"], &args[..]].concat())).done();
+        let vectorize = place.args(&[&["vectorize"], &args[..]].concat());
+        let ran = if quiet {
+            place.run(&[&vectorize[..], &["--quiet"]].concat()).done()
+        } else {
+            place.run(&vectorize).done()
+        };
+        assert_eq!(ran.stderr.is_empty(), quiet, "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("for the vectors of"), !quiet, "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn every_artifact_shows_its_records() {
     let place = Place::new();
     let (url, _) = server(0);

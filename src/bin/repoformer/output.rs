@@ -203,7 +203,7 @@ fn say_hint(text: &str) {
     say(format_args!("\x1b[1;36mhint\x1b[0m: {text}"));
 }
 
-/// Prints a message of a running stage, which cannot wait for its report.
+/// Prints a message that goes with an error or an interruption, which `--quiet` keeps.
 pub(crate) fn announce(text: &str) {
     say(text);
 }

@@ -10,7 +10,7 @@ use repoformer::retrieve::rank::{Ranker, Vocabulary};
 use repoformer::retrieve::{Limits, QueryForm, SearchSettings, Visibility};
 use repoformer::text::tokenize::model::Tokenizer;
 
-use crate::output::{announce, fail};
+use crate::output::{fail, note};
 use crate::settings::Settings;
 
 /// Whether files are cut into chunks.
@@ -88,7 +88,7 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
             top_k: settings.parsed("top-k")?,
         },
         dense: dense(settings)?,
-        notice: Notice::to(announce),
+        notice: Notice::to(|text| note(text)),
     })
 }
 

@@ -11,7 +11,7 @@ use repoformer::error::Error;
 use repoformer::pipeline::{Asked, Completion, Server, file_name};
 
 use super::session::completion;
-use crate::output::{announce, fail};
+use crate::output::{announce, fail, note};
 use crate::settings::Settings;
 
 /// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
@@ -91,7 +91,7 @@ fn endpoint(settings: &Settings, model: &str) -> Result<Endpoint> {
     };
     let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
     let connection = ConnectionSettings { timeout, ..ConnectionSettings::patient() };
-    Ok(Endpoint::new(url, connection)?.on_retry(announce))
+    Ok(Endpoint::new(url, connection)?.on_retry(|text| note(text)))
 }
 
 /// Runs work whose answers are kept: after an interruption or an error, a message says how to resume.
