@@ -14,8 +14,8 @@ enum Slot<T, R> {
 
 /// Returns the result of each item in the items' order, computed by the threads of the current pool.
 ///
-/// The scheduler is compiled once for all callers, which costs some fifty nanoseconds an item. Loops over smaller things, or
-/// with a scratch of each thread, call `rayon` themselves.
+/// The scheduler is compiled once for all callers, at the cost of a lock for each item. Loops over small things, or with a
+/// scratch of each thread, call `rayon` themselves.
 ///
 /// ```
 /// use repoformer::repository::parallel;
