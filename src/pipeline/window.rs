@@ -6,12 +6,11 @@ use super::fragments::OpenFragments;
 use super::stage::{
     StageReport, Step, Unread, check_digest, check_input, check_parameters, for_each_repository,
 };
-use crate::repository::parallel;
-
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::JoinedPredictions;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{FragmentFile, RepoFragments, digest_of_files};
+use crate::repository::parallel;
 use crate::retrieve::query::{Made, fits, hole_lines};
 use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
 use crate::store::artifact::{Header, Identity, Payload, digest_parts};

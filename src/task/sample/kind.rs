@@ -1,7 +1,6 @@
 //! Kinds of holes, and how they are drawn.
 
 use crate::error::named;
-
 use crate::text::language::Language;
 
 /// Kind of a hole.
