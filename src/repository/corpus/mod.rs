@@ -12,11 +12,10 @@ mod listing;
 
 pub(crate) use listing::{decode, read_bytes, source_files};
 
-use crate::error::named;
 use std::fs;
 use std::path::{Component, Path};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::text::lines::Lines;
 
 /// One source file of a repository.

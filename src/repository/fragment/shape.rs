@@ -1,11 +1,10 @@
 //! Two ways to cut a file: overlapping windows of all its lines, and chunks of its non-blank lines.
 
-use crate::error::named;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 
 /// Larger than any file, and small enough to be added to.
 const LARGEST: usize = u32::MAX as usize / 4;

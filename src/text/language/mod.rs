@@ -23,10 +23,11 @@ pub(crate) use spec::{
 
 pub mod syntax;
 
-use crate::error::parse_by_name;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::error::parse_by_name;
 
 /// Makes [`Language`] of a list of names and specs.
 macro_rules! languages {
