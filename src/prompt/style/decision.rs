@@ -15,7 +15,9 @@ const USUAL: [&str; 2] = ["<eof>", "<cc>"];
 /// A fill-in-the-middle layout with a place to decide: `<fim_prefix>L<fim_suffix>R<eof>`, then `<fim_middle>` alone, or
 /// `<cc>CC<fim_middle>`.
 ///
-/// Styles that have such a place (`repoformer`, `repoformer-released`) are taken as they are; into others the two tokens are put
+/// Styles that have such a place (`repoformer`, `repoformer-released`) are taken as they are. So are those that decide after the
+/// token that begins the completion, and end the cross-file context with a token of its own:
+/// `…<fim_middle>{#cross_file}<cc>{cross_file}<cc_end>{/cross_file}` (the paper's ablation A4). Into others the two tokens are put
 /// before the one that begins the completion.
 ///
 /// ```
@@ -33,7 +35,10 @@ pub struct DecisionFrame {
     current_file: Vec<FramePiece>,
     eof: String,
     cc: String,
+    /// Begins the completion, after a cross-file context or always.
     middle: String,
+    /// Whether it also stands where nothing is retrieved. Otherwise the completion follows the decision.
+    is_middle_always: bool,
     /// Counts as cross-file context, and is cut with it.
     lead: String,
     stop: Vec<String>,
@@ -68,7 +73,16 @@ impl DecisionFrame {
                  deepseek-coder, qwen2.5-coder or the like, or a file of your own",
             ));
         };
-        let (current_file, own) = match (rest.split_last(), &retrieved[..]) {
+        let (current_file, own, last) = match (rest.split_last(), &retrieved[..]) {
+            (
+                _,
+                [
+                    before @ ..,
+                    Piece::Special(cc),
+                    Piece::Slot(Slot::CrossFile),
+                    Piece::Special(last),
+                ],
+            ) if *before == alone[..] => (rest, Some([*middle, *cc]), last),
             (
                 Some((Piece::Special(eof), current_file)),
                 [
@@ -77,9 +91,16 @@ impl DecisionFrame {
                     Piece::Slot(Slot::CrossFile),
                     Piece::Special(last),
                 ],
-            ) if before == rest && last == middle => (current_file, Some([*eof, *cc])),
-            _ => (rest, None),
+            ) if before == rest && last == middle => (current_file, Some([*eof, *cc]), last),
+            _ => (rest, None, middle),
         };
+        let place = |piece| retrieved.iter().position(|one| *one == piece);
+        if own.is_none() && place(Piece::Slot(Slot::CrossFile)) > place(Piece::Special(middle)) {
+            return Err(wrong(
+                "shows cross-file context after the token that begins the completion, where no token asks for it and none ends it; \
+                 write it there as {#cross_file}<cc>{cross_file}<cc_end>{/cross_file}",
+            ));
+        }
         if own.is_some() && style.fragment.is_some() {
             return Err(wrong("shows cross-file context as files; here it is shown as comments"));
         }
@@ -100,7 +121,8 @@ impl DecisionFrame {
             current_file: current_file.collect(),
             eof: eof.unwrap_or(own_eof).into(),
             cc: cc.unwrap_or(own_cc).into(),
-            middle: (*middle).into(),
+            middle: (*last).into(),
+            is_middle_always: last == middle,
             lead: own.map_or(String::new(), |_| style.lead.clone()),
             stop: style.stop.clone(),
         };
@@ -137,9 +159,10 @@ impl DecisionFrame {
         &self.cc
     }
 
-    /// The token that begins the completion.
-    pub fn middle(&self) -> &str {
-        &self.middle
+    /// The token that begins the completion, with or without a cross-file context before it; `None` where the completion follows
+    /// the decision.
+    pub fn middle(&self, has_cross_file: bool) -> Option<&str> {
+        (has_cross_file || self.is_middle_always).then_some(&self.middle)
     }
 
     /// All up to the end of the current file, with these contexts.
@@ -187,7 +210,11 @@ impl DecisionFrame {
         });
         let current_file: String = pieces.collect();
         let [eof, cc, middle] = [&self.eof, &self.cc, &self.middle].map(|text| escaped(text));
-        format!("{current_file}{eof}{{#cross_file}}{cc}{{cross_file}}{{/cross_file}}{middle}")
+        let shown = format!("{cc}{{cross_file}}");
+        match self.is_middle_always {
+            true => format!("{current_file}{eof}{{#cross_file}}{shown}{{/cross_file}}{middle}"),
+            false => format!("{current_file}{eof}{{#cross_file}}{shown}{middle}{{/cross_file}}"),
+        }
     }
 
     /// The file of a prompt style with which a model that learned such sequences is prompted.

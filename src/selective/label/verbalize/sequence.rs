@@ -43,7 +43,8 @@ pub struct Sequence {
     pub text: String,
     /// Token ids of the model's tokenizer, at most [`VerbalizeSettings::max_tokens`].
     pub ids: Vec<u32>,
-    /// Index of the decision: the token after `<eof>`, which L_eval supervises.
+    /// Index of the decision: the token after `<eof>`, which L_eval supervises. It is the completion's first where a model decides
+    /// with that.
     pub decision: usize,
     /// Index of the first token of the completion: L_gen supervises all tokens from there on.
     pub completion: usize,
@@ -124,8 +125,8 @@ impl Sequence {
             if positive {
                 parts.extend([Part::Special(frame.cc()), Part::Plain(&cross_file)]);
             }
-            let target = Part::Plain(label.ground_truth.as_str());
-            parts.extend([Part::Special(frame.middle()), target]);
+            parts.extend(frame.middle(positive).map(Part::Special));
+            parts.push(Part::Plain(label.ground_truth.as_str()));
             parts.extend(settings.end.as_deref().map(Part::Special));
             parts
         };
@@ -185,17 +186,16 @@ impl Sequence {
     /// long completions, and the decision would not be learned (the paper's ablation A1).
     pub fn weights(&self, lambda: f32) -> Vec<f32> {
         let one = 1.0 / (self.ids.len() - self.completion).max(1) as f32;
-        let weight = |at| match (self.is_decision(at), self.is_completion(at)) {
-            (true, _) => lambda,
-            (_, true) => one,
-            _ => 0.0,
+        let weight = |at| {
+            let decides = if self.is_decision(at) { lambda } else { 0.0 };
+            decides + if self.is_completion(at) { one } else { 0.0 }
         };
         (0..self.ids.len()).map(weight).collect()
     }
 }
 
-/// Returns the indices of the decision and the completion: after the special token that ends the current file, and after the one
-/// that starts the completion, which is the last special token except an end token.
+/// Returns the indices of the decision and the completion: after the special token that ends the current file, and after the last
+/// special token except an end token.
 fn places(encoded: &Encoded, settings: &VerbalizeSettings) -> Result<[usize; 2]> {
     let specials = settings.frame.specials_of_current_file();
     let last = encoded.specials.len().checked_sub(1 + usize::from(settings.end.is_some()));

@@ -172,6 +172,46 @@ fn the_style_beside_the_sequences_gives_their_prompts() {
     assert_eq!((renamed.eof(), renamed.cc()), ("<end_rc>", "<cfc_info>"));
 }
 
+/// The paper's ablation A4: the decision and the context follow `<fim_middle>`.
+#[test]
+fn a_template_may_decide_after_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a4.toml");
+    let write = |template: &str| {
+        let specials = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<cc>", "<cc_end>"];
+        let specials: Vec<&str> =
+            specials.into_iter().filter(|special| template.contains(special)).collect();
+        let specials = json!(specials);
+        let text = format!("about = \"A4\"\nspecials = {specials}\ntemplate = \"{template}\"\n");
+        std::fs::write(&path, text).unwrap();
+        Style::open(&path)
+    };
+    let head = "<fim_prefix>{left}<fim_suffix>{right}<fim_middle>";
+    let style =
+        write(&format!("{head}{{#cross_file}}<cc>{{cross_file}}<cc_end>{{/cross_file}}")).unwrap();
+    let frame = DecisionFrame::of(&style, None, None).unwrap();
+    let settings = VerbalizeSettings { frame, ..settings("starcoder", 2048, 512) };
+    let encoder = encoder("starcoder", &settings);
+    for (positive, shown) in [(true, "<cc># b = 2\n<cc_end>"), (false, "")] {
+        let label = label("x = 1\n", "y = x\n", "\nz = y", "# b = 2\n", positive);
+        let sequence = sequence(&label, &encoder, &settings);
+        let wanted = format!("<fim_prefix>x = 1\n<fim_suffix>\nz = y<fim_middle>{shown}y = x\n");
+        assert_eq!(sequence.text, wanted);
+        let middle = encoder.tokenizer().special("<fim_middle>");
+        assert_eq!(sequence.ids.get(sequence.decision - 1).copied(), middle);
+        assert_eq!(sequence.decision == sequence.completion, !positive);
+        assert_eq!(encoder.decode(&sequence.ids[sequence.completion..]).unwrap(), "y = x\n");
+        let weights: f32 = sequence.weights(2.0).iter().sum();
+        assert!((weights - 3.0).abs() < 1e-6, "both losses count: {weights}");
+    }
+    std::fs::write(&path, settings.frame.to_style_file()).unwrap();
+    let again = DecisionFrame::of(&Style::open(&path).unwrap(), None, None).unwrap();
+    assert_eq!(again, settings.frame);
+    let style = write(&format!("{head}{{#cross_file}}{{cross_file}}{{/cross_file}}")).unwrap();
+    let error = DecisionFrame::of(&style, None, None).unwrap_err().to_string();
+    assert!(error.contains("shows cross-file context after the token that begins"), "{error}");
+}
+
 fn odd_text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         2 => "<(eof|cc|fim_prefix|fim_middle|\\|endoftext\\|)>",
