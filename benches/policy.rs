@@ -84,8 +84,8 @@ fn of_sample() -> Vec<Hole> {
 fn model(kind: LearnedPolicy) -> PolicyModel {
     let example = |(number, hole): (usize, &Hole)| {
         let es = [0.5, if number.is_multiple_of(3) { 0.75 } else { 0.25 }];
-        let outcome = CompletionScores { es, em: [None; 2], label: None };
-        Example::new("x", hole.request(), outcome, Signals::default())
+        let outcome = CompletionScores { score: es, em: [None; 2], label: None };
+        Example::new("x", hole.request(), outcome, Signals::default(), false)
     };
     let examples = Examples {
         all: HOLES.iter().take(400).enumerate().map(example).collect(),

@@ -10,11 +10,54 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result, named};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::pairs::Pair;
-use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe};
+use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe, are_function_bodies};
 use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
 use crate::repository::parallel;
-use crate::task::TaskSet;
+use crate::task::{Task, TaskSet};
 use crate::text::language::Language;
+
+/// Metrics, the first of which says what is better, and the post-processing before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scoring {
+    /// At least one metric.
+    pub metrics: Vec<Metric>,
+    /// How predictions are cut.
+    pub postprocess: Postprocess,
+}
+
+impl Scoring {
+    /// Scores tasks by these metrics, or without any by the usual one, each after the cut of its own program.
+    pub fn of(tasks: &[Task], metrics: &[Metric]) -> Self {
+        let function_bodies = are_function_bodies(tasks);
+        let is_chunk = |task: &Task| task.kind() == Some("chunk");
+        let of_paper = function_bodies || tasks.first().is_some_and(is_chunk);
+        let usual = if of_paper { Metric::Repoformer } else { Metric::RepoCoder };
+        Self {
+            metrics: if metrics.is_empty() { vec![usual] } else { metrics.to_vec() },
+            postprocess: Postprocess::Own { function_bodies },
+        }
+    }
+
+    /// Returns the metric that says what is better.
+    pub fn first(&self) -> Metric {
+        self.metrics.first().copied().unwrap_or(Metric::RepoCoder)
+    }
+
+    /// Returns each metric with its cut.
+    pub fn recipes(&self) -> impl Iterator<Item = (Metric, Recipe)> + '_ {
+        self.metrics.iter().map(|&metric| (metric, self.postprocess.recipe(metric)))
+    }
+
+    /// Names a metric in a table, with its cut where that is not the usual one of lines: `repoformer (function-body)`.
+    pub fn name(&self, metric: Metric) -> String {
+        let recipe = self.postprocess.recipe(metric);
+        let usual = Postprocess::Own { function_bodies: false };
+        match recipe == usual.recipe(metric) {
+            true => metric.to_string(),
+            false => format!("{metric} ({recipe})"),
+        }
+    }
+}
 
 /// Treatment of tasks without a prediction.
 ///

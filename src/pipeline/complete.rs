@@ -139,6 +139,7 @@ fn complete_text(
         let begin = Instant::now();
         let line = complete_record(path, at, bytes, completion)?;
         latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
+        latency.at_once = Some(rayon::current_num_threads());
         tick();
         Ok((line, latency))
     });

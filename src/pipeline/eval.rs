@@ -5,10 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::evaluate::metrics::Metric;
-use crate::evaluate::postprocess::{Postprocess, are_function_bodies};
 use crate::evaluate::predictions::{self, JoinedPredictions};
-use crate::evaluate::score::{Missing, Scores, score_tasks};
+use crate::evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals};
 use crate::task::TaskSet;
@@ -31,11 +29,6 @@ pub struct Evaluation {
     pub samples: Vec<Vec<String>>,
 }
 
-/// For each metric the post-processing of its own program, as fits these tasks.
-pub fn own_postprocess(tasks: &TaskSet) -> Postprocess {
-    Postprocess::Own { function_bodies: are_function_bodies(&tasks.tasks) }
-}
-
 /// Scores a predictions file against the experiment's tasks.
 ///
 /// # Errors
@@ -43,8 +36,7 @@ pub fn own_postprocess(tasks: &TaskSet) -> Postprocess {
 pub fn evaluate(
     experiment: &Experiment,
     path: &Path,
-    metrics: &[Metric],
-    postprocess: &Postprocess,
+    scoring: &Scoring,
     missing: Missing,
 ) -> Result<Evaluation> {
     let tasks = experiment.tasks()?;
@@ -56,13 +48,13 @@ pub fn evaluate(
     if missing != Missing::Skip {
         problems.clear(); // they count, or end it all
     }
-    let scores = score_tasks(&tasks, &samples, metrics, postprocess, missing);
+    let scores = score_tasks(&tasks, &samples, &scoring.metrics, &scoring.postprocess, missing);
     problems.extend(joined.problems);
     Ok(Evaluation { scores, problems, empty: joined.empty, tasks, samples })
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without
-/// prediction are left out. A caller that has scored every task with this one metric just now gives its `known` scores.
+/// prediction are left out. A caller that has just scored every task as the experiment does gives its `known` scores.
 ///
 /// # Errors
 /// The predictions are missing or damaged, or the scores cannot be written.
@@ -75,11 +67,12 @@ pub fn scores(
     let predictions = experiment.layout.predictions(mode, model);
     let step = Step::InMode("complete", mode);
     let header = require_jsonl(&predictions, "predictions", &step)?;
-    let metric = Metric::RepoCoder;
-    let postprocess = own_postprocess(experiment.tasks()?);
+    let scoring = &experiment.scoring;
+    let names: Vec<&str> = scoring.metrics.iter().map(|metric| metric.name()).collect();
+    let recipes: Vec<String> = scoring.recipes().map(|(_, recipe)| recipe.to_string()).collect();
     let identity = Identity::new("scores")
-        .parameter("metric", metric)
-        .parameter("postprocess", postprocess.recipe(metric))
+        .parameter("metric", names.join(" "))
+        .parameter("postprocess", recipes.join(" "))
         .parameter("repositories", experiment.repositories.join(" "))
         .input("tasks", experiment.tasks()?.digest())
         .input("predictions", header.checksum);
@@ -89,8 +82,7 @@ pub fn scores(
         let record = match known {
             Some(scores) => scores.to_record(mode.name(), true),
             None => {
-                let evaluation =
-                    evaluate(experiment, &predictions, &[metric], &postprocess, Missing::Skip)?;
+                let evaluation = evaluate(experiment, &predictions, scoring, Missing::Skip)?;
                 report.problems.extend(evaluation.problems);
                 evaluation.scores?.to_record(mode.name(), true)
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::dense::{DenseSource, Notice};
 use super::layout::Layout;
 use crate::error::{Error, Result};
+use crate::evaluate::score::Scoring;
 use crate::prompt;
 use crate::prompt::style::{Budget, Style};
 use crate::repository::corpus::{self, Walk};
@@ -36,6 +37,8 @@ pub struct Experiment {
     pub retrieval: RetrievalSettings,
     /// How prompts are laid out.
     pub prompts: PromptSettings,
+    /// How predictions are scored.
+    pub scoring: Scoring,
 }
 
 /// How fragments are searched.

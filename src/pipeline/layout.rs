@@ -209,6 +209,12 @@ impl Layout {
         ])
     }
 
+    /// `latency/<benchmark>/decision-<mode>-…-<model>.jsonl`: what each task's decision by the model took.
+    pub fn decision_latency(&self, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("decision-{}-{}.jsonl", self.run_name(mode), file_name(model));
+        self.below(&["latency", &self.benchmark, &name])
+    }
+
     /// `probabilities/<benchmark>/<mode>-<model>.jsonl`: of the token that asks for retrieval, behind each prompt.
     pub fn probabilities(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}.jsonl", self.run_name(mode), file_name(model));

@@ -10,7 +10,6 @@ mod dense;
 mod embed;
 mod eval;
 mod exchange;
-mod executed;
 mod experiment;
 mod fragments;
 mod layout;
@@ -35,19 +34,18 @@ pub use completion::{Asked, Completion, Predictions, Server};
 pub use contexts::RightContexts;
 pub use dense::{DenseSource, Notice};
 pub use embed::dense_texts;
-pub use eval::{Evaluation, evaluate, own_postprocess, scores};
+pub use eval::{Evaluation, evaluate, scores};
 pub use exchange::{trec_run, write_beir};
-pub use executed::{Executed, read_executed};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, file_name};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use quality::retrieval_quality;
 pub use remote::{
-    BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities, latencies,
-    probabilities, read_batch, write_batch,
+    BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,
+    decision_latencies, latencies, probabilities, read_batch, write_batch,
 };
 pub use search::{SearchTime, search, search_time};
-pub use selective::{Selective, forget_chosen, selective, write_chosen};
+pub use selective::{Selective, SignalSources, forget_chosen, selective, write_chosen};
 pub use stage::StageReport;
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};

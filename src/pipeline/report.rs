@@ -7,9 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::eval::Evaluation;
-use super::executed::Executed;
 use crate::error::Result;
 use crate::evaluate::comparison::{Comparison, ComparisonSettings, PerTask};
+use crate::evaluate::executed::Executed;
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::score::{Scores, TaskScore};
 use crate::evaluate::statistics::{Estimate, Groups, Resampling, SignFlips};

@@ -1,7 +1,7 @@
 //! An experiment's tasks as policies see them: what was retrieved for each, and what it did for the prediction.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -34,8 +34,18 @@ pub struct Selective {
     pub problems: Vec<Error>,
 }
 
-/// Joins the scores of none and of `mode` with what was retrieved, and with the model's `probabilities` of the token that asks for
-/// it; records of other tasks say nothing.
+/// Files with signals of the model beside its predictions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SignalSources<'a> {
+    /// Probabilities of the token that asks for retrieval; records of other tasks say nothing.
+    pub probabilities: &'a [PathBuf],
+    /// Samples without retrieval, for their entropy.
+    pub samples: Option<&'a Path>,
+    /// What the decisions took that the probabilities are of.
+    pub decisions: &'a [Latency],
+}
+
+/// Joins the scores of none and of `mode` with what was retrieved, and with the model's signals.
 ///
 /// # Errors
 /// Predictions or prompts of one of the two are missing, or a file cannot be read.
@@ -43,23 +53,28 @@ pub fn selective(
     experiment: &Experiment,
     mode: Mode,
     model: &str,
-    probabilities: &[impl AsRef<Path>],
+    sources: &SignalSources<'_>,
 ) -> Result<Selective> {
     let tasks = experiment.tasks()?;
     let (base, _) = scores(experiment, Mode::Without, model, None)?;
     let (augmented, _) = scores(experiment, mode, model, None)?;
     let fragments = read_fragments(&experiment.layout.prompts(mode))?;
     let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
+    // An entropy over samples that are also the base would change what is compared.
+    signals.iter_mut().for_each(|signals| signals.entropy = None);
     let mut problems = Vec::new();
-    for path in probabilities {
+    for path in sources.probabilities {
         // A file may hold those of other benchmarks, too.
-        problems.extend(label::probabilities(path.as_ref(), tasks, &mut signals)?.problems);
+        problems.extend(label::probabilities(path, tasks, &mut signals)?.problems);
+    }
+    if let Some(path) = sources.samples {
+        problems.extend(label::entropies(path, tasks, &mut signals)?);
     }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
     let row = |score: &Value| score["row"].as_u64();
     let mut selective =
         Selective { examples: Vec::new(), scores: Vec::new(), times: None, problems };
-    let clock = TaskTimes::measured(experiment, mode, model)?;
+    let clock = TaskTimes::measured(experiment, mode, model, sources.decisions)?;
     let mut times = Vec::new();
     let augmented = list(&augmented);
     for without in list(&base) {
@@ -85,13 +100,18 @@ pub fn selective(
             language: task.language(),
             fragments: &retrieved,
         };
-        let value = |score: &Value, name: &str| score["repocoder"][name].as_f64();
+        let metric = experiment.scoring.first().name();
+        let value = |score: &Value, name: &str| score[metric][name].as_f64();
         let outcome = CompletionScores {
-            es: [&without, &with].map(|score| value(score, "es").unwrap_or(0.0)),
+            score: [&without, &with].map(|score| value(score, "es").unwrap_or(0.0)),
             em: [&without, &with].map(|score| value(score, "em")),
             label: None,
         };
-        let example = Example::new(&task.id, request, outcome, signals[place]);
+        // Prompts name no fragments of a context that a task carries as one text.
+        let carries_text = || task.cross_file.as_ref().is_some_and(|context| !context.is_empty());
+        let retrieved_something = mode == Mode::Given && carries_text();
+        let signals = signals[place];
+        let example = Example::new(&task.id, request, outcome, signals, retrieved_something);
         selective.examples.push(example);
         selective.scores.push([without, with]);
         times.push(clock.of(number));
@@ -104,10 +124,16 @@ pub fn selective(
 struct TaskTimes {
     without: FxHashMap<u64, f64>,
     with: FxHashMap<u64, (f64, f64)>,
+    decisions: FxHashMap<u64, f64>,
 }
 
 impl TaskTimes {
-    fn measured(experiment: &Experiment, mode: Mode, model: &str) -> Result<Self> {
+    fn measured(
+        experiment: &Experiment,
+        mode: Mode,
+        model: &str,
+        decisions: &[Latency],
+    ) -> Result<Self> {
         let without = latencies(experiment, Mode::Without, model)?;
         let with = latencies(experiment, mode, model)?;
         let with = with.iter().filter_map(|latency: &Latency| {
@@ -116,13 +142,19 @@ impl TaskTimes {
         });
         let without =
             without.iter().filter_map(|latency| Some((latency.row?, latency.generation_ms?)));
-        Ok(Self { without: without.collect(), with: with.collect() })
+        let decisions = decisions.iter().filter_map(|one| Some((one.row?, one.decision_ms?)));
+        Ok(Self {
+            without: without.collect(),
+            with: with.collect(),
+            decisions: decisions.collect(),
+        })
     }
 
     fn of(&self, row: u64) -> Option<RequestTimes> {
         let &(retrieval, generation) = self.with.get(&row)?;
         Some(RequestTimes {
             base: *self.without.get(&row)?,
+            decision: self.decisions.get(&row).copied(),
             ..RequestTimes::new(retrieval, generation)
         })
     }

@@ -238,6 +238,11 @@ impl Task {
         Language::of_path(&self.path).unwrap_or_default()
     }
 
+    /// Kind of its hole, as `label sample` writes it: `chunk` or `function`.
+    pub fn kind(&self) -> Option<&str> {
+        self.metadata.get("kind")?.as_str()
+    }
+
     /// Appends what a digest is made of: the row, the prompt and the other fields, each behind its length.
     fn digest_into(&self, out: &mut Vec<u8>) {
         for number in [self.row, self.prompt.len()] {

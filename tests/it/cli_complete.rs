@@ -330,6 +330,7 @@ fn the_probability_of_a_token_behind_each_prompt() {
     let place = prompted();
     let (url, seen) = server(|request| match request.path.as_str() {
         "/tokenize" => ok(&json!({"tokens": [49_153]})),
+        _ if request.body.get("logit_bias").is_none() => next_token(8, -1.2),
         _ => {
             assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
             next_token(49_153, -1.5)
@@ -341,15 +342,16 @@ fn the_probability_of_a_token_behind_each_prompt() {
     ];
     let ran = place.stage(&[&flags[..], &["--after", "<eof>"]].concat()).done();
     let records = parse_jsonl(&ran.stdout);
-    let wanted =
-        json!({"text": "<cc>", "id": 49_153, "logprob": -1.5, "probability": (-1.5_f64).exp()});
+    let wanted = json!({
+        "text": "<cc>", "id": 49_153, "logprob": -1.5, "probability": (-1.5_f64).exp(), "is_likeliest": false,
+    });
     assert_eq!(records.len(), 3);
     assert_eq!(
         (&records[2]["next_token"], &records[2]["metadata"]["task_id"]),
         (&wanted, &json!(TARGETS[2].0))
     );
     let asked: Vec<Request> = seen.lock().unwrap().drain(..).collect();
-    assert_eq!(asked.len(), 4);
+    assert_eq!(asked.len(), 7);
     assert!(asked[1..].iter().all(|request| request.prompt().ends_with("\n<eof>")), "{asked:?}");
     // Each is asked for once.
     place.stage(&[&flags[..], &["--after", "<eof>", "-o", "cc.jsonl"]].concat()).done();
@@ -409,6 +411,55 @@ fn the_whole_experiment_with_a_server() {
         serde_json::from_str::<Value>(&json).unwrap()[1]["generation_ms"].is_number(),
         "{json}"
     );
+}
+
+/// One model decides, another completes (the paper's table 4).
+#[test]
+fn a_policy_has_a_server_of_its_own() {
+    let place = Place::new();
+    let (large, of_large) = server(|_| completion("x"));
+    let (small, of_small) = server(|request| match request.path.as_str() {
+        "/tokenize" => ok(&json!({"tokens": [7]})),
+        _ => next_token(7, if request.prompt().contains("store_11") { -0.1 } else { -3.0 }),
+    });
+    let run = [
+        "run", "--unit", "chunks", "--mode", "none,rg1", "--endpoint", &large, "--model", "large",
+        "--max-tokens", "8", "--policy", "self", "--format", "jsonl", "--cache-dir", "cache",
+    ];
+    let with = |more: &[&'static str], url: &str| {
+        let policy = ["--policy-endpoint".to_owned(), url.to_owned()];
+        let all = run.iter().map(ToString::to_string).chain(policy);
+        let all: Vec<String> = all.chain(more.iter().map(ToString::to_string)).collect();
+        place.stage(&all.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    // Before anything is completed.
+    with(&["--policy-model-name", "small"], "http://127.0.0.1:1").failed().says(&["127.0.0.1:1"]);
+    assert_eq!(of_large.lock().unwrap().len(), 0);
+    with(&[], &small).failed().says(&["--policy-model-name is not"]);
+    let ran = with(&["--policy-model-name", "small"], &small).done();
+    let row = parse_jsonl(&ran.stdout).pop().unwrap();
+    assert!((row["with_retrieved"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{row}");
+    assert!(row["latency_ms"].is_number(), "{row}");
+    let biased = |request: &Request| request.body.get("logit_bias").is_some();
+    assert!(!of_large.lock().unwrap().iter().any(biased));
+    let seen: Vec<Request> = of_small.lock().unwrap().drain(..).collect();
+    let asked: Vec<&Request> = seen.iter().filter(|request| biased(request)).collect();
+    assert_eq!(asked.len(), 3);
+    for request in asked {
+        assert_eq!(request.body["model"], "small");
+        assert!(request.prompt().starts_with("<fim_prefix>"), "in the style of Repoformer");
+    }
+    // Kept: nothing is asked again.
+    let again = with(&["--policy-model-name", "small"], &small).done();
+    assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), row);
+    assert!(of_small.lock().unwrap().iter().all(|request| !biased(request)));
+    // Its key is not the other server's.
+    let policy = ["--policy-endpoint", &small, "--policy-model-name", "small"];
+    let line = format!("repoformer {}", place.args(&[&run[..], &policy].concat()).join(" "));
+    place
+        .shell_with(&line, &[("REPOFORMER_API_KEY", "secret")])
+        .failed()
+        .says(&["REPOFORMER_POLICY_API_KEY is not set"]);
 }
 
 #[test]
@@ -542,24 +593,31 @@ fn a_model_decides_by_itself() {
         if request.path == "/tokenize" {
             return ok(&json!({"tokens": [7]}));
         }
+        let is_first = request.prompt().contains("store_11");
         if request.body.get("logit_bias").is_none() {
-            return completion("\nx");
+            return match request.body["max_tokens"] == 1 {
+                true => next_token(if is_first { 7 } else { 9 }, -0.8),
+                false => completion("\nx"),
+            };
         }
-        let logprob = match request.prompt().contains("store_11") {
-            true => -0.8,
-            false => -3.0,
-        };
-        next_token(7, logprob)
+        next_token(7, if is_first { -0.8 } else { -3.0 })
     });
     let run = [
         "run", "--unit", "chunks", "--prompt-style", "starcoder", "--mode", "none,rg1",
-        "--endpoint", &url, "--model", "tiny", "--max-tokens", "8", "--policy", "self@0.3",
-        "--format", "jsonl", "--cache-dir", "cache",
+        "--endpoint", &url, "--model", "tiny", "--max-tokens", "8", "--policy",
+        "self@greedy,self@0.3", "--format", "jsonl", "--cache-dir", "cache",
     ];
     let ran = place.stage(&run).done();
-    let of_self = parse_jsonl(&ran.stdout).pop().unwrap();
-    assert_eq!(of_self["mode"], "self@0.3");
-    assert!((of_self["with_retrieved"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+    let mut rows = parse_jsonl(&ran.stdout);
+    let of_self = rows.pop().unwrap();
+    let greedy = rows.pop().unwrap();
+    for (row, name) in [(&greedy, "self@greedy"), (&of_self, "self@0.3")] {
+        assert_eq!(row["mode"], name);
+        assert!((row["with_retrieved"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+        assert!(row["latency_ms"].is_number() && row["speedup"].is_number(), "{row}");
+    }
+    let decisions = place.records(&place.named("cache/latency/tasks", "decision-none"));
+    assert!(decisions.len() == 3 && decisions.iter().all(|one| one["decision_ms"].is_number()));
     let asked = |request: &&Request| request.body.get("logit_bias").is_some();
     let ends = |request: &Request| request.prompt().ends_with("<eof>");
     let all_seen = seen;
@@ -567,7 +625,8 @@ fn a_model_decides_by_itself() {
     assert_eq!(seen.iter().filter(asked).count(), 3);
     assert!(seen.iter().filter(asked).all(ends));
     let again = place.stage(&run).done();
-    assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), of_self);
+    let again = parse_jsonl(&again.stdout).pop().unwrap();
+    assert_eq!(again, of_self, "{again} {of_self}");
     let file = |kind: &str, mode: &str| place.named(&format!("cache/{kind}/tasks"), mode);
     let probabilities = file("probabilities", "none");
     let (base, rag) = (file("predictions", "none"), file("predictions", "rg1"));
@@ -581,7 +640,10 @@ fn a_model_decides_by_itself() {
     let said: Vec<f64> =
         labels.iter().map(|label| label["cc_probability"].as_f64().unwrap().ln()).collect();
     assert!((said[0] + 0.8).abs() < 1e-9 && (said[2] + 3.0).abs() < 1e-9, "{said:?}");
-    place.run(&["policy", "sweep", "--labels", "labels.jsonl", "--policy", "self"]).done();
+    let greedy: Vec<&Value> = labels.iter().map(|label| &label["cc_likeliest"]).collect();
+    assert_eq!(greedy, [&json!(true), &json!(false), &json!(false)]);
+    let policies = "self,self@greedy";
+    place.run(&["policy", "sweep", "--labels", "labels.jsonl", "--policy", policies]).done();
     // Of an instance without one, all that nobody asked for is swept.
     let mut some = labels;
     some[1].as_object_mut().unwrap().shift_remove("cc_probability");
@@ -603,5 +665,9 @@ fn a_model_decides_by_itself() {
     assert!(all_seen.lock().unwrap().is_empty(), "what is known is not asked for again");
     let given = [&run[..], &["--probabilities", &probabilities]].concat();
     let again = place.stage(&given).done();
-    assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), of_self);
+    let again = parse_jsonl(&again.stdout).pop().unwrap();
+    // A file does not tell what the decisions took.
+    let mut untimed = of_self;
+    untimed.as_object_mut().unwrap().retain(|key, _| key != "latency_ms" && key != "speedup");
+    assert_eq!(again, untimed);
 }

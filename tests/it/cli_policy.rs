@@ -242,12 +242,318 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     let mut knowing = labels(0..2);
     knowing[7]["metadata"]["query_has_target"] = json!(true);
     place.write("knowing.jsonl", jsonl(&knowing));
-    train("knowing.jsonl").done().says(&["1 instances whose", "60 instances of 2"]);
-    let without =
-        ["policy", "train", "--labels", "knowing.jsonl", "--no-target-queries", "-o", "p.json"];
-    place.run(&without).done().says(&["are left out", "59 instances of 2"]);
+    // Contexts alone do not give the target away.
+    let trained = train("knowing.jsonl").done().says(&["60 instances of 2"]);
+    assert!(!trained.stderr.contains("whose query"), "{}", trained.stderr);
+    let scored = [
+        "policy", "train", "--labels", "knowing.jsonl", "--policy", "learned-scored", "-o",
+        "p.json",
+    ];
+    place
+        .run(&scored)
+        .done()
+        .says(&["1 instances whose", "are left out", "--target-queries", "59 instances of 2"]);
+    let kept = [&scored[..], &["--target-queries"]].concat();
+    place.run(&kept).done().says(&["are kept, although", "60 instances of 2"]);
+    place
+        .run(&["policy", "sweep", "--labels", "knowing.jsonl"])
+        .done()
+        .says(&["1 instances whose", "are left out"]);
+    knowing.iter_mut().for_each(|label| label["metadata"]["query_has_target"] = json!(true));
+    place.write("knowing.jsonl", jsonl(&knowing));
+    place
+        .run(&scored)
+        .failed()
+        .says(&["every labelled instance has a query that contained", "--target-queries"]);
+    let mut mixed = labels(0..2);
+    mixed[1]["metric"] = json!("repoformer");
+    place.write("mixed.jsonl", jsonl(&mixed));
+    train("mixed.jsonl").failed().says(&[
+        "mixed.jsonl: line 2 is judged by metric repoformer",
+        "that it does not name",
+        "judge all by one",
+    ]);
     let same = ["policy", "features", "--labels", "one.jsonl", "-o", "one.jsonl"];
     place.run(&same).failed().says(&["would overwrite"]);
+}
+
+/// A cross-file context that is one text has no scores, which must not pass for "nothing was retrieved".
+#[test]
+fn missing_scores_are_counted() {
+    let place = Place::empty();
+    let mut texts = labels(0..2);
+    for label in texts.iter_mut().step_by(2) {
+        label["crossfile_context"] = label["crossfile_context"]["text"].clone();
+    }
+    place.write("half.jsonl", jsonl(&texts));
+    for policy in ["trial-retrieval", "learned-scored"] {
+        let sweep = ["policy", "sweep", "--labels", "half.jsonl", "--policy", policy];
+        place.run(&sweep).partly().says(&[
+            &format!("30 instances are left out of every curve: policy {policy} lacks"),
+            "`crossfile_context.list`",
+        ]);
+    }
+    let train = ["policy", "train", "--labels", "half.jsonl", "--policy", "learned-scored"];
+    place
+        .run(&[&train[..], &["-o", "p.json"]].concat())
+        .partly()
+        .says(&["30 instances are left out", "30 instances of 2"]);
+    for label in &mut texts {
+        let text = label["crossfile_context"]["text"].clone();
+        if !text.is_null() {
+            label["crossfile_context"] = text;
+        }
+    }
+    place.write("none.jsonl", jsonl(&texts));
+    place
+        .run(&["policy", "train", "--labels", "none.jsonl", "--policy", "learned-scored"])
+        .failed()
+        .says(&["every instance lacks", "--policy learned"]);
+    place
+        .run(&["policy", "sweep", "--labels", "none.jsonl", "--policy", "trial-retrieval"])
+        .failed()
+        .says(&["no instance has its signal", "best fragment"]);
+}
+
+/// `run` on tasks that carry their context: as a list its scores serve, as one text they are missing.
+#[test]
+fn run_tells_of_missing_scores() {
+    let place = Place::empty();
+    let task = |number: usize, context: Value| {
+        json!({
+            "prompt": format!("def f{number}():\n"), "groundtruth": "    return start()\n", "right_context": "\n",
+            "crossfile_context": context,
+            "metadata": {"task_id": format!("r/{number}"), "repository": "r", "file": "m.py", "context_start_lineno": 0, "groundtruth_start_lineno": 1, "right_context_start_lineno": 2},
+        })
+    };
+    let fragment =
+        json!({"retrieved_chunk": "def start():\n    return 1", "filename": "s.py", "score": 0.5});
+    let text =
+        "# Here are some relevant code fragments from other files of the repo:\n\n# def start():\n";
+    let lists: Vec<Value> =
+        (0..4).map(|n| task(n, json!({"text": text, "list": [fragment]}))).collect();
+    let texts: Vec<Value> = (0..4).map(|n| task(n, json!(text))).collect();
+    place.write("lists.jsonl", jsonl(&lists));
+    place.write("texts.jsonl", jsonl(&texts));
+    let run = |file: &str| {
+        place.run(&[
+            "run", "--tasks", file, "--mode", "none,given", "--unit", "chunks", "--policy",
+            "trial-retrieval@0.3", "--cache-dir", "cache", "--format", "jsonl", "--resamples",
+            "100",
+        ])
+    };
+    let rows = parse_jsonl(&run("lists.jsonl").done().stdout);
+    assert_eq!((rows.len(), &rows[2]["with_retrieved"]), (3, &json!(1.0)));
+    let texts = run("texts.jsonl").partly().says(&[
+        "trial-retrieval@0.3: left out: 4 of 4 tasks lack a score of their best fragment",
+        "have",
+    ]);
+    assert_eq!(parse_jsonl(&texts.stdout).len(), 2);
+}
+
+/// Metrics are one in tables and policies, and named in each.
+#[test]
+fn run_scores_by_one_metric() {
+    let place = Place::empty();
+    let run = |more: &[&str]| {
+        let run = [
+            "run", "--cache-dir", "cache", "--mode", "none,rg1", "--policy", "oracle", "--format",
+            "jsonl", "--resamples", "100",
+        ];
+        parse_jsonl(&place.run(&[&run[..], more].concat()).done().stdout)
+    };
+    let rows = run(&[]);
+    let of = |rows: &[Value], benchmark: &str, mode: &str| -> Value {
+        let row = rows.iter().find(|row| row["benchmark"] == benchmark && row["mode"] == mode);
+        row.unwrap().clone()
+    };
+    assert_eq!(of(&rows, "line", "rg1")["metric"], "repocoder");
+    let body = of(&rows, "function", "rg1");
+    assert_eq!(body["metric"], "repoformer (function-body)");
+    let eval = |more: &[&str]| -> Value {
+        let predictions = place.named("cache/predictions/function", "rg1-");
+        let eval = [
+            "eval",
+            "--tasks",
+            "cache/demo/data/tasks/function.jsonl",
+            "--predictions",
+            &predictions,
+            "--format",
+            "json",
+        ];
+        serde_json::from_str(&place.run(&[&eval[..], more].concat()).done().stdout).unwrap()
+    };
+    let scores = eval(&["--metrics", "repoformer"]);
+    assert_eq!(scores["all"]["repoformer"]["es"], body["es"]);
+    assert!(eval(&[])["all"]["repocoder"]["es"] != body["es"], "lines and bodies differ");
+    let oracle = of(&rows, "function", "oracle")["es"].as_f64().unwrap();
+    assert!(oracle >= body["es"].as_f64().unwrap());
+    // Two metrics: a row of each, and the first decides.
+    let two = run(&["--metrics", "repocoder,repoformer", "--postprocess", "lines"]);
+    let two: Vec<&Value> = two
+        .iter()
+        .filter(|row| row["benchmark"] == "function" && row["mode"] == "oracle")
+        .collect();
+    assert_eq!(
+        (&two[0]["metric"], &two[1]["metric"]),
+        (&json!("repocoder (lines)"), &json!("repoformer"))
+    );
+    place.run(&["run", "--metrics", "bleu"]).failed().says(&["unknown metrics 'bleu'"]);
+}
+
+/// The base is one greedy completion; samples, whose entropy is a signal, are a file of their own.
+#[test]
+fn samples_do_not_take_the_place_of_the_base() {
+    let place = Place::new();
+    place.all_stages(&[]);
+    let file = |mode: &str| place.named("cache/predictions/tasks", mode);
+    let (base, rag) = (file("none"), file("rg1"));
+    let judge = crate::support::judge("tasks.jsonl", &base, &rag);
+    place.run(&[&judge[..], &["-o", "greedy.jsonl"]].concat()).done();
+    let mut samples = place.records(&base);
+    for record in &mut samples {
+        let text = record["choices"][0]["text"].clone();
+        record["choices"] = json!([{"text": text, "index": 0}, {"text": "other", "index": 1}]);
+        record["entropy"] = json!(1.5);
+    }
+    place.write("samples.jsonl", jsonl(&samples));
+    let of_samples = crate::support::judge("tasks.jsonl", "samples.jsonl", &rag);
+    place.run(&[&of_samples[..], &["--model", "in-context"]].concat()).failed().says(&[
+        "samples.jsonl",
+        "has 2 samples, and a label compares one completion with one",
+        "--samples-from FILE",
+    ]);
+    let from = ["--samples-from", "samples.jsonl", "--model", "in-context", "-o", "drawn.jsonl"];
+    place.run(&[&judge[..], &from].concat()).done();
+    let (greedy, drawn) = (place.records("greedy.jsonl"), place.records("drawn.jsonl"));
+    for (greedy, drawn) in greedy.iter().zip(&drawn) {
+        assert_eq!((&drawn["entropy"], &greedy["entropy"]), (&json!(1.5), &Value::Null));
+        assert_eq!(
+            (&drawn["es_infile"], &drawn["label"]),
+            (&greedy["es_infile"], &greedy["label"])
+        );
+    }
+    place.write("plain.jsonl", jsonl(&place.records(&base)));
+    let plain = ["--samples-from", "plain.jsonl", "--model", "in-context"];
+    place.run(&[&judge[..], &plain].concat()).failed().says(&["plain.jsonl:1: has no 'entropy'"]);
+    let run = ["run", "--mode", "none,rg1", "--policy", "entropy@1"];
+    place.stage(&run).partly().says(&["3 of 3 tasks lack entropy", "--samples-from FILE"]);
+    let with = [&run[..], &["--samples-from", "samples.jsonl", "--format", "jsonl"]].concat();
+    let rows = parse_jsonl(&place.stage(&with).done().stdout);
+    assert_eq!(rows[2]["with_retrieved"], 1.0);
+}
+
+/// Unit tests decide where they are asked for, of these predictions and no others.
+#[test]
+fn labels_go_by_unit_tests() {
+    let place = Place::new();
+    place.all_stages(&[]);
+    let file = |mode: &str| place.named("cache/predictions/tasks", mode);
+    let (base, rag) = (file("none"), file("rg1"));
+    let judge = [
+        &crate::support::judge("tasks.jsonl", &base, &rag)[..],
+        &["--metric", "pass", "-o", "labels.jsonl"],
+    ]
+    .concat();
+    place.run(&judge).failed().says(&["--base-exec FILE --rag-exec FILE"]);
+    let tasks = place.records("tasks.jsonl");
+    let result = |row: usize, passes: bool| {
+        let status = if passes { "pass" } else { "fail" };
+        json!({"task_id": tasks[row]["metadata"]["task_id"], "row": row, "exec": {"pass_1": f64::from(passes)}, "statuses": [status]})
+    };
+    let excluded = json!({"task_id": tasks[2]["metadata"]["task_id"], "row": 2, "excluded": {"status": null, "reason": "x"}});
+    place.write("base.jsonl", jsonl(&[result(0, false), result(1, true), excluded.clone()]));
+    place.write("rag.jsonl", jsonl(&[result(0, true), result(1, true), excluded]));
+    let exec = ["--base-exec", "base.jsonl", "--rag-exec", "rag.jsonl"];
+    let judged = [&judge[..], &exec].concat();
+    place
+        .run(&judged)
+        .partly()
+        .says(&["1 instances are left out: no conclusive unit tests", "2 instances by pass"]);
+    let labels = place.records("labels.jsonl");
+    assert_eq!(
+        (&labels[0]["metric"], &labels[0]["label"], &labels[1]["label"]),
+        (&json!("pass"), &json!(true), &json!(false))
+    );
+    assert_eq!((&labels[0]["pass_infile"], &labels[0]["pass_rg1"]), (&json!(0.0), &json!(1.0)));
+    let points = points(&place, &["--policy", "never,always,oracle"]);
+    assert_eq!(
+        (&of(&points, "never")[0]["pass"], &of(&points, "always")[0]["pass"]),
+        (&json!(0.5), &json!(1.0))
+    );
+    let sweep = ["policy", "sweep", "--labels", "labels.jsonl", "--policy", "never,always"];
+    let text = place.run(&sweep).done().stdout;
+    assert!(text.contains("UT x 100: never 50.00, always 100.00"), "{text}");
+    let by_es = [&sweep[..], &["--metric", "es"]].concat();
+    assert!(place.run(&by_es).done().stdout.contains("ES x 100"));
+    // A manifest tells whose results these are.
+    place.write(
+        "base.jsonl.manifest.json",
+        r#"{"inputs": [{"name": "predictions.none", "blake3": "00"}]}"#,
+    );
+    place
+        .run(&judged)
+        .failed()
+        .says(&["base.jsonl: holds test results of other predictions", "eval --exec"]);
+    place.write("base.jsonl.manifest.json", "{}");
+    let named = [&judge[..], &["--base-exec", "x=base.jsonl", "--rag-exec", "rag.jsonl"]].concat();
+    let mut records = place.records("base.jsonl");
+    records.iter_mut().for_each(|record| record["predictions"] = json!("none"));
+    place.write("base.jsonl", jsonl(&records));
+    place.run(&named).failed().says(&["no test results of predictions 'x'", "NAME=FILE"]);
+}
+
+/// Several sets of labels in one figure: rankers, or models.
+#[test]
+fn sets_of_labels_are_swept_apart() {
+    let place = place();
+    place.write("other.jsonl", jsonl(&labels(3..5)));
+    let sets = [
+        "policy", "sweep", "--labels", "a=labels.jsonl", "--labels", "b=other.jsonl", "--policy",
+        "trial-retrieval",
+    ];
+    let points =
+        parse_jsonl(&place.run(&[&sets[..], &["--format", "jsonl"]].concat()).done().stdout);
+    let n = |name: &str| points.iter().find(|point| point["labels"] == name).unwrap()["n"].clone();
+    assert_eq!((n("a"), n("b")), (json!(90), json!(60)));
+    let text = place.run(&[&sets[..], &["--report", "page"]].concat()).done().stdout;
+    assert!(text.contains("a: 90 instances") && text.contains("b: 60 instances"), "{text}");
+    assert!(place.read("page/budget-es.svg").contains("a trial-retrieval"));
+    // Where the policy retrieves, all instances gain: 0.75 each.
+    let alone = [
+        "policy", "sweep", "--labels", "labels.jsonl", "--policy", "trial-retrieval",
+        "--threshold", "0.3",
+    ];
+    place.run(&[&alone[..], &["--report", "alone"]].concat()).done();
+    assert!(place.read("alone/gains.svg").contains("trial-retrieval"));
+    let one = parse_jsonl(&place.run(&[&alone[..], &["--format", "jsonl"]].concat()).done().stdout);
+    let of = |name: &str| one[0][name].as_f64().unwrap();
+    assert_eq!(
+        (of("abstention_precision"), of("abstained_right"), of("abstained_harmed")),
+        (1.0, 0.0, 0.0)
+    );
+    let mut by_tests = labels(3..5);
+    by_tests.iter_mut().for_each(|label| label["metric"] = json!("repoformer"));
+    place.write("other.jsonl", jsonl(&by_tests));
+    place
+        .run(&sets)
+        .failed()
+        .says(&["by metric repoformer, and those before by none that they name"]);
+}
+
+/// In a serial world, what is retrieved to decide saves nothing.
+#[test]
+fn trial_retrieval_saves_nothing_in_turn() {
+    let place = place();
+    let speedup = |clock: &str| {
+        let times = [
+            "--policy", "trial-retrieval", "--threshold", "0.3", "--retrieval-ms", "100",
+            "--generation-ms", "400", "--clock", clock,
+        ];
+        points(&place, &times)[0]["speedup"].as_f64().unwrap()
+    };
+    assert!(speedup("parallel") > 0.1);
+    assert!(speedup("serial").abs() < 1e-9);
 }
 
 #[test]
@@ -260,7 +566,7 @@ fn a_page_shows_the_curves() {
     let text = place.run(&sweep).done().says(&["page/index.html"]).stdout;
     assert!(text.contains("learned-scored") && text.contains("SU retrieval"), "{text}");
     let page = place.read("page/index.html");
-    assert!(page.contains("When to retrieve") && page.matches("<figure").count() == 5);
+    assert!(page.contains("When to retrieve") && page.matches("<figure").count() == 9);
     for name in ["budget-es", "budget-em", "abstention", "calibration", "latency-1"] {
         assert!(place.read(&format!("page/{name}.svg")).contains("<svg"), "{name}");
     }

@@ -30,6 +30,9 @@ pub struct Entry {
     /// Seconds from the request to the last of its samples, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// Number of requests at once in that run, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<usize>,
 }
 
 /// Answers of earlier runs, open for appending.

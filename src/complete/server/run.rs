@@ -82,8 +82,10 @@ pub fn run(
     ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
 ) -> Result<Failures> {
     let next = AtomicUsize::new(0);
+    let at_once = connections.clamp(1, open.len().max(1));
     let state = Mutex::new(State {
         journal,
+        at_once,
         done: 0,
         failed: 0,
         in_a_row: 0,
@@ -120,7 +122,7 @@ pub fn run(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..connections.clamp(1, open.len().max(1)) {
+        for _ in 0..at_once {
             scope.spawn(ask_all);
         }
     });
@@ -133,6 +135,8 @@ pub fn run(
 
 struct State<'a> {
     journal: &'a mut Journal,
+    /// Number of requests at once.
+    at_once: usize,
     done: usize,
     failed: usize,
     /// Number of failures of the server since the last answer.
@@ -166,6 +170,7 @@ impl State<'_> {
             samples: answer.samples,
             error: None,
             seconds: Some((1000.0 * answer.seconds).round() / 1000.0),
+            at_once: Some(self.at_once),
         })
     }
 
@@ -210,6 +215,7 @@ impl State<'_> {
             samples: Vec::new(),
             error: Some(why),
             seconds: None,
+            at_once: None,
         })
     }
 }

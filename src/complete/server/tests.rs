@@ -55,7 +55,13 @@ fn ask_again(
     let failures = run(&keys, open, 3, &mut journal, &|_, _| {}, &ask)?;
     let entry = |key: &String| {
         let (key, error) = (key.clone(), failures.get(key).cloned());
-        Ok(journal.get(&key)?.unwrap_or(Entry { key, samples: Vec::new(), error, seconds: None }))
+        Ok(journal.get(&key)?.unwrap_or(Entry {
+            key,
+            samples: Vec::new(),
+            error,
+            seconds: None,
+            at_once: None,
+        }))
     };
     Ok(Outcome { entries: keys.iter().map(entry).collect::<Result<_>>()?, asked })
 }

@@ -168,5 +168,5 @@ fn entry(
         Err(reason) => (Vec::new(), Some(reason)),
     };
     samples.truncate(asking.samples);
-    Ok(Entry { key: request.key.clone(), samples, error, seconds: None })
+    Ok(Entry { key: request.key.clone(), samples, error, seconds: None, at_once: None })
 }

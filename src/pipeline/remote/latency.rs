@@ -27,6 +27,12 @@ pub struct Latency {
     /// From the request to the last of its samples, waiting among others included; of the embedded model what one thread took,
     /// others beside it.
     pub generation_ms: Option<f64>,
+    /// From the request for the probability of the token that asks for retrieval to the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_ms: Option<f64>,
+    /// Number of requests that the server had at once; `None` if not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<usize>,
 }
 
 impl Latency {
@@ -53,6 +59,8 @@ impl Latency {
             sample: prompt.metadata.sample,
             retrieval_ms: None,
             generation_ms: None,
+            decision_ms: None,
+            at_once: None,
         }
     }
 
@@ -98,6 +106,22 @@ pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()
         }
         _ => Ok(()),
     }
+}
+
+/// Keeps what decisions took that were just asked for.
+pub(super) fn keep_decisions(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    latencies: &[Latency],
+) -> Result<()> {
+    let decided = latencies.iter().map(|one| Latency { generation_ms: None, ..one.clone() });
+    write(&experiment.layout.decision_latency(mode, model), &decided.collect::<Vec<_>>())
+}
+
+/// What a model's decisions without retrieval took; empty where nobody measured.
+pub fn decision_latencies(experiment: &Experiment, model: &str) -> Vec<Latency> {
+    read(&experiment.layout.decision_latency(Mode::Without, model))
 }
 
 fn write(path: &Path, latencies: &[Latency]) -> Result<()> {

@@ -6,6 +6,7 @@ mod probability;
 mod record;
 
 pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
+pub use latency::decision_latencies;
 pub(super) use latency::keep as keep_latencies;
 pub use latency::{Latency, latencies};
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};
@@ -149,6 +150,7 @@ impl Server {
             samples: Vec::new(),
             error: Some(reason),
             seconds: None,
+            at_once: None,
         };
         if let Some(reason) = failures.get(key) {
             return Ok(failed(format!("{reason}; the same command asks again")));

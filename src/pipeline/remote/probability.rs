@@ -8,6 +8,7 @@ use super::super::completion::{Asked, Completion, Predictions, Server};
 use super::super::experiment::Experiment;
 use super::super::prompt::require_prompts;
 use super::super::stage::StageReport;
+use super::latency::{self, Latency};
 use super::record::{PromptText, Record};
 use crate::complete::server::{Answer, NextToken, Prober};
 use crate::error::{Error, Result};
@@ -95,10 +96,13 @@ pub fn probabilities(
     let (journal, failures) = server.answered(&keys, tick, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
         let entry = server.entry(&journal, &failures, key)?;
-        let found = entry.samples.first().and_then(|sample| sample.tokens.first());
-        match (found, &entry.error) {
-            (Some(found), None) => {
-                predictions.push(&answered(record, &token, found.logprob));
+        let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
+        match (tokens, &entry.error) {
+            ([found, others @ ..], None) => {
+                let decision_ms = entry.seconds.map(|seconds| 1e3 * seconds);
+                predictions.latencies.push(Latency { decision_ms, ..record.latency(&entry) });
+                let is_likeliest = others.first().map(|likeliest| token.is(likeliest));
+                predictions.push(&answered(record, &token, found.logprob, is_likeliest));
             }
             (_, reason) => {
                 let reason = reason.as_deref().unwrap_or("the answer holds no probability");
@@ -134,6 +138,7 @@ pub fn cached_probabilities(
         let prompts = PromptText::of_mode(experiment, mode)?;
         let found = probabilities(&prompts, completion, question, tick)?;
         sink.write(&found.text)?;
+        latency::keep_decisions(experiment, mode, &completion.model, &found.latencies)?;
         report.problems.extend(found.problems);
         Ok(LineTotals { records: found.records, ..LineTotals::default() })
     })?;
@@ -145,11 +150,16 @@ pub fn cached_probabilities(
     Ok((path, report))
 }
 
-/// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability"}, …}`.
-fn answered(record: Record, token: &NextToken, logprob: f64) -> Vec<u8> {
+/// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability", "is_likeliest"}, …}`.
+fn answered(
+    record: Record,
+    token: &NextToken,
+    logprob: f64,
+    is_likeliest: Option<bool>,
+) -> Vec<u8> {
     let mut object = record.object;
     object.remove("choices");
-    let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": logprob.exp()});
+    let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": logprob.exp(), "is_likeliest": is_likeliest});
     object.insert("next_token".into(), next);
     let mut line = serde_json::to_vec(&object).unwrap_or_default();
     line.push(b'\n');

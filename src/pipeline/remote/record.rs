@@ -92,6 +92,8 @@ impl Record {
             sample: self.number("sample").unwrap_or(0),
             retrieval_ms: None,
             generation_ms: entry.seconds.map(|seconds| 1e3 * seconds),
+            decision_ms: None,
+            at_once: entry.at_once,
         }
     }
 

@@ -6,13 +6,16 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::signals::{probabilities, signals};
+use super::signals::{entropies, probabilities, signals};
 use super::{Label, Signals};
 use crate::error::{Error, Result};
+use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
-use crate::evaluate::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
+use crate::evaluate::postprocess::{
+    Postprocess, Recipe, TASKS_CHECKED_FOR_BODIES, are_function_bodies,
+};
 use crate::evaluate::predictions;
-use crate::evaluate::score::{Missing, score_tasks};
+use crate::evaluate::score::{Missing, Scoring, score_tasks};
 use crate::evaluate::statistics::Buckets;
 use crate::prompt::shown::{self, read_fragments};
 use crate::repository::parallel;
@@ -32,6 +35,8 @@ pub enum MissingCompletion {
     Augmented,
     /// Both.
     Both,
+    /// Conclusive unit tests of one of them.
+    Tests,
 }
 
 impl std::fmt::Display for MissingCompletion {
@@ -40,6 +45,7 @@ impl std::fmt::Display for MissingCompletion {
             Self::Base => "no completion without retrieval",
             Self::Augmented => "no completion with retrieval",
             Self::Both => "no completion at all",
+            Self::Tests => "no conclusive unit tests",
         })
     }
 }
@@ -58,7 +64,9 @@ pub struct LengthCounts {
 /// Result of judging instances.
 #[derive(Debug, Default)]
 pub struct JudgeSummary {
-    /// Gain in edit similarity, between −1 and 1, of each instance that has both completions.
+    /// Metric of the gains.
+    pub metric: String,
+    /// Gain by the metric, between −1 and 1, of each instance that has both completions.
     pub gains: Vec<f64>,
     /// Number of instances that retrieval helps.
     pub positive: usize,
@@ -91,6 +99,18 @@ impl JudgeSummary {
     }
 }
 
+/// What decides whether retrieval helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JudgedBy<'a> {
+    /// The edit similarity of the usual metric of these tasks.
+    Usual,
+    /// The edit similarity of a metric.
+    Similarity(Metric),
+    /// The unit-test pass rates in the results of the predictions without and with retrieval. Each is a path and the name of its
+    /// predictions there.
+    Tests([(&'a Path, &'a str); 2]),
+}
+
 /// Inputs and settings of [`judge`].
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeSettings<'a> {
@@ -104,14 +124,20 @@ pub struct JudgeSettings<'a> {
     pub prompts: Option<&'a Path>,
     /// Probabilities of the token that requests retrieval, if they are in a separate file.
     pub probabilities: Option<&'a Path>,
+    /// Samples without retrieval, if the entropy over them is wanted.
+    pub samples: Option<&'a Path>,
     /// Name of the model, if the predictions do not have it.
     pub model: Option<&'a str>,
+    /// Decides whether retrieval helps.
+    pub by: JudgedBy<'a>,
+    /// Cut of the predictions before the metric, if not that of its own program.
+    pub recipe: Option<&'a Recipe>,
     /// Threshold that the gain must exceed.
     pub threshold: f64,
 }
 
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
-/// similarity rises by more than `threshold` (0 in the paper). Both files must be of the same model, if they name it. Instances may
+/// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, if they name it. Instances may
 /// be tasks of any benchmark. `emit` receives a record in the label format for each instance with both completions, in their
 /// order. Only a few hundred instances are in memory at a time.
 ///
@@ -129,6 +155,7 @@ pub fn judge(
     }
     let mut judged = JudgeSummary::default();
     let known = JudgeInputs::read(judging, &mut judged.problems)?;
+    judged.metric = known.metric_name().to_owned();
     let mut reader = Reader::open(judging.instances)?;
     let mut first = 0;
     while let Some(batch) = known.batch(&mut reader, first)? {
@@ -157,6 +184,9 @@ struct JudgeInputs<'a> {
     tasks: TaskSet,
     /// Whether instances of unknown kind are function bodies.
     are_bodies: bool,
+    metric: Metric,
+    /// Pass rates of each row without and with retrieval, if they decide.
+    passed: Option<[BTreeMap<usize, Executed>; 2]>,
     model: Option<String>,
     /// Predictions of each task without and with retrieval.
     predictions: [Vec<Vec<String>>; 2],
@@ -187,7 +217,24 @@ impl<'a> JudgeInputs<'a> {
             Ok(joined.predictions)
         };
         let predictions = [of_file(judging.base)?, of_file(judging.augmented)?];
+        for (path, predictions) in [judging.base, judging.augmented].into_iter().zip(&predictions) {
+            let several = predictions.iter().position(|samples| samples.len() > 1);
+            if let Some(place) = several {
+                let task = &tasks.tasks[place];
+                let reason = format!(
+                    "task {} has {} samples, and a label compares one completion with one",
+                    task.id,
+                    predictions[place].len()
+                );
+                let hint = "give one completion of each task here, and the samples, for their entropy, in a file of their own";
+                return Err(Error::artifact(path, reason, hint));
+            }
+        }
         let mut signals = signals(judging.base, &tasks)?;
+        if let Some(path) = judging.samples {
+            one_model(judging.model, judging.base, path)?;
+            problems.extend(entropies(path, &tasks, &mut signals)?);
+        }
         if let Some(path) = judging.probabilities {
             let found = probabilities(path, &tasks, &mut signals)?;
             if found.found == 0 {
@@ -199,6 +246,11 @@ impl<'a> JudgeInputs<'a> {
         Ok(Self {
             judging,
             are_bodies: are_function_bodies(&whole),
+            metric: match judging.by {
+                JudgedBy::Similarity(metric) => metric,
+                JudgedBy::Usual | JudgedBy::Tests(_) => Scoring::of(&whole, &[]).first(),
+            },
+            passed: passed(judging)?,
             model,
             predictions,
             signals,
@@ -259,12 +311,19 @@ impl<'a> JudgeInputs<'a> {
         let without = self.score(&tasks, &without[places.clone()])?;
         let with = self.score(&tasks, &with[places.clone()])?;
         for ((number, label), place) in batch.labels.into_iter().enumerate().zip(places) {
+            let row = tasks.tasks[number].row;
+            let rates = self.passed.as_ref().map(|passed| {
+                let rate = |of: &BTreeMap<usize, Executed>| of.get(&row)?.pass_rate;
+                Some([rate(&passed[0])?, rate(&passed[1])?])
+            });
             let lacking = match (without[number], with[number]) {
+                (Some(_), Some(_)) if rates == Some(None) => MissingCompletion::Tests,
                 (Some(without), Some(with)) => {
-                    match self.label(label, without, with, self.signals[place]) {
-                        Ok(label) => {
+                    let rates = rates.flatten();
+                    match self.label(label, [without, with], rates, self.signals[place]) {
+                        Ok((label, gain)) => {
                             judged.probable += usize::from(label.signals.cc_probability.is_some());
-                            judged.add(&label, with.es - without.es);
+                            judged.add(&label, gain);
                             emit(&label.to_record())?;
                         }
                         Err(reason) => {
@@ -283,14 +342,14 @@ impl<'a> JudgeInputs<'a> {
         Ok(())
     }
 
-    /// Adds the judgement to an instance, or returns a message.
+    /// Adds the judgement to an instance, and returns the gain with it, or a message.
     fn label(
         &self,
         mut label: Label,
-        without: CompletionScore,
-        with: CompletionScore,
+        [without, with]: [CompletionScore; 2],
+        rates: Option<[f64; 2]>,
         signals: Signals,
-    ) -> Result<Label, String> {
+    ) -> Result<(Label, f64), String> {
         if let (Some(before), Some(now)) = (&label.generation_model, &self.model)
             && before != now
         {
@@ -305,22 +364,31 @@ impl<'a> JudgeInputs<'a> {
         // This signal depends on the prompt and the model alone, the others on the completion.
         let is_same_model =
             label.generation_model.is_some() && label.generation_model == self.model;
-        let before = label.signals.cc_probability.filter(|_| is_same_model);
-        label.signals = Signals { cc_probability: signals.cc_probability.or(before), ..signals };
+        let before = Some(label.signals).filter(|_| is_same_model).unwrap_or_default();
+        let said = if signals.cc_probability.is_some() { signals } else { before };
+        let Signals { cc_probability, cc_likeliest, .. } = said;
+        label.signals = Signals { cc_probability, cc_likeliest, ..signals };
         label.generation_model = self.model.clone().or(label.generation_model);
-        label.label = Some(with.es - without.es > threshold);
+        let gain = rates.map_or(with.es - without.es, |[without, with]| with - without);
+        (label.pass_infile, label.pass_rg1) = (rates.map(|r| r[0]), rates.map(|r| r[1]));
+        label.metric = Some(self.metric_name().to_owned());
+        label.label = Some(gain > threshold);
         label.threshold = Some(threshold);
-        Ok(label)
+        Ok((label, gain))
     }
 
-    /// Scores each task's first prediction, cut as in the paper's program; `None` without a prediction.
+    fn metric_name(&self) -> &'static str {
+        if self.passed.is_some() { PASS } else { self.metric.name() }
+    }
+
+    /// Scores each task's prediction after its cut; `None` without a prediction.
     fn score(
         &self,
         tasks: &TaskSet,
         samples: &[Vec<String>],
     ) -> Result<Vec<Option<CompletionScore>>> {
-        let metric = Metric::Repoformer;
-        let kind = |task: &Task| Some(task.metadata.get("kind")?.as_str()? == "function");
+        let metric = self.metric;
+        let kind = |task: &Task| Some(task.kind()? == "function");
         let mut found = vec![None; tasks.tasks.len()];
         for function_bodies in [false, true] {
             let is_of_kind = |task: &Task| kind(task).unwrap_or(self.are_bodies) == function_bodies;
@@ -333,7 +401,8 @@ impl<'a> JudgeInputs<'a> {
                     samples.cloned().collect()
                 })
                 .collect();
-            let postprocess = Postprocess::Own { function_bodies };
+            let own = Postprocess::Own { function_bodies };
+            let postprocess = self.judging.recipe.map_or(own, |one| Postprocess::Same(one.clone()));
             let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
             let by_row: BTreeMap<usize, CompletionScore> = scores
                 .tasks
@@ -349,6 +418,31 @@ impl<'a> JudgeInputs<'a> {
         }
         Ok(found)
     }
+}
+
+/// Name of the unit-test pass rate among the metrics of labels.
+pub const PASS: &str = "pass";
+
+/// Reads the pass rates that decide, of these predictions and no others.
+fn passed(judging: &JudgeSettings<'_>) -> Result<Option<[BTreeMap<usize, Executed>; 2]>> {
+    let JudgedBy::Tests(results) = judging.by else {
+        return Ok(None);
+    };
+    let mut all = Vec::new();
+    for ((path, name), predictions) in results.into_iter().zip([judging.base, judging.augmented]) {
+        if executed::is_of(path, predictions)? == Some(false) {
+            let reason =
+                format!("holds test results of other predictions than {}", predictions.display());
+            return Err(Error::artifact(path, reason, "run the tests of these predictions"));
+        }
+        let found = executed::read_executed(path, name)?;
+        if found.is_empty() {
+            let reason = format!("holds no test results of predictions '{name}'");
+            return Err(Error::artifact(path, reason, "name them as its records do"));
+        }
+        all.push(found);
+    }
+    Ok(<[_; 2]>::try_from(all).ok())
 }
 
 /// Reads a record as a task and as a label without judgement.

@@ -25,7 +25,9 @@ mod written;
 pub use collect::{CollectSettings, CollectSummary, Repositories, Shard, collect, fingerprint};
 pub use draw::{Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{JudgeSettings, JudgeSummary, LengthCounts, MissingCompletion, judge};
+pub use judge::{
+    JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, MissingCompletion, PASS, judge,
+};
 pub use record::{Label, Signals};
-pub use signals::{Probabilities, probabilities, signals};
+pub use signals::{Probabilities, entropies, probabilities, signals};
 pub use written::RecordFormat;

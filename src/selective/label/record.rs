@@ -14,7 +14,7 @@ use crate::text::lines::Lines;
 
 /// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
 /// crossfile_context`, if judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and fields that
-/// this toolkit adds: `label`, `threshold`, `em_infile`, `em_rg1`, and [`Signals`].
+/// this toolkit adds: `label`, `threshold`, `metric`, `em_infile`, `em_rg1`, `pass_infile`, `pass_rg1`, and [`Signals`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Label {
     /// `file/start_end`.
@@ -42,11 +42,17 @@ pub struct Label {
     pub em_infile: Option<f64>,
     /// Exact match of the completion with retrieval, 0 or 1.
     pub em_rg1: Option<f64>,
+    /// Unit-test pass rate of the completion without retrieval, between 0 and 1.
+    pub pass_infile: Option<f64>,
+    /// Unit-test pass rate of the completion with retrieval, between 0 and 1.
+    pub pass_rg1: Option<f64>,
+    /// Metric of the similarities, or `pass` where the pass rates decide the label.
+    pub metric: Option<String>,
     /// Signals of the model's confidence.
     pub signals: Signals,
     /// Name of the model.
     pub generation_model: Option<String>,
-    /// Whether retrieval helped: `es_rg1 - es_infile > threshold`.
+    /// Whether retrieval helped: its gain exceeds the threshold.
     pub label: Option<bool>,
     /// Threshold that the gain must exceed.
     pub threshold: Option<f64>,
@@ -64,6 +70,8 @@ pub struct Signals {
     pub entropy: Option<f64>,
     /// `cc_probability`: probability of the token that requests retrieval, after the end of the current file.
     pub cc_probability: Option<f64>,
+    /// `cc_likeliest`: whether that token is the likeliest of all there.
+    pub cc_likeliest: Option<bool>,
 }
 
 impl Signals {
@@ -82,6 +90,7 @@ impl Signals {
             min_logprob: given.or_else(least),
             entropy: number(record.get("entropy")),
             cc_probability: Self::asked_for(record),
+            cc_likeliest: Self::is_likeliest(record),
         }
     }
 
@@ -90,7 +99,12 @@ impl Signals {
         record.get("next_token")?.get("probability")?.as_f64()
     }
 
-    /// Names and values of the fields.
+    /// Reads whether a requested token is the likeliest.
+    pub(super) fn is_likeliest(record: &Object) -> Option<bool> {
+        record.get("next_token")?.get("is_likeliest")?.as_bool()
+    }
+
+    /// Names and values of the fields with numbers.
     fn fields(&mut self) -> [(&'static str, &mut Option<f64>); 3] {
         [
             ("min_logprob", &mut self.min_logprob),
@@ -163,10 +177,13 @@ impl Label {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let model = optional(&record, "generation_model", "a string", text);
         let label = optional(&record, "label", "a boolean", Value::as_bool);
+        let metric = optional(&record, "metric", "a string", text);
         let mut signals = Signals::default();
         for (name, value) in signals.fields() {
             *value = number(name)?;
         }
+        let likeliest = optional(&record, "cc_likeliest", "a boolean", Value::as_bool);
+        signals.cc_likeliest = likeliest.map_err(|e| top.error(e))?;
         if let Some(wrong) = signals.cc_probability.filter(|p| !(0.0..=1.0).contains(p)) {
             let reason = format!("field 'cc_probability' must be between 0 and 1, not {wrong}");
             return Err(top.error(reason));
@@ -188,6 +205,9 @@ impl Label {
             es_rg1: number("es_rg1")?,
             em_infile: number("em_infile")?,
             em_rg1: number("em_rg1")?,
+            pass_infile: number("pass_infile")?,
+            pass_rg1: number("pass_rg1")?,
+            metric: metric.map_err(|e| top.error(e))?,
             signals,
             generation_model: model.map_err(|e| top.error(e))?,
             label: label.map_err(|e| top.error(e))?,
@@ -201,11 +221,15 @@ impl Label {
         let mut record = self.record.clone();
         let mut signals = self.signals;
         let said = signals.fields().map(|(name, value)| (name, value.map(Value::from)));
-        let judgement: [(&str, Option<Value>); 7] = [
+        let judgement: [(&str, Option<Value>); 11] = [
             ("es_infile", self.es_infile.map(Into::into)),
             ("es_rg1", self.es_rg1.map(Into::into)),
             ("em_infile", self.em_infile.map(Into::into)),
             ("em_rg1", self.em_rg1.map(Into::into)),
+            ("pass_infile", self.pass_infile.map(Into::into)),
+            ("pass_rg1", self.pass_rg1.map(Into::into)),
+            ("metric", self.metric.clone().map(Into::into)),
+            ("cc_likeliest", signals.cc_likeliest.map(Into::into)),
             ("generation_model", self.generation_model.clone().map(Into::into)),
             ("label", self.label.map(Into::into)),
             ("threshold", self.threshold.map(Into::into)),

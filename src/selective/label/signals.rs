@@ -8,6 +8,41 @@ use crate::evaluate::predictions;
 use crate::store::jsonl::{self, Fields};
 use crate::task::TaskSet;
 
+/// Adds the entropy over samples of each completion, drawn at temperature 1 into a file of their own.
+///
+/// # Errors
+/// The file cannot be read, or no task has an entropy.
+pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<Vec<Error>> {
+    let index = predictions::TaskIndex::new(tasks);
+    let mut found = vec![None; tasks.tasks.len()];
+    let problems = jsonl::for_each(path, |at, object| {
+        let record = Fields::new(path, at.line, "", &object);
+        let Some(entropy) = Signals::of_prediction(&object).entropy else {
+            return Err(record.error(
+                "has no 'entropy': several samples at temperature 1, with log-probabilities, have one",
+            ));
+        };
+        match index.find(path, at.line, &object)? {
+            predictions::TaskMatch::Task(place) => {
+                found[place].get_or_insert(entropy);
+                Ok(())
+            }
+            predictions::TaskMatch::Alike(_) => {
+                Err(record.error("several tasks have this id; add metadata.row"))
+            }
+        }
+    })?;
+    if found.iter().all(Option::is_none) {
+        let hint = "draw several samples of each prompt without retrieval at temperature 1";
+        let none = || Error::artifact(path, "holds no entropy of these tasks", hint);
+        return Err(problems.into_iter().next().unwrap_or_else(none));
+    }
+    for (signals, entropy) in signals.iter_mut().zip(found) {
+        signals.entropy = entropy;
+    }
+    Ok(problems)
+}
+
 /// Returns the signals of each task's first prediction, in the order of the tasks; empty if the prediction's task is ambiguous. If
 /// other predictions have log-probabilities, an empty completion gets the lowest.
 ///
@@ -71,7 +106,7 @@ pub fn probabilities(
     signals: &mut [Signals],
 ) -> Result<Probabilities> {
     let index = predictions::TaskIndex::new(tasks);
-    let mut of_task: Vec<Option<f64>> = vec![None; tasks.tasks.len()];
+    let mut of_task = vec![None; tasks.tasks.len()];
     let mut unmatched = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
@@ -81,7 +116,7 @@ pub fn probabilities(
         };
         match index.find(path, at.line, &object) {
             Ok(predictions::TaskMatch::Task(place)) => {
-                of_task[place].get_or_insert(probability);
+                of_task[place].get_or_insert((probability, Signals::is_likeliest(&object)));
                 Ok(())
             }
             Ok(predictions::TaskMatch::Alike(_)) => {
@@ -93,8 +128,10 @@ pub fn probabilities(
             }
         }
     })?;
-    for (signals, probability) in signals.iter_mut().zip(&of_task) {
-        signals.cc_probability = probability.or(signals.cc_probability);
+    for (signals, found) in signals.iter_mut().zip(&of_task) {
+        if let Some((probability, is_likeliest)) = *found {
+            (signals.cc_probability, signals.cc_likeliest) = (Some(probability), is_likeliest);
+        }
     }
     Ok(Probabilities { found: of_task.iter().flatten().count(), problems, unmatched })
 }

@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::features::{Context, Hashed, Local, Request, Retrieved};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
-use crate::selective::label::{Label, Signals};
+use crate::selective::label::{Label, PASS, Signals};
 use crate::store::jsonl::{self, At, Object};
+use crate::task::cross_file::Fragment;
 use crate::text::language::Language;
 
 /// One judged instance.
@@ -21,20 +22,24 @@ pub struct Example {
     pub repository: String,
     /// Index of the file it was read from.
     pub file: usize,
-    /// Edit similarity without retrieval, 0 to 1.
-    pub es_base: f64,
-    /// Edit similarity with retrieval, 0 to 1.
-    pub es_rag: f64,
+    /// Score without retrieval, 0 to 1.
+    pub score_base: f64,
+    /// Score with retrieval, 0 to 1.
+    pub score_rag: f64,
     /// Exact match without retrieval, if known.
     pub em_base: Option<f64>,
     /// Exact match with retrieval, if known.
     pub em_rag: Option<f64>,
+    /// Whether the completion without retrieval is right, if known: it passes its tests, or matches exactly.
+    pub is_right: Option<bool>,
     /// Whether retrieval helped.
     pub label: bool,
     /// Whether the query of its fragments has the target, as for half of the drawn instances.
     pub query_has_target: bool,
     /// Score of the best fragment: negative infinity if nothing was retrieved, `None` if unknown.
     pub top_score: Option<f64>,
+    /// Whether the retrieved fragments are known, each with its score.
+    pub is_scored: bool,
     /// Signals of the model's confidence.
     pub signals: Signals,
     /// Features of the contexts.
@@ -46,9 +51,9 @@ pub struct Example {
 }
 
 impl Example {
-    /// Gain of retrieval in edit similarity.
+    /// Gain of retrieval in the score.
     pub fn gain(&self) -> f64 {
-        self.es_rag - self.es_base
+        self.score_rag - self.score_base
     }
 
     /// File and repository.
@@ -56,31 +61,37 @@ impl Example {
         (self.file, &self.repository)
     }
 
-    /// Returns the example of a request with the scores of its completions.
+    /// Returns the example of a request with the scores of its completions. Without fragments, `retrieved_something` says that
+    /// they are not known; otherwise nothing was retrieved.
     pub fn new(
         id: &str,
         request: Request<'_>,
         outcome: CompletionScores,
         signals: Signals,
+        retrieved_something: bool,
     ) -> Self {
         let context = Context::of(request);
         let repository = request.path.split('/').next().unwrap_or("");
-        let [es_base, es_rag] = outcome.es;
+        let [score_base, score_rag] = outcome.score;
+        let score = |fragment: &Fragment| fragment.score.filter(|score| !score.is_nan());
+        let is_known = !(request.fragments.is_empty() && retrieved_something);
         let [em_base, em_rag] = outcome.em;
         Self {
             id: id.to_owned(),
             repository: repository.to_owned(),
             file: 0,
-            es_base,
-            es_rag,
+            score_base,
+            score_rag,
             em_base,
             em_rag,
-            label: outcome.label.unwrap_or(es_rag > es_base),
+            is_right: em_base.map(|exact| exact >= 1.0),
+            label: outcome.label.unwrap_or(score_rag > score_base),
             query_has_target: false,
             top_score: match request.fragments.first() {
-                Some(best) => best.score.filter(|score| !score.is_nan()),
-                None => Some(f64::NEG_INFINITY),
+                Some(best) => score(best),
+                None => is_known.then_some(f64::NEG_INFINITY),
             },
+            is_scored: is_known && request.fragments.iter().all(|one| score(one).is_some()),
             signals,
             local: Local::of(&context),
             hashed: Hashed::of(&context),
@@ -88,8 +99,9 @@ impl Example {
         }
     }
 
-    /// Converts an instance, or returns the missing field if it is not judged. Without `label`, the similarities decide.
-    fn of(label: &Label) -> Result<Self, &'static str> {
+    /// Converts an instance, or returns the missing field if it is not judged. Without `label`, or if another metric than that of
+    /// `measure` decided it, the scores decide.
+    fn of(label: &Label, measure: Measure) -> Result<Self, &'static str> {
         let request = Request {
             left: &label.prompt,
             right: &label.right_context,
@@ -97,25 +109,62 @@ impl Example {
             language: Language::of_path(&label.filename).unwrap_or_default(),
             fragments: &label.cross_file.fragments,
         };
-        let outcome = CompletionScores {
-            es: [label.es_infile.ok_or("es_infile")?, label.es_rg1.ok_or("es_rg1")?],
-            em: [label.em_infile, label.em_rg1],
-            label: label.helped(),
+        let score = match measure {
+            Measure::Similarity => {
+                [label.es_infile.ok_or("es_infile")?, label.es_rg1.ok_or("es_rg1")?]
+            }
+            Measure::Pass => {
+                [label.pass_infile.ok_or("pass_infile")?, label.pass_rg1.ok_or("pass_rg1")?]
+            }
         };
+        let outcome = CompletionScores {
+            score,
+            em: [label.em_infile, label.em_rg1],
+            label: label.helped().filter(|_| Measure::of(label.metric.as_deref()) == measure),
+        };
+        let retrieved_something = !label.cross_file.is_empty();
         let has_target = label.record.get("metadata");
         let has_target = has_target.and_then(|metadata| metadata.get("query_has_target"));
+        let passes = label.pass_infile.filter(|_| measure == Measure::Pass);
+        let exact = label.em_infile.filter(|_| measure == Measure::Similarity);
         Ok(Self {
+            is_right: passes.or(exact).map(|value| value >= 1.0),
             query_has_target: has_target.and_then(Value::as_bool) == Some(true),
-            ..Self::new(&label.id, request, outcome, label.signals)
+            ..Self::new(&label.id, request, outcome, label.signals, retrieved_something)
         })
+    }
+}
+
+/// Measure of what retrieval gains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// Edit similarity.
+    #[default]
+    Similarity,
+    /// Unit-test pass rate.
+    Pass,
+}
+
+impl Measure {
+    /// Measure of labels that were decided by this metric.
+    fn of(metric: Option<&str>) -> Self {
+        if metric == Some(PASS) { Self::Pass } else { Self::Similarity }
+    }
+
+    /// Short name, as tables head a column with it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Similarity => "ES",
+            Self::Pass => "UT",
+        }
     }
 }
 
 /// Scores of the completions without and with retrieval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompletionScores {
-    /// Edit similarities, 0 to 1.
-    pub es: [f64; 2],
+    /// Scores that say what is better, 0 to 1.
+    pub score: [f64; 2],
     /// Exact matches, 0 or 1, if known.
     pub em: [Option<f64>; 2],
     /// Whether retrieval helped, if it is not decided by the similarities.
@@ -129,6 +178,10 @@ pub struct Examples {
     pub all: Vec<Example>,
     /// Model whose completions were judged.
     pub model: Option<String>,
+    /// Metric of the labels, if they name it.
+    pub metric: Option<String>,
+    /// Measure of the scores.
+    pub measure: Measure,
     /// Number of instances that lack a similarity, by field name.
     pub unjudged: BTreeMap<&'static str, usize>,
     /// Number of instances with the id and repository of an earlier one in their file.
@@ -137,53 +190,64 @@ pub struct Examples {
     pub problems: Vec<Error>,
 }
 
-/// Line of a record, its model, and the example or the missing field.
-type Read = (usize, Option<String>, Result<Example, &'static str>);
+/// Line of a record, its model and metric, and the example or the missing field.
+type Read = (usize, [Option<String>; 2], Result<Example, &'static str>);
+
+/// First place of each value of a field that all labels share; `None` is a label without it.
+type Seen = BTreeMap<Option<String>, (PathBuf, usize)>;
 
 /// Number of records processed at once.
 const BATCH: usize = 512;
 
 impl Examples {
-    /// Reads labels (`.jsonl`, gzip, zstd, or `-`). Edit similarities may be from 0 to 1 or from 0 to 100.
+    /// Reads labels (`.jsonl`, gzip, zstd, or `-`) by a measure, or by that of the first label. Edit similarities may be from 0 to
+    /// 1 or from 0 to 100.
     ///
     /// # Errors
-    /// A file cannot be read, the files are of different models, or nothing in them is judged.
-    pub fn read(paths: &[PathBuf]) -> Result<Self> {
+    /// A file cannot be read, or the labels are of different models or metrics.
+    pub fn read(paths: &[PathBuf], measure: Option<Measure>) -> Result<Self> {
         let mut examples = Self::default();
-        let mut models: BTreeMap<String, (PathBuf, usize)> = BTreeMap::new();
+        let mut asked = measure;
+        let (mut models, mut metrics) = (Seen::new(), Seen::new());
         for (number, path) in paths.iter().enumerate() {
             let first = examples.all.len();
             let mut batch: Vec<(At, Object)> = Vec::with_capacity(BATCH);
             let mut problems = jsonl::for_each(path, |at, object| {
                 batch.push((at, object));
                 if batch.len() == BATCH {
-                    examples.take(path, &mut batch, &mut models);
+                    examples.take(path, &mut batch, &mut asked, [&mut models, &mut metrics]);
                 }
                 Ok(())
             })?;
-            examples.take(path, &mut batch, &mut models);
+            examples.take(path, &mut batch, &mut asked, [&mut models, &mut metrics]);
             examples.problems.append(&mut problems);
             // The released program writes percentages.
             let of_file = &mut examples.all[first..];
             of_file.iter_mut().for_each(|example| example.file = number);
-            if of_file.iter().any(|e| e.es_base > 1.0 || e.es_rag > 1.0) {
+            if of_file.iter().any(|e| e.score_base > 1.0 || e.score_rag > 1.0) {
                 for example in of_file {
-                    let scores = [&mut example.es_base, &mut example.es_rag];
+                    let scores = [&mut example.score_base, &mut example.score_rag];
                     let exact = [&mut example.em_base, &mut example.em_rag];
                     let all = scores.into_iter().chain(exact.into_iter().flatten());
                     all.for_each(|score| *score /= 100.0);
                 }
             }
         }
-        let mut models = models.into_iter();
-        examples.model = match (models.next(), models.next()) {
-            (Some((one, _)), Some((other, (path, line)))) => {
-                let reason = format!("line {line} is judged by model {other}, and others by {one}");
-                let hint = "what helps one model need not help another: give the labels of one";
-                return Err(Error::artifact(&path, reason, hint));
-            }
-            (one, _) => one.map(|(name, _)| name),
-        };
+        // A label of elsewhere need not name its model.
+        models.remove(&None);
+        examples.model = only(models, |other, one| {
+            (
+                format!("is judged by model {other}, and others by {one}"),
+                "what helps one model need not help another: give the labels of one",
+            )
+        })?;
+        examples.metric = only(metrics, |other, one| {
+            (
+                format!("is judged by metric {other}, and others by {one}"),
+                "gains of two metrics cannot be compared: judge all by one",
+            )
+        })?;
+        examples.measure = asked.unwrap_or_default();
         Ok(examples)
     }
 
@@ -191,19 +255,22 @@ impl Examples {
         &mut self,
         path: &Path,
         batch: &mut Vec<(At, Object)>,
-        models: &mut BTreeMap<String, (PathBuf, usize)>,
+        asked: &mut Option<Measure>,
+        [models, metrics]: [&mut Seen; 2],
     ) {
+        let Some((_, first)) = batch.first() else { return };
+        let metric = first.get("metric").and_then(Value::as_str);
+        let measure = *asked.get_or_insert(Measure::of(metric));
         let read = parallel::map(batch.drain(..), |(at, object)| -> Result<Read> {
             let label = Label::read(path, at.line, object)?;
-            let example = Example::of(&label);
-            Ok((at.line, label.generation_model, example))
+            let example = Example::of(&label, measure);
+            Ok((at.line, [label.generation_model, label.metric], example))
         });
         for read in read {
             match read {
-                Ok((line, model, Ok(example))) => {
-                    if let Some(model) = model {
-                        models.entry(model).or_insert_with(|| (path.to_owned(), line));
-                    }
+                Ok((line, [model, metric], Ok(example))) => {
+                    models.entry(model).or_insert_with(|| (path.to_owned(), line));
+                    metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
                     self.all.push(example);
                 }
                 Ok((_, _, Err(missing))) => *self.unjudged.entry(missing).or_default() += 1,
@@ -224,5 +291,21 @@ impl Examples {
     /// Returns the distinct repositories.
     pub fn repositories(&self) -> BTreeSet<&str> {
         self.all.iter().map(|e| e.repository.as_str()).collect()
+    }
+}
+
+/// Returns the one value that was seen; of two, the error says what `wrong` says of the other and the one.
+fn only(
+    seen: Seen,
+    wrong: impl FnOnce(&str, &str) -> (String, &'static str),
+) -> Result<Option<String>> {
+    let mut seen = seen.into_iter();
+    let name = |value: Option<String>| value.unwrap_or_else(|| "that it does not name".into());
+    match (seen.next(), seen.next()) {
+        (Some((one, _)), Some((other, (path, line)))) => {
+            let (reason, hint) = wrong(&name(other), &name(one));
+            Err(Error::artifact(&path, format!("line {line} {reason}"), hint))
+        }
+        (one, _) => Ok(one.and_then(|(value, _)| value)),
     }
 }

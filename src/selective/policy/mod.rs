@@ -14,5 +14,5 @@ pub mod model;
 mod rule;
 pub mod sweep;
 
-pub use examples::{CompletionScores, Example, Examples};
+pub use examples::{CompletionScores, Example, Examples, Measure};
 pub use rule::{DecisionCost, Policy};

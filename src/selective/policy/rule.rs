@@ -21,8 +21,10 @@ pub enum Policy {
     TrialGeneration,
     /// Decide by uncertainty: the entropy over samples of that completion, in nats.
     Entropy,
-    /// Let the generator decide: the probability of the token that requests retrieval. Greedy at 0.5.
+    /// Let a model decide: the probability of the token that requests retrieval.
     SelfDecision,
+    /// Let a model decide greedily: whether the token that requests retrieval is the likeliest of all.
+    SelfGreedy,
     /// Decide by the gain, which only the labels know: no policy is better.
     Oracle,
     /// Decide by a learned probability that retrieval helps, from the contexts alone.
@@ -33,7 +35,7 @@ pub enum Policy {
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Never,
         Self::Always,
         Self::Random,
@@ -41,6 +43,7 @@ impl Policy {
         Self::TrialGeneration,
         Self::Entropy,
         Self::SelfDecision,
+        Self::SelfGreedy,
         Self::Oracle,
         Self::Learned,
         Self::LearnedScored,
@@ -56,6 +59,7 @@ impl Policy {
             Self::TrialGeneration => "trial-generation",
             Self::Entropy => "entropy",
             Self::SelfDecision => "self",
+            Self::SelfGreedy => "self@greedy",
             Self::Oracle => "oracle",
             Self::Learned => LearnedPolicy::Learned.name(),
             Self::LearnedScored => LearnedPolicy::LearnedScored.name(),
@@ -76,12 +80,17 @@ impl Policy {
         self.learned().is_some() || self == Self::SelfDecision
     }
 
+    /// Whether its score depends on the retrieved fragments.
+    pub fn looks_at_fragments(self) -> bool {
+        matches!(self, Self::TrialRetrieval | Self::LearnedScored)
+    }
+
     /// Returns the cost of the decision.
     pub fn decision_cost(self) -> DecisionCost {
         match self {
             Self::TrialRetrieval | Self::LearnedScored => DecisionCost::Retrieval,
             Self::TrialGeneration | Self::Entropy => DecisionCost::Generation,
-            Self::SelfDecision => DecisionCost::Decision,
+            Self::SelfDecision | Self::SelfGreedy => DecisionCost::Decision,
             _ => DecisionCost::Nothing,
         }
     }
@@ -89,11 +98,19 @@ impl Policy {
     /// Names the data that the policy's score needs, for instances that lack them.
     pub fn lacking(self) -> &'static str {
         match self {
-            Self::TrialRetrieval => "a score of their best fragment",
+            Self::TrialRetrieval => {
+                "a score of their best fragment: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have"
+            }
+            Self::LearnedScored => {
+                "their fragments with scores: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have"
+            }
             Self::TrialGeneration => "min_logprob: log-probabilities of the completion's tokens",
             Self::Entropy => "entropy: several samples of each completion",
             Self::SelfDecision => {
                 "cc_probability: the probability of the token that requests retrieval"
+            }
+            Self::SelfGreedy => {
+                "cc_likeliest: whether the token that requests retrieval is the likeliest"
             }
             _ => "a score",
         }
@@ -110,6 +127,7 @@ impl Policy {
             Self::TrialGeneration => example.signals.min_logprob.map(|least| 1.0 - least.exp()),
             Self::Entropy => example.signals.entropy,
             Self::SelfDecision => example.signals.cc_probability,
+            Self::SelfGreedy => example.signals.cc_likeliest.map(f64::from),
             Self::Oracle => Some(example.gain()),
         }
     }

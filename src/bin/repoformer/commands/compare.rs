@@ -11,14 +11,13 @@ use repoformer::evaluate::comparison::{
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::{SignFlips, Unit};
-use repoformer::pipeline::{Experiment, cached_predictions, evaluate, own_postprocess};
+use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer::retrieve::Mode;
 use serde_json::Value;
 
 use super::comparison_text::{self, listed};
-use super::eval::{metrics, postprocess};
-use super::eval_args::known_metrics;
-use super::session::{completion, open, resampling, seed, without_repositories};
+use super::eval::scoring;
+use super::session::{completion, of_kind, open, resampling, seed, without_repositories};
 use crate::output::{self, check_output, fail, hinted, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, json_lines, json_text};
@@ -32,12 +31,6 @@ pub(crate) struct CompareArgs {
     a: String,
     /// Scores of the system, likewise; differences are B - A
     b: String,
-    /// Metric that predictions are scored by (repeatable, or separated by commas) [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = known_metrics())]
-    metrics: Vec<String>,
-    /// How predictions are cut before they are scored, as in `eval` [default: own]
-    #[arg(long, value_name = "STEPS")]
-    postprocess: Option<String>,
     /// Measure to compare, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     measure: Vec<String>,
@@ -75,7 +68,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
             "name a file for one of them",
         );
     }
-    let mut scorer = Scorer { args, settings: open(&args.settings)?, experiment: None };
+    let mut scorer = Scorer { settings: open(&args.settings)?, experiment: None };
     let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
@@ -85,14 +78,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
 }
 
 /// Finds the scores that A or B names on the command line.
-struct Scorer<'a> {
-    args: &'a CompareArgs,
+struct Scorer {
     settings: Settings,
     /// Read when the first predictions are scored.
     experiment: Option<Experiment>,
 }
 
-impl Scorer<'_> {
+impl Scorer {
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
@@ -109,18 +101,18 @@ impl Scorer<'_> {
         if self.experiment.is_none() {
             self.experiment = Some(without_repositories(&self.settings)?);
         }
-        let Some((experiment, tasks)) =
-            self.experiment.as_ref().and_then(|e| Some((e, e.tasks.as_ref()?)))
-        else {
+        let Some(experiment) = self.experiment.as_ref().filter(|one| one.tasks.is_some()) else {
             bail!("--tasks is not set, so predictions cannot be scored")
         };
         let path = match mode {
-            Some(mode) => cached_predictions(experiment, mode, &completion(&self.settings)?)?,
+            Some(mode) => {
+                let settings = of_kind(&self.settings, experiment.tasks.as_ref());
+                cached_predictions(experiment, mode, &completion(&settings)?)?
+            }
             None => given.into(),
         };
-        let metrics = metrics(&self.args.metrics, &[Metric::RepoCoder])?;
-        let cut = postprocess(&self.args.postprocess, || own_postprocess(tasks))?;
-        let evaluation = evaluate(experiment, &path, &metrics, &cut, Missing::Skip)?;
+        let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder])?;
+        let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
         let scores = evaluation.scores?;
         let mut side = PerTask::new(given);

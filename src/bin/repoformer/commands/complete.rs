@@ -11,7 +11,7 @@ use repoformer::retrieve::Mode;
 
 use super::server::{self, resumable};
 use super::session::{
-    WITHOUT_PREDICTION, check_completable, check_not_tasks, label, modes, open,
+    WITHOUT_PREDICTION, check_completable, check_not_tasks, completion_of, label, modes, open,
     without_repositories,
 };
 use super::stages::check_one_mode;
@@ -75,6 +75,10 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
         );
     }
     let data = Data::of(args, &settings)?;
+    let completion = match &data {
+        Data::Cache(experiment, _) => completion_of(completion, &settings, experiment)?,
+        Data::File(_) => completion,
+    };
     let place = args.output.as_deref().unwrap_or(Path::new("-"));
     // The output must differ from the inputs and from the journal.
     let mut read: Vec<&PathBuf> = args.prompts.iter().chain(&args.read_batch).collect();

@@ -1,16 +1,13 @@
 //! `eval`
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::pairs;
-use repoformer::evaluate::postprocess::{Hole, Postprocess, Recipe, Step};
-use repoformer::evaluate::score::{Missing, Scores, score_pairs, score_tasks};
-use repoformer::pipeline::{
-    self, Evaluation, Experiment, cached_predictions, evaluate, own_postprocess,
-};
+use repoformer::evaluate::postprocess::{Hole, Postprocess, Step};
+use repoformer::evaluate::score::{Missing, Scores, Scoring, score_pairs, score_tasks};
+use repoformer::pipeline::{self, Evaluation, Experiment, cached_predictions, evaluate};
 use repoformer::retrieve::Mode;
 use repoformer::store::artifact::{header_path, parameters};
 use repoformer::store::manifest::Manifest;
@@ -21,22 +18,21 @@ use serde_json::json;
 use super::eval_output::{Named, Results, write_results};
 use super::eval_retrieval;
 use super::session::{
-    check_not_tasks, completed_modes, completion, open, resampling, without_repositories,
+    asked_scoring, check_not_tasks, completed_modes, completion, of_kind, open, resampling,
+    without_repositories,
 };
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
 use crate::table::percent;
 
-/// Metrics, post-processing, and the treatment of missing predictions.
-struct Scoring {
-    metrics: Vec<Metric>,
-    postprocess: Postprocess,
+/// How predictions are scored, and the treatment of missing ones.
+struct Judging {
+    scoring: Scoring,
     missing: Missing,
 }
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
-    let metrics = metrics(&args.metrics, &[Metric::RepoCoder])?;
     let settings = open(&args.settings)?;
     check_not_tasks(&settings, Some(&args.output))?;
     check_output(Some(&args.output), args.pairs.iter().chain(&args.predictions))?;
@@ -50,24 +46,24 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
         bail!("tests can only be run on Linux");
     }
     if let Some(path) = &args.pairs {
-        return of_pairs(args, path, &metrics, &settings);
+        return of_pairs(args, path, &settings);
     }
     let experiment = without_repositories(&settings)?;
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to score against")
     };
-    let scoring = Scoring {
-        postprocess: postprocess(&args.postprocess, || own_postprocess(tasks))?,
-        metrics,
+    let settings = of_kind(&settings, Some(tasks));
+    let judging = Judging {
+        scoring: scoring(&settings, &experiment, &[Metric::RepoCoder])?,
         missing: args.missing.parse()?,
     };
-    let mut manifest = scoring.manifest();
+    let mut manifest = judging.manifest();
     manifest.input("tasks", &tasks.path)?;
     let named = if args.check_references {
-        vec![references(tasks, &scoring)?]
+        vec![references(tasks, &judging.scoring)?]
     } else {
-        let named = of_predictions(args, &experiment, &settings, &scoring, &mut manifest)?;
-        warn_of_ceilings(tasks, &scoring)?;
+        let named = of_predictions(args, &experiment, &settings, &judging, &mut manifest)?;
+        warn_of_ceilings(tasks, &judging.scoring)?;
         named
     };
     manifest.count("tasks", tasks.tasks.len());
@@ -79,43 +75,44 @@ fn write(args: &EvalArgs, settings: &Settings, named: &[Named], manifest: &Manif
     Results { named, per_task, resampling, manifest: manifest.to_record() }.write(args)
 }
 
-impl Scoring {
+impl Judging {
     fn manifest(&self) -> Manifest {
         let mut manifest = Manifest::new("scores");
-        let names: Vec<&str> = self.metrics.iter().map(|metric| metric.name()).collect();
+        let names: Vec<&str> = self.scoring.metrics.iter().map(|metric| metric.name()).collect();
         manifest.setting("metrics", names);
-        for &metric in &self.metrics {
-            let recipe = self.postprocess.recipe(metric).to_string();
-            manifest.setting(&format!("postprocess.{metric}"), recipe);
+        for (metric, recipe) in self.scoring.recipes() {
+            manifest.setting(&format!("postprocess.{metric}"), recipe.to_string());
         }
         manifest.setting("missing", self.missing.to_string());
         manifest
     }
 }
 
-/// The requested post-processing, or the data's own.
-pub(super) fn postprocess(
-    asked: &Option<String>,
-    own: impl FnOnce() -> Postprocess,
-) -> Result<Postprocess> {
-    match asked.as_deref() {
-        None | Some("own") => Ok(own()),
-        Some(names) => Ok(Postprocess::Same(names.parse::<Recipe>()?)),
+/// The scoring of a command that also shows the metrics of `default` where nobody chose any.
+pub(super) fn scoring(
+    settings: &Settings,
+    experiment: &Experiment,
+    default: &[Metric],
+) -> Result<Scoring> {
+    let mut scoring = experiment.scoring.clone();
+    if settings.list("metrics").is_empty() {
+        let mut metrics = default.to_vec();
+        metrics.extend(scoring.metrics.iter().filter(|metric| !default.contains(metric)));
+        scoring.metrics = metrics;
     }
+    Ok(scoring)
 }
 
-fn of_pairs(args: &EvalArgs, path: &Path, metrics: &[Metric], settings: &Settings) -> Result<()> {
+fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
     let language: Option<Language> = settings.parsed_option("language")?;
-    let scoring = Scoring {
-        metrics: metrics.to_vec(),
-        postprocess: match &args.postprocess {
-            // Cuts in a metric's definition still apply.
-            None => Postprocess::NONE,
-            asked => postprocess(asked, || Postprocess::Own { function_bodies: false })?,
-        },
-        missing: Missing::Error,
-    };
-    let mut manifest = scoring.manifest();
+    let mut scoring = asked_scoring(settings, &[])?;
+    if settings.text("postprocess").is_none() {
+        // Cuts in a metric's definition still apply.
+        scoring.postprocess = Postprocess::NONE;
+    }
+    let judging = Judging { scoring, missing: Missing::Error };
+    let scoring = &judging.scoring;
+    let mut manifest = judging.manifest();
     manifest.input("pairs", path)?;
     let reading = pairs::read(path)?;
     output::problems(&reading.problems);
@@ -125,7 +122,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, metrics: &[Metric], settings: &Setting
     manifest.count("pairs", reading.pairs.len());
     manifest.count("unusable", reading.problems.len());
     let language = language.unwrap_or_default();
-    let scores = score_pairs(&reading.pairs, metrics, &scoring.postprocess, language);
+    let scores = score_pairs(&reading.pairs, &scoring.metrics, &scoring.postprocess, language);
     let named = [("pairs".into(), scores)];
     write(args, settings, &named, &manifest)?;
     // The program ends: freeing hundreds of thousands of small texts would take a tenth of its time.
@@ -140,7 +137,7 @@ fn ground_truths(tasks: &TaskSet) -> Vec<Vec<String>> {
 
 /// Warns of metrics that truncate targets, with the score that the references would have.
 fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
-    let Scoring { metrics, postprocess, .. } = scoring;
+    let Scoring { metrics, postprocess } = scoring;
     let cuts = |metric: &&Metric| {
         let recipe = postprocess.recipe(**metric);
         [Step::Statement, Step::FirstLine, Step::Bracket].iter().any(|step| recipe.has(*step))
@@ -164,7 +161,7 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
 
 /// Scores the references as predictions.
 fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
-    let Scoring { metrics, postprocess, .. } = scoring;
+    let Scoring { metrics, postprocess } = scoring;
     let truth = ground_truths(tasks);
     let scores = score_tasks(tasks, &truth, metrics, postprocess, Missing::Error)?;
     let mut imperfect = Vec::new();
@@ -188,7 +185,7 @@ fn of_predictions(
     args: &EvalArgs,
     experiment: &Experiment,
     settings: &Settings,
-    scoring: &Scoring,
+    judging: &Judging,
     manifest: &mut Manifest,
 ) -> Result<Vec<Named>> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
@@ -197,16 +194,17 @@ fn of_predictions(
         if !made_with.is_empty() {
             manifest.setting(&format!("predictions.{name}"), json!(made_with));
         }
-        let evaluation = score(experiment, path, scoring)?;
+        let evaluation = score(experiment, path, judging)?;
         if let Some(folder) = folder {
-            let mut own = scoring.manifest();
+            let mut own = judging.manifest();
             if let Some(tasks) = &experiment.tasks {
                 own.input("tasks", &tasks.path)?;
             }
             own.input("predictions", path)?;
             own.count("tasks", evaluation.tasks.tasks.len());
             own.count("unusable", evaluation.problems.len());
-            write_results(&folder, &evaluation, &scoring.postprocess, scoring.missing, own)?;
+            let postprocess = &judging.scoring.postprocess;
+            write_results(&folder, &evaluation, postprocess, judging.missing, own)?;
         }
         let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
         let scores = evaluation.scores.map_err(|error| hinted(error, hint))?;
@@ -225,8 +223,8 @@ fn of_predictions(
         let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
         let one = of_file(mode.to_string(), &path, folder)?;
         if header_path(&path).exists() {
-            let is_whole = one.1.missing == 0 && scoring.metrics == [Metric::RepoCoder];
-            let known = (is_whole && args.postprocess.is_none()).then_some(&one.1);
+            let is_whole = one.1.missing == 0 && judging.scoring == experiment.scoring;
+            let known = is_whole.then_some(&one.1);
             // Scores that cannot be cached are still printed.
             if let Err(error) = pipeline::scores(experiment, mode, &completion.model, known) {
                 output::problems(&[error]);
@@ -285,26 +283,9 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     }
 }
 
-/// The metrics of these names, each once; without names the default ones.
-pub(super) fn metrics(names: &[String], default: &[Metric]) -> Result<Vec<Metric>> {
-    let mut metrics = Vec::new();
-    for name in names {
-        match name.as_str() {
-            "all" => metrics.extend(Metric::ALL),
-            name => metrics.push(name.parse()?),
-        }
-    }
-    if names.is_empty() {
-        metrics.extend(default);
-    }
-    let mut known = BTreeSet::new();
-    metrics.retain(|metric| known.insert(*metric));
-    Ok(metrics)
-}
-
-fn score(experiment: &Experiment, path: &Path, scoring: &Scoring) -> Result<Evaluation> {
-    let Scoring { metrics, postprocess, missing } = scoring;
-    let evaluation = evaluate(experiment, path, metrics, postprocess, *missing)?;
+fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Evaluation> {
+    let Judging { scoring, missing } = judging;
+    let evaluation = evaluate(experiment, path, scoring, *missing)?;
     output::problems(&evaluation.problems);
     let (file, empty) = (path.display(), evaluation.empty);
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);

@@ -3,18 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Arg, Args, ValueEnum};
-use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 use repoformer::retrieve::QueryForm;
 use repoformer::retrieve::rank::Ranker;
 
 use crate::settings::{Listed, SettingFlags};
 use crate::table::ScoreFormat;
-
-/// Names of the metrics, and `all`.
-pub(super) fn known_metrics() -> Listed {
-    Listed::of(Metric::ALL).and("all")
-}
 
 /// Names of the statuses of test runs, and `all`.
 fn statuses() -> Listed {
@@ -46,14 +40,6 @@ pub(crate) struct EvalArgs {
     /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references", "tasks"])]
     pub(crate) pairs: Option<PathBuf>,
-    /// Metric (repeatable, or separated by commas) [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = known_metrics())]
-    pub(crate) metrics: Vec<String>,
-    /// How predictions are cut before they are scored: own (for each metric as its program does), none, or steps separated
-    /// by commas: fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, bracket,
-    /// function-body, comments, comment-signs [default: own; none for --pairs]
-    #[arg(long, value_name = "STEPS")]
-    pub(crate) postprocess: Option<String>,
     /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
     /// exact_match_idx.jsonl to this folder, with a manifest; several modes get a folder each
     #[arg(long, value_name = "DIR", conflicts_with_all = ["check_references", "exec", "pairs"])]

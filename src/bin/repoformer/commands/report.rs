@@ -5,21 +5,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use repoformer::evaluate::executed::{Executed, read_executed};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
+use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::report::{About, Contender, gather};
-use repoformer::pipeline::{
-    Executed, Experiment, cached_predictions, evaluate, own_postprocess, read_executed,
-};
+use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer::report::Report;
 use repoformer::store::artifact::{digest, parameters, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
-use super::eval::{metrics, postprocess};
-use super::eval_args::known_metrics;
-use super::session::{completed_modes, completion, open, resampling, without_repositories};
+use super::eval::scoring;
+use super::session::{
+    completed_modes, completion, of_kind, open, resampling, without_repositories,
+};
 use crate::output::{self, fail, write_json};
 use crate::settings::{SettingFlags, Settings};
 
@@ -36,13 +37,6 @@ pub(crate) struct ReportArgs {
     /// System that the others are compared with [default: the first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
-    /// Metric (repeatable, or separated by commas); the edit similarity of the first is plotted [default:
-    /// repocoder,repoformer]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = known_metrics())]
-    metrics: Vec<String>,
-    /// How predictions are cut before they are scored, as in `eval` [default: own]
-    #[arg(long, value_name = "STEPS")]
-    postprocess: Option<String>,
     /// Headline of the page [default: the benchmark's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -70,19 +64,23 @@ pub(super) struct Source {
 }
 
 /// Contents of a report.
-#[derive(Default)]
 pub(super) struct Making {
     /// Results of `eval --exec`, as `NAME=FILE` or for all systems.
     pub(super) exec: Vec<String>,
-    pub(super) metrics: Vec<Metric>,
-    pub(super) postprocess: Option<String>,
+    pub(super) scoring: Scoring,
     pub(super) title: Option<String>,
     pub(super) baseline: Option<String>,
     pub(super) resampling: Resampling,
 }
 
+impl Making {
+    /// A report of what scores and intervals say alone.
+    pub(super) fn of(scoring: Scoring, resampling: Resampling) -> Self {
+        Self { exec: Vec::new(), scoring, title: None, baseline: None, resampling }
+    }
+}
+
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
-    let metrics = metrics(&args.metrics, &METRICS)?;
     let settings = open(&args.settings)?;
     let experiment = without_repositories(&settings)?;
     let sources = if args.predictions.is_empty() {
@@ -92,8 +90,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     };
     let making = Making {
         exec: args.exec.clone(),
-        metrics,
-        postprocess: args.postprocess.clone(),
+        scoring: scoring(&settings, &experiment, &METRICS)?,
         title: args.title.clone(),
         baseline: args.baseline.clone(),
         resampling: resampling(&settings)?,
@@ -119,7 +116,7 @@ fn of_file(given: &str) -> Source {
 
 /// The requested modes, or all that are completed.
 pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
-    let completion = completion(settings)?;
+    let completion = completion(&of_kind(settings, experiment.tasks.as_ref()))?;
     let mut sources = Vec::new();
     for mode in completed_modes(settings, experiment, &completion)?.0 {
         sources.push(Source {
@@ -149,11 +146,10 @@ pub(super) fn make(
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to report on")
     };
-    let cut = postprocess(&making.postprocess, || own_postprocess(tasks))?;
     let mut manifest = Manifest::new("report");
     manifest.input("tasks", &tasks.path)?;
-    for &metric in &making.metrics {
-        manifest.setting(&format!("postprocess.{metric}"), cut.recipe(metric).to_string());
+    for (metric, recipe) in making.scoring.recipes() {
+        manifest.setting(&format!("postprocess.{metric}"), recipe.to_string());
     }
     manifest.setting("resamples", making.resampling.resamples);
     manifest.setting("seed", making.resampling.seed);
@@ -161,7 +157,7 @@ pub(super) fn make(
     for source in sources {
         let path = &source.predictions;
         manifest.input(&format!("predictions.{}", source.name), path)?;
-        let evaluation = evaluate(experiment, path, &making.metrics, &cut, Missing::Skip)?;
+        let evaluation = evaluate(experiment, path, &making.scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
         if let Ok(scores) = &evaluation.scores
             && scores.missing > 0

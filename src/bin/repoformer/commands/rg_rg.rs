@@ -14,7 +14,7 @@ use repoformer::retrieve::Mode;
 use super::complete::complete_modes;
 use super::rows::{self, Row};
 use super::server;
-use super::session::{check_completable, check_not_tasks, label, open, single};
+use super::session::{check_completable, check_not_tasks, label, of_kind, open, single};
 use super::stages::{copy_prompts, read_predictions};
 use crate::output::{self, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     match args.iterations {
         Some(iterations) => {
             check_completable(&experiment)?;
-            let completion = model(&settings)?;
+            let completion = model(&of_kind(&settings, experiment.tasks.as_ref()))?;
             let mut rows = Vec::new();
             if args.predictions.is_none() {
                 let first = Mode::LeftContext;

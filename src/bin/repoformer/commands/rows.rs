@@ -1,27 +1,38 @@
 //! The table of an experiment: a row per mode or iteration.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
+use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::statistics::{Groups, Interval, Resampling};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
 };
 use repoformer::retrieve::Mode;
+use repoformer::text::language::Language;
 use serde_json::{Value, json};
 
+use super::paper::Measured;
 use super::selective::Selected;
 use crate::output;
 use crate::table::{ScoreFormat, Table, interval, or_dash, percent, written};
 
 /// One row of the table.
-#[derive(Default)]
+#[derive(Clone)]
 pub(super) struct Row {
     benchmark: String,
     /// The mode's name, with its iteration.
     mode: String,
+    /// The metric of its exact match and edit similarity.
+    metric: Metric,
+    /// The metric with its cut, in words.
+    metric_name: String,
     /// The mode's scores, as in their artifact.
     scores: Value,
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
+    /// Unit-test pass rate of each row, for those whose tests are conclusive.
+    passed: BTreeMap<usize, f64>,
     /// Totals of the mode's prompts; a policy chooses among those of two modes.
     prompts: Option<PromptTotals>,
     /// Share of the tasks that a policy retrieves for.
@@ -31,11 +42,52 @@ pub(super) struct Row {
     generation_ms: Option<f64>,
     /// Mean milliseconds from a request to its completion, retrieval included.
     latency_ms: Option<f64>,
+    /// Share of the latency of always retrieving that is saved.
+    speedup: Option<f64>,
+    /// Whether it is a mode whose prompts show what was retrieved before completing.
+    is_always: bool,
+    /// Greatest number of requests at once when completions were timed.
+    at_once: usize,
     /// Share of the tasks whose predictions equal those of the previous iteration.
     pub(super) unchanged: Option<f64>,
 }
 
 impl Row {
+    /// The row of some scores by the first metric.
+    fn new(experiment: &Experiment, mode: String, scores: Value, resampling: &Resampling) -> Self {
+        let metric = experiment.scoring.first();
+        Self {
+            benchmark: experiment.name.clone(),
+            mode,
+            metric,
+            metric_name: experiment.scoring.name(metric),
+            intervals: intervals(&scores, metric, resampling),
+            scores,
+            passed: BTreeMap::new(),
+            prompts: None,
+            rag_rate: None,
+            time: None,
+            generation_ms: None,
+            latency_ms: None,
+            speedup: None,
+            is_always: false,
+            at_once: 0,
+            unchanged: None,
+        }
+    }
+
+    /// The rows of all metrics of its experiment, itself the first.
+    pub(super) fn by_metric(self, experiment: &Experiment, resampling: &Resampling) -> Vec<Row> {
+        let others = experiment.scoring.metrics.iter().skip(1).map(|&metric| Self {
+            metric,
+            metric_name: experiment.scoring.name(metric),
+            intervals: intervals(&self.scores, metric, resampling),
+            ..self.clone()
+        });
+        let others: Vec<Row> = others.collect();
+        [self].into_iter().chain(others).collect()
+    }
+
     /// The row of a completed mode.
     pub(super) fn of(
         experiment: &Experiment,
@@ -46,14 +98,12 @@ impl Row {
         let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
         report.warnings.iter().for_each(output::warning);
         output::problems(&report.problems);
+        let name = experiment.layout.mode_name(mode);
         let row = Self {
-            benchmark: experiment.name.clone(),
-            mode: experiment.layout.mode_name(mode),
-            intervals: intervals(&scores, resampling),
-            scores,
+            is_always: matches!(mode, Mode::LeftContext | Mode::Given),
             prompts: Some(prompt_totals(experiment, mode)?),
             time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
-            ..Self::default()
+            ..Self::new(experiment, name, scores, resampling)
         };
         if completion.is_embedded() {
             Ok(row)
@@ -69,15 +119,23 @@ impl Row {
         resampling: &Resampling,
     ) -> Row {
         let count = selected.scores["all"]["n"].as_f64().unwrap_or(0.0);
+        let name = selected.source.name.clone();
         Self {
-            benchmark: experiment.name.clone(),
-            mode: selected.source.name.clone(),
-            intervals: intervals(&selected.scores, resampling),
-            scores: selected.scores.clone(),
             rag_rate: Some(selected.retrieved as f64 / count.max(1.0)),
             latency_ms: selected.latency_ms,
-            ..Self::default()
+            ..Self::new(experiment, name, selected.scores.clone(), resampling)
         }
+    }
+
+    /// Adds the unit-test results of its predictions, which for a policy are those of the mode that it chose.
+    pub(super) fn tested(self, passed: BTreeMap<usize, f64>) -> Row {
+        Self { passed, ..self }
+    }
+
+    /// Share of the tasks that pass their unit tests, where these were run.
+    fn pass_rate(&self) -> Option<f64> {
+        let count = self.passed.len();
+        (count > 0).then(|| self.passed.values().sum::<f64>() / count as f64)
     }
 
     /// Whether all of its completions were timed.
@@ -93,6 +151,7 @@ impl Row {
             generation_ms: mean(latencies.iter().map(|latency| latency.generation_ms)),
             // The second retrieval waits for a completion.
             latency_ms: mean(latencies.iter().map(latency)).filter(|_| mode != Mode::Prediction),
+            at_once: latencies.iter().filter_map(|latency| latency.at_once).max().unwrap_or(0),
             ..self
         })
     }
@@ -102,6 +161,67 @@ impl Row {
 fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let times: Vec<f64> = times.collect::<Option<_>>()?;
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+}
+
+/// The numbers of rows for a table of the paper: those of the first metric of each.
+pub(super) fn measured(
+    rows: &[Row],
+    model: &str,
+    language: Language,
+    dataset: &str,
+) -> Vec<Measured> {
+    let mut all: Vec<Measured> = Vec::new();
+    for row in rows {
+        let is_same = |one: &&Measured| one.benchmark == row.benchmark && one.mode == row.mode;
+        if all.iter().any(|one| is_same(&one)) {
+            continue;
+        }
+        let mut values = BTreeMap::from([
+            ("em", 100.0 * row.value("em")),
+            ("es", 100.0 * row.value("es")),
+            ("retrieved", 100.0 * row.share_with_blocks()),
+        ]);
+        let score = row.scores["all"][row.metric.name()]["id_f1"].as_f64();
+        let rest = [("id_f1", score), ("ut", row.pass_rate()), ("speedup", row.speedup)];
+        values.extend(rest.into_iter().filter_map(|(key, value)| Some((key, 100.0 * value?))));
+        if row.is_always
+            && let Some(without) = rows.iter().find(|other| {
+                other.benchmark == row.benchmark
+                    && other.mode == "none"
+                    && other.metric == row.metric
+            })
+        {
+            let names = ["decreased", "unchanged", "increased"];
+            let counts = row.changes(without);
+            values.extend(names.into_iter().zip(counts.map(|count| count as f64)));
+        }
+        let (benchmark, mode) = (row.benchmark.clone(), row.mode.clone());
+        let (model, dataset) = (model.to_owned(), dataset.to_owned());
+        all.push(Measured { benchmark, language, dataset, model, mode, values });
+    }
+    all
+}
+
+/// Sets how much of always retrieving's latency each row of the same tasks saves.
+pub(super) fn compare_with_always(rows: &mut [Row]) {
+    let of = |row: &Row| Some((row.benchmark.clone(), row.latency_ms.filter(|_| row.is_always)?));
+    let always: Vec<(String, f64)> = rows.iter().filter_map(of).collect();
+    for row in rows {
+        let found = always.iter().find(|(benchmark, _)| *benchmark == row.benchmark);
+        let saved = |time: f64, always: f64| if always > 0.0 { 1.0 - time / always } else { 0.0 };
+        row.speedup = found.and_then(|(_, always)| Some(saved(row.latency_ms?, *always)));
+    }
+}
+
+/// Says how many requests waited for each other while completions were timed.
+pub(super) fn tell_of_crowds(rows: &[Row]) {
+    let most = rows.iter().filter(|row| row.latency_ms.is_some()).map(|row| row.at_once).max();
+    if let Some(most @ 2..) = most {
+        output::note(format!(
+            "completions were timed with up to {most} at once; --concurrency 1 (a server) or --threads 1 (the embedded model), with an \
+             empty cache, times each alone"
+        ));
+    }
 }
 
 /// Warns of rows over different tasks, where predictions are missing.
@@ -127,24 +247,52 @@ pub(super) fn text(rows: &[Row], format: ScoreFormat) -> String {
 }
 
 /// Intervals of a mode's means, from the scores of its tasks.
-fn intervals(scores: &Value, resampling: &Resampling) -> [Option<Interval>; 2] {
+fn intervals(scores: &Value, metric: Metric, resampling: &Resampling) -> [Option<Interval>; 2] {
     let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
     let groups = Groups::of(tasks.iter().map(|task| task["repository"].as_str()));
     let column = |name: &str| -> Vec<Option<f64>> {
-        tasks.iter().map(|task| task["repocoder"][name].as_f64()).collect()
+        tasks.iter().map(|task| task[metric.name()][name].as_f64()).collect()
     };
     let found = resampling.intervals(&groups, [column("em"), column("es")]);
     [0, 1].map(|place| found.get(place).copied().flatten())
 }
 
 impl Row {
+    /// Number of tasks that are worse, equal and better than in another row: by their unit tests where these were run, otherwise by
+    /// edit similarity.
+    fn changes(&self, without: &Row) -> [usize; 3] {
+        let scores = |row: &Row| -> BTreeMap<usize, f64> {
+            if !row.passed.is_empty() {
+                return row.passed.clone();
+            }
+            let tasks = row.scores["tasks"].as_array().into_iter().flatten();
+            let of = |task: &Value| {
+                Some((task["row"].as_u64()? as usize, task[row.metric.name()]["es"].as_f64()?))
+            };
+            tasks.filter_map(of).collect()
+        };
+        let (before, now) = (scores(without), scores(self));
+        let mut counts = [0; 3];
+        for (row, score) in &now {
+            if let Some(order) = before.get(row).map(|before| score.total_cmp(before)) {
+                counts[(order as i8 + 1) as usize] += 1;
+            }
+        }
+        counts
+    }
+
+    /// Whether it is of these tasks.
+    pub(super) fn is_of(&self, benchmark: &str) -> bool {
+        self.benchmark == benchmark
+    }
+
     /// Number of tasks scored.
     fn count(&self) -> u64 {
         self.scores["all"]["n"].as_u64().unwrap_or(0)
     }
 
     fn value(&self, name: &str) -> f64 {
-        self.scores["all"]["repocoder"][name].as_f64().unwrap_or(0.0)
+        self.scores["all"][self.metric.name()][name].as_f64().unwrap_or(0.0)
     }
 
     fn tokens_per_prompt(&self) -> Option<f64> {
@@ -169,6 +317,7 @@ impl Row {
             "benchmark": self.benchmark,
             "mode": self.mode,
             "n": self.count(),
+            "metric": self.metric_name,
             "em": self.value("em"),
             "es": self.value("es"),
             "em_interval": self.intervals[0].map(|interval| [interval.low, interval.high]),
@@ -178,8 +327,10 @@ impl Row {
             "retrieval_ms": self.milliseconds_per_query(),
         });
         for (name, value) in [
+            ("ut", self.pass_rate()),
             ("generation_ms", self.generation_ms),
             ("latency_ms", self.latency_ms),
+            ("speedup", self.speedup),
             ("unchanged", self.unchanged),
         ] {
             if let Some(value) = value {
@@ -199,12 +350,13 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
         column("tasks", &|row| row.benchmark.clone()),
         column("mode", &|row| row.mode.clone()),
         column("n", &|row| row.count().to_string()),
+        column("metric", &|row| row.metric_name.clone()),
         column("EM", &|row| percent(row.value("em"))),
         column("ES", &|row| percent(row.value("es"))),
+        column("%RAG", &|row| format!("{:.1}", 100.0 * row.share_with_blocks())),
         column("tokens/prompt", &|row| {
             or_dash(row.tokens_per_prompt().map(|tokens| format!("{tokens:.0}")))
         }),
-        column("with retrieved %", &|row| format!("{:.1}", 100.0 * row.share_with_blocks())),
         column("retrieval ms/query", &|row| {
             or_dash(row.milliseconds_per_query().map(|ms| format!("{ms:.3}")))
         }),
@@ -215,12 +367,14 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
             columns.push(column(name, &|row| or_dash(cell(row))));
         }
     };
+    optional("UT", &|row| row.pass_rate().map(percent));
     optional("generation ms/prompt", &|row| row.generation_ms.map(milliseconds));
     optional("latency ms", &|row| row.latency_ms.map(milliseconds));
+    optional("SU %", &|row| row.speedup.map(|saved| format!("{:.1}", 100.0 * saved + 0.0)));
     optional("unchanged %", &|row| row.unchanged.map(|share| format!("{:.1}", 100.0 * share)));
     for (place, name) in ["EM", "ES"].into_iter().enumerate() {
         if intervals_inside {
-            columns.insert(4 + 2 * place, column("95 %", &|row| interval(&row.intervals[place])));
+            columns.insert(5 + 2 * place, column("95 %", &|row| interval(&row.intervals[place])));
             continue;
         }
         let end = |of: fn(Interval) -> f64| {

@@ -10,11 +10,16 @@ use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
+use super::paper::PaperTable;
 use super::report::{self, Making};
 use super::rows::{self, Row};
 use super::selective::{Policies, Selected};
-use super::session::{begin, check_completable, experiments_of, label, modes, resampling, seed};
+use super::session::{
+    are_functions, begin, check_completable, completion_of, experiments_of, label, modes, of_kind,
+    resampling, seed,
+};
 use super::stages::read_predictions;
+use super::tests_of_run::TestResults;
 use super::{rg_rg, server};
 use crate::output::{self, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
@@ -34,6 +39,12 @@ pub(crate) struct RunArgs {
     /// [default: the server's, where the prompt style names the token]
     #[arg(long, value_name = "FILE", help_heading = "Selective retrieval")]
     probabilities: Vec<PathBuf>,
+    /// Samples of completions without retrieval, for policy entropy, from `complete --mode none --samples 20 --temperature 1`
+    #[arg(long, value_name = "FILE", help_heading = "Selective retrieval")]
+    samples_from: Option<PathBuf>,
+    /// Unit-test results of a mode's predictions, from `eval --exec --per-task --format jsonl`; they give the column UT (repeatable)
+    #[arg(long, value_name = "MODE=FILE", help_heading = "Scores")]
+    exec: Vec<String>,
 }
 
 /// The demonstration's data, for a program that runs outside its project.
@@ -54,16 +65,29 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let is_greedy = settings.parsed::<f64>("temperature")? == 0.0;
     let completion = server::model(&settings, (!is_greedy).then_some(seed), false)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
-    let policies = Policies::of(&args.probabilities, &settings)?;
-    let (mut rows, mut places) = (Vec::new(), Vec::new());
+    let policies = |settings: &Settings, are_functions| {
+        Policies::of(&args.probabilities, args.samples_from.as_ref(), settings, are_functions)
+    };
+    // Before the hours of completing.
+    policies(&settings, false)?.greet(&settings)?;
+    policies(&settings.of_functions(), true)?;
+    let paper = settings.text("paper");
+    let paper =
+        paper.map(|name| PaperTable::open(name, settings.text("paper-model"))).transpose()?;
+    let mut tests = TestResults::of(&args.exec)?;
+    let (mut rows, mut places, mut measured) = (Vec::new(), Vec::new(), Vec::new());
     let resampling = resampling(&settings)?;
     for experiment in experiments_of(&settings, &modes)? {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
         check_completable(&experiment)?;
+        let settings = of_kind(&settings, experiment.tasks.as_ref());
+        let completion = completion_of(completion.clone(), &settings, &experiment)?;
+        let policies = policies(&settings, are_functions(experiment.tasks.as_ref()))?;
         stages(&experiment, &settings, &modes, &completion)?;
         places.push(place(&experiment));
+        measured.push((experiment.name.clone(), experiment.layout.language));
         for &mode in &modes {
             if mode == Mode::Prediction
                 && !has_predictions(&experiment, Mode::LeftContext, &completion)?
@@ -76,25 +100,45 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 continue;
             }
             let row = Row::of(&experiment, mode, &completion, &resampling)?;
+            let row = row.tested(tests.of_mode(&experiment, mode, &completion)?);
             // What policies trade is seen beside what each mode takes.
             if policies.is_empty() {
-                rows.push(row);
+                rows.extend(row.by_metric(&experiment, &resampling));
             } else {
                 let row = row.timed(&experiment, mode, &completion.model)?;
                 tell_untimed(&row, &experiment, mode, &completion);
-                rows.push(row);
+                rows.extend(row.by_metric(&experiment, &resampling));
             }
         }
-        let selected = policies.choose(&experiment, &modes, &completion, seed)?;
-        let selective = |selected| Row::selective(&experiment, selected, &resampling);
-        rows.extend(selected.iter().map(selective));
+        let selected = policies.choose(&experiment, &modes, &completion, &settings)?;
+        for selected in &selected {
+            let row = Row::selective(&experiment, selected, &resampling);
+            let row = row.tested(tests.of_policy(&experiment, selected)?);
+            rows.extend(row.by_metric(&experiment, &resampling));
+        }
         if let Some(folder) = &args.report {
             let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
             let page = leave_report(&experiment, &settings, &folder, selected, resampling)?;
             places.push(format!("report: {}", page.display()));
         }
     }
-    write_data(Path::new("-"), rows::text(&rows, args.format))?;
+    tests.check_used()?;
+    rows::compare_with_always(&mut rows);
+    let text = match &paper {
+        Some(table) => {
+            let mut numbers = Vec::new();
+            for (benchmark, language) in &measured {
+                let of =
+                    rows.iter().filter(|row| row.is_of(benchmark)).cloned().collect::<Vec<_>>();
+                let (model, dataset) = (&completion.model, settings.text("paper-dataset"));
+                numbers.extend(rows::measured(&of, model, *language, dataset.unwrap_or_default()));
+            }
+            table.text(&numbers, args.format)
+        }
+        None => rows::text(&rows, args.format),
+    };
+    write_data(Path::new("-"), text)?;
+    rows::tell_of_crowds(&rows);
     rows::warn_of_gaps(&rows);
     places.iter().for_each(output::note);
     Ok(())
@@ -124,7 +168,8 @@ fn leave_report(
     selected: Vec<Selected>,
     resampling: Resampling,
 ) -> Result<PathBuf> {
-    let making = Making { metrics: report::METRICS.to_vec(), resampling, ..Making::default() };
+    let making =
+        Making::of(super::eval::scoring(settings, experiment, &report::METRICS)?, resampling);
     let mut sources = report::of_cache(experiment, settings)?;
     sources.extend(selected.into_iter().map(|one| one.source));
     let folder = folder.join(&experiment.name);

@@ -5,20 +5,21 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use repoformer::pipeline::{
-    Completion, Experiment, Layout, PromptLayout, Selective, TokenQuestion, cached_probabilities,
-    forget_chosen, prompt_totals, selective, write_chosen,
+    self, Completion, Experiment, Latency, PromptLayout, Selective, SignalSources, TokenQuestion,
+    cached_probabilities, decision_latencies, forget_chosen, prompt_totals, selective,
+    write_chosen,
 };
 use repoformer::prompt::style::DecisionFrame;
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::model::CalibrationMethod;
-use repoformer::selective::policy::sweep::RequestTimes;
+use repoformer::selective::policy::sweep::{Clock, RequestTimes};
 use repoformer::selective::policy::{Example, Policy};
 use serde_json::{Value, json};
 
 use super::policy::scored::{Trained, lacking, score};
 use super::report::Source;
-use super::server::resumable;
-use super::session::label;
+use super::server::{self, resumable};
+use super::session::{experiment_like, label, seed};
 use crate::output::{self, fail, with_bar};
 use crate::settings::Settings;
 
@@ -37,12 +38,19 @@ pub(super) struct Policies {
     trained: Trained,
     /// Files of the probabilities that policy self uses.
     probabilities: Vec<PathBuf>,
+    /// File of the samples that policy entropy uses.
+    samples: Option<PathBuf>,
     /// Whether they were chosen for this run; those of a file are used where possible.
     asked: bool,
 }
 
 impl Policies {
-    pub(super) fn of(probabilities: &[PathBuf], settings: &Settings) -> Result<Self> {
+    pub(super) fn of(
+        probabilities: &[PathBuf],
+        samples: Option<&PathBuf>,
+        settings: &Settings,
+        are_functions: bool,
+    ) -> Result<Self> {
         let chosen = settings.list("policy");
         let mut names = BTreeSet::new();
         if let Some(twice) = chosen.iter().find(|name| !names.insert(name.as_str())) {
@@ -51,15 +59,22 @@ impl Policies {
                 "give each once, or with another threshold",
             );
         }
-        let chosen: Vec<Chosen> = chosen.iter().map(|text| parse(text)).collect::<Result<_>>()?;
-        let has_self = chosen.iter().any(|one| one.policy == Policy::SelfDecision);
+        let chosen: Vec<Chosen> =
+            chosen.iter().map(|text| parse(text, are_functions)).collect::<Result<_>>()?;
+        let has_self = chosen.iter().any(|one| asks(one.policy));
         if !probabilities.is_empty() && !has_self {
             return fail(
                 "--probabilities is for policy self, which is not among the policies",
                 "add --policy self@0.5, or leave it out",
             );
         }
-        for path in probabilities {
+        if samples.is_some() && !chosen.iter().any(|one| one.policy == Policy::Entropy) {
+            return fail(
+                "--samples-from is for policy entropy, which is not among the policies",
+                "add --policy entropy@1.0, or leave it out",
+            );
+        }
+        for path in probabilities.iter().chain(samples) {
             // Before the hours of completing.
             repoformer::store::jsonl::open(path)?;
         }
@@ -67,6 +82,7 @@ impl Policies {
             chosen,
             trained: Trained::read(settings.list("policy-model"))?,
             probabilities: probabilities.to_vec(),
+            samples: samples.cloned(),
             asked: settings.is_chosen("policy"),
         })
     }
@@ -82,8 +98,9 @@ impl Policies {
         experiment: &Experiment,
         modes: &[Mode],
         completion: &Completion,
-        seed: u64,
+        settings: &Settings,
     ) -> Result<Vec<Selected>> {
+        let (seed, clock) = (seed(settings)?, settings.parsed("clock")?);
         let retrieves = [Mode::LeftContext, Mode::Given];
         for mode in retrieves {
             forget_chosen(experiment, mode, &completion.model)?;
@@ -98,24 +115,42 @@ impl Policies {
             return Ok(Vec::new());
         };
         let mut probabilities = self.probabilities.clone();
-        if probabilities.is_empty() && self.has(Policy::SelfDecision) {
-            match ask(experiment, completion) {
-                Ok(found) => probabilities.extend(found),
+        let mut decisions = Vec::new();
+        if probabilities.is_empty() && self.asks() {
+            match ask(experiment, completion, settings) {
+                Ok(None) => {}
+                Ok(Some((path, latencies))) => {
+                    probabilities.push(path);
+                    decisions = latencies;
+                }
                 Err(reason) => {
                     self.left_out(&format!("{}: policy self: {reason:#}", experiment.name))
                 }
             }
         }
-        let found = selective(experiment, mode, &completion.model, &probabilities)?;
+        let sources = SignalSources {
+            probabilities: &probabilities,
+            samples: self.samples.as_deref(),
+            decisions: &decisions,
+        };
+        let found = selective(experiment, mode, &completion.model, &sources)?;
         output::problems(&found.problems);
         let generator = Some(completion.model.as_str());
         self.trained.warn(&found.examples, generator);
         let mut all = Vec::new();
         for chosen in &self.chosen {
+            if asks(chosen.policy) && probabilities.is_empty() {
+                self.left_out(&format!(
+                    "{} {}: left out: it asks a model on a server, which was trained to decide: --endpoint URL --model NAME with its \
+                     --prompt-style, or --policy-endpoint URL --policy-model-name NAME",
+                    experiment.name, chosen.name
+                ));
+                continue;
+            }
             match self.scores(chosen.policy, &found.examples, seed) {
                 Ok(scores) => {
-                    let (layout, model) = (&experiment.layout, &completion.model);
-                    all.push(select(chosen, &found, &scores, layout, mode, model));
+                    let model = &completion.model;
+                    all.push(select(chosen, &found, &scores, experiment, mode, model, clock));
                 }
                 Err(reason) => self.left_out(&format!(
                     "{} {}: left out: {reason:#}",
@@ -130,8 +165,26 @@ impl Policies {
         Ok(all)
     }
 
-    fn has(&self, policy: Policy) -> bool {
-        self.chosen.iter().any(|chosen| chosen.policy == policy)
+    /// Whether a policy asks a model.
+    fn asks(&self) -> bool {
+        self.chosen.iter().any(|chosen| asks(chosen.policy))
+    }
+
+    /// Checks that the policy's own server answers, if there is one.
+    pub(super) fn greet(&self, settings: &Settings) -> Result<()> {
+        if let Some(settings) = policy_settings(settings)? {
+            if !self.asks() {
+                return fail(
+                    "--policy-endpoint is for policy self, which is not among the policies",
+                    "add --policy self, or leave it out",
+                );
+            }
+            let model = policy_model(&settings)?;
+            if let Some(asked) = model.server.as_ref().and_then(|server| server.asked.as_ref()) {
+                asked.endpoint.greet()?;
+            }
+        }
+        Ok(())
     }
 
     /// Reports rows that cannot be made.
@@ -146,14 +199,75 @@ impl Policies {
         let scores = scored.probabilities.unwrap_or(scored.ordered);
         match scores.iter().filter(|score| score.is_none()).count() {
             0 => Ok(scores.into_iter().flatten().collect()),
-            n => bail!("{n} tasks lack {}", lacking(policy)),
+            n => bail!("{n} of {} tasks lack {}", examples.len(), lacking(policy)),
         }
     }
 }
 
-/// Asks the server for the probability of the token that asks for retrieval, if there is a server and the prompt style names
-/// the token; returns the files of the answers.
-fn ask(experiment: &Experiment, completion: &Completion) -> Result<Option<PathBuf>> {
+/// Whether a policy asks a model for its decision.
+fn asks(policy: Policy) -> bool {
+    matches!(policy, Policy::SelfDecision | Policy::SelfGreedy)
+}
+
+/// The settings of the policy's own model: its server, name and prompt style take the place of the completion's.
+fn policy_settings(settings: &Settings) -> Result<Option<Settings>> {
+    let (url, name) = (settings.text("policy-endpoint"), settings.text("policy-model-name"));
+    let (url, name) = match (url, name) {
+        (None, None) => return Ok(None),
+        (Some(url), Some(name)) => (url, name),
+        (Some(_), None) => {
+            return fail(
+                "--policy-endpoint is set and --policy-model-name is not",
+                "name the model that policy self asks",
+            );
+        }
+        (None, Some(_)) => {
+            return fail(
+                "--policy-model-name is set and --policy-endpoint is not",
+                "name its server, or the completion's where that has both models",
+            );
+        }
+    };
+    let style = settings.text("policy-prompt-style").unwrap_or_default();
+    let mut own = settings.clone();
+    for (key, value) in [
+        ("endpoint", url),
+        ("model", name),
+        ("prompt-style", style),
+        ("api", "completions"),
+        ("samples", "1"),
+        ("temperature", "0"),
+    ] {
+        own.fix(key, vec![value.to_owned()], "run");
+    }
+    Ok(Some(own))
+}
+
+/// The policy's own model.
+fn policy_model(settings: &Settings) -> Result<Completion> {
+    server::model_with_key(settings, "REPOFORMER_POLICY_API_KEY")
+}
+
+/// File of the probabilities of the token that asks for retrieval, and what each took.
+type Asked = (PathBuf, Vec<Latency>);
+
+/// Asks a model for the probability of the token that asks for retrieval: the policy's own, or the one that completes if it is on
+/// a server and its prompt style names the token.
+fn ask(
+    experiment: &Experiment,
+    completion: &Completion,
+    settings: &Settings,
+) -> Result<Option<Asked>> {
+    let Some(own) = policy_settings(settings)? else {
+        return ask_model(experiment, completion);
+    };
+    let experiment = experiment_like(experiment, &own)?;
+    let report = pipeline::prompt(&experiment, &[Mode::Without])?;
+    output::report(&label("prompt", &experiment), &report);
+    ask_model(&experiment, &policy_model(&own)?)
+}
+
+fn ask_model(experiment: &Experiment, completion: &Completion) -> Result<Option<Asked>> {
     let layout = &experiment.prompts.layout;
     let (PromptLayout::Style(style), true) = (layout, completion.server.is_some()) else {
         return Ok(None);
@@ -172,19 +286,25 @@ fn ask(experiment: &Experiment, completion: &Completion) -> Result<Option<PathBu
         })
     })?;
     output::report(&label("probabilities", experiment), &report);
-    Ok(Some(path))
+    let latencies = decision_latencies(experiment, &completion.model);
+    Ok(Some((path, latencies)))
 }
 
 /// `NAME` or `NAME@THRESHOLD`.
-fn parse(text: &str) -> Result<Chosen> {
-    let (name, threshold) =
-        text.split_once('@').map_or((text, None), |(name, threshold)| (name, Some(threshold)));
+fn parse(text: &str, are_functions: bool) -> Result<Chosen> {
+    let (name, threshold) = match text.split_once('@') {
+        // A name as a whole: self@greedy.
+        Some((name, threshold)) if text.parse::<Policy>().is_err() => (name, Some(threshold)),
+        _ => (text, None),
+    };
     let policy: Policy = name.parse()?;
     let usual = match policy {
         Policy::Never | Policy::Always | Policy::Oracle => Some(0.0),
-        // The paper's for lines, calls and chunks.
-        Policy::Learned | Policy::LearnedScored => Some(0.2),
-        Policy::Random | Policy::SelfDecision => Some(0.5),
+        // The paper's for functions, and for lines, calls and chunks.
+        Policy::Learned | Policy::LearnedScored | Policy::SelfDecision => {
+            Some(if are_functions { 0.15 } else { 0.2 })
+        }
+        Policy::Random | Policy::SelfGreedy => Some(0.5),
         Policy::TrialRetrieval | Policy::TrialGeneration | Policy::Entropy => None,
     };
     if let (Policy::Never | Policy::Always, Some(_)) = (policy, threshold) {
@@ -210,6 +330,8 @@ fn parse(text: &str) -> Result<Chosen> {
 
 /// The choices of a policy.
 pub(super) struct Selected {
+    /// The mode whose predictions it takes where it retrieves.
+    pub(super) mode: Mode,
     /// The chosen predictions, named after the policy with its threshold.
     pub(super) source: Source,
     /// Scores of the chosen predictions, in the form of a mode's.
@@ -225,30 +347,36 @@ fn select(
     chosen: &Chosen,
     found: &Selective,
     scores: &[f64],
-    layout: &Layout,
+    experiment: &Experiment,
     mode: Mode,
     model: &str,
+    clock: Clock,
 ) -> Selected {
+    let (layout, metrics) = (&experiment.layout, &experiment.scoring.metrics);
     let retrieves: Vec<bool> = scores.iter().map(|&score| score > chosen.threshold).collect();
     let pairs = found.scores.iter().zip(&retrieves);
     let tasks: Vec<Value> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len().max(1) as f64;
-    let mean = |name: &str| {
-        let values = tasks.iter().filter_map(|task| task["repocoder"][name].as_f64());
-        values.sum::<f64>() / count
-    };
-    let all = json!({"n": tasks.len(), "repocoder": {"em": mean("em"), "es": mean("es")}});
+    let mut all = json!({"n": tasks.len()});
+    for metric in metrics {
+        let values = metric.values().iter().map(|&value| {
+            let of_tasks = tasks.iter().filter_map(|task| task[metric.name()][value].as_f64());
+            (value.to_owned(), json!(of_tasks.sum::<f64>() / count))
+        });
+        all[metric.name()] = Value::Object(values.collect());
+    }
     let rows = tasks.iter().zip(&retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {
         let costs = times.iter().zip(&retrieves);
-        let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves));
-        costs.sum::<f64>() / count
+        let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves, clock));
+        Some(costs.sum::<Option<f64>>()? / count)
     };
     let retrieved: BTreeSet<usize> =
         rows.filter_map(|(task, _)| Some(task["row"].as_u64()? as usize)).collect();
     Selected {
-        latency_ms: found.times.as_ref().map(latency),
+        mode,
+        latency_ms: found.times.as_ref().and_then(latency),
         scores: json!({"all": all, "tasks": tasks}),
         retrieved: retrieved.len(),
         source: Source {

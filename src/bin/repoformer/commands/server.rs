@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use repoformer::complete::server::{CompletionRequest, Sending};
-use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint};
 use repoformer::error::Error;
 use repoformer::pipeline::{Asked, Completion, Server, file_name};
 
@@ -26,7 +26,7 @@ pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> R
                 "use --max-tokens and --stop; scores cut completions to the target's lines",
             );
         }
-        completion.server = Some(server(settings, &completion.model, seed, by_batch)?);
+        completion.server = Some(server(settings, &completion.model, seed, by_batch, None)?);
         completion.max_lines = None;
     } else if let Some(key) = settings.chosen_for_server() {
         return fail(
@@ -38,7 +38,31 @@ pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> R
     Ok(completion)
 }
 
-fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -> Result<Server> {
+/// A model on a server whose key is in another variable than the completion server's.
+pub(super) fn model_with_key(settings: &Settings, variable: &str) -> Result<Completion> {
+    let mut completion = completion(settings)?;
+    let key = std::env::var_os(variable).is_some_and(|key| !key.is_empty());
+    if !key && std::env::var_os(DEFAULT_KEY_VARIABLE).is_some_and(|key| !key.is_empty()) {
+        return fail(
+            format!("{DEFAULT_KEY_VARIABLE} is the completion server's, and {variable} is not set"),
+            format!(
+                "set {variable} to the key of the policy's server; any text, where it needs none"
+            ),
+        );
+    }
+    let key = key.then(|| variable.to_owned());
+    completion.server = Some(server(settings, &completion.model, None, false, key)?);
+    completion.max_lines = None;
+    Ok(completion)
+}
+
+fn server(
+    settings: &Settings,
+    model: &str,
+    seed: Option<u64>,
+    by_batch: bool,
+    key_variable: Option<String>,
+) -> Result<Server> {
     let asking = CompletionRequest {
         api: settings.parsed("api")?,
         temperature: settings.parsed("temperature")?,
@@ -57,7 +81,7 @@ fn server(settings: &Settings, model: &str, seed: Option<u64>, by_batch: bool) -
     let in_cache = || cache.join("journal").join(file_name(model) + ".jsonl");
     let mut asked = None;
     if !by_batch {
-        let endpoint = endpoint(settings, model)?;
+        let endpoint = endpoint(settings, model, key_variable)?;
         let connections = settings.parsed("concurrency")?;
         let retry_failed = settings.text("retry-failed") == Some("yes");
         asked = Some(Asked { endpoint, sending: Sending { connections, retry_failed } });
@@ -82,7 +106,7 @@ fn check(asking: &CompletionRequest) -> Result<()> {
     Ok(())
 }
 
-fn endpoint(settings: &Settings, model: &str) -> Result<Endpoint> {
+fn endpoint(settings: &Settings, model: &str, key_variable: Option<String>) -> Result<Endpoint> {
     let Some(url) = settings.text("endpoint") else {
         return fail(
             format!("--endpoint is not set, and model {model} is not the embedded one"),
@@ -90,7 +114,7 @@ fn endpoint(settings: &Settings, model: &str) -> Result<Endpoint> {
         );
     };
     let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
-    let connection = ConnectionSettings { timeout, ..ConnectionSettings::patient() };
+    let connection = ConnectionSettings { timeout, key_variable, ..ConnectionSettings::patient() };
     Ok(Endpoint::new(url, connection)?.on_retry(|text| note(text)))
 }
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::postprocess::{Postprocess, are_function_bodies};
+use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
 use repoformer::repository::corpus::{is_folder_name, repository_names};
 use repoformer::repository::fragment::Cut;
 use repoformer::retrieve::{Mode, QueryForm};
-use repoformer::task::TaskSet;
+use repoformer::task::{Task, TaskSet};
 use repoformer::text::language::Language;
 
 use super::experiment_settings::{cuts, cuts_chunks, prompts, retrieval};
@@ -83,11 +86,13 @@ fn open_experiments(settings: &Settings) -> Result<Vec<Experiment>> {
     }
     check_names(settings, files)?;
     let mut experiments = Vec::new();
-    let cuts = cuts(settings)?;
     let named = files.iter().map(|file| Some(Path::new(file)));
     for file in named.chain(files.is_empty().then_some(None)) {
+        let tasks = file.map(read_tasks).transpose()?;
+        let settings = &of_kind(settings, tasks.as_ref());
+        let cuts = cuts(settings)?;
         for &cut in &cuts {
-            let mut experiment = experiment(settings, file, cut)?;
+            let mut experiment = experiment(settings, file, tasks.clone(), cut)?;
             if cuts.len() > 1 {
                 experiment.name = format!("{}_{cut}", experiment.name);
             }
@@ -141,12 +146,38 @@ pub(super) fn check_single(settings: &Settings) -> Result<()> {
     }
 }
 
-fn experiment(settings: &Settings, file: Option<&Path>, cut: Cut) -> Result<Experiment> {
-    let mut tasks = file.map(read_tasks).transpose()?;
+/// The settings for these tasks: those of functions where the holes are function bodies.
+pub(super) fn of_kind(settings: &Settings, tasks: Option<&TaskSet>) -> Settings {
+    match settings.has_functions() && are_functions(tasks) {
+        true => settings.of_functions(),
+        false => settings.clone(),
+    }
+}
+
+/// Whether the holes of these tasks are function bodies.
+pub(super) fn are_functions(tasks: Option<&TaskSet>) -> bool {
+    let tasks = tasks.map_or(&[][..], |set| &set.tasks);
+    let is_function = |task: &Task| task.kind() == Some("function");
+    tasks.first().is_some_and(is_function) || are_function_bodies(tasks)
+}
+
+/// The experiment of another model with the same tasks and fragments.
+pub(super) fn experiment_like(other: &Experiment, settings: &Settings) -> Result<Experiment> {
+    let file = other.tasks.as_ref().map(|set| set.path.as_path());
+    experiment(settings, file, other.tasks.clone(), other.layout.cut)
+}
+
+fn experiment(
+    settings: &Settings,
+    file: Option<&Path>,
+    mut tasks: Option<TaskSet>,
+    cut: Cut,
+) -> Result<Experiment> {
     let repos_dir: PathBuf = settings.text("repos-dir").unwrap_or_default().into();
     let repositories = repositories(settings, tasks.as_mut())?;
     let language = language(settings, tasks.as_ref())?;
     let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
+    let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| &set.tasks))?;
     let layout = Layout {
         cache: settings.parsed("cache-dir")?,
         benchmark: benchmark(settings, file)?,
@@ -157,7 +188,7 @@ fn experiment(settings: &Settings, file: Option<&Path>, cut: Cut) -> Result<Expe
         ranker: retrieval.search.ranker.to_string(),
         vectors: retrieval.search.vectors_name(),
         align: prompts.align.to_string(),
-        style: prompts.layout.name().to_owned(),
+        style: style_name(settings, &prompts.layout),
         top_k: retrieval.search.top_k,
         iteration: 1,
     };
@@ -170,7 +201,29 @@ fn experiment(settings: &Settings, file: Option<&Path>, cut: Cut) -> Result<Expe
         walk: settings.parsed("walk")?,
         retrieval,
         prompts,
+        scoring,
     })
+}
+
+/// The scoring that was asked for, and what is usual for these tasks where it was not.
+pub(super) fn asked_scoring(settings: &Settings, tasks: &[Task]) -> Result<Scoring> {
+    let mut metrics: Vec<Metric> = Vec::new();
+    for name in settings.list("metrics") {
+        let named = if name == "all" { Metric::ALL.to_vec() } else { vec![name.parse()?] };
+        metrics.extend(named.into_iter().filter(|one| !metrics.contains(one)).collect::<Vec<_>>());
+    }
+    let mut scoring = Scoring::of(tasks, &metrics);
+    if let Some(steps) = settings.text("postprocess").filter(|steps| *steps != "own") {
+        scoring.postprocess = Postprocess::Same(steps.parse()?);
+    }
+    Ok(scoring)
+}
+
+/// Name of the style in paths, which says so where prompts hold no right context.
+fn style_name(settings: &Settings, layout: &PromptLayout) -> String {
+    let is_left = settings.text("right-context") == Some("no");
+    let left = if is_left && matches!(layout, PromptLayout::Style(_)) { "-left" } else { "" };
+    format!("{}{left}", layout.name())
 }
 
 /// The requested language, else that of most of the tasks' files, else Python.
@@ -298,6 +351,16 @@ pub(super) fn completion(settings: &Settings) -> Result<Completion> {
         completion.max_lines = settings.parsed_option("max-lines")?;
     }
     Ok(completion)
+}
+
+/// The same completion within the limit for these tasks.
+pub(super) fn completion_of(
+    completion: Completion,
+    settings: &Settings,
+    experiment: &Experiment,
+) -> Result<Completion> {
+    let max_tokens = of_kind(settings, experiment.tasks.as_ref()).parsed("max-tokens")?;
+    Ok(Completion { max_tokens, ..completion })
 }
 
 /// Resampling of intervals.

@@ -15,7 +15,7 @@ use repoformer::store::manifest::Manifest;
 
 use super::session::{
     FIRST, WITHOUT_PREDICTION, check_not_tasks, check_single, completion, experiments,
-    experiments_of, label, modes, open,
+    experiments_of, label, modes, of_kind, open,
 };
 use crate::output::{self, fail, write_data, write_json, write_manifest_beside};
 use crate::settings::{SettingFlags, Settings};
@@ -113,7 +113,11 @@ pub(super) fn read_predictions(
     };
     let path = match named {
         Some(path) => path.to_owned(),
-        None => cached_predictions(experiment, Mode::LeftContext, &completion(settings)?)?,
+        None => cached_predictions(
+            experiment,
+            Mode::LeftContext,
+            &completion(&of_kind(settings, Some(tasks)))?,
+        )?,
     };
     let joined = predictions::read(&path, tasks)?;
     if joined.missing.len() < tasks.tasks.len() {

@@ -32,6 +32,7 @@ pub(super) enum Group {
     Prompts,
     Model,
     Server,
+    Scores,
     Policies,
     Statistics,
 }
@@ -46,6 +47,7 @@ impl Group {
             Self::Prompts => "Prompts",
             Self::Model => "Model",
             Self::Server => "With --endpoint",
+            Self::Scores => "Scores",
             Self::Policies => "Selective retrieval",
             Self::Statistics => "Random numbers and intervals",
         }
@@ -203,7 +205,7 @@ impl Setting {
         let draws = matches!(command, "sample" | "all");
         match self.group {
             Group::DataSet => !draws || !matches!(self.key, "tasks" | "benchmark" | "mode"),
-            Group::Policies | Group::Statistics => true,
+            Group::Scores | Group::Policies | Group::Statistics => true,
             Group::Fragments => command == "window" || draws && self.key == "language",
             Group::Search => command == "search",
             Group::Embeddings => command == "vectorize",

@@ -4,13 +4,18 @@ use std::fmt::Display;
 use std::path::Path;
 
 use repoformer::complete::server::{Api, Ending};
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::postprocess::Recipe;
 use repoformer::prompt::style::Style;
 use repoformer::repository::corpus::Walk;
 use repoformer::repository::fragment::Center;
 use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Align, Mode, QueryForm, Ties};
 use repoformer::selective::policy::Policy;
+use repoformer::selective::policy::sweep::Clock;
 use repoformer::text::language::Language;
+
+use crate::commands::paper;
 
 use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
@@ -21,6 +26,8 @@ const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all"];
 /// The subcommands that draw at random.
 const DRAWING: &[&str] =
     &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];
+/// The subcommands that score predictions.
+const SCORING: &[&str] = &["eval", "compare", "report", "run"];
 /// Larger than any file, and small enough to be added to.
 const MOST: u64 = u32::MAX as u64 / 4;
 const COUNT: Values = Whole(1..=MOST);
@@ -190,6 +197,27 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "journal" "FILE" Text => "File that keeps the answers as they arrive",
             default_text: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
     }
+    Scores {
+        "paper" "TABLE" OneOf(paper::names) =>
+            "Print a table of the Repoformer paper instead, with this run's numbers and the paper's",
+            commands: &["run"];
+        "paper-model" "NAME" Text => "Model of the paper whose numbers stand beside this run's",
+            commands: &["run"], default_text: Some("the first of the table");
+        "paper-dataset" "NAME" OneOf(|| names(paper::DATASETS)) =>
+            "Data set of the paper that the tasks are of, or stand for", commands: &["run"], default: Some("RepoEval");
+        "metrics" "NAME" OneOf(|| names(Metric::ALL).into_iter().chain(["all".into()]).collect()) =>
+            "Metric; policies and gains go by the first",
+            arity: Names, commands: SCORING,
+            default_text: Some("repocoder, and for function bodies repoformer; of a report both");
+        "postprocess" "STEPS" OneOfOr(
+            || names(["own", "none"]),
+            |text| text.parse::<Recipe>().is_ok(),
+            "steps separated by commas: fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, \
+             bracket, function-body, comments, comment-signs",
+        ) =>
+            "How predictions are cut before they are scored, each metric as its own program does (own), or: {names}",
+            commands: SCORING, default_text: Some("own; none for --pairs");
+    }
     Policies {
         "policy" "NAME[@T]" OneOfOr(
             || names(Policy::ALL),
@@ -197,6 +225,20 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "one with a threshold, as in learned@0.2",
         ) => "Add a row for a policy: {names}",
             arity: Names, commands: &["run"];
+        "policy-endpoint" "URL" Text =>
+            "Server of the model that policy self asks, where it is another than the one that completes; \
+             REPOFORMER_POLICY_API_KEY holds its key",
+            commands: &["run"];
+        "policy-model-name" "NAME" Text => "Name of that model", commands: &["run"];
+        "policy-prompt-style" "NAME|FILE" OneOfOr(
+            || names(Style::names()),
+            |name| Path::new(name).exists(),
+            "a template file",
+        ) => "Layout of that model's prompts: {names}",
+            default: Some("repoformer"), commands: &["run"];
+        "clock" "NAME" OneOf(|| names(Clock::ALL)) =>
+            "Parts of a request that run at the same time in column latency ms: all (parallel), as in the paper, or none (serial)",
+            default: Some("parallel"), commands: &["run"];
         "policy-model" "FILE" Text => "Trained policy, from `policy train`",
             arity: Paths, default_text: Some("learned policies are trained here, and score each repository after training on the others"),
             commands: &["run"];
@@ -206,7 +248,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default_text: Some("0, or the server's"), commands: DRAWING;
         // Fewer leave nothing outside of 95 %, and a million already take minutes.
         "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
-            default: Some("10000"), commands: &["eval", "compare", "report", "run"];
+            default: Some("10000"), commands: SCORING;
     }
 };
 

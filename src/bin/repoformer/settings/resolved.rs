@@ -16,9 +16,9 @@ use crate::output::fail;
 const FOUND_BY_ITSELF: &str = "repoformer.toml";
 
 /// Variables that are not settings: the server's key, the mark of test runs, and what the project's own tests read.
-const OTHER_VARIABLES: [&str; 9] = [
-    "API_KEY", "RUN", "CORPORA", "CORPUS", "EMBEDDINGS", "EMBEDDINGS_MODEL", "FIXTURES", "LABELS",
-    "NLTK_WORDS",
+const OTHER_VARIABLES: [&str; 10] = [
+    "API_KEY", "POLICY_API_KEY", "RUN", "CORPORA", "CORPUS", "EMBEDDINGS", "EMBEDDINGS_MODEL",
+    "FIXTURES", "LABELS", "NLTK_WORDS",
 ];
 
 /// Origin of a value.
@@ -44,6 +44,16 @@ struct Sourced {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Sourced>,
+    /// Those that take the place of others for tasks whose holes are function bodies.
+    of_functions: BTreeMap<&'static str, Sourced>,
+}
+
+/// Contents of a file of settings.
+#[derive(Debug, Default)]
+struct FileSettings {
+    all: Given,
+    /// Its section `[function]`.
+    of_functions: Given,
 }
 
 impl Settings {
@@ -67,7 +77,7 @@ impl Settings {
         let file = config.as_deref().map(read_file).transpose()?;
         let file = file.unwrap_or_default();
         let profile = given("profile").or_else(|| {
-            let named = file.get("profile").or_else(|| presets.get("profile"));
+            let named = file.all.get("profile").or_else(|| presets.get("profile"));
             named?.first()
         });
 
@@ -79,12 +89,12 @@ impl Settings {
         }
         settings.set_all(&presets, &Source::Subcommand(subcommand));
         if let Some(name) = profile {
-            settings.set_all(&read_profile(name)?, &Source::Profile(name.clone()));
+            settings.set_file(&read_profile(name)?, &Source::Profile(name.clone()));
         }
         if let Some(path) = config {
             let name = path.to_string_lossy().into_owned();
             settings.set("config", vec![name], Source::Default);
-            settings.set_all(&file, &Source::File(path));
+            settings.set_file(&file, &Source::File(path));
         }
         settings.set_all(&environment, &Source::Environment);
         settings.set_all(&flags.given, &Source::Flag);
@@ -99,15 +109,39 @@ impl Settings {
         }
     }
 
+    fn set_file(&mut self, file: &FileSettings, source: &Source) {
+        self.set_all(&file.all, source);
+        for (key, values) in &file.of_functions {
+            let sourced = Sourced { values: values.clone(), source: source.clone() };
+            self.of_functions.insert(key, sourced);
+        }
+    }
+
+    /// The settings for tasks whose holes are function bodies.
+    pub(crate) fn of_functions(&self) -> Self {
+        let mut settings = self.clone();
+        settings.values.extend(self.of_functions.clone());
+        settings
+    }
+
+    /// Whether tasks of functions have settings of their own.
+    pub(crate) fn has_functions(&self) -> bool {
+        !self.of_functions.is_empty()
+    }
+
+    /// Sets a value for all tasks, those of functions included.
     fn set(&mut self, key: &'static str, values: Vec<String>, source: Source) {
+        self.of_functions.remove(key);
         self.values.insert(key, Sourced { values, source });
     }
 
     /// Checks every value in force, wherever it came from.
     fn check(&self) -> Result<()> {
         for setting in SETTINGS {
-            for value in self.list(setting.key) {
-                setting.check(value, &self.source(setting.key))?;
+            for sourced in [&self.values, &self.of_functions].map(|of| of.get(setting.key)) {
+                for value in sourced.map_or(&[][..], |sourced| &sourced.values) {
+                    setting.check(value, &self.source(setting.key))?;
+                }
             }
         }
         Ok(())
@@ -246,8 +280,18 @@ impl Settings {
             };
             format!("{text:<48} # {}", self.source(key))
         };
-        let settings = SETTINGS.iter().filter(|setting| setting.in_files);
-        settings.map(line).collect()
+        let settings = || SETTINGS.iter().filter(|setting| setting.in_files);
+        let mut lines: Vec<String> = settings().map(line).collect();
+        if self.has_functions() {
+            lines.push("[function]".into());
+            let own = self.of_functions();
+            lines.extend(settings().filter_map(|setting| {
+                let known = self.of_functions.get(setting.key)?;
+                let text = format!("{} = {}", setting.key, toml_value(setting, &known.values));
+                Some(format!("{text:<48} # {}", own.source(setting.key)))
+            }));
+        }
+        lines
     }
 }
 
@@ -284,7 +328,7 @@ fn environment() -> Result<Given> {
     Ok(found)
 }
 
-fn read_profile(name: &str) -> Result<Given> {
+fn read_profile(name: &str) -> Result<FileSettings> {
     let own = Path::new("configs").join(format!("{name}.toml"));
     if own.is_file() {
         return read_file(&own);
@@ -301,18 +345,41 @@ fn read_profile(name: &str) -> Result<Given> {
     }
 }
 
-fn read_file(path: &Path) -> Result<Given> {
+fn read_file(path: &Path) -> Result<FileSettings> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("{}: cannot read this configuration", path.display()))?;
     parse(&text, &path.display().to_string())
 }
 
-fn parse(text: &str, name: &str) -> Result<Given> {
-    let table: toml::Table = text
+fn parse(text: &str, name: &str) -> Result<FileSettings> {
+    let mut table: toml::Table = text
         .parse()
         .map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.to_string().trim_end()))?;
+    let of_functions = match table.remove(FUNCTIONS) {
+        Some(toml::Value::Table(section)) => given(&section, name)?,
+        Some(_) => bail!("{name}: {FUNCTIONS} must be a section, [{FUNCTIONS}]"),
+        None => Given::new(),
+    };
+    let is_of_all = |key: &&&str| {
+        let group = declared(key).map(|setting| setting.group);
+        group == Some(Group::DataSet) || matches!(**key, "unit" | "model" | "endpoint")
+    };
+    if let Some(key) = of_functions.keys().find(is_of_all) {
+        return fail(
+            format!("{name}: '{key}' cannot depend on the tasks' kind"),
+            format!("set it outside of [{FUNCTIONS}]"),
+        );
+    }
+    Ok(FileSettings { all: given(&table, name)?, of_functions })
+}
+
+/// Section of a file with the settings of tasks whose holes are function bodies.
+const FUNCTIONS: &str = "function";
+
+/// The settings of a table.
+fn given(table: &toml::Table, name: &str) -> Result<Given> {
     let mut found = Given::new();
-    for (key, value) in &table {
+    for (key, value) in table {
         let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
             let known = SETTINGS.iter().filter(|setting| setting.in_files);
             let nearest = nearest(key, known.map(|setting| setting.key));
@@ -356,12 +423,36 @@ mod tests {
     #[test]
     fn bundled_files_hold_known_keys_and_values() {
         for (name, text) in BUNDLED {
-            for (key, values) in parse(text, name).unwrap() {
+            let file = parse(text, name).unwrap();
+            for (key, values) in file.all.into_iter().chain(file.of_functions) {
                 for value in values {
                     declared(key).unwrap().check(&value, name).unwrap();
                 }
             }
         }
+    }
+
+    #[test]
+    fn functions_have_settings_of_their_own_unless_somebody_chose_others() {
+        let file = |text| parse(text, "x.toml").unwrap();
+        let mut settings = Settings::default();
+        let profile = Source::Profile("p".into());
+        settings.set_file(
+            &file(
+                "max-tokens = 50\nquery-lines = 20\n[function]\nmax-tokens = 256\nquery-lines = 50",
+            ),
+            &profile,
+        );
+        assert_eq!(
+            (settings.text("max-tokens"), settings.of_functions().text("max-tokens")),
+            (Some("50"), Some("256"))
+        );
+        settings.set_file(&file("query-lines = 7"), &Source::File("x.toml".into()));
+        settings.set("max-tokens", vec!["9".into()], Source::Flag);
+        let own = settings.of_functions();
+        assert_eq!((own.text("max-tokens"), own.text("query-lines")), (Some("9"), Some("7")));
+        let error = parse("[function]\ntasks = \"t\"", "x.toml").unwrap_err().to_string();
+        assert!(error.contains("'tasks' cannot depend on the tasks' kind"), "{error}");
     }
 
     #[test]

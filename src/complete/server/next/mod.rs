@@ -34,6 +34,15 @@ pub struct NextToken {
 }
 
 impl NextToken {
+    /// Whether a token of an answer is this one: by number, if the server returns it.
+    pub fn is(&self, token: &TokenProbability) -> bool {
+        let numbered = token.text.strip_prefix("token_id:");
+        match token.id.or_else(|| numbered?.parse().ok()) {
+            Some(id) => id == self.id,
+            None => !token.text.is_empty() && token.text == self.text,
+        }
+    }
+
     /// Finds the token for a text in the vocabulary of a server's model.
     ///
     /// # Errors
@@ -129,21 +138,45 @@ impl<'a> Prober<'a> {
 
     /// Returns a digest of everything the probability after a prompt depends on, except the server.
     pub fn key(model: &str, token: &NextToken, prompt: &str) -> String {
-        digest_parts(["probability 1", model, &token.text, &token.id.to_string(), prompt])
+        digest_parts(["probability 2", model, &token.text, &token.id.to_string(), prompt])
     }
 
-    /// Requests the probability after a prompt; returns the token as the one sample of an answer.
+    /// Requests the probability after a prompt, and the likeliest token there; returns the two as the tokens of an answer's only
+    /// sample, or the first alone if the server does not name the other. Its time is that of the first request, which suffices for a decision.
     ///
     /// # Errors
     /// The server rejects the prompt, or supports none of the methods.
     pub fn ask(&self, prompt: &str) -> Result<Answer> {
         let begin = Instant::now();
         let logprob = self.logprob(prompt)?;
-        let token =
-            TokenProbability { id: Some(self.token.id), text: self.token.text.clone(), logprob };
-        let sample =
-            Sample { text: self.token.text.clone(), finish_reason: None, tokens: vec![token] };
-        Ok(Answer { samples: vec![sample], seconds: begin.elapsed().as_secs_f64() })
+        let seconds = begin.elapsed().as_secs_f64();
+        let text = self.token.text.clone();
+        let token = TokenProbability { id: Some(self.token.id), text: text.clone(), logprob };
+        // More than one half is the most.
+        let likeliest = match logprob > 0.5_f64.ln() {
+            true => Ok(token.clone()),
+            false => {
+                let way = *self.way.lock().unwrap_or_else(PoisonError::into_inner);
+                self.likeliest(prompt, way)
+            }
+        };
+        let tokens = match likeliest {
+            Ok(likeliest) => vec![token, likeliest],
+            // The probability alone.
+            Err(Refusal::Way(_)) => vec![token],
+            Err(Refusal::Request(error)) => return Err(error),
+        };
+        let sample = Sample { text, finish_reason: None, tokens };
+        Ok(Answer { samples: vec![sample], seconds })
+    }
+
+    /// Returns the token that the server writes after a prompt if nothing is forced.
+    fn likeliest(&self, prompt: &str, way: Option<Way>) -> Result<TokenProbability, Refusal> {
+        let mut body = json!({"model": self.model, "prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": 1});
+        if matches!(way, Some(Way::BiasByNumber | Way::Allowed)) {
+            body["return_tokens_as_token_ids"] = true.into();
+        }
+        self.first_token(&body)
     }
 
     fn logprob(&self, prompt: &str) -> Result<f64> {
@@ -191,8 +224,7 @@ impl<'a> Prober<'a> {
             self.is_unforced.store(true, Ordering::Relaxed);
             return Ok(logprob);
         }
-        let body = json!({"model": self.model, "prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": 1});
-        let likeliest = self.first_token(&body)?;
+        let likeliest = self.likeliest(prompt, Some(way))?;
         // A token with more than one half is the most probable one.
         if !self.is_token(&likeliest) {
             let why = "the probability is computed after the token was forced";
@@ -237,13 +269,8 @@ impl<'a> Prober<'a> {
         Ok(token.logprob.min(0.0))
     }
 
-    /// Whether a token of an answer is the requested one: by number, if the server returns it.
     fn is_token(&self, token: &TokenProbability) -> bool {
-        let numbered = token.text.strip_prefix("token_id:");
-        match token.id.or_else(|| numbered?.parse().ok()) {
-            Some(id) => id == self.token.id,
-            None => !token.text.is_empty() && token.text == self.token.text,
-        }
+        self.token.is(token)
     }
 
     fn post(&self, body: &Value) -> Result<Value, Refusal> {

@@ -45,12 +45,18 @@ fn probabilities(server: &Server, prompts: &[&str]) -> Vec<Result<f64, String>> 
 #[test]
 fn a_bias_forces_the_token_and_its_own_probability_is_read() {
     let server = Server::start(|_, request| {
-        assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
         assert_eq!(request.body["max_tokens"], 1);
+        if !has(request, "logit_bias") {
+            return numbered(9, "x", -0.1);
+        }
+        assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
         numbered(CC, "", -23.5)
     });
     assert_eq!(probabilities(&server, &["a", "b"]), [Ok(-23.5), Ok(-23.5)]);
-    assert_eq!(server.requests().len(), 2, "one request a prompt");
+    assert_eq!(server.requests().len(), 4, "one for the probability, one for the likeliest token");
+    let (endpoint, token) = (server.endpoint(), token());
+    let answer = Prober::new(&endpoint, "m", &token).ask("c").unwrap();
+    assert!(!token.is(&answer.samples[0].tokens[1]));
 }
 
 #[test]
@@ -65,7 +71,7 @@ fn vllm_names_tokens_by_number_and_openai_refuses_the_field() {
         false => named("<cc>", -2.0),
     });
     assert_eq!(probabilities(&openai, &["a", "b"]), [Ok(-2.0), Ok(-2.0)]);
-    assert_eq!(openai.requests().len(), 3, "the way is found once");
+    assert_eq!(openai.requests().len(), 5, "the way is found once");
     let other = Server::start(|_, _| named("token_id:7", -2.0));
     let error = probabilities(&other, &["a"]).remove(0).unwrap_err();
     assert!(error.contains("wrote the token \"token_id:7\" instead"), "{error}");
@@ -97,6 +103,8 @@ fn a_token_that_is_likeliest_is_read_where_nothing_is_forced() {
         (0 | 1, _) => numbered(CC, "", -0.25),
         // … and below one half it is known for good.
         (_, true) => numbered(CC, "", if number == 2 { -1.5 } else { -0.1 }),
+        // Which token is the likeliest instead.
+        (3, false) => numbered(9, "x", -0.4),
         (_, false) => panic!("no more checks are needed"),
     });
     let found = probabilities(&server, &["a", "b", "c"]);

@@ -38,9 +38,9 @@ fn with_request<T>(
 fn example(repository: usize, number: usize) -> Example {
     let is_known = !number.is_multiple_of(3);
     let es = if is_known { [0.9, 0.8] } else { [0.3, 0.9] };
-    let outcome = CompletionScores { es, em: [None; 2], label: None };
+    let outcome = CompletionScores { score: es, em: [None; 2], label: None };
     with_request(repository, number, is_known, |request| {
-        Example::new(&format!("{repository}/{number}"), request, outcome, Signals::default())
+        Example::new(&format!("{repository}/{number}"), request, outcome, Signals::default(), false)
     })
 }
 

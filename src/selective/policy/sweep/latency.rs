@@ -1,7 +1,7 @@
 //! Latency of a request under a policy: the paper's latency model.
 //!
 //! The decision (T_d), the completion without retrieval (T_g), and retrieval followed by the completion with it (T_r + T_g)
-//! start together. A request without retrieval takes the longer of T_d and T_g, one with retrieval the longer of T_d and T_r + T_g.
+//! start together ([`Clock::Parallel`]). A request without retrieval takes the longer of T_d and T_g, one with retrieval the longer of T_d and T_r + T_g.
 //! The paper has one T_g; prompts with retrieved fragments are longer, so both are used if both were measured.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::selective::policy::rule::{DecisionCost, Policy};
 use crate::store::jsonl;
 
@@ -22,35 +22,67 @@ pub struct RequestTimes {
     pub base: f64,
     /// T_g with retrieved fragments.
     pub generation: f64,
-    /// T_d if the generator itself decides: one token.
-    pub decision: f64,
+    /// T_d if a model decides: one token; `None` if nobody measured.
+    pub decision: Option<f64>,
+}
+
+/// Which parts of a request run at the same time.
+///
+/// ```
+/// use repoformer::selective::policy::sweep::Clock;
+/// assert_eq!("serial".parse::<Clock>()?, Clock::Serial);
+/// # Ok::<(), repoformer::error::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// Decision, retrieval and completion begin together, as in the paper's latency model.
+    #[default]
+    Parallel,
+    /// Each part waits for the one before it: the decision, then retrieval if it says so, then one completion.
+    Serial,
+}
+
+named! {
+    Clock, "clock":
+    Parallel = "parallel",
+    Serial = "serial",
 }
 
 impl RequestTimes {
     /// Times of a generation that takes as long with retrieved fragments as without.
     pub fn new(retrieval: f64, generation: f64) -> Self {
-        Self { retrieval, base: generation, generation, decision: 0.0 }
+        Self { retrieval, base: generation, generation, decision: None }
     }
 
-    /// Returns the latency of a request.
+    /// Returns the latency of a request; `None` if a part of it was not measured.
     ///
     /// ```
-    /// use repoformer::selective::policy::{Policy, sweep::RequestTimes};
+    /// use repoformer::selective::policy::{Policy, sweep::{Clock, RequestTimes}};
     /// let times = RequestTimes::new(300.0, 500.0);
-    /// assert_eq!(times.cost(Policy::Learned, false), 500.0);
-    /// assert_eq!(times.cost(Policy::Learned, true), 800.0);
+    /// assert_eq!(times.cost(Policy::Learned, false, Clock::Parallel), Some(500.0));
+    /// assert_eq!(times.cost(Policy::Learned, true, Clock::Parallel), Some(800.0));
     /// let slow = RequestTimes { retrieval: 900.0, ..times };
-    /// assert_eq!(slow.cost(Policy::TrialRetrieval, false), 900.0, "it waits for the score");
+    /// let trial = |clock| slow.cost(Policy::TrialRetrieval, false, clock);
+    /// assert_eq!(trial(Clock::Parallel), Some(900.0), "it waits for the score");
+    /// assert_eq!(trial(Clock::Serial), Some(1400.0), "and then completes");
+    /// assert_eq!(times.cost(Policy::SelfDecision, true, Clock::Parallel), None);
     /// ```
-    pub fn cost(&self, policy: Policy, retrieves: bool) -> f64 {
+    pub fn cost(&self, policy: Policy, retrieves: bool, clock: Clock) -> Option<f64> {
         let decision = match policy.decision_cost() {
             DecisionCost::Nothing => 0.0,
-            DecisionCost::Decision => self.decision,
+            DecisionCost::Decision => self.decision?,
             DecisionCost::Retrieval => self.retrieval,
             DecisionCost::Generation => self.base,
         };
         let answer = if retrieves { self.retrieval + self.generation } else { self.base };
-        decision.max(answer)
+        let answer = match (clock, policy.decision_cost()) {
+            (Clock::Parallel, _) => return Some(decision.max(answer)),
+            // What the decision needed is there.
+            (Clock::Serial, DecisionCost::Retrieval) if retrieves => self.generation,
+            (Clock::Serial, DecisionCost::Generation) if !retrieves => 0.0,
+            (Clock::Serial, _) => answer,
+        };
+        Some(decision + answer)
     }
 }
 
@@ -63,12 +95,14 @@ pub struct LatencyModel {
     base: Option<BTreeSet<String>>,
     /// Given times, or mean times for tasks that were not measured.
     mean: RequestTimes,
+    /// What runs at the same time.
+    clock: Clock,
 }
 
 impl LatencyModel {
     /// Returns a model of equal times for every request.
     pub fn given(times: RequestTimes) -> Self {
-        Self { times: None, base: None, mean: times }
+        Self { times: None, base: None, mean: times, clock: Clock::default() }
     }
 
     /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, of completions with retrieved fragments
@@ -83,19 +117,22 @@ impl LatencyModel {
         let mut mean = RequestTimes::new(found.mean(|time| time.retrieval, "retrieval")?, with);
         if let Some(base) = &base {
             mean.base = base.mean(|time| time.generation, "base generation")?;
+            mean.decision = base.mean(|time| time.decision, "decision").ok();
         }
         let of_task = |(id, time): (&String, &Took)| {
             let retrieval = time.retrieval.unwrap_or(mean.retrieval);
             let mut times = RequestTimes::new(retrieval, time.generation.unwrap_or(with));
             if let Some(base) = &base {
-                let measured = base.times.get(id).and_then(|time| time.generation);
-                times.base = measured.unwrap_or(mean.base);
+                let measured = base.times.get(id);
+                times.base = measured.and_then(|time| time.generation).unwrap_or(mean.base);
+                times.decision = measured.and_then(|time| time.decision).or(mean.decision);
             }
             (id.clone(), times)
         };
         Ok(Self {
             times: Some(found.times.iter().map(of_task).collect()),
             mean,
+            clock: Clock::default(),
             base: base.map(|base| base.times.into_keys().collect()),
         })
     }
@@ -115,17 +152,30 @@ impl LatencyModel {
         self.base.as_ref().is_some_and(|base| base.contains(id))
     }
 
-    /// Sets the time that the generator takes to decide.
-    pub fn deciding(mut self, decision: f64) -> Self {
+    /// Sets the time that a model takes to decide, if it is given.
+    pub fn deciding(mut self, decision: Option<f64>) -> Self {
         let measured = self.times.iter_mut().flat_map(BTreeMap::values_mut);
-        measured.chain([&mut self.mean]).for_each(|times| times.decision = decision);
+        for times in measured.chain([&mut self.mean]) {
+            times.decision = decision.or(times.decision);
+        }
         self
     }
 
-    /// Returns the times of a task.
-    pub fn of(&self, id: &str) -> RequestTimes {
+    /// Sets what runs at the same time.
+    pub fn by(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Returns the latency of a task's request; `None` if a part of it was not measured.
+    pub fn cost(&self, id: &str, policy: Policy, retrieves: bool) -> Option<f64> {
+        self.of(id).cost(policy, retrieves, self.clock)
+    }
+
+    /// Times of a task.
+    pub(super) fn of(&self, id: &str) -> RequestTimes {
         let measured = self.times.as_ref().and_then(|times| times.get(id));
-        measured.copied().unwrap_or(self.mean)
+        *measured.unwrap_or(&self.mean)
     }
 }
 
@@ -133,6 +183,7 @@ impl LatencyModel {
 struct Took {
     retrieval: Option<f64>,
     generation: Option<f64>,
+    decision: Option<f64>,
 }
 
 /// A file of measured times.
@@ -161,6 +212,7 @@ impl Measured {
             let took = Took {
                 retrieval: number("retrieval_ms")?,
                 generation: number("generation_ms")?.or(generation),
+                decision: number("decision_ms")?,
             };
             times.insert(id.to_owned(), took);
             Ok(())

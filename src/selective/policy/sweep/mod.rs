@@ -4,7 +4,7 @@ mod latency;
 #[cfg(test)]
 mod tests;
 
-pub use latency::{LatencyModel, RequestTimes};
+pub use latency::{Clock, LatencyModel, RequestTimes};
 
 use super::measure::{Bin, area, calibration_curve, expected_error};
 use super::{Example, Policy};
@@ -18,12 +18,15 @@ pub struct SweepPoint {
     pub rag_rate: f64,
     /// Share of exact completions, if known for all instances.
     pub em: Option<f64>,
-    /// Mean edit similarity, 0 to 1.
-    pub es: f64,
+    /// Mean score, 0 to 1.
+    pub score: f64,
     /// Share of the abstentions for which retrieval would not have helped (the paper's figure 5); `None` without abstentions.
     pub abstention_precision: Option<f64>,
-    /// Latency by each latency model.
-    pub latencies: Vec<Latency>,
+    /// Share of the abstentions that were right without retrieval; `None` without abstentions, or if not known for all instances.
+    /// The rest of the precision are mistakes that retrieval would not have mended.
+    pub abstained_right: Option<f64>,
+    /// Latency by each latency model; `None` where a part of it was not measured.
+    pub latencies: Vec<Option<Latency>>,
 }
 
 /// Latency of requests by one latency model.
@@ -52,6 +55,8 @@ pub struct SweepCurve {
     pub auc: f64,
     /// Reliability of scores that are probabilities.
     pub calibration: Option<Reliability>,
+    /// Gains of the instances with retrieval, at the only threshold or else at the best one (figure 6).
+    pub gains: Vec<f64>,
 }
 
 /// Reliability of probabilities.
@@ -68,7 +73,7 @@ const STEPS: usize = 40;
 
 impl SweepCurve {
     /// Sweeps a policy's scores over judged instances: a point at every fortieth of the retrieval rate, as far as equal scores
-    /// allow, both ends, and the point with the best edit similarity; or points at the given thresholds alone. The calibration
+    /// allow, both ends, and the point with the best score; or points at the given thresholds alone. The calibration
     /// of `probabilities` is measured.
     pub fn of(
         policy: Policy,
@@ -98,7 +103,7 @@ impl SweepCurve {
             _ => {
                 let best = (0..=count)
                     .filter(is_possible)
-                    .max_by(|&a, &b| sums.es[a].total_cmp(&sums.es[b]).then(b.cmp(&a)));
+                    .max_by(|&a, &b| sums.score[a].total_cmp(&sums.score[b]).then(b.cmp(&a)));
                 let mut wanted: Vec<usize> = (0..=STEPS)
                     .map(|step| above(threshold((step * count).div_ceil(STEPS))))
                     .chain(best)
@@ -114,17 +119,24 @@ impl SweepCurve {
         let point = |(threshold, cut): (f64, usize)| sums.point(threshold, cut, clocks.len());
         let reaches_always = (0..=count)
             .filter(|_| is_swept)
-            .find(|cut| sums.es[*cut] >= sums.es[count] - 1e-9 && is_possible(cut))
+            .find(|cut| sums.score[*cut] >= sums.score[count] - 1e-9 && is_possible(cut))
             .map(|cut| point((threshold(cut), cut)));
         let elsewhere = is_swept.then(|| elsewhere(policy, examples, scores, clocks));
         let calibration = probabilities.map(|probabilities| Reliability {
             bins: calibration_curve(probabilities, &labels),
             error: expected_error(probabilities, &labels),
         });
+        let points: Vec<SweepPoint> = cuts.into_iter().map(point).collect();
+        let shown = match &points[..] {
+            [only] => only.rag_rate,
+            points => best(points).map_or(0.0, |point| point.rag_rate),
+        };
+        let retrieved = (shown * count as f64).round() as usize;
         Self {
             policy,
             count,
-            points: cuts.into_iter().map(point).collect(),
+            points,
+            gains: order[..retrieved].iter().map(|&place| examples[place].gain()).collect(),
             elsewhere: elsewhere.flatten(),
             reaches_always,
             auc: area(scores, &labels),
@@ -132,13 +144,9 @@ impl SweepCurve {
         }
     }
 
-    /// Returns the point with the best edit similarity; of equal ones, the one with the least retrieval.
+    /// Returns the point with the best score; of equal ones, the one with the least retrieval.
     pub fn best(&self) -> Option<&SweepPoint> {
-        let better = |a: &&SweepPoint, b: &&SweepPoint| {
-            let by_rate = b.rag_rate.total_cmp(&a.rag_rate);
-            a.es.total_cmp(&b.es).then(by_rate)
-        };
-        self.points.iter().max_by(better)
+        best(&self.points)
     }
 
     /// Returns the point with this retrieval rate, or up to a twentieth less.
@@ -149,7 +157,16 @@ impl SweepCurve {
     }
 }
 
-/// Evaluates each repository at the threshold with the best edit similarity over all others.
+/// Returns the point with the best score; of equal ones, the one with the least retrieval.
+fn best(points: &[SweepPoint]) -> Option<&SweepPoint> {
+    let better = |a: &&SweepPoint, b: &&SweepPoint| {
+        let by_rate = b.rag_rate.total_cmp(&a.rag_rate);
+        a.score.total_cmp(&b.score).then(by_rate)
+    };
+    points.iter().max_by(better)
+}
+
+/// Evaluates each repository at the threshold with the best score over all others.
 fn elsewhere(
     policy: Policy,
     examples: &[Example],
@@ -199,10 +216,12 @@ fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 
 
 /// Sums over all instances, by the number of instances with retrieval, which are those with the highest scores.
 struct Sums {
-    es: Vec<f64>,
+    score: Vec<f64>,
     em: Option<Vec<f64>>,
     /// Number of instances that retrieval would not help, among those without retrieval.
     rightly_abstained: Vec<usize>,
+    /// Those of them that are right without it, if that is known for all instances.
+    right: Option<Vec<usize>>,
     /// Milliseconds by latency model.
     costs: Vec<Vec<f64>>,
     /// Milliseconds of always retrieving by latency model.
@@ -224,48 +243,57 @@ impl Sums {
         let em = |example: &Example| Some((example.em_base?, example.em_rag?));
         let knows_em = examples.iter().all(|example| em(example).is_some());
         let helpless = |example: &Example| f64::from(!example.label);
+        let knows_right = examples.iter().all(|example| example.is_right.is_some());
+        let right =
+            |example: &Example| f64::from(!example.label && example.is_right.unwrap_or_default());
+        let whole = |sums: Vec<f64>| sums.into_iter().map(|sum| sum.round() as usize).collect();
         let mut costs = Vec::new();
         let mut always = Vec::new();
         for clock in clocks {
-            let cost = |example: &Example, retrieves| clock.of(&example.id).cost(policy, retrieves);
+            // A time that is missing spoils the sum, as it should.
+            let time = |example: &Example, policy, retrieves| {
+                clock.cost(&example.id, policy, retrieves).unwrap_or(f64::NAN)
+            };
+            let cost = |example: &Example, retrieves| time(example, policy, retrieves);
             costs.push(running(total(&|e| cost(e, false)), &|e| cost(e, true) - cost(e, false)));
-            always.push(total(&|e| clock.of(&e.id).cost(Policy::Always, true)));
+            always.push(total(&|e| time(e, Policy::Always, true)));
         }
         Self {
-            es: running(total(&|e| e.es_base), &Example::gain),
+            score: running(total(&|e| e.score_base), &Example::gain),
             em: knows_em.then(|| {
                 running(total(&|e| e.em_base.unwrap_or(0.0)), &|e| {
                     em(e).map_or(0.0, |(base, rag)| rag - base)
                 })
             }),
-            rightly_abstained: running(total(&helpless), &|e| -helpless(e))
-                .into_iter()
-                .map(|sum| sum.round() as usize)
-                .collect(),
+            rightly_abstained: whole(running(total(&helpless), &|e| -helpless(e))),
+            right: knows_right.then(|| whole(running(total(&right), &|e| -right(e)))),
             costs,
             always,
         }
     }
 
     fn point(&self, threshold: f64, cut: usize, clocks: usize) -> SweepPoint {
-        let count = self.es.len() - 1;
+        let count = self.score.len() - 1;
         let mean = |sum: f64| sum / count as f64;
         let abstained = count - cut;
-        let latency = |clock: usize| Latency {
-            mean_ms: mean(self.costs[clock][cut]),
-            speedup: match self.always[clock] {
+        let latency = |clock: usize| {
+            let cost = self.costs[clock][cut];
+            let speedup = match self.always[clock] {
                 0.0 => 0.0,
                 // Rounded, as the order of additions changes the last digits.
-                always => (1e12 * (1.0 - self.costs[clock][cut] / always)).round() / 1e12 + 0.0,
-            },
+                always => (1e12 * (1.0 - cost / always)).round() / 1e12 + 0.0,
+            };
+            cost.is_finite().then(|| Latency { mean_ms: mean(cost), speedup })
         };
         SweepPoint {
             threshold,
             rag_rate: cut as f64 / count as f64,
             em: self.em.as_ref().map(|em| mean(em[cut])),
-            es: mean(self.es[cut]),
+            score: mean(self.score[cut]),
             abstention_precision: (abstained > 0)
                 .then(|| self.rightly_abstained[cut] as f64 / abstained as f64),
+            abstained_right: (self.right.as_ref().filter(|_| abstained > 0))
+                .map(|right| right[cut] as f64 / abstained as f64),
             latencies: (0..clocks).map(latency).collect(),
         }
     }

@@ -17,8 +17,8 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
             fragments: &[],
         };
         let em = es.map(|es| Some(f64::from(es == 1.0)));
-        let outcome = CompletionScores { es: *es, em, label: None };
-        Example::new(&format!("t/{number}"), request, outcome, Signals::default())
+        let outcome = CompletionScores { score: *es, em, label: None };
+        Example::new(&format!("t/{number}"), request, outcome, Signals::default(), false)
     };
     similarities.iter().enumerate().map(example).collect()
 }
@@ -34,12 +34,12 @@ fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> SweepCurve {
 fn a_threshold_retrieves_for_what_is_above_it() {
     let curve = sweep(Policy::Learned, &[0.9, 0.3, 0.1, 0.6], &[0.3, 0.95]);
     let [none, half] = &curve.points[..] else { panic!("{curve:?}") };
-    assert_eq!((none.rag_rate, none.es, none.em), (0.0, 0.5, Some(0.0)));
+    assert_eq!((none.rag_rate, none.score, none.em), (0.0, 0.5, Some(0.0)));
     assert_eq!(none.abstention_precision, Some(0.5));
-    assert_eq!(none.latencies[0].speedup, 0.3);
+    assert_eq!(none.latencies[0].unwrap().speedup, 0.3);
     assert_eq!((half.rag_rate, half.threshold, half.em), (0.5, 0.3, Some(0.25)));
-    assert!((half.es - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
-    assert_eq!((half.abstention_precision, half.latencies[0].mean_ms), (Some(1.0), 850.0));
+    assert!((half.score - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
+    assert_eq!((half.abstention_precision, half.latencies[0].unwrap().mean_ms), (Some(1.0), 850.0));
     assert_eq!(curve.auc, 1.0);
 }
 
@@ -57,7 +57,7 @@ fn ends_and_best_are_always_there() {
     let never = sweep(Policy::Never, &[0.0; 4], &[]);
     assert_eq!((never.points.len(), never.points[0].rag_rate), (1, 0.0));
     let always = sweep(Policy::Always, &[1.0; 4], &[]);
-    assert_eq!((always.points.len(), always.points[0].latencies[0].speedup), (1, 0.0));
+    assert_eq!((always.points.len(), always.points[0].latencies[0].unwrap().speedup), (1, 0.0));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn thresholds_of_the_others_are_applied() {
     // For b the best is above 0.1, so both of a are retrieved for; for a it is above 0.3, so one of b is.
     let point = curve.elsewhere.unwrap();
     assert_eq!((point.rag_rate, point.em), (0.75, Some(0.25)));
-    assert!((point.es - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
+    assert!((point.score - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn equal_scores_are_never_parted() {
 
 #[test]
 fn policies_wait_for_what_they_go_by() {
-    let times = RequestTimes { decision: 600.0, ..RequestTimes::new(900.0, 500.0) };
+    let times = RequestTimes { decision: Some(600.0), ..RequestTimes::new(900.0, 500.0) };
     // A prompt without what was retrieved is shorter.
     let short = RequestTimes { base: 200.0, ..times };
     for (times, policy, wanted) in [
@@ -95,7 +95,10 @@ fn policies_wait_for_what_they_go_by() {
         (short, Policy::Learned, [200.0, 1400.0]),
         (short, Policy::TrialGeneration, [200.0, 1400.0]),
     ] {
-        assert_eq!([false, true].map(|retrieves| times.cost(policy, retrieves)), wanted);
+        assert_eq!(
+            [false, true].map(|retrieves| times.cost(policy, retrieves, Clock::Parallel).unwrap()),
+            wanted
+        );
     }
 }
 
@@ -106,13 +109,13 @@ fn measured_times_are_read_and_filled_up() {
     let lines = "{\"task_id\": \"t/0\", \"retrieval_ms\": 10, \"generation_ms\": 100}\n\
                  {\"task_id\": \"t/1\", \"retrieval_ms\": 30, \"generation_ms\": null}\n";
     std::fs::write(&path, lines).unwrap();
-    let clock = LatencyModel::read(&path, None, None).unwrap().deciding(5.0);
+    let clock = LatencyModel::read(&path, None, None).unwrap().deciding(Some(5.0));
     let times = |id: &str| (clock.of(id).retrieval, clock.of(id).generation);
     assert_eq!(
         (times("t/0"), times("t/1"), times("t/9")),
         ((10.0, 100.0), (30.0, 100.0), (20.0, 100.0))
     );
-    assert_eq!(clock.of("t/1").decision, 5.0);
+    assert_eq!(clock.of("t/1").decision, Some(5.0));
     let base = folder.path().join("base.jsonl");
     std::fs::write(&base, "{\"task_id\": \"t/1\", \"generation_ms\": 40}\n").unwrap();
     let clock = LatencyModel::read(&path, Some(&base), None).unwrap();

@@ -10,13 +10,13 @@ use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
 use crate::commands::eval_args::EvalArgs;
-use crate::commands::session::{completed_modes, completion};
+use crate::commands::session::{completed_modes, completion, of_kind};
 use crate::output::{self, fail};
 use crate::settings::Settings;
 
 /// Post-processing of predictions before they are put into their files; none unless requested.
-fn recipe(args: &EvalArgs) -> Result<Recipe> {
-    let names = args.postprocess.as_deref().unwrap_or("none");
+fn recipe(settings: &Settings) -> Result<Recipe> {
+    let names = settings.text("postprocess").unwrap_or("none");
     if names != "own" {
         let recipe: Recipe = names.parse()?;
         if !recipe.has(Step::FunctionBody) {
@@ -41,7 +41,7 @@ pub(super) fn samples(
         let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
         return Ok(vec![("references".into(), truth.collect())]);
     }
-    let recipe = recipe(args)?;
+    let recipe = recipe(settings)?;
     manifest.setting("postprocess", recipe.to_string());
     let mut read = |name: &str, path: &Path| -> Result<Vec<Vec<String>>> {
         manifest.input(&format!("predictions.{name}"), path)?;
@@ -68,7 +68,7 @@ pub(super) fn samples(
         let samples = read(&name, path)?;
         return Ok(vec![(name, samples)]);
     }
-    let completion = completion(settings)?;
+    let completion = completion(&of_kind(settings, Some(tasks)))?;
     let mut named = Vec::new();
     for mode in completed_modes(settings, experiment, &completion)?.0 {
         let path = cached_predictions(experiment, mode, &completion)?;

@@ -14,7 +14,9 @@ use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, instances_dig
 use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_flags};
 use crate::commands::complete::complete_modes;
 use crate::commands::server;
-use crate::commands::session::{begin, check_completable, label, seed, without_repositories};
+use crate::commands::session::{
+    begin, check_completable, completion_of, label, seed, without_repositories,
+};
 use crate::output::{self, check_folder, fail, write_manifest_beside};
 use crate::settings::{Given, SettingFlags, Settings};
 
@@ -64,6 +66,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
 
     let experiment = without_repositories(&settings)?;
     check_completable(&experiment)?;
+    let completion = completion_of(completion, &settings, &experiment)?;
     let report = pipeline::prompt(&experiment, &MODES)?;
     output::report(&label("prompt", &experiment), &report);
     complete_modes(&experiment, &MODES, &completion)?;
@@ -75,6 +78,11 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         rag: rag?,
         prompts: None,
         probabilities: None,
+        samples_from: None,
+        metric: None,
+        postprocess: None,
+        base_exec: None,
+        rag_exec: None,
         model: None,
         threshold: args.threshold,
         output: labels.clone(),

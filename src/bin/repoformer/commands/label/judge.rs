@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
-use repoformer::selective::label::{JudgeSettings, JudgeSummary, LengthCounts, judge};
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::postprocess::Recipe;
+use repoformer::selective::label::{
+    JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
+};
 
 use crate::commands::comparison_text::histogram;
 use crate::output::{self, check_output, check_rereadable, fail, group, hinted};
 use crate::records_output::RecordsOutput;
+use crate::settings::Listed;
 use crate::table::Table;
 
 #[derive(Debug, Args)]
@@ -29,10 +34,27 @@ pub(crate) struct LabelJudgeArgs {
     /// Probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of`
     #[arg(long, value_name = "FILE")]
     pub(crate) probabilities: Option<PathBuf>,
+    /// Samples of completions without retrieval, for policy entropy, from `complete --mode none --samples 20 --temperature 1`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) samples_from: Option<PathBuf>,
+    /// Metric that decides whether retrieval helps: one of `eval`, by its edit similarity, or pass, the unit-test pass rate
+    /// [default: repocoder for lines and calls, repoformer for chunks and functions]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(Metric::ALL).and(PASS))]
+    pub(crate) metric: Option<String>,
+    /// How predictions are cut before they are scored, as in `eval` [default: own]
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) postprocess: Option<String>,
+    /// Unit-test results of --base, from `eval --exec --per-task --format jsonl`, for --metric pass; NAME is that of its
+    /// predictions there [default: none]
+    #[arg(long, value_name = "[NAME=]FILE", requires = "rag_exec")]
+    pub(crate) base_exec: Option<String>,
+    /// Unit-test results of --rag, likewise [default: rg1]
+    #[arg(long, value_name = "[NAME=]FILE", requires = "base_exec")]
+    pub(crate) rag_exec: Option<String>,
     /// Name of the model [default: the predictions' own]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
+    /// Retrieval helps where it raises the metric (0 to 1) by more than this
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) threshold: f64,
     /// File for the labels (`-`: standard output)
@@ -44,16 +66,42 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
     inputs.extend(args.prompts.as_deref());
     inputs.extend(args.probabilities.as_deref());
+    inputs.extend(args.samples_from.as_deref());
+    let exec = [(&args.base_exec, "none"), (&args.rag_exec, "rg1")];
+    let exec = exec.map(|(given, name)| given.as_deref().map(|given| named(given, name)));
+    inputs.extend(exec.iter().flatten().map(|(path, _)| *path));
     check_rereadable(&inputs, "label judge")?;
     check_output(Some(&args.output), &inputs)?;
     check_threshold(args.threshold)?;
+    let by = match (args.metric.as_deref(), exec) {
+        (Some(PASS), [Some(base), Some(rag)]) => JudgedBy::Tests([base, rag]),
+        (Some(PASS), _) => {
+            return fail(
+                "--metric pass needs the unit-test results of both predictions",
+                "add --base-exec FILE --rag-exec FILE, from `eval --exec --per-task --format jsonl -o FILE`",
+            );
+        }
+        (_, [Some(_), _] | [_, Some(_)]) => {
+            return fail(
+                "--base-exec and --rag-exec are for --metric pass",
+                "add it, or leave them out",
+            );
+        }
+        (Some(name), _) => JudgedBy::Similarity(name.parse()?),
+        (None, _) => JudgedBy::Usual,
+    };
+    let recipe = args.postprocess.as_deref().filter(|steps| *steps != "own");
+    let recipe: Option<Recipe> = recipe.map(str::parse).transpose()?;
     let judging = JudgeSettings {
         instances: &args.instances,
         base: &args.base,
         augmented: &args.rag,
         prompts: args.prompts.as_deref(),
         probabilities: args.probabilities.as_deref(),
+        samples: args.samples_from.as_deref(),
         model: args.model.as_deref(),
+        by,
+        recipe: recipe.as_ref(),
         threshold: args.threshold,
     };
     let mut output = RecordsOutput::new(&args.output);
@@ -92,12 +140,19 @@ pub(super) fn check_threshold(threshold: f64) -> Result<()> {
     fail("--threshold must be a number", "the paper's is 0: any improvement counts")
 }
 
+/// Path and name of `NAME=FILE`, or of a path alone.
+fn named<'a>(given: &'a str, name: &'a str) -> (&'a Path, &'a str) {
+    let parts = given.split_once('=').filter(|_| !Path::new(given).exists());
+    parts.map_or((Path::new(given), name), |(name, path)| (Path::new(path), name))
+}
+
 /// Share of positive labels, gains by size (figure 10), and both by the length of the targets.
 fn report(judged: &JudgeSummary) -> String {
     let count = judged.gains.len();
     format!(
-        "label judge: {} instances, {:.2} % positive; gain × 100:\n{}\n\n{}",
+        "label judge: {} instances by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
         group(count),
+        judged.metric,
         100.0 * judged.positive as f64 / count as f64,
         histogram(&judged.buckets()).trim_end(),
         lengths(judged).text().trim_end(),
@@ -141,6 +196,15 @@ fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
     let hint = match &error {
         Error::Artifact { path, .. } if Some(path) == args.probabilities.as_ref() => {
             "`complete --probability-of '<cc>' --after '<eof>'` writes them".to_owned()
+        }
+        Error::Artifact { hint, .. } if hint.contains("in a file of their own") => {
+            format!("{hint} (--samples-from FILE)")
+        }
+        Error::Artifact { hint, .. } if hint.starts_with("run the tests") => {
+            format!("{hint}: `eval --exec --per-task --format jsonl --predictions FILE -o FILE`")
+        }
+        Error::Artifact { hint, .. } if hint.starts_with("name them as its records") => {
+            format!("{hint}: --base-exec NAME=FILE, --rag-exec NAME=FILE")
         }
         Error::Parameter { name: "augmented", .. } => {
             "name different files with --base and --rag".to_owned()

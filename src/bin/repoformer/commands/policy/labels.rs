@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer::selective::policy::Examples;
 use repoformer::selective::policy::features::{Local, Retrieved};
 use repoformer::selective::policy::model::{LearnedPolicy, train};
+use repoformer::selective::policy::{Examples, Measure, Policy};
 use serde_json::{Map, Value, json};
 
 use super::explain::trained_on;
@@ -41,19 +41,24 @@ pub(crate) struct PolicyFeaturesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelFlags {
-    /// Labelled instances: JSONL, plain, gzip or zstd (repeatable)
+    /// Labelled instances: JSONL, plain, gzip or zstd (repeatable); `policy sweep` draws the curves of each NAME=FILE apart
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) labels: Vec<PathBuf>,
-    /// Leave out instances whose query contained the target (half of those from `label sample`): no query made before
-    /// completing does
+    /// Keep instances whose query contained the target (half of those from `label sample`) for policies that look at the
+    /// fragments, too; no query made before completing does, so their fragments give the target away
     #[arg(long)]
-    pub(crate) no_target_queries: bool,
+    pub(crate) target_queries: bool,
 }
 
-/// Reads labelled instances, and reports those that are left out.
-pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples> {
+/// Reads labelled instances for some policies by a measure, or by that of the labels, and reports those that are left out.
+pub(super) fn read_labels(
+    flags: &LabelFlags,
+    output: &Path,
+    policies: &[Policy],
+    measure: Option<Measure>,
+) -> Result<Examples> {
     check_output(Some(output), &flags.labels)?;
-    let mut examples = Examples::read(&flags.labels)?;
+    let mut examples = Examples::read(&flags.labels, measure)?;
     output::problems(&examples.problems);
     for (missing, count) in &examples.unjudged {
         let count = group(*count);
@@ -64,16 +69,24 @@ pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples>
         output::warning(format!("{count} instances repeat an id of their repository; each counts"));
     }
     let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
-    if knowing > 0 {
-        let done = match flags.no_target_queries {
-            true => "left out",
-            false => "included (--no-target-queries leaves them out)",
+    let looking: Vec<&str> =
+        policies.iter().filter(|one| one.looks_at_fragments()).map(|one| one.name()).collect();
+    if knowing > 0 && !looking.is_empty() {
+        let (count, names) = (group(knowing), looking.join(", "));
+        let done = match flags.target_queries {
+            true => format!("kept, although their fragments give {names} the target away"),
+            false => format!(
+                "left out, as their fragments give {names} the target away (--target-queries keeps them)"
+            ),
         };
-        let count = group(knowing);
         output::note(format!("{count} instances whose query contained the target are {done}"));
+        examples.all.retain(|example| flags.target_queries || !example.query_has_target);
     }
-    if flags.no_target_queries {
-        examples.all.retain(|example| !example.query_has_target);
+    if examples.all.is_empty() && knowing > 0 {
+        return fail(
+            "every labelled instance has a query that contained the target",
+            "draw instances with other queries, or keep these with --target-queries",
+        );
     }
     if examples.all.is_empty() {
         return fail(
@@ -86,7 +99,26 @@ pub(super) fn read_labels(flags: &LabelFlags, output: &Path) -> Result<Examples>
 
 pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
     let (kind, method) = (args.policy.parse()?, args.calibration.parse()?);
-    let examples = read_labels(&args.labels, &args.output)?;
+    let policies = [args.policy.parse()?];
+    let mut examples = read_labels(&args.labels, &args.output, &policies, None)?;
+    if policies[0].looks_at_fragments() {
+        let all = examples.all.len();
+        examples.all.retain(|example| example.is_scored);
+        match all - examples.all.len() {
+            0 => {}
+            count if count == all => {
+                return fail(
+                    format!("every instance lacks {}", policies[0].lacking()),
+                    "train --policy learned, which needs no fragments",
+                );
+            }
+            count => output::failed(format!(
+                "{} instances are left out: they lack {}",
+                group(count),
+                policies[0].lacking()
+            )),
+        }
+    }
     let policy = train(&examples, kind, method)?;
     write_data(&args.output, policy.to_text())?;
     let training = &policy.training;
@@ -101,7 +133,7 @@ pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
 }
 
 pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
-    let examples = read_labels(&args.labels, &args.output)?;
+    let examples = read_labels(&args.labels, &args.output, &[], Some(Measure::Similarity))?;
     let mut output = RecordsOutput::new(&args.output);
     let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
         let pairs = features.iter().zip(values);
@@ -112,13 +144,14 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
             "task_id": example.id,
             "repository": example.repository,
             "label": example.label,
-            "es_infile": example.es_base,
-            "es_rg1": example.es_rag,
+            "es_infile": example.score_base,
+            "es_rg1": example.score_rag,
             "em_infile": example.em_base,
             "em_rg1": example.em_rag,
             "min_logprob": example.signals.min_logprob,
             "entropy": example.signals.entropy,
             "cc_probability": example.signals.cc_probability,
+            "cc_likeliest": example.signals.cc_likeliest,
             "local": named(Local::FEATURES, &example.local.values()),
             "hashed": example.hashed.buckets(),
             "retrieved": named(Retrieved::FEATURES, &example.retrieved.values()),

@@ -70,8 +70,10 @@ pub(super) fn read_model(path: &Path) -> Result<PolicyModel> {
 /// Names the data that a policy lacks, and the flags that produce them.
 pub(crate) fn lacking(policy: Policy) -> String {
     let flags = match policy {
-        Policy::Entropy => "`complete --samples 20 --temperature 1` draws them",
-        Policy::SelfDecision => {
+        Policy::Entropy => {
+            "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them"
+        }
+        Policy::SelfDecision | Policy::SelfGreedy => {
             "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
         }
         _ => return policy.lacking().into(),
@@ -112,12 +114,22 @@ pub(crate) fn score(
         let probabilities = policy.is_probability().then(|| scores.clone());
         return Ok(Scored { policy, ordered: scores, probabilities });
     };
+    let is_known = |example: &Example| !policy.looks_at_fragments() || example.is_scored;
     if let Some(model) = trained.0.get(kind.name()) {
-        let scores: Vec<_> = examples.iter().map(|e| Some(model.probability(e))).collect();
+        let scores = examples.iter().map(|e| is_known(e).then(|| model.probability(e)));
+        let scores: Vec<_> = scores.collect();
         return Ok(Scored { policy, ordered: scores.clone(), probabilities: Some(scores) });
     }
+    let some = |examples: &[Example]| -> Vec<Example> {
+        examples.iter().filter(|example| is_known(example)).cloned().collect()
+    };
+    let (known, more) = (some(examples), some(more));
+    if known.is_empty() {
+        let missing = vec![None; examples.len()];
+        return Ok(Scored { policy, ordered: missing.clone(), probabilities: Some(missing) });
+    }
     let mut repositories: Vec<&str> =
-        (examples.iter().chain(more)).map(|example| example.repository.as_str()).collect();
+        (known.iter().chain(&more)).map(|example| example.repository.as_str()).collect();
     repositories.sort_unstable();
     repositories.dedup();
     if repositories.len() < 2 {
@@ -128,8 +140,11 @@ pub(crate) fn score(
             "give a trained policy (--model FILE; for `run`, --policy-model FILE), or instances of more repositories",
         );
     }
-    let held_out = hold_out(examples, more, kind, method)?;
-    let some = |scores: Vec<f64>| -> Vec<Option<f64>> { scores.into_iter().map(Some).collect() };
-    let probabilities = Some(some(held_out.probabilities));
-    Ok(Scored { policy, ordered: some(held_out.ordered), probabilities })
+    let held_out = hold_out(&known, &more, kind, method)?;
+    let spread = |scores: Vec<f64>| -> Vec<Option<f64>> {
+        let mut scores = scores.into_iter();
+        examples.iter().map(|example| is_known(example).then(|| scores.next())?).collect()
+    };
+    let probabilities = Some(spread(held_out.probabilities));
+    Ok(Scored { policy, ordered: spread(held_out.ordered), probabilities })
 }

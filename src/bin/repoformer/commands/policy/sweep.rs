@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
+use repoformer::selective::label::PASS;
 use repoformer::selective::policy::model::CalibrationMethod;
-use repoformer::selective::policy::sweep::{LatencyModel, RequestTimes, SweepCurve};
-use repoformer::selective::policy::{Examples, Policy};
+use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
+use repoformer::selective::policy::{Examples, Measure, Policy};
 
 use super::labels::{LabelFlags, read_labels};
 use super::page;
 use super::scored::{Scored, Trained, lacking, score};
-use super::tables::{self, Swept};
+use super::tables::{self, AllSwept, Swept};
 use crate::output::{self, check_output, fail, group, hinted, write_data};
 use crate::settings::Listed;
 use crate::table::ScoreFormat;
@@ -24,6 +25,9 @@ pub(crate) struct PolicySweepArgs {
     /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(Policy::ALL))]
     policy: Vec<String>,
+    /// Metric: es, the edit similarity of the labels, or pass, their unit-test pass rate [default: the labels' own]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(["es", PASS]))]
+    metric: Option<String>,
     /// Trained policy (repeatable) [default: learned policies are trained here, and score each repository after training on
     /// the others]
     #[arg(long, value_name = "FILE")]
@@ -50,9 +54,12 @@ pub(crate) struct PolicySweepArgs {
     /// Time of a generation in milliseconds
     #[arg(long, value_name = "MS")]
     generation_ms: Option<f64>,
-    /// Time of the generator's own decision in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 0.0)]
-    decision_ms: f64,
+    /// Time of a model's own decision in milliseconds, for policy self [default: that of --base-latency]
+    #[arg(long, value_name = "MS")]
+    decision_ms: Option<f64>,
+    /// Parts of a request that run at the same time: all (parallel), as in the paper, or none (serial)
+    #[arg(long, value_name = "NAME", default_value = "parallel", value_parser = Listed::of(Clock::ALL))]
+    clock: String,
     /// Seed of policy random
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -80,37 +87,29 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     }
     check_outputs(args)?;
     let trained = Trained::read(&args.model)?;
-    let mut examples = read_labels(&args.labels, &args.output)?;
-    let more = if args.train_labels.is_empty() {
-        Examples::default()
-    } else {
-        let flags = LabelFlags { labels: args.train_labels.clone(), ..args.labels };
-        read_labels(&flags, &args.output)?.behind(&examples)
+    let sweeping = Sweeping {
+        args,
+        policies,
+        measure: args.metric.as_deref().map(measure).transpose()?,
+        method,
+        trained,
+        retrievers: &retrievers,
+        clocks: &clocks,
     };
-    same_model(&examples, &more)?;
-    trained.warn(&examples.all, examples.model.as_deref());
-    let asked = !policies.is_empty();
-    let policies = if asked { policies } else { Policy::ALL.to_vec() };
-    let mut scored = Vec::new();
-    for policy in policies {
-        let found = score(policy, &examples.all, &more.all, &trained, method, args.seed);
-        match found.and_then(known) {
-            Ok(found) if asked || found.lacking() == 0 => scored.push(found),
-            // It was not requested, and would exclude instances from the other policies.
-            Ok(found) => output::note(format!(
-                "policy sweep: policy {policy} is left out: {} of {} instances lack {} (--policy {policy} sweeps the rest)",
-                group(found.lacking()),
-                group(examples.all.len()),
-                lacking(policy)
-            )),
-            Err(reason) if asked => return Err(reason),
-            Err(reason) => output::note(format!("policy sweep: left out: {reason:#}")),
-        }
+    let mut sets = Vec::new();
+    for (name, files) in label_sets(&args.labels.labels) {
+        sets.push(sweeping.set(name, files, sets.first())?);
     }
-    let curves = curves(&mut examples, &scored, &args.threshold, &clocks);
-    check_clocks(&examples, &retrievers, &clocks)?;
-    let swept =
-        Swept { finding: tables::finding(&examples), curves: &curves, retrievers: &retrievers };
+    let swept = AllSwept { sets: &sets, retrievers: &retrievers };
+    let is_untimed = |curve: &SweepCurve| {
+        curve.points.iter().any(|point| point.latencies.iter().any(Option::is_none))
+    };
+    if let Some((_, curve)) = swept.curves().find(|(_, curve)| is_untimed(curve)) {
+        output::warning(format!(
+            "policy {} has no latency: the time of its decision is not known; give --decision-ms MS, or --base-latency with decision_ms",
+            curve.policy
+        ));
+    }
     write_data(&args.output, swept.text(args.format))?;
     if let Some(folder) = &args.report {
         page::write(folder, &swept)?;
@@ -124,10 +123,105 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     Ok(())
 }
 
+/// The files of each set of labels, `NAME=FILE`; those without a name are one set.
+fn label_sets(given: &[PathBuf]) -> Vec<(Option<String>, Vec<PathBuf>)> {
+    let mut sets: Vec<(Option<String>, Vec<PathBuf>)> = Vec::new();
+    for path in given {
+        let text = path.to_string_lossy();
+        let parts = text.split_once('=').filter(|(name, _)| !path.exists() && !name.is_empty());
+        let (name, file) = match parts {
+            Some((name, file)) => (Some(name.to_owned()), file.into()),
+            None => (None, path.clone()),
+        };
+        match sets.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, files)) => files.push(file),
+            None => sets.push((name, vec![file])),
+        }
+    }
+    sets
+}
+
+/// What is swept, whatever the set of labels.
+struct Sweeping<'a> {
+    args: &'a PolicySweepArgs,
+    /// Empty: all.
+    policies: Vec<Policy>,
+    measure: Option<Measure>,
+    method: CalibrationMethod,
+    trained: Trained,
+    retrievers: &'a [String],
+    clocks: &'a [LatencyModel],
+}
+
+impl Sweeping<'_> {
+    /// Curves of the policies over one set of labels, whose metric is that of the `first`.
+    fn set(
+        &self,
+        name: Option<String>,
+        files: Vec<PathBuf>,
+        first: Option<&Swept>,
+    ) -> Result<Swept> {
+        let Self { args, policies, trained, .. } = self;
+        let asked = !policies.is_empty();
+        let policies = if asked { policies.clone() } else { Policy::ALL.to_vec() };
+        let flags = |labels| LabelFlags { labels, ..args.labels };
+        let mut examples = read_labels(&flags(files), &args.output, &policies, self.measure)?;
+        if let Some(first) = first.filter(|first| first.metric != examples.metric) {
+            let name = |metric: &Option<String>| {
+                metric.clone().unwrap_or_else(|| "none that they name".into())
+            };
+            return fail(
+                format!(
+                    "these labels are by metric {}, and those before by {}",
+                    name(&examples.metric),
+                    name(&first.metric)
+                ),
+                "gains of two metrics cannot be compared: judge all by one, with `label judge --metric`",
+            );
+        }
+        let more = if args.train_labels.is_empty() {
+            Examples::default()
+        } else {
+            let measure = Some(examples.measure);
+            let more = flags(args.train_labels.clone());
+            read_labels(&more, &args.output, &policies, measure)?.behind(&examples)
+        };
+        same_making(&examples, &more)?;
+        trained.warn(&examples.all, examples.model.as_deref());
+        let mut scored = Vec::new();
+        for policy in policies {
+            let found = score(policy, &examples.all, &more.all, trained, self.method, args.seed);
+            match found.and_then(known) {
+                Ok(found) if asked || found.lacking() == 0 => scored.push(found),
+                // It was not requested, and would exclude instances from the other policies.
+                Ok(found) => output::note(format!(
+                    "policy sweep: policy {policy} is left out: {} of {} instances lack {} (--policy {policy} sweeps the rest)",
+                    group(found.lacking()),
+                    group(examples.all.len()),
+                    lacking(policy)
+                )),
+                Err(reason) if asked => return Err(reason),
+                Err(reason) => output::note(format!("policy sweep: left out: {reason:#}")),
+            }
+        }
+        let curves = curves(&mut examples, &scored, &args.threshold, self.clocks);
+        check_clocks(&examples, self.retrievers, self.clocks)?;
+        Ok(Swept {
+            name,
+            finding: tables::finding(&examples),
+            measure: examples.measure,
+            metric: examples.metric.clone(),
+            curves,
+        })
+    }
+}
+
 /// Checks that no input is overwritten.
 fn check_outputs(args: &PolicySweepArgs) -> Result<()> {
     let times = args.latency.iter().map(|text| Path::new(named(text, "").1));
-    let files = [&args.labels.labels, &args.train_labels, &args.model].into_iter().flatten();
+    let labels = label_sets(&args.labels.labels).into_iter().flat_map(|(_, files)| files);
+    let labels: Vec<PathBuf> = labels.collect();
+    let files = [&labels, &args.train_labels, &args.model].into_iter().flatten();
     let files = files.chain(&args.base_latency).map(PathBuf::as_path);
     check_output(Some(&args.output), files.chain(times))
 }
@@ -214,8 +308,29 @@ fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyMod
     Ok(())
 }
 
-/// Checks that the training labels are of the same model.
-fn same_model(examples: &Examples, more: &Examples) -> Result<()> {
+/// The measure of a name.
+fn measure(name: &str) -> Result<Measure> {
+    match name {
+        "es" => Ok(Measure::Similarity),
+        PASS => Ok(Measure::Pass),
+        other => fail(
+            format!("unknown metric '{other}'; known: es, {PASS}"),
+            "`label judge --metric` has the metrics of edit similarities",
+        ),
+    }
+}
+
+/// Checks that the training labels are of the same model and metric.
+fn same_making(examples: &Examples, more: &Examples) -> Result<()> {
+    let name =
+        |metric: &Option<String>| metric.clone().unwrap_or_else(|| "they do not name".into());
+    if !more.all.is_empty() && examples.metric != more.metric {
+        let (here, there) = (name(&examples.metric), name(&more.metric));
+        return fail(
+            format!("--train-labels are by the metric {there}, but --labels by {here}"),
+            "gains of two metrics cannot be compared: judge both by one, with `label judge --metric`",
+        );
+    }
     match (&examples.model, &more.model) {
         (Some(here), Some(there)) if here != there => fail(
             format!("--train-labels are of model {there}, but --labels of {here}"),
@@ -228,6 +343,7 @@ fn same_model(examples: &Examples, more: &Examples) -> Result<()> {
 /// The clocks and their retrievers' names, in the order of the flags.
 fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
     let (mut names, mut clocks) = (Vec::new(), Vec::new());
+    let by: Clock = args.clock.parse()?;
     for text in &args.latency {
         let (name, file) = named(text, "measured");
         names.push(name);
@@ -241,7 +357,7 @@ fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
             }
             _ => error.into(),
         })?;
-        clocks.push(clock.deciding(args.decision_ms));
+        clocks.push(clock.deciding(args.decision_ms).by(by));
     }
     if args.latency.is_empty() && args.base_latency.is_some() {
         return fail(
@@ -260,7 +376,7 @@ fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
         };
         names.push(name);
         let clock = LatencyModel::given(RequestTimes::new(retrieval, generation));
-        clocks.push(clock.deciding(args.decision_ms));
+        clocks.push(clock.deciding(args.decision_ms).by(by));
     }
     if clocks.is_empty() && args.generation_ms.is_some() {
         return fail(
@@ -276,7 +392,7 @@ fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
             );
         }
     }
-    for time in args.generation_ms.into_iter().chain([args.decision_ms]) {
+    for time in args.generation_ms.into_iter().chain(args.decision_ms) {
         milliseconds("a time", &time.to_string())?;
     }
     Ok((names, clocks))

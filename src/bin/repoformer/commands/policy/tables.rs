@@ -1,76 +1,188 @@
 //! Output of a sweep: every point for programs, a summary for readers.
 
+use repoformer::selective::label::PASS;
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
-use repoformer::selective::policy::{Example, Examples, Policy};
+use repoformer::selective::policy::{Example, Examples, Measure, Policy};
 use serde_json::{Value, json};
 
 use crate::output::group;
 use crate::table::{ScoreFormat, Table, json_lines, json_text, or_dash, percent};
 
-/// Results of a sweep.
-pub(super) struct Swept<'a> {
+/// Results of a sweep over one set of labels.
+pub(super) struct Swept {
+    /// Name of the set; none where there is only one.
+    pub(super) name: Option<String>,
     /// Scores of never, always and the oracle, in words.
     pub(super) finding: String,
-    pub(super) curves: &'a [SweepCurve],
+    pub(super) measure: Measure,
+    /// Metric of the labels, if they name it.
+    pub(super) metric: Option<String>,
+    pub(super) curves: Vec<SweepCurve>,
+}
+
+impl Swept {
+    /// Name of a curve in a legend.
+    pub(super) fn named(&self, curve: &SweepCurve) -> String {
+        let name = self.name.as_ref().map_or(String::new(), |name| format!("{name} "));
+        format!("{name}{}", curve.policy)
+    }
+}
+
+/// Results of all sets.
+pub(super) struct AllSwept<'a> {
+    pub(super) sets: &'a [Swept],
     /// Names of the clocks, in the order of each point's latencies.
     pub(super) retrievers: &'a [String],
 }
 
-impl Swept<'_> {
+impl AllSwept<'_> {
     pub(super) fn text(&self, format: ScoreFormat) -> String {
-        let (curves, retrievers) = (self.curves, self.retrievers);
         match format {
             ScoreFormat::Text => {
-                let summary = summary(curves, retrievers).text();
-                format!("{}\n\n{summary}\n{NOTE}\n", self.finding)
+                let summary = self.summary().text();
+                format!("{}\n\n{summary}\n{NOTE}\n", self.finding())
             }
-            ScoreFormat::Tsv => table(curves, retrievers).tsv(),
-            ScoreFormat::Json => json_text(&records(curves, retrievers).collect()),
-            ScoreFormat::Jsonl => json_lines(records(curves, retrievers)),
+            ScoreFormat::Tsv => self.table().tsv(),
+            ScoreFormat::Json => json_text(&self.records().collect()),
+            ScoreFormat::Jsonl => json_lines(self.records()),
         }
+    }
+
+    /// What every set comes to, in words.
+    pub(super) fn finding(&self) -> String {
+        let of = |set: &Swept| match &set.name {
+            Some(name) => format!("{name}: {}", set.finding),
+            None => set.finding.clone(),
+        };
+        self.sets.iter().map(of).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(super) fn measure(&self) -> Measure {
+        self.sets.first().map_or(Measure::default(), |set| set.measure)
+    }
+
+    /// Whether the sets have names.
+    fn is_named(&self) -> bool {
+        self.sets.iter().any(|set| set.name.is_some())
+    }
+
+    /// Every curve with its set.
+    pub(super) fn curves(&self) -> impl Iterator<Item = (&Swept, &SweepCurve)> {
+        self.sets.iter().flat_map(|set| set.curves.iter().map(move |curve| (set, curve)))
     }
 
     /// The rows of the summary, the head first.
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
-        let mut rows = summary(self.curves, self.retrievers).into_rows();
+        let mut rows = self.summary().into_rows();
         // Rules between the columns of a text; a page has its own.
         let head = rows.first_mut().into_iter().flatten();
         head.for_each(|name| *name = name.trim_start_matches("| ").to_owned());
         rows
     }
-}
 
-/// Every point as a record.
-fn records<'a>(
-    curves: &'a [SweepCurve],
-    retrievers: &'a [String],
-) -> impl Iterator<Item = Value> + 'a {
-    curves.iter().flat_map(move |curve| {
-        curve.points.iter().map(move |point| {
-            let first = point.latencies.first();
+    /// Every point as a record.
+    fn records(&self) -> impl Iterator<Item = Value> {
+        let points = |(set, curve)| curve_points(set, curve);
+        self.curves().flat_map(points).map(|(set, curve, point)| {
+            let first = point.latencies.first().copied().flatten();
+            let harmed = point.abstention_precision.map(|precision| 1.0 - precision);
             let mut record = json!({
                 "policy": curve.policy.name(),
                 "threshold": threshold(point.threshold),
                 "n": curve.count,
                 "rag_rate": point.rag_rate,
                 "em": point.em,
-                "es": point.es,
+                key(set.measure): point.score,
                 "latency_ms": first.map(|latency| latency.mean_ms),
                 "speedup": first.map(|latency| latency.speedup),
                 "abstention_precision": point.abstention_precision,
+                "abstained_right": point.abstained_right,
+                "abstained_harmed": harmed,
                 "auc": curve.auc,
                 "calibration_error": curve.calibration.as_ref().map(|c| c.error),
             });
-            if retrievers.len() > 1 {
-                let each = retrievers.iter().zip(&point.latencies).map(|(name, latency)| {
-                    let times = json!({"latency_ms": latency.mean_ms, "speedup": latency.speedup});
+            if let Some(name) = &set.name {
+                record["labels"] = name.as_str().into();
+            }
+            if self.retrievers.len() > 1 {
+                let each = self.retrievers.iter().zip(&point.latencies).map(|(name, latency)| {
+                    let times = json!({
+                        "latency_ms": latency.map(|one| one.mean_ms), "speedup": latency.map(|one| one.speedup),
+                    });
                     (name.clone(), times)
                 });
                 record["retrievers"] = Value::Object(each.collect());
             }
             record
         })
-    })
+    }
+
+    /// Every point as a row.
+    fn table(&self) -> Table {
+        let mut head: Vec<String> = vec!["policy".into()];
+        head.extend(self.is_named().then(|| "labels".to_owned()));
+        head.extend(["threshold", "rag_rate", "em", key(self.measure())].map(String::from));
+        for name in self.retrievers {
+            head.extend([format!("latency_ms:{name}"), format!("speedup:{name}")]);
+        }
+        head.extend(["abstention_precision", "abstained_right"].map(String::from));
+        let mut table = Table::new(head);
+        let points = |(set, curve)| curve_points(set, curve);
+        for (set, curve, point) in self.curves().flat_map(points) {
+            let mut row = vec![curve.policy.to_string()];
+            row.extend(self.is_named().then(|| set.name.clone().unwrap_or_default()));
+            row.extend([
+                or_dash(threshold(point.threshold).map(|t| format!("{t:.6}"))),
+                format!("{:.6}", point.rag_rate),
+                or_dash(point.em.map(|em| format!("{em:.6}"))),
+                format!("{:.6}", point.score),
+            ]);
+            for latency in &point.latencies {
+                row.push(or_dash(latency.map(|one| format!("{:.3}", one.mean_ms))));
+                row.push(or_dash(latency.map(|one| format!("{:.6}", one.speedup))));
+            }
+            row.push(or_dash(point.abstention_precision.map(|p| format!("{p:.6}"))));
+            row.push(or_dash(point.abstained_right.map(|p| format!("{p:.6}"))));
+            table.row(row);
+        }
+        table
+    }
+
+    /// Summary of each policy: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
+    /// threshold in hindsight, and where it is as good as always retrieving.
+    fn summary(&self) -> Table {
+        let score = self.measure().name();
+        let mut head: Vec<String> = vec!["policy".into()];
+        head.extend(self.is_named().then(|| "labels".to_owned()));
+        head.extend(["AUC", "ECE", &format!("{score} at 20 %"), "at 50 %"].map(String::from));
+        for (part, names) in [
+            ("| chosen elsewhere", &["EM", "%RAG", "abstains rightly", "already right"][..]),
+            ("| best in hindsight", &["EM", "%RAG", "threshold"]),
+            ("| as good as always", &[]),
+        ] {
+            let first = if names.is_empty() { "%RAG" } else { score };
+            head.push(format!("{part}: {first}"));
+            head.extend(names.iter().map(ToString::to_string));
+            head.extend(self.retrievers.iter().map(|name| format!("SU {name}")));
+        }
+        let mut table = Table::new(head);
+        for (set, curve) in self.curves() {
+            let mut cells = row(curve, self.retrievers.len());
+            if self.is_named() {
+                cells.insert(1, set.name.clone().unwrap_or_default());
+            }
+            table.row(cells);
+        }
+        table
+    }
+}
+
+/// Every point of a curve.
+fn curve_points<'s>(
+    set: &'s Swept,
+    curve: &'s SweepCurve,
+) -> impl Iterator<Item = (&'s Swept, &'s SweepCurve, &'s SweepPoint)> {
+    curve.points.iter().map(move |point| (set, curve, point))
 }
 
 /// Threshold of a point; never and always have none.
@@ -78,68 +190,28 @@ fn threshold(threshold: f64) -> Option<f64> {
     threshold.is_finite().then_some(threshold)
 }
 
-/// Every point as a row.
-fn table(curves: &[SweepCurve], retrievers: &[String]) -> Table {
-    let mut head = ["policy", "threshold", "rag_rate", "em", "es"].map(String::from).to_vec();
-    for name in retrievers {
-        head.extend([format!("latency_ms:{name}"), format!("speedup:{name}")]);
-    }
-    head.push("abstention_precision".into());
-    let mut table = Table::new(head);
-    for curve in curves {
-        for point in &curve.points {
-            let mut row = vec![
-                curve.policy.to_string(),
-                or_dash(threshold(point.threshold).map(|t| format!("{t:.6}"))),
-                format!("{:.6}", point.rag_rate),
-                or_dash(point.em.map(|em| format!("{em:.6}"))),
-                format!("{:.6}", point.es),
-            ];
-            for latency in &point.latencies {
-                row.push(format!("{:.3}", latency.mean_ms));
-                row.push(format!("{:.6}", latency.speedup));
-            }
-            row.push(or_dash(point.abstention_precision.map(|p| format!("{p:.6}"))));
-            table.row(row);
-        }
-    }
-    table
-}
-
 /// Scores of never, always and the oracle, in words.
 pub(super) fn finding(examples: &Examples) -> String {
+    let metric = examples.metric.as_deref().unwrap_or("a metric that the labels do not name");
     format!(
-        "{} instances of {} repositories, ES x 100: never {}, always {}, oracle {}",
+        "{} instances of {} repositories, {} x 100{}: never {}, always {}, oracle {}",
         group(examples.all.len()),
         examples.repositories().len(),
-        percent(mean(&examples.all, |example| example.es_base)),
-        percent(mean(&examples.all, |example| example.es_rag)),
-        percent(mean(&examples.all, |e| e.es_base.max(e.es_rag))),
+        examples.measure.name(),
+        match examples.measure {
+            Measure::Similarity if metric != PASS => format!(" by {metric}"),
+            _ => String::new(),
+        },
+        percent(mean(&examples.all, |example| example.score_base)),
+        percent(mean(&examples.all, |example| example.score_rag)),
+        percent(mean(&examples.all, |e| e.score_base.max(e.score_rag))),
     )
-}
-
-/// Summary of each policy: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
-/// threshold in hindsight, and where it is as good as always retrieving.
-fn summary(curves: &[SweepCurve], retrievers: &[String]) -> Table {
-    let mut head: Vec<String> =
-        ["policy", "AUC", "ECE", "ES at 20 %", "at 50 %"].map(String::from).to_vec();
-    for names in [
-        &["| chosen elsewhere: ES", "EM", "%RAG", "abstains rightly"][..],
-        &["| best in hindsight: ES", "EM", "%RAG", "threshold"],
-        &["| as good as always: %RAG"],
-    ] {
-        head.extend(names.iter().map(ToString::to_string));
-        head.extend(retrievers.iter().map(|name| format!("SU {name}")));
-    }
-    let mut table = Table::new(head);
-    for curve in curves {
-        table.row(row(curve, retrievers.len()));
-    }
-    table
 }
 
 /// Legend of the columns.
 pub(super) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
+    Abstains rightly: of the instances not retrieved for, those that retrieval would not have helped; already right: those that are right \
+    without it.\n\
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
 
 /// Cells of a point.
@@ -149,7 +221,7 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
     let is_chosen = !matches!(curve.policy, Policy::Never | Policy::Always);
     let at = |rate: f64| {
         let point = curve.at_rate(rate).filter(|_| is_chosen);
-        or_dash(point.map(|point| percent(point.es)))
+        or_dash(point.map(|point| percent(point.score)))
     };
     let share = |point: &SweepPoint| Some(format!("{:.1}", 100.0 * point.rag_rate));
     let mut row = vec![
@@ -162,18 +234,27 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
     let mut point = |point: Option<&SweepPoint>, values: &[Cell<'_>]| {
         row.extend(values.iter().map(|value| or_dash(point.and_then(value))));
         row.extend((0..clocks).map(|clock| {
-            let latency = point.and_then(|point| point.latencies.get(clock));
+            let latency = point.and_then(|point| point.latencies.get(clock).copied().flatten());
             or_dash(latency.map(|latency| format!("{:.1}", 100.0 * latency.speedup)))
         }));
     };
-    let es = |point: &SweepPoint| Some(percent(point.es));
+    let es = |point: &SweepPoint| Some(percent(point.score));
     let em = |point: &SweepPoint| point.em.map(percent);
     let abstains = |point: &SweepPoint| point.abstention_precision.map(percent);
+    let right = |point: &SweepPoint| point.abstained_right.map(percent);
     let value = |point: &SweepPoint| threshold(point.threshold).map(|t| format!("{t:.3}"));
-    point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains]);
+    point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains, &right]);
     point(curve.best(), &[&es, &em, &share, &value]);
     point(curve.reaches_always.as_ref(), &[&share]);
     row
+}
+
+/// Name of the score in records.
+fn key(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Similarity => "es",
+        Measure::Pass => PASS,
+    }
 }
 
 fn mean(examples: &[Example], of: impl Fn(&Example) -> f64) -> f64 {

@@ -11,6 +11,8 @@ use crate::store::jsonl::{self, At, Fields, Object};
 /// How one task's tests went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Executed {
+    /// The task's id.
+    pub task_id: String,
     /// The first sample's status, or `excluded`.
     pub status: String,
     /// pass@1 of all samples; none where the task takes no part.
@@ -52,6 +54,36 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
     Ok(found)
 }
 
+/// Whether the results of unit tests are of a file of predictions: by the digests in their manifest, which stands in the document
+/// or beside the file; `None` where there is none.
+///
+/// # Errors
+/// One of the files cannot be read.
+pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
+    let read =
+        |path: &Path| std::fs::read(path).map_err(|e| Error::reading(path, "read this file", e));
+    let mut beside = results.as_os_str().to_owned();
+    beside.push(".manifest.json");
+    let text = match std::fs::read(&beside) {
+        Ok(text) => text,
+        Err(_) => read(results)?,
+    };
+    let Ok(whole) = serde_json::from_slice::<Value>(&text) else {
+        return Ok(None);
+    };
+    let first = whole.get(0).unwrap_or(&whole);
+    let manifest = first.get("manifest").unwrap_or(first);
+    let inputs = manifest["inputs"].as_array().into_iter().flatten();
+    let is_prediction =
+        |input: &&Value| input["name"].as_str().is_some_and(|name| name.starts_with("predictions"));
+    let digests: Vec<&Value> = inputs.filter(is_prediction).map(|input| &input["blake3"]).collect();
+    if digests.is_empty() {
+        return Ok(None);
+    }
+    let own = blake3::hash(&read(predictions)?).to_hex();
+    Ok(Some(digests.iter().any(|digest| digest.as_str() == Some(own.as_str()))))
+}
+
 fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Executed)> {
     let fields = Fields::new(path, line, "", object);
     let status = match object.get("excluded") {
@@ -70,8 +102,8 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
     };
     let row = fields.count(&["row"])?;
     let pass_rate = object.get("exec").and_then(|rates| rates["pass_1"].as_f64());
-    let status = status.to_owned();
-    Ok((row, Executed { status, pass_rate }))
+    let (task_id, status) = (fields.string("task_id")?.to_owned(), status.to_owned());
+    Ok((row, Executed { task_id, status, pass_rate }))
 }
 
 #[cfg(test)]
@@ -86,8 +118,8 @@ mod tests {
             r#"{"task_id": "a", "row": 0, "exec": {"pass_1": 0.5}, "statuses": ["fail", "pass"]}"#;
         let out = r#"{"task_id": "b", "row": 2, "excluded": {"status": null, "reason": "x"}}"#;
         let wanted: BTreeMap<usize, Executed> = [
-            (0, Executed { status: "fail".into(), pass_rate: Some(0.5) }),
-            (2, Executed { status: "excluded".into(), pass_rate: None }),
+            (0, Executed { task_id: "a".into(), status: "fail".into(), pass_rate: Some(0.5) }),
+            (2, Executed { task_id: "b".into(), status: "excluded".into(), pass_rate: None }),
         ]
         .into();
         for text in [

@@ -1,0 +1,320 @@
+//! Tables in the layout of the Repoformer paper: each cell of a run with the paper's number beside it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use repoformer::text::language::Language;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::output::fail;
+use crate::table::{ScoreFormat, Table, or_dash, written};
+
+/// The tables that a run can fill, with the paper's numbers.
+const TABLES: [(&str, &str); 7] = [
+    ("table-1", include_str!("../../../../data/paper/table-1.toml")),
+    ("table-2", include_str!("../../../../data/paper/table-2.toml")),
+    ("table-3", include_str!("../../../../data/paper/table-3.toml")),
+    ("table-4", include_str!("../../../../data/paper/table-4.toml")),
+    ("table-5", include_str!("../../../../data/paper/table-5.toml")),
+    ("table-7", include_str!("../../../../data/paper/table-7.toml")),
+    ("table-8", include_str!("../../../../data/paper/table-8.toml")),
+];
+
+/// Names of the tables.
+pub(crate) fn names() -> Vec<String> {
+    TABLES.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// Data sets of the paper.
+pub(crate) const DATASETS: [&str; 3] = ["RepoEval", "CrossCodeLongEval", "CrossCodeEval"];
+
+/// Values in the order of a table's columns: key, head and number of digits.
+const VALUES: [(&str, &str, usize); 9] = [
+    ("em", "EM", 2),
+    ("es", "ES", 2),
+    ("id_f1", "ID F1", 2),
+    ("ut", "UT", 2),
+    ("decreased", "↓", 0),
+    ("unchanged", "=", 0),
+    ("increased", "↑", 0),
+    ("retrieved", "%RAG", 0),
+    ("speedup", "SU %", 0),
+];
+
+/// A table of the paper.
+#[derive(Debug, Deserialize)]
+pub(super) struct PaperTable {
+    title: String,
+    paper: String,
+    #[serde(rename = "row")]
+    rows: Vec<PaperRow>,
+    /// Model whose numbers stand beside this run's.
+    #[serde(default)]
+    model: String,
+}
+
+/// Numbers of one model, policy and task.
+#[derive(Debug, Deserialize)]
+struct PaperRow {
+    model: String,
+    policy: String,
+    dataset: String,
+    task: String,
+    language: Option<String>,
+    #[serde(flatten)]
+    values: BTreeMap<String, toml::Value>,
+}
+
+/// Tasks of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tasks {
+    dataset: String,
+    task: String,
+    language: Option<String>,
+}
+
+impl Tasks {
+    /// The tasks of a benchmark of a data set, by the name of its file: chunks, functions, calls, and lines otherwise.
+    fn of(benchmark: &str, language: Language, dataset: &str) -> Self {
+        let name = benchmark.to_lowercase();
+        let task = ["chunk", "function", "api"].into_iter().find(|task| name.contains(task));
+        Self {
+            dataset: dataset.into(),
+            task: task.unwrap_or("line").into(),
+            language: (dataset == "CrossCodeEval").then(|| language.name().to_owned()),
+        }
+    }
+
+    fn head(&self) -> String {
+        let language = self.language.as_ref().map_or(String::new(), |name| format!(" {name}"));
+        format!("{} {}{language}", self.dataset, self.task)
+    }
+}
+
+/// Numbers of a run for one benchmark and one mode or policy.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) benchmark: String,
+    pub(super) language: Language,
+    /// Data set of the paper that the tasks are of, or stand for.
+    pub(super) dataset: String,
+    pub(super) model: String,
+    /// Mode or policy, as in the table of a run.
+    pub(super) mode: String,
+    /// Numbers × 100, or counts, by key.
+    pub(super) values: BTreeMap<&'static str, f64>,
+}
+
+/// The paper's word for a mode or policy; others keep their name.
+fn policy(mode: &str) -> &str {
+    match mode {
+        "none" | "never" => "none",
+        "rg1" | "given" | "always" => "always",
+        "self@greedy" => "self-greedy",
+        _ if mode == "self" || mode.starts_with("self@") => "self-threshold",
+        other => other,
+    }
+}
+
+impl PaperTable {
+    /// The table of a name, beside whose cells stand the numbers of a model: the first of the table unless it is named.
+    pub(super) fn open(name: &str, model: Option<&str>) -> Result<Self> {
+        let found = TABLES.iter().find(|(known, _)| *known == name);
+        let (_, text) = found.with_context(|| format!("unknown table '{name}'"))?;
+        let mut table: Self = toml::from_str(text).with_context(|| format!("data of {name}"))?;
+        let mut models: Vec<&str> = table.rows.iter().map(|row| row.model.as_str()).collect();
+        models.dedup();
+        let wanted = model.or(models.first().copied()).unwrap_or_default();
+        if !models.contains(&wanted) {
+            return fail(
+                format!("the paper's {name} has no model '{wanted}'"),
+                format!("its models: {}", models.join(", ")),
+            );
+        }
+        table.model = wanted.to_owned();
+        Ok(table)
+    }
+
+    /// The tasks that the table has, in its order.
+    fn tasks(&self) -> Vec<Tasks> {
+        let mut all = Vec::new();
+        for row in &self.rows {
+            let tasks = Tasks {
+                dataset: row.dataset.clone(),
+                task: row.task.clone(),
+                language: row.language.clone(),
+            };
+            if !all.contains(&tasks) {
+                all.push(tasks);
+            }
+        }
+        all
+    }
+
+    /// The values that the table has for some tasks.
+    fn values(&self, tasks: &Tasks) -> Vec<(&'static str, &'static str, usize)> {
+        let has = |key: &str| self.of(tasks).any(|row| row.values.contains_key(key));
+        VALUES.into_iter().filter(|(key, ..)| has(key)).collect()
+    }
+
+    fn of<'t>(&'t self, tasks: &'t Tasks) -> impl Iterator<Item = &'t PaperRow> {
+        self.rows.iter().filter(|row| {
+            (&row.dataset, &row.task, &row.language)
+                == (&tasks.dataset, &tasks.task, &tasks.language)
+        })
+    }
+
+    /// The paper's number for the chosen model.
+    fn number(&self, tasks: &Tasks, policy: &str, key: &str) -> Option<f64> {
+        let mut rows = self.of(tasks).filter(|row| row.model == self.model && row.policy == policy);
+        let value = rows.find_map(|row| row.values.get(key))?;
+        value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
+    }
+
+    /// The table with the numbers of a run.
+    pub(super) fn text(&self, measured: &[Measured], format: ScoreFormat) -> String {
+        let text = written(format, || self.table(measured), self.records(measured));
+        if format != ScoreFormat::Text {
+            return text;
+        }
+        let Self { title, paper, model, .. } = self;
+        let has = |key: &str| measured.iter().any(|one| one.values.contains_key(key));
+        let wants_tests = self
+            .tasks()
+            .iter()
+            .any(|tasks| self.values(tasks).iter().any(|(key, ..)| *key == "ut"));
+        let note = match wants_tests && !has("ut") {
+            true if has("increased") => {
+                "\nNo unit tests were given (--exec MODE=FILE): the changes are those of edit similarity.\n"
+            }
+            true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
+            false => "",
+        };
+        format!("{title} ({paper}); in brackets the paper's {model}\n\n{text}{note}")
+    }
+
+    /// Model and policy of each row, in order: the paper's policies first.
+    fn lines<'m>(&self, measured: &'m [Measured]) -> Vec<(&'m str, &'m str)> {
+        let mut lines: Vec<(&str, &str)> = Vec::new();
+        for one in measured {
+            let line = (one.model.as_str(), policy(&one.mode));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        let known = ["none", "always", "self-greedy", "self-threshold"];
+        let place =
+            |policy: &str| known.iter().position(|one| *one == policy).unwrap_or(known.len());
+        lines.sort_by_key(|(_, policy)| place(policy));
+        lines
+    }
+
+    fn measured<'m>(
+        measured: &'m [Measured],
+        (model, of): (&str, &str),
+        tasks: &Tasks,
+    ) -> Option<&'m Measured> {
+        measured.iter().find(|one| {
+            one.model == model
+                && policy(&one.mode) == of
+                && Tasks::of(&one.benchmark, one.language, &one.dataset) == *tasks
+        })
+    }
+
+    fn table(&self, measured: &[Measured]) -> Table {
+        let all = self.tasks();
+        let mut head = vec!["model".to_owned(), "policy".to_owned()];
+        for tasks in &all {
+            let names = self.values(tasks);
+            head.extend(names.iter().map(|(_, name, _)| format!("{} {name}", tasks.head())));
+        }
+        let mut table = Table::new(head);
+        for line in self.lines(measured) {
+            let mut cells = vec![line.0.to_owned(), line.1.to_owned()];
+            for tasks in &all {
+                let own = Self::measured(measured, line, tasks);
+                for (key, _, digits) in self.values(tasks) {
+                    let number = own.and_then(|one| one.values.get(key)).copied();
+                    let written = |number: f64| format!("{number:.digits$}");
+                    let paper =
+                        self.number(tasks, line.1, key).map(|n| format!(" ({})", written(n)));
+                    cells.push(or_dash(number.map(written)) + &paper.unwrap_or_default());
+                }
+            }
+            table.row(cells);
+        }
+        table
+    }
+
+    fn records(&self, measured: &[Measured]) -> impl Iterator<Item = Value> {
+        let mut records = Vec::new();
+        for line in self.lines(measured) {
+            for tasks in self.tasks() {
+                let own = Self::measured(measured, line, &tasks);
+                let mut record = json!({
+                    "table": self.paper, "model": line.0, "policy": line.1, "dataset": tasks.dataset,
+                    "task": tasks.task, "language": tasks.language, "paper_model": self.model,
+                });
+                for (key, ..) in self.values(&tasks) {
+                    record[key] = json!({
+                        "measured": own.and_then(|one| one.values.get(key)),
+                        "paper": self.number(&tasks, line.1, key),
+                    });
+                }
+                records.push(record);
+            }
+        }
+        records.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_can_be_opened() {
+        for name in names() {
+            let table = PaperTable::open(&name, None).unwrap();
+            assert!(!table.tasks().is_empty() && !table.values(&table.tasks()[0]).is_empty());
+        }
+        let error = PaperTable::open("table-2", Some("GPT")).unwrap_err().to_string();
+        assert!(error.contains("no model 'GPT'"), "{error}");
+    }
+
+    #[test]
+    fn names_of_files_tell_the_tasks() {
+        for (name, dataset, head) in [
+            ("line", "RepoEval", "RepoEval line"),
+            ("api_level_completion_2k_context_codex.test", "RepoEval", "RepoEval api"),
+            ("cceval_function", "CrossCodeLongEval", "CrossCodeLongEval function"),
+            ("chunks", "CrossCodeLongEval", "CrossCodeLongEval chunk"),
+            ("line_completion", "CrossCodeEval", "CrossCodeEval line python"),
+        ] {
+            assert_eq!(Tasks::of(name, Language::Python, dataset).head(), head, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_papers_numbers_stand_beside_the_runs() {
+        let table = PaperTable::open("table-2", Some("Repoformer-3B")).unwrap();
+        let measured = [Measured {
+            benchmark: "line".into(),
+            language: Language::Python,
+            dataset: "RepoEval".into(),
+            model: "mine".into(),
+            mode: "self@0.2".into(),
+            values: [("es", 12.345)].into(),
+        }];
+        let text = table.text(&measured, ScoreFormat::Text);
+        assert!(text.contains("mine  self-threshold"), "{text}");
+        assert!(
+            text.contains("- (59.63)  12.35 (79.02)") || text.contains("12.35 (79.02)"),
+            "{text}"
+        );
+        let lines = table.text(&measured, ScoreFormat::Jsonl);
+        let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        assert_eq!(first["em"], json!({"measured": null, "paper": 59.63}));
+    }
+}
