@@ -5,6 +5,7 @@
 #![allow(clippy::print_stderr)] // the tests that are asked for say what they counted
 
 mod architecture;
+mod benchmarks;
 mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_chunks;
