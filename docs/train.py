@@ -193,7 +193,8 @@ def pretrained(name, tokenizer_file):
             "verbalize with the model's tokenizer.json"
         )
     added = sorted(id for token, id in ids.items() if token not in known)
-    old = [id for id in known.values() if id < model.get_input_embeddings().num_embeddings]
+    # Sorted: the order of a vocabulary differs between runs, and so would the last bits of the mean.
+    old = sorted(id for id in known.values() if id < model.get_input_embeddings().num_embeddings)
     model.resize_token_embeddings(max(len(tokenizer), model.get_input_embeddings().num_embeddings), mean_resizing=False)
     with torch.no_grad():
         # Where the two are tied, the second finds the same mean.
@@ -423,7 +424,7 @@ def main():
     steps_per_epoch = math.ceil(len(train) / args.batch)
     steps = args.epochs * steps_per_epoch
     if not 0 <= args.warmup < steps:
-        raise Refused(f"--warmup {args.warmup} is not below the {steps} steps of the training")
+        raise Refused(f"--warmup {args.warmup} is not below the {steps} steps of --epochs {args.epochs}")
     run = Run(accelerator, args.output, settings, args.resume)
     if run.is_finished:
         accelerator.print(f"{args.output} is finished")

@@ -1,0 +1,305 @@
+"""Tests of train.py and grid.py, on a CPU: python docs/test_train.py"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import torch
+from accelerate import Accelerator
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+import train
+
+WORDS = ["<|endoftext|>", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", *(f"w{number}" for number in range(40))]
+CC, EOF = len(WORDS), len(WORDS) + 1
+DOCS = Path(__file__).parent
+TYPES = {"input_ids": "int32", "eval_mask": "int8", "gen_mask": "int8", "loss_weights": "float"}
+
+
+def write_tokenizer(path, words):
+    Tokenizer(models.WordLevel({word: id for id, word in enumerate(words)}, unk_token=WORDS[0])).save(str(path))
+
+
+def sequence(draw, lam=1.0):
+    """A sequence as `repoformer label verbalize` writes it."""
+    words = lambda most: [draw.randrange(4, len(WORDS)) for _ in range(draw.randrange(1, most))]
+    positive = draw.random() < 0.4
+    before, target = [1, *words(9), 2, *words(9), EOF], words(12)
+    ids = before + ([CC, *words(9)] if positive else []) + [3] + target
+    decision, completion = len(before), len(ids) - len(target)
+    row = {"input_ids": ids, "positive": positive}
+    row["eval_mask"] = [int(at == decision) for at in range(len(ids))]
+    row["gen_mask"] = [int(at >= completion) for at in range(len(ids))]
+    row["loss_weights"] = [lam * e + g / len(target) for e, g in zip(row["eval_mask"], row["gen_mask"])]
+    return row
+
+
+def rows(count, seed=0):
+    draw = random.Random(seed)
+    sequences = [sequence(draw) for _ in range(count)]
+    return [{name: torch.tensor(values) for name, values in row.items()} for row in sequences]
+
+
+def write_sequences(folder, lam=1.0, count=77):
+    folder.mkdir()
+    draw = random.Random(0)
+    for split, size in {"train": count, "validation": 21}.items():
+        sequences = [sequence(draw, lam) for _ in range(size)]
+        list_of = lambda kind: pyarrow.list_(pyarrow.type_for_alias(kind))
+        columns = {name: pyarrow.array([row[name] for row in sequences], list_of(kind)) for name, kind in TYPES.items()}
+        columns["positive"] = pyarrow.array([row["positive"] for row in sequences])
+        pyarrow.parquet.write_table(pyarrow.table(columns), folder / f"{split}.parquet")
+    write_tokenizer(folder / "tokenizer.json", [*WORDS, "<cc>", "<eof>"])
+    return folder
+
+
+def write_model(folder, words=WORDS, rows=None, **config):
+    """A pretrained model that knows neither `<cc>` nor `<eof>`."""
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=rows or len(words), hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, **config
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    write_tokenizer(folder.with_suffix(".json"), words)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(folder.with_suffix(".json")), eos_token=WORDS[0])
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def llama():
+    torch.manual_seed(0)
+    return LlamaForCausalLM(
+        LlamaConfig(vocab_size=EOF + 1, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2)
+    )
+
+
+class Objective(unittest.TestCase):
+    def gradients(self, per_device, lam, split):
+        training = train.Training(Accelerator(cpu=True), llama(), per_device, lam)
+        losses = training.gradients(split, list(range(len(split))))
+        return losses, [parameter.grad for parameter in training.model.parameters()]
+
+    def naive(self, lam, split):
+        """The batch at once, from its definition."""
+        model, of_eval, of_gen = llama(), [], []
+        for row in split:
+            chances = model(row["input_ids"][None]).logits[0].log_softmax(-1)
+            for at in range(1, len(row["input_ids"])):
+                nll = -chances[at - 1, row["input_ids"][at]]
+                of_eval += [nll] * row["eval_mask"][at].item()
+                of_gen += [nll] * row["gen_mask"][at].item()
+        mean = lambda values: sum(values) / len(values)
+        loss = mean(of_eval + of_gen) if lam is None else lam * mean(of_eval) + mean(of_gen)
+        loss.backward()
+        losses = {"L_eval": mean(of_eval).item(), "L_gen": mean(of_gen).item(), "loss": loss.item()}
+        return losses, [parameter.grad for parameter in model.parameters()]
+
+    def test_accumulated_batches_have_the_losses_and_gradients_of_the_whole(self):
+        for lam in [2.0, 0.0, None]:
+            for count in [8, 5]:  # 5: the last micro-batch is filled up, one of them is nothing else
+                expected, gradients = self.naive(lam, rows(count))
+                for per_device in [8, 2, 1]:
+                    losses, found = self.gradients(per_device, lam, rows(count))
+                    for name in expected:
+                        self.assertAlmostEqual(losses[name], expected[name], places=5)
+                    for one, other in zip(found, gradients, strict=True):
+                        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+    def test_losses_weigh_as_defined(self):
+        decision, completion = torch.tensor([True, False, False]), torch.tensor([False, True, True])
+        counts = torch.tensor([2, 8, 10])
+        weights = lambda lam: train.weights(decision, completion, counts, lam).tolist()
+        self.assertEqual(weights(3.0), [1.5, 0.125, 0.125])
+        self.assertEqual(weights(0.0), [0.0, 0.125, 0.125])
+        torch.testing.assert_close(weights(None), [0.1, 0.1, 0.1], rtol=1e-6, atol=0)
+
+    def test_one_lambda_is_in_force(self):
+        self.assertEqual(train.lambda_in_force(None, 2.0, None)[0], 2.0)
+        lam, said = train.lambda_in_force(0.2, 1.0, None)
+        self.assertEqual(lam, 0.2)
+        self.assertIn("λ 1 in the sequences' loss_weights is not used", said)
+        self.assertIsNone(train.lambda_in_force(None, 1.0, "A1")[0])
+        self.assertEqual(train.lambda_in_force(None, 1.0, "A2")[0], 0.0)
+        for given, ablation in [(1.0, "A1"), (1.0, "A2"), (-1.0, None), (float("nan"), None)]:
+            with self.assertRaises(train.Refused):
+                train.lambda_in_force(given, 1.0, ablation)
+
+    def test_rate_rises_then_falls(self):
+        self.assertEqual([train.rate(step, 6, 2) for step in range(6)], [0.5, 1.0, 1.0, 0.75, 0.5, 0.25])
+        self.assertEqual([train.rate(step, 2, 0) for step in range(2)], [1.0, 0.5])
+
+
+class Sequences(unittest.TestCase):
+    def test_processes_share_a_batch(self):
+        parts = [train.micro_batches([3, 1, 4, 5, 9], 2, process, 2) for process in range(2)]
+        self.assertEqual(parts, [[[3, 4], [9, None]], [[1, 5], [None, None]]])
+
+    def test_orders_differ_by_epoch_and_seed(self):
+        orders = [train.order(50, seed, epoch) for seed in range(2) for epoch in range(2)]
+        self.assertEqual(len({tuple(each) for each in orders}), 4)
+        self.assertTrue(all(sorted(each) == list(range(50)) for each in orders))
+
+    def test_a3_removes_the_context_alone(self):
+        row = {"input_ids": [1, 7, 2, 8, EOF, CC, 9, 9, 3, 5, 6], "eval_mask": [0] * 5 + [1] + [0] * 5, "gen_mask": [0] * 9 + [1] * 2}
+        kept = train.without_context({name: torch.tensor(values) for name, values in row.items()})
+        self.assertEqual(kept["input_ids"].tolist(), [1, 7, 2, 8, EOF, 3, 5, 6])
+        self.assertEqual(kept["gen_mask"].tolist(), [0] * 6 + [1] * 2)
+        self.assertEqual(kept["eval_mask"].sum(), 0)
+        a4 = {"input_ids": [1, 7, 3, 5, 6], "eval_mask": [0, 0, 0, 1, 0], "gen_mask": [0, 0, 0, 1, 1]}
+        with self.assertRaises(train.Refused):
+            train.without_context({name: torch.tensor(values) for name, values in a4.items()})
+
+    def test_decisions_by_hand(self):
+        found = train.decisions([(0.9, True), (0.4, True), (0.4, False), (0.1, False)])
+        expected = {"positive": 0.5, "accuracy": 0.75, "AUC": 3.5 / 4, "P(cc) of positives": 0.65, "P(cc) of negatives": 0.25}
+        self.assertEqual(found.keys(), expected.keys())
+        for name, value in expected.items():
+            self.assertAlmostEqual(found[name], value)
+        self.assertNotIn("AUC", train.decisions([(0.9, True)]))
+
+
+class Pretrained(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.tokenizer = self.folder / "tokenizer.json"
+        write_tokenizer(self.tokenizer, [*WORDS, "<cc>", "<eof>"])
+
+    def test_added_tokens_have_the_mean_of_the_others(self):
+        for name, settings in {
+            "tied": {"tie_word_embeddings": True}, "own": {"tie_word_embeddings": False}, "padded": {"rows": 64}
+        }.items():
+            before = LlamaForCausalLM.from_pretrained(write_model(self.folder / name, **settings))
+            model, _ = train.pretrained(str(self.folder / name), self.tokenizer)
+            self.assertGreater(model.get_input_embeddings().num_embeddings, EOF)
+            for of in ["get_input_embeddings", "get_output_embeddings"]:
+                new, old = getattr(model, of)().weight, getattr(before, of)().weight[: len(WORDS)]
+                torch.testing.assert_close(new[: len(WORDS)], old)
+                for id in [CC, EOF]:
+                    torch.testing.assert_close(new[id], old.mean(0))
+
+    def test_sequences_of_another_tokenizer_are_refused(self):
+        write_model(self.folder / "model", [WORDS[0], *reversed(WORDS[1:])])
+        with self.assertRaisesRegex(train.Refused, "is not the tokenizer of"):
+            train.pretrained(str(self.folder / "model"), self.tokenizer)
+
+
+class Program(unittest.TestCase):
+    """Runs of the program itself."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.sequences = write_sequences(cls.folder / "sequences")
+        cls.model = write_model(cls.folder / "pretrained", attention_dropout=0.2)
+        cache = {"HF_HOME": str(cls.folder / "cache"), "HF_HUB_OFFLINE": "1"}
+        cls.environment = os.environ | cache | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+
+    def start(self, *arguments, launch=(sys.executable,)):
+        command = [*launch, *map(str, arguments)]
+        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run_to_end(self, *arguments, status=0, **more):
+        program = self.start(*arguments, **more)
+        output, _ = program.communicate()
+        self.assertEqual(program.returncode, status, output)
+        return output
+
+    def train(self, name, *flags, **more):
+        return self.run_to_end(DOCS / "train.py", self.sequences, self.folder / name, *flags, **more)
+
+    def log(self, name):
+        lines = (self.folder / name / "log.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def assert_same_losses(self, one, other):
+        self.assertEqual(len(one), len(other))
+        for a, b in zip(one, other):
+            for name in {"loss", "L_eval", "L_gen", "AUC"} & a.keys():
+                self.assertAlmostEqual(a[name], b[name], places=4, msg=f"{name} of {a}")
+
+    def test_a_resumed_run_ends_like_an_undisturbed_one(self):
+        flags = ["--model", self.model, "--batch", "8", "--per-device", "4", "--lr", "1e-2", "--warmup", "3", "--epochs", "9"]
+        flags += ["--save-steps", "4"]
+        self.train("undisturbed", *flags)
+        program = self.start(DOCS / "train.py", self.sequences, self.folder / "killed", *flags)
+        log = self.folder / "killed" / "log.jsonl"
+        while program.poll() is None and (not log.exists() or len(log.read_text().splitlines()) < 27):
+            time.sleep(0.005)
+        program.send_signal(signal.SIGKILL)
+        program.communicate()
+        self.assertFalse((self.folder / "killed" / "result.json").exists())
+        self.assertIsNotNone(train.last_state(self.folder / "killed"))
+        said = self.train("killed", *flags, status=1)
+        self.assertIn("holds a run: give --resume, or another folder", said)
+        said = self.train("killed", *flags, "--lambda", "2", "--resume", status=1)
+        self.assertIn("holds a run with other settings: lambda was 1.0 and is 2.0", said)
+        self.train("killed", *flags, "--resume")
+        self.assertEqual(self.log("killed"), self.log("undisturbed"))
+        results = [json.loads((self.folder / name / "result.json").read_text()) for name in ["killed", "undisturbed"]]
+        self.assertEqual(*results)
+        for model in {results[0]["best"], results[0]["last"]}:
+            one, other = (load_file(self.folder / name / model / "model.safetensors") for name in ["killed", "undisturbed"])
+            self.assertTrue(all(torch.equal(one[name], other[name]) for name in one | other))
+        folders = {path.name for path in (self.folder / "killed").iterdir()}
+        self.assertEqual(folders, {"log.jsonl", "result.json", results[0]["best"], results[0]["last"]})
+        self.assertIn("is finished", self.train("killed", *flags, "--resume"))
+
+    def test_two_processes_train_like_one(self):
+        flags = ["--tiny", "--batch", "8", "--lr", "1e-3", "--warmup", "3", "--epochs", "1"]
+        self.train("one", *flags)
+        launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"]
+        launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
+        self.train("two", *flags, "--per-device", "2", launch=launch)
+        self.assert_same_losses(self.log("one"), self.log("two"))
+        self.train("checkpointing", *flags, "--gradient-checkpointing")
+        self.assert_same_losses(self.log("one"), self.log("checkpointing"))
+
+    def test_ablations(self):
+        flags = ["--tiny", "--batch", "8", "--lr", "1e-3", "--warmup", "3", "--epochs", "1"]
+        self.assertIn("without λ", self.train("A1", *flags, "--ablation", "A1"))
+        self.train("A2", *flags, "--ablation", "A2")
+        self.train("A3", *flags, "--ablation", "A3")
+        a1, a2, a3 = (self.log(name)[0] for name in ["A1", "A2", "A3"])
+        self.assertTrue(min(a1["L_eval"], a1["L_gen"]) < a1["loss"] < max(a1["L_eval"], a1["L_gen"]))
+        self.assertEqual((a2["L_eval"], a2["L_gen"]), (a1["L_eval"], a1["L_gen"]))
+        self.assertAlmostEqual(a2["loss"], a2["L_gen"], places=5)
+        self.assertIsNone(a3["L_eval"])
+        self.assertNotIn("AUC", self.log("A3")[-1])
+
+    def test_what_cannot_be_trained_is_refused(self):
+        said = self.train("batch", "--tiny", "--batch", "12", status=1)
+        self.assertIn("--batch 12 is not a multiple of 8", said)
+        said = self.train("warmup", "--tiny", "--batch", "8", "--epochs", "1", "--warmup", "10", status=1)
+        self.assertIn("--warmup 10 is not below the 10 steps of --epochs 1", said)
+        self.assertIn("holds no state to resume", self.train("none", "--tiny", "--batch", "8", "--warmup", "3", "--resume", status=1))
+
+    def test_a_finished_point_of_the_grid_is_kept(self):
+        grid = [DOCS / "grid.py", self.sequences, self.folder / "grid", "--launch", sys.executable]
+        grid += ["--lr", "1e-2,1e-4", "--lambda", "1", "--epochs", "1", "--warmup", "2"]
+        flags = ["--tiny", "--batch", "16"]
+        said = self.run_to_end(*grid, *flags)
+        self.assertEqual(said.count("== "), 2)
+        results = (self.folder / "grid").glob("*/result.json")
+        losses = {path.parent.name: json.loads(path.read_text())["evaluations"][-1]["L_gen"] for path in results}
+        best = min(losses, key=losses.get)
+        self.assertEqual(len(losses), 2)
+        self.assertTrue(said.splitlines()[-1].endswith(best.replace("-", " ").replace("_", ", ")))
+        again = self.run_to_end(*grid, *flags)
+        self.assertEqual(again.splitlines(), said.splitlines()[-4:])
+        said = self.run_to_end(*grid, "--tiny", "--batch", "8", status=1)
+        self.assertIn("other settings: batch was 16 and is 8", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
