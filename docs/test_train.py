@@ -24,6 +24,8 @@ import train
 WORDS = ["<|endoftext|>", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", *(f"w{number}" for number in range(40))]
 CC, EOF = len(WORDS), len(WORDS) + 1
 DOCS = Path(__file__).parent
+# `accelerate launch --cpu` starts one process.
+TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
 TYPES = {"input_ids": "int32", "eval_mask": "int8", "gen_mask": "int8", "loss_weights": "float"}
 
 
@@ -49,6 +51,11 @@ def rows(count, seed=0):
     draw = random.Random(seed)
     sequences = [sequence(draw) for _ in range(count)]
     return [{name: torch.tensor(values) for name, values in row.items()} for row in sequences]
+
+
+# A negative sequence of A4: the first token of the completion is the decision as well.
+A4 = {"input_ids": [1, 7, 2, EOF, 3, 5, 6], "eval_mask": [0, 0, 0, 0, 0, 1, 0], "gen_mask": [0, 0, 0, 0, 0, 1, 1]}
+A4 = {name: torch.tensor(values) for name, values in A4.items()}
 
 
 def write_sequences(folder, lam=1.0, count=77):
@@ -107,10 +114,10 @@ class Objective(unittest.TestCase):
 
     def test_accumulated_batches_have_the_losses_and_gradients_of_the_whole(self):
         for lam in [2.0, 0.0, None]:
-            for count in [8, 5]:  # 5: the last micro-batch is filled up, one of them is nothing else
-                expected, gradients = self.naive(lam, rows(count))
+            for split in [rows(8), rows(5), rows(7) + [A4] * (lam is not None)]:  # 5 does not divide into micro-batches
+                expected, gradients = self.naive(lam, split)
                 for per_device in [8, 2, 1]:
-                    losses, found = self.gradients(per_device, lam, rows(count))
+                    losses, found = self.gradients(per_device, lam, split)
                     for name in expected:
                         self.assertAlmostEqual(losses[name], expected[name], places=5)
                     for one, other in zip(found, gradients, strict=True):
@@ -156,9 +163,8 @@ class Sequences(unittest.TestCase):
         self.assertEqual(kept["input_ids"].tolist(), [1, 7, 2, 8, EOF, 3, 5, 6])
         self.assertEqual(kept["gen_mask"].tolist(), [0] * 6 + [1] * 2)
         self.assertEqual(kept["eval_mask"].sum(), 0)
-        a4 = {"input_ids": [1, 7, 3, 5, 6], "eval_mask": [0, 0, 0, 1, 0], "gen_mask": [0, 0, 0, 1, 1]}
         with self.assertRaises(train.Refused):
-            train.without_context({name: torch.tensor(values) for name, values in a4.items()})
+            train.without_context(A4)
 
     def test_decisions_by_hand(self):
         found = train.decisions([(0.9, True), (0.4, True), (0.4, False), (0.1, False)])
@@ -167,6 +173,7 @@ class Sequences(unittest.TestCase):
         for name, value in expected.items():
             self.assertAlmostEqual(found[name], value)
         self.assertNotIn("AUC", train.decisions([(0.9, True)]))
+        self.assertEqual(train.decisions([]), {})
 
 
 class Pretrained(unittest.TestCase):
@@ -205,9 +212,10 @@ class Program(unittest.TestCase):
         cache = {"HF_HOME": str(cls.folder / "cache"), "HF_HUB_OFFLINE": "1"}
         cls.environment = os.environ | cache | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
 
-    def start(self, *arguments, launch=(sys.executable,)):
+    def start(self, *arguments, launch=(sys.executable,), **environment):
         command = [*launch, *map(str, arguments)]
-        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        environment = self.environment | environment
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run_to_end(self, *arguments, status=0, **more):
         program = self.start(*arguments, **more)
@@ -225,7 +233,7 @@ class Program(unittest.TestCase):
     def assert_same_losses(self, one, other):
         self.assertEqual(len(one), len(other))
         for a, b in zip(one, other):
-            for name in {"loss", "L_eval", "L_gen", "AUC"} & a.keys():
+            for name in {"loss", "L_eval", "L_gen", "gradient norm", "AUC"} & a.keys():
                 self.assertAlmostEqual(a[name], b[name], places=4, msg=f"{name} of {a}")
 
     def test_a_resumed_run_ends_like_an_undisturbed_one(self):
@@ -258,10 +266,10 @@ class Program(unittest.TestCase):
     def test_two_processes_train_like_one(self):
         flags = ["--tiny", "--batch", "8", "--lr", "1e-3", "--warmup", "3", "--epochs", "1"]
         self.train("one", *flags)
-        launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"]
-        launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
-        self.train("two", *flags, "--per-device", "2", launch=launch)
+        self.assertIn("2 × cpu", self.train("two", *flags, "--per-device", "2", launch=TWO))
         self.assert_same_losses(self.log("one"), self.log("two"))
+        said = self.train("alone", *flags, launch=TWO, status=1, ACCELERATE_USE_CPU="false", CUDA_VISIBLE_DEVICES="")
+        self.assertIn("2 processes were started, and each would train alone", said)
         self.train("checkpointing", *flags, "--gradient-checkpointing")
         self.assert_same_losses(self.log("one"), self.log("checkpointing"))
 

@@ -16,8 +16,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import torch
-from accelerate import Accelerator, PartialState
-from accelerate.utils import DistributedType, gather_object
+from accelerate import Accelerator
+from accelerate.utils import DistributedType, gather_object, parse_flag_from_env
 from datasets import load_dataset
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
@@ -91,7 +91,7 @@ def lambda_in_force(given, written, ablation):
     if ablation == "A1":
         return None, "one cross-entropy over all supervised tokens, without λ"
     if ablation:
-        return 0.0, "L_gen alone"
+        return 0.0, "L_gen alone" + ", without cross-file contexts" * (ablation == "A3")
     if given is None:
         return written, f"λ {written:g}, as written to the sequences"
     if not 0 <= given < math.inf:
@@ -249,12 +249,13 @@ class Training:
         return named_losses(of_eval, of_gen, counts.tolist()) | {"loss": loss}
 
     def step(self, rate):
-        """Takes a step along the gradients."""
+        """Takes a step along the gradients. Returns their norm before it is clipped."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.accelerator.clip_grad_norm_(self.model.parameters(), CLIP)
+        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), CLIP).item()
         self.optimizer.step()
         self.optimizer.zero_grad()
+        return norm
 
     @torch.no_grad()
     def evaluate(self, split, cc, prepare=dict):
@@ -391,11 +392,14 @@ class Run:
 
 def devices():
     """The accelerator, with bf16 where the device has it."""
-    has_bf16 = PartialState().device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    precision = "bf16" if has_bf16 else "no"
+    has_gpu = torch.cuda.is_available() and not parse_flag_from_env("ACCELERATE_USE_CPU")
+    precision = "bf16" if has_gpu and torch.cuda.is_bf16_supported(including_emulation=False) else "no"
     if os.environ.get("ACCELERATE_MIXED_PRECISION", "no") not in ["no", precision]:
         raise Refused("leave out --mixed_precision: bf16 is taken where the device has it, float32 elsewhere")
     accelerator = Accelerator(mixed_precision=precision)
+    started = int(os.environ.get("WORLD_SIZE", 1))
+    if started != accelerator.num_processes:
+        raise Refused(f"{started} processes were started, and each would train alone: on CPUs set ACCELERATE_USE_CPU=true")
     if accelerator.gradient_accumulation_steps != 1:
         raise Refused("leave out --gradient_accumulation_steps: it follows from --batch and --per-device")
     if accelerator.distributed_type not in [DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU]:
@@ -457,9 +461,9 @@ def main():
             if not math.isfinite(losses["loss"]):
                 raise Refused(f"the loss of step {step} is {losses['loss']}")
             lr = args.lr * rate(step - 1, steps, args.warmup)
-            training.step(lr)
+            norm = training.step(lr)
             at = {"step": step, "epoch": epoch + 1}
-            run.report(f"step {step}", at | losses | {"lr": lr})
+            run.report(f"step {step}", at | losses | {"gradient norm": norm, "lr": lr})
             is_end = number == steps_per_epoch - 1
             if is_end:
                 run.evaluations.append(at | {"split": "validation"} | training.evaluate(validation, cc, prepare))
