@@ -33,8 +33,8 @@ def write_tokenizer(path, words):
     Tokenizer(models.WordLevel({word: id for id, word in enumerate(words)}, unk_token=WORDS[0])).save(str(path))
 
 
-def sequence(draw, lam=1.0):
-    """A sequence as `repoformer label verbalize` writes it."""
+def sequence(draw):
+    """A sequence as `repoformer label verbalize` writes it, with λ 1."""
     words = lambda most: [draw.randrange(4, len(WORDS)) for _ in range(draw.randrange(1, most))]
     positive = draw.random() < 0.4
     before, target = [1, *words(9), 2, *words(9), EOF], words(12)
@@ -43,7 +43,7 @@ def sequence(draw, lam=1.0):
     row = {"input_ids": ids, "positive": positive}
     row["eval_mask"] = [int(at == decision) for at in range(len(ids))]
     row["gen_mask"] = [int(at >= completion) for at in range(len(ids))]
-    row["loss_weights"] = [lam * e + g / len(target) for e, g in zip(row["eval_mask"], row["gen_mask"])]
+    row["loss_weights"] = [e + g / len(target) for e, g in zip(row["eval_mask"], row["gen_mask"])]
     return row
 
 
@@ -58,11 +58,11 @@ A4 = {"input_ids": [1, 7, 2, EOF, 3, 5, 6], "eval_mask": [0, 0, 0, 0, 0, 1, 0], 
 A4 = {name: torch.tensor(values) for name, values in A4.items()}
 
 
-def write_sequences(folder, lam=1.0, count=77):
+def write_sequences(folder):
     folder.mkdir()
     draw = random.Random(0)
-    for split, size in {"train": count, "validation": 21}.items():
-        sequences = [sequence(draw, lam) for _ in range(size)]
+    for split, size in {"train": 77, "validation": 21}.items():
+        sequences = [sequence(draw) for _ in range(size)]
         list_of = lambda kind: pyarrow.list_(pyarrow.type_for_alias(kind))
         columns = {name: pyarrow.array([row[name] for row in sequences], list_of(kind)) for name, kind in TYPES.items()}
         columns["positive"] = pyarrow.array([row["positive"] for row in sequences])
@@ -290,6 +290,8 @@ class Program(unittest.TestCase):
         self.assertIn("--batch 12 is not a multiple of 8", said)
         said = self.train("warmup", "--tiny", "--batch", "8", "--epochs", "1", "--warmup", "10", status=1)
         self.assertIn("--warmup 10 is not below the 10 steps of --epochs 1", said)
+        flags = ["--tiny", "--batch", "8", "--warmup", "0", "--lr", "1e30"]
+        self.assertIn("the training diverges; lower --lr", self.train("diverging", *flags, status=1))
         self.assertIn("holds no state to resume", self.train("none", "--tiny", "--batch", "8", "--warmup", "3", "--resume", status=1))
 
     def test_a_finished_point_of_the_grid_is_kept(self):

@@ -349,7 +349,10 @@ class Run:
             self.log.write_text("".join(kept), encoding="utf-8")
 
     def report(self, title, values):
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in values.items() if isinstance(value, float))
+        measured = {name: value for name, value in values.items() if isinstance(value, float)}
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in measured.items())
+        if not all(map(math.isfinite, measured.values())):
+            raise Refused(f"{title}: {shown}: the training diverges; lower --lr")
         self.accelerator.print(f"{title}: {shown}", flush=True)
         if self.accelerator.is_main_process:
             with open(self.log, "a", encoding="utf-8") as file:
@@ -365,6 +368,7 @@ class Run:
             write_json(part / "progress.json", progress)
             part.replace(folder)
             self.remove("state-*", but=[folder.name])
+            self.remove("epoch-*", but=self.models().values())
 
     def save_model(self, model, tokenizer, epoch):
         weights = self.accelerator.get_state_dict(model)
@@ -380,13 +384,16 @@ class Run:
                     shutil.rmtree(folder)
 
     def models(self):
-        """Names of the best model and the last."""
+        """Names of the best model and the last, after the first epoch."""
+        if not self.evaluations:
+            return {}
         return {"best": f"epoch-{best_of(self.evaluations)['epoch']}", "last": f"epoch-{self.evaluations[-1]['epoch']}"}
 
     def finish(self):
         if self.accelerator.is_main_process:
             write_json(self.result, self.models() | {"evaluations": self.evaluations, "settings": self.settings})
         self.remove("state-*")
+        self.remove("epoch-*", but=self.models().values())
         self.accelerator.print(f"the smallest L_gen of validation: {self.folder / self.models()['best']}")
 
 
@@ -458,8 +465,6 @@ def main():
             # Dropout depends on the step and the process alone, so a resumed run draws the same.
             torch.manual_seed(random.Random(f"{args.seed} {step} {accelerator.process_index}").getrandbits(63))
             losses = training.gradients(train, indices[number * args.batch : (number + 1) * args.batch], prepare)
-            if not math.isfinite(losses["loss"]):
-                raise Refused(f"the loss of step {step} is {losses['loss']}")
             lr = args.lr * rate(step - 1, steps, args.warmup)
             norm = training.step(lr)
             at = {"step": step, "epoch": epoch + 1}
@@ -471,8 +476,6 @@ def main():
                 run.save_model(training.model, tokenizer, epoch + 1)
             if is_end or (args.save_steps and step % args.save_steps == 0):
                 run.save_state(step)
-            if is_end:
-                run.remove("epoch-*", but=run.models().values())
     run.finish()
     accelerator.end_training()
 
