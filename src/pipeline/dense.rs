@@ -1,11 +1,11 @@
 //! Where dense vectors come from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::store::artifact::Identity;
+use crate::store::artifact::{Identity, digest};
 
 /// A function that takes messages.
 type Listener = dyn Fn(&str) + Send + Sync;
@@ -55,8 +55,8 @@ pub enum DenseSource {
         vectors: PathBuf,
         /// The texts that rows and ids belong to, as [`dense_texts`](super::dense_texts) were written.
         texts: Option<PathBuf>,
-        /// Digest of the vectors' file, once it was read.
-        digest: OnceLock<String>,
+        /// Digests of the two files, once they were read.
+        digests: OnceLock<Vec<String>>,
     },
 }
 
@@ -65,17 +65,24 @@ impl DenseSource {
     pub(super) fn identity(&self, identity: Identity) -> Result<Identity> {
         Ok(match self {
             Self::Endpoint { model, .. } => identity.parameter("embedding-model", model),
-            Self::File { vectors, digest, .. } => {
-                let digest = match digest.get() {
-                    Some(digest) => digest,
+            Self::File { vectors, texts, digests } => {
+                let files = std::iter::once(vectors).chain(texts);
+                let digests = match digests.get() {
+                    Some(digests) => digests,
                     None => {
-                        let bytes = std::fs::read(vectors)
-                            .map_err(|e| Error::reading(vectors, "read these vectors", e))?;
-                        digest.get_or_init(|| blake3::hash(&bytes).to_hex().to_string())
+                        let read = files.map(|path| digest_of(path)).collect::<Result<_>>()?;
+                        digests.get_or_init(|| read)
                     }
                 };
-                identity.input("vectors", &**digest)
+                let names = ["vectors", "vector texts"].into_iter();
+                let named = names.zip(digests);
+                named.fold(identity, |identity, (name, digest)| identity.input(name, &**digest))
             }
         })
     }
+}
+
+fn digest_of(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(|e| Error::reading(path, "read this file", e))?;
+    Ok(digest(&bytes))
 }

@@ -150,7 +150,7 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
         (Some(file), None) => Some(DenseSource::File {
             vectors: file.into(),
             texts: settings.text("vector-texts").map(Into::into),
-            digest: Default::default(),
+            digests: Default::default(),
         }),
         (None, Some(url)) => {
             let Some(model) = settings.text("embedding-model") else {
