@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::store::jsonl::Object;
-use crate::task::cross_file::CrossFile;
+use crate::task::cross_file::{CrossFile, Fragment};
 use crate::text::language::Language;
 
 /// One hole: the prompt that leads to it, and what stood there.
@@ -243,12 +243,15 @@ impl Task {
         self.metadata.get("kind")?.as_str()
     }
 
-    /// Appends what a digest is made of: the row, the prompt and the other fields, each behind its length.
+    /// Appends what a digest is made of: all that a stage reads, each text behind its length.
     fn digest_into(&self, out: &mut Vec<u8>) {
-        for number in [self.row, self.prompt.len()] {
+        for number in [self.row, self.context_start, self.line_no] {
             out.extend_from_slice(&(number as u64).to_le_bytes());
         }
-        out.extend_from_slice(self.prompt.as_bytes());
+        // Folders of repositories may have named the last two.
+        for text in [self.format.name(), &self.prompt, &self.path, &self.repository] {
+            add_text(text, out);
+        }
         for object in [&self.metadata, &self.extra] {
             let length_at = out.len();
             out.extend_from_slice(&[0; 8]);
@@ -262,18 +265,29 @@ impl Task {
         }
     }
 
-    /// Appends the texts that RepoEval's records do not have outside their metadata.
+    /// Appends the texts that RepoEval's records do not have outside their metadata. One that is missing is not an empty one.
     fn digest_texts(&self, out: &mut Vec<u8>) {
-        let optional = [&self.right_context, &self.full_left_context, &self.full_right_context];
-        let cross_file = self.cross_file.iter().flat_map(|cross_file| {
-            let fragments = cross_file.fragments.iter();
-            let texts = fragments.flat_map(|f| [f.path.as_str(), f.text.as_str()]);
-            std::iter::once(cross_file.text.as_str()).chain(texts)
-        });
-        let optional = optional.into_iter().map(|text| text.as_deref().unwrap_or(""));
-        for text in std::iter::once(self.ground_truth.as_str()).chain(optional).chain(cross_file) {
-            out.extend_from_slice(&(text.len() as u64).to_le_bytes());
-            out.extend_from_slice(text.as_bytes());
+        add_text(&self.ground_truth, out);
+        for text in [&self.right_context, &self.full_left_context, &self.full_right_context] {
+            out.push(u8::from(text.is_some()));
+            add_text(text.as_deref().unwrap_or_default(), out);
+        }
+        out.push(u8::from(self.cross_file.is_some()));
+        if let Some(CrossFile { text, fragments }) = &self.cross_file {
+            add_text(text, out);
+            out.extend_from_slice(&(fragments.len() as u64).to_le_bytes());
+            for Fragment { path, text, score } in fragments {
+                add_text(path, out);
+                add_text(text, out);
+                out.push(u8::from(score.is_some()));
+                out.extend_from_slice(&score.unwrap_or_default().to_le_bytes());
+            }
         }
     }
+}
+
+/// Appends a text behind its length.
+fn add_text(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
 }

@@ -432,3 +432,41 @@ fn the_odd_repository_in_both_formats() {
     }
     assert!(compared > 100, "{compared}");
 }
+
+#[test]
+fn a_digest_is_of_all_that_a_stage_reads() {
+    let fragment = |score| Fragment { path: "b.py".into(), text: "b = 2".into(), score };
+    let task = Task {
+        format: Format::CrossCodeEval,
+        cross_file: Some(CrossFile { text: "# b".into(), fragments: vec![fragment(Some(0.5))] }),
+        ..Task::new("r/0".into(), "r/a.py", 0, 1, "x", "y\n")
+    };
+    let changes: [fn(&mut Task); 15] = [
+        |task| task.row = 1,
+        |task| task.prompt.push('z'),
+        |task| task.ground_truth.push('z'),
+        |task| task.path.push('z'),
+        |task| task.repository.push('z'),
+        |task| task.line_no = 7,
+        |task| task.context_start = 7,
+        |task| task.right_context = Some(String::new()),
+        |task| task.full_left_context = Some(String::new()),
+        |task| task.full_right_context = Some(String::new()),
+        |task| task.cross_file = None,
+        |task| task.cross_file.as_mut().unwrap().fragments[0].score = Some(0.25),
+        |task| task.cross_file.as_mut().unwrap().fragments[0].score = None,
+        |task| drop(task.metadata.insert("more".into(), json!(1))),
+        |task| drop(task.extra.insert("more".into(), json!(1))),
+    ];
+    let mut digests: Vec<String> = (changes.iter())
+        .map(|change| {
+            let mut task = task.clone();
+            change(&mut task);
+            digest([&task].into_iter())
+        })
+        .chain([digest([&task].into_iter())])
+        .collect();
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), changes.len() + 1);
+}
